@@ -1,0 +1,1 @@
+// A room without code still makes a library.

@@ -1,0 +1,19 @@
+// Which x86-64 level the vectorised code runs on.
+#pragma once
+
+#include <string_view>
+
+namespace heddle {
+
+/// The x86-64 micro-architecture levels: v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512 F, BW, CD, DQ, VL).
+enum class CpuLevel { v2 = 2, v3 = 3, v4 = 4 };
+
+/// The best level of this processor.
+CpuLevel processor_level();
+/// The level in use: the processor's, unless HEDDLE_CPU_LEVEL=v2|v3|v4 in the environment lowers it. Read once, at the first call.
+/// Error when the variable names no level or one that the processor does not have.
+CpuLevel cpu_level();
+/// "v4 (AVX-512)" and the like.
+std::string_view name(CpuLevel level);
+
+}  // namespace heddle

@@ -1,0 +1,50 @@
+// From a run-time dtype to a C++ element type.
+#pragma once
+
+#include <type_traits>
+
+#include "core/dtype.h"
+#include "core/error.h"
+
+namespace heddle {
+
+/// Carries an element type as a value: `[&]<class T>(TypeTag<T>) { ... }`.
+template <class T>
+struct TypeTag {};
+
+/// Calls `body` with the type tag of any dtype.
+template <class Body>
+void dispatch_any(DType dtype, Body&& body) {
+    switch (dtype) {
+        case DType::f64: return body(TypeTag<double>{});
+        case DType::f32: return body(TypeTag<float>{});
+        case DType::bf16: return body(TypeTag<bf16>{});
+        case DType::i32: return body(TypeTag<std::int32_t>{});
+        case DType::u8: return body(TypeTag<std::uint8_t>{});
+    }
+}
+
+/// Calls `body` with the type tag of f32 or f64; an Error that names `op` for every other dtype.
+template <class Body>
+void dispatch_float(const char* op, DType dtype, Body&& body) {
+    if (dtype == DType::f32) return body(TypeTag<float>{});
+    if (dtype == DType::f64) return body(TypeTag<double>{});
+    fail(std::string(op) + ": the CPU computes in f32 or f64, but was given " + std::string(name(dtype)) + "; convert with to()");
+}
+
+template <class T>
+double to_double(T value) {
+    if constexpr (std::is_same_v<T, bf16>) return static_cast<double>(static_cast<float>(value));
+    else return static_cast<double>(value);
+}
+
+/// Element conversion as C++ does it, through float for bf16.
+template <class To, class From>
+To convert(From value) {
+    if constexpr (std::is_same_v<To, From>) return value;
+    else if constexpr (std::is_same_v<To, bf16>) return bf16(static_cast<float>(to_double(value)));
+    else if constexpr (std::is_same_v<From, bf16>) return static_cast<To>(static_cast<float>(value));
+    else return static_cast<To>(value);
+}
+
+}  // namespace heddle

@@ -1,0 +1,55 @@
+// Element types and devices of a tensor.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace heddle {
+
+enum class DType : std::uint8_t { f64, f32, bf16, i32, u8 };
+enum class Device : std::uint8_t { cpu, cuda };
+
+/// "f64", "f32", "bf16", "i32", "u8".
+std::string_view name(DType dtype);
+/// "cpu", "cuda".
+std::string_view name(Device device);
+/// Bytes of one element.
+std::int64_t size_of(DType dtype);
+
+/// The upper half of a float32: 8 exponent bits, 7 mantissa bits. Storage only; arithmetic happens in float.
+struct bf16 {
+    std::uint16_t bits = 0;
+
+    bf16() = default;
+    /// Rounds to nearest even; a NaN stays a NaN.
+    explicit bf16(float value) {
+        std::uint32_t u;
+        std::memcpy(&u, &value, sizeof u);
+        const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
+        bits = nan ? static_cast<std::uint16_t>((u >> 16) | 0x0040u)
+                   : static_cast<std::uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    }
+    explicit operator float() const {
+        const std::uint32_t u = static_cast<std::uint32_t>(bits) << 16;
+        float value;
+        std::memcpy(&value, &u, sizeof value);
+        return value;
+    }
+};
+
+/// The DType of a C++ element type.
+template <class T>
+constexpr DType dtype_of() {
+    if constexpr (std::is_same_v<T, double>) return DType::f64;
+    else if constexpr (std::is_same_v<T, float>) return DType::f32;
+    else if constexpr (std::is_same_v<T, bf16>) return DType::bf16;
+    else if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
+    else {
+        static_assert(std::is_same_v<T, std::uint8_t>, "no such element type");
+        return DType::u8;
+    }
+}
+
+}  // namespace heddle

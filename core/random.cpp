@@ -1,0 +1,102 @@
+#include "core/random.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "core/dispatch.h"
+#include "core/format.h"
+
+namespace heddle {
+namespace {
+
+// The finaliser of MurmurHash3 (Austin Appleby, public domain): every input bit reaches every output bit.
+std::uint64_t mix(std::uint64_t x) {
+    x ^= x >> 33;
+    x *= 0xff51afd7ed558ccdULL;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53ULL;
+    return x ^ (x >> 33);
+}
+
+std::uint64_t word(const Counter& bits, int half) {
+    const auto at = static_cast<std::size_t>(2 * half);
+    return (static_cast<std::uint64_t>(bits[at + 1]) << 32) | bits[at];
+}
+
+// 53 random bits in [0, 1).
+double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
+
+Counter counter_of(std::uint64_t index) {
+    return {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0, 0};
+}
+
+}  // namespace
+
+Dropout::Dropout(double probability, std::uint64_t random_key) : key(random_key) {
+    check(probability >= 0 && probability < 1, "dropout: probability {}, wanted at least 0 and below 1", probability);
+    threshold = static_cast<std::uint32_t>(std::lround(probability * 65536));
+    check(threshold < 65536, "dropout: probability {} leaves nothing", probability);
+}
+
+std::uint64_t stable_hash(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    return mix(hash);
+}
+
+std::uint64_t Generator::next_key(std::string_view name) {
+    const std::uint64_t module = stable_hash(name);
+    const std::uint64_t call = calls[module]++;
+    std::uint64_t key = mix(seed + 0x9e3779b97f4a7c15ULL);
+    for (const std::uint64_t part : {update, micro_batch, module, call}) key = mix(key ^ mix(part + 0x9e3779b97f4a7c15ULL));
+    return key;
+}
+
+void Generator::start(std::uint64_t new_update, std::uint64_t new_micro_batch) {
+    update = new_update;
+    micro_batch = new_micro_batch;
+    calls.clear();
+}
+
+Generator& generator() {
+    thread_local Generator instance;
+    return instance;
+}
+
+void fill_uniform(Tensor& tensor, double low, double high, std::uint64_t key) {
+    dispatch_float("fill_uniform", tensor.dtype(), [&]<class T>(TypeTag<T>) {
+        T* out = tensor.data<T>();
+        for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+            const double u = unit(word(philox4x32(key, counter_of(static_cast<std::uint64_t>(i))), 0));
+            out[i] = static_cast<T>(low + (high - low) * u);
+        }
+    });
+    tensor.bump_version();
+}
+
+void fill_normal(Tensor& tensor, double mean, double deviation, std::uint64_t key) {
+    dispatch_float("fill_normal", tensor.dtype(), [&]<class T>(TypeTag<T>) {
+        T* out = tensor.data<T>();
+        for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+            const Counter bits = philox4x32(key, counter_of(static_cast<std::uint64_t>(i)));
+            const double radius = std::sqrt(-2 * std::log(1 - unit(word(bits, 0))));
+            out[i] = static_cast<T>(mean + deviation * radius * std::cos(2 * std::numbers::pi * unit(word(bits, 1))));
+        }
+    });
+    tensor.bump_version();
+}
+
+std::uint64_t Sequence::next() { return word(philox4x32(key_, counter_of(position_++)), 0); }
+
+std::uint64_t Sequence::below(std::uint64_t bound) {
+    check(bound > 0, "random: a number below 0 was asked for");
+    // Values past the last whole multiple of `bound` would favour small results: draw again.
+    const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % bound;
+    std::uint64_t value = next();
+    while (value >= limit) value = next();
+    return value % bound;
+}
+
+double Sequence::uniform() { return unit(next()); }
+
+}  // namespace heddle

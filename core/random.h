@@ -1,0 +1,104 @@
+// Counter-based random numbers: Philox4x32-10.
+//
+// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), section 3.3.
+// The numbers are a pure function of (key, counter), so a dropout mask depends on the element's logical place alone, never on
+// tiles or threads; backward makes it again instead of storing it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/tensor.h"
+
+namespace heddle {
+
+using Counter = std::array<std::uint32_t, 4>;
+
+/// Ten rounds of Philox4x32: 128 random bits for a 64-bit key and a 128-bit counter.
+constexpr Counter philox4x32(std::uint64_t key, Counter counter) {
+    auto k0 = static_cast<std::uint32_t>(key);
+    auto k1 = static_cast<std::uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0];
+        const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+        counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
+                   static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return counter;
+}
+
+/// One dropout decision per element. An element is dropped when its 16-bit random integer lies below `threshold`; one Philox
+/// call serves 8 neighbours: element j of a group of 8 takes bits [16 (j % 2), +16) of word j / 2.
+/// Rows of a matrix: counter (column / 8, row, row >> 32, 0). Attention weights: counter (key / 8, query, head, sentence),
+/// where key and query count from the start of their sentence. The kept ones are scaled by 65536 / (65536 - threshold).
+struct Dropout {
+    std::uint64_t key = 0;
+    std::uint32_t threshold = 0;  ///< 0: dropout is off
+
+    Dropout() = default;
+    /// Error unless 0 <= probability < 1.
+    Dropout(double probability, std::uint64_t random_key);
+
+    bool active() const { return threshold != 0; }
+    double scale() const { return 65536.0 / (65536.0 - threshold); }
+    /// Whether element `column` of the group-of-8 row addressed by (c1, c2, c3) is kept.
+    bool keeps(std::int64_t column, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3) const {
+        if (threshold == 0) return true;
+        const Counter bits = philox4x32(key, {static_cast<std::uint32_t>(column >> 3), c1, c2, c3});
+        const auto j = static_cast<std::uint32_t>(column & 7);
+        return ((bits[j >> 1] >> (16 * (j & 1))) & 0xffffu) >= threshold;
+    }
+    bool keeps_row(std::int64_t row, std::int64_t column) const {
+        return keeps(column, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32), 0);
+    }
+};
+
+/// Where the random keys of a training run come from: key = hash(seed, update, micro-batch, dotted module name, number of the call).
+/// A run that resumes at an update draws what the uninterrupted run drew.
+struct Generator {
+    std::uint64_t seed = 1;
+    std::uint64_t update = 0;
+    std::uint64_t micro_batch = 0;
+    std::unordered_map<std::uint64_t, std::uint64_t> calls;  ///< per name, within this micro-batch
+
+    /// The key of the next call under `name`.
+    std::uint64_t next_key(std::string_view name);
+    /// Moves to another step and forgets the call numbers.
+    void start(std::uint64_t new_update, std::uint64_t new_micro_batch);
+};
+
+/// The thread's default generator.
+Generator& generator();
+
+/// A well-mixed 64-bit hash of a text; stable across machines and versions.
+std::uint64_t stable_hash(std::string_view text);
+
+/// Fills with uniform numbers in [low, high); element i depends on (key, i) only. f32 and f64.
+void fill_uniform(Tensor& tensor, double low, double high, std::uint64_t key);
+/// Fills with normal numbers (Box-Muller); element i depends on (key, i) only. f32 and f64.
+void fill_normal(Tensor& tensor, double mean, double deviation, std::uint64_t key);
+
+/// A small sequential generator on Philox for shuffling and sampling; state is (key, position).
+class Sequence {
+  public:
+    explicit Sequence(std::uint64_t key) : key_(key) {}
+    std::uint64_t next();
+    /// Uniform in [0, bound), without bias. Error when bound is 0.
+    std::uint64_t below(std::uint64_t bound);
+    /// Uniform in [0, 1) with 53 random bits.
+    double uniform();
+    template <class Vector>
+    void shuffle(Vector& values) {
+        for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
+    }
+
+  private:
+    std::uint64_t key_;
+    std::uint64_t position_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,52 @@
+#include "core/shape.h"
+
+#include <fmt/format.h>
+
+#include "core/format.h"
+
+namespace heddle {
+
+Shape::Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+
+Shape::Shape(std::span<const std::int64_t> extents) {
+    for (const std::int64_t extent : extents) append(extent);
+}
+
+void Shape::append(std::int64_t extent) {
+    check(extent >= 0, "shape: an extent is {}, but extents are at least 0", extent);
+    check(rank_ < kMaxRank, "shape: more than {} axes", kMaxRank);
+    extents_[static_cast<std::size_t>(rank_++)] = extent;
+}
+
+std::int64_t Shape::numel() const {
+    std::int64_t product = 1;
+    for (int axis = 0; axis < rank_; ++axis)
+        check(!__builtin_mul_overflow(product, extents_[static_cast<std::size_t>(axis)], &product),
+              "shape: {} has more elements than 64 bits can count", str());
+    return product;
+}
+
+std::int64_t Shape::rows() const {
+    std::int64_t product = 1;
+    for (int axis = 0; axis + 1 < rank_; ++axis) product *= extents_[static_cast<std::size_t>(axis)];
+    return product;
+}
+
+std::string Shape::str() const {
+    return fmt::format("[{}]", fmt::join(extents_.begin(), extents_.begin() + rank_, ", "));
+}
+
+int Shape::index(int axis) const {
+    const int at = axis < 0 ? axis + rank_ : axis;
+    check(at >= 0 && at < rank_, "shape: axis {} of {}, which has {} axes", axis, str(), rank_);
+    return at;
+}
+
+bool operator==(const Shape& a, const Shape& b) {
+    if (a.rank_ != b.rank_) return false;
+    for (std::size_t axis = 0; axis < static_cast<std::size_t>(a.rank_); ++axis)
+        if (a.extents_[axis] != b.extents_[axis]) return false;
+    return true;
+}
+
+}  // namespace heddle

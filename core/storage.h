@@ -1,0 +1,56 @@
+// Reference-counted memory with a version, and the caching allocator behind it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/dtype.h"
+
+namespace heddle {
+
+/// One block of device memory. Tensors share it; the last one gives it back to the allocator, which keeps it for the next.
+class Storage {
+  public:
+    /// Memory of `bytes` bytes, uninitialised, aligned to 64. Error when the system has none left.
+    Storage(std::int64_t bytes, Device device);
+    ~Storage();
+    Storage(const Storage&) = delete;
+    Storage& operator=(const Storage&) = delete;
+
+    std::byte* data() const { return data_; }
+    std::int64_t bytes() const { return bytes_; }
+    Device device() const { return device_; }
+
+    /// Counts in-place changes, so that a value saved for backward can be recognised as overwritten.
+    std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
+    void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+    /// Distinguishes this storage from every other one of the process, also after its address was reused.
+    std::uint64_t id() const { return id_; }
+
+  private:
+    std::byte* data_ = nullptr;
+    std::int64_t bytes_ = 0;
+    std::int64_t capacity_ = 0;
+    Device device_;
+    std::atomic<std::uint64_t> version_{0};
+    std::uint64_t id_;
+};
+
+/// What the CPU's caching allocator holds, in bytes.
+struct MemoryStatistics {
+    std::int64_t in_use = 0;     ///< handed out now
+    std::int64_t peak = 0;       ///< the most that was handed out at once
+    std::int64_t kept = 0;       ///< free, kept for the next request
+    std::int64_t requests = 0;   ///< blocks asked for so far
+    std::int64_t from_system = 0;///< of these, how many the system had to be asked for
+};
+
+MemoryStatistics memory_statistics();
+/// Starts a new measurement of the peak.
+void reset_peak_memory();
+/// Gives all free blocks back to the system.
+void release_kept_memory();
+
+}  // namespace heddle

@@ -1,0 +1,107 @@
+// The tensor: a value-semantic handle on contiguous, row-major memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "core/storage.h"
+
+namespace heddle {
+
+/// Contiguous, row-major, reference-counted. Copying a Tensor copies the handle; `clone` copies the elements. There are no
+/// strides: a view is a reshape or a leading slice and shares the storage. A default-constructed Tensor is undefined.
+class Tensor {
+  public:
+    Tensor() = default;
+
+    /// Uninitialised elements.
+    static Tensor empty(const Shape& shape, DType dtype, Device device = Device::cpu);
+    static Tensor zeros(const Shape& shape, DType dtype, Device device = Device::cpu);
+    /// Every element `value`, converted to `dtype`.
+    static Tensor full(const Shape& shape, double value, DType dtype, Device device = Device::cpu);
+    /// A copy of `values`. Error when their number is not the shape's.
+    template <class T>
+    static Tensor from(std::span<const T> values, const Shape& shape);
+    template <class T>
+    static Tensor from(const std::vector<T>& values, const Shape& shape) {
+        return from(std::span<const T>(values), shape);
+    }
+
+    bool defined() const { return storage_ != nullptr; }
+    const Shape& shape() const { return shape_; }
+    /// The extent of `axis`; negative axes count from the end.
+    std::int64_t dim(int axis) const { return shape_[axis]; }
+    int rank() const { return shape_.rank(); }
+    std::int64_t numel() const { return numel_; }
+    /// The last extent, and the product of all others.
+    std::int64_t cols() const { return shape_.cols(); }
+    std::int64_t rows() const { return shape_.rows(); }
+    std::int64_t bytes() const { return numel_ * size_of(dtype_); }
+    DType dtype() const { return dtype_; }
+    Device device() const { return storage_ ? storage_->device() : Device::cpu; }
+
+    /// The first element. Error when T is not the tensor's element type or the tensor is undefined.
+    template <class T>
+    T* data() const;
+    template <class T>
+    std::span<T> span() const {
+        return {data<T>(), static_cast<std::size_t>(numel_)};
+    }
+    std::byte* bytes_data() const { return storage_ ? storage_->data() + offset_ : nullptr; }
+    /// The only element of a one-element tensor, as double, whatever its type.
+    double item() const;
+    /// All elements as double, whatever their type; for tests and printing.
+    std::vector<double> to_vector() const;
+
+    /// The same elements under another shape of the same number of elements.
+    Tensor reshape(const Shape& shape) const;
+    /// Rows [begin, end) of the first axis, sharing the storage.
+    Tensor slice(std::int64_t begin, std::int64_t end) const;
+    Tensor clone() const;
+    /// Converted to `dtype` (bf16 rounds to nearest even); the same handle when nothing changes.
+    Tensor to(DType dtype) const;
+
+    /// Overwrites the elements in place and bumps the version.
+    void fill_(double value);
+    void copy_(const Tensor& source);
+
+    std::uint64_t version() const { return storage_ ? storage_->version() : 0; }
+    void bump_version() const { storage_->bump_version(); }
+    std::uint64_t storage_id() const { return storage_ ? storage_->id() : 0; }
+    bool shares_storage(const Tensor& other) const { return storage_ && storage_ == other.storage_; }
+    /// True when no other tensor shares the storage: its memory may be taken over.
+    bool unique() const { return storage_.use_count() == 1; }
+
+  private:
+    std::shared_ptr<Storage> storage_;
+    std::int64_t offset_ = 0;  // bytes
+    std::int64_t numel_ = 0;
+    Shape shape_;
+    DType dtype_ = DType::f32;
+};
+
+/// Columns [begin, begin + count) of a [rows, pitch] tensor: the one strided form, which matrix product and attention
+/// accept, so that q, k and v are read in place from one [tokens, 3 d_model] projection.
+struct Columns {
+    Tensor base;
+    std::int64_t begin = 0;
+    std::int64_t count = 0;
+
+    Columns() = default;
+    /// All columns of `whole`.
+    Columns(const Tensor& whole) : base(whole), count(whole.cols()) {}  // NOLINT: a tensor is its own full slice
+    Columns(const Tensor& tensor, std::int64_t first, std::int64_t number) : base(tensor), begin(first), count(number) {}
+
+    std::int64_t rows() const { return base.rows(); }
+    std::int64_t pitch() const { return base.cols(); }
+    template <class T>
+    T* data() const {
+        return base.data<T>() + begin;
+    }
+};
+
+}  // namespace heddle
