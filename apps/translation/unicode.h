@@ -1,0 +1,28 @@
+// The little that text handling needs to know of Unicode.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heddle::app {
+
+/// What stands for bytes that are not UTF-8.
+inline constexpr char32_t replacement_character = U'\uFFFD';
+
+/// Whether all of `text` is well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
+bool is_utf8(std::string_view text);
+/// Code points; each byte that belongs to no well-formed sequence becomes U+FFFD.
+std::u32string decode_utf8(std::string_view text);
+std::string encode_utf8(std::u32string_view text);
+void append_utf8(std::string& text, char32_t code_point);
+
+/// Whitespace as Python's str.split() sees it: White_Space of Unicode and the separators U+001C..U+001F.
+bool is_space(char32_t code_point);
+/// Letters, marks and digits (general categories L, M and N): what words are made of.
+bool is_word_character(char32_t code_point);
+/// Unicode's full lower case, with its two special cases: U+0130 and the sigma at the end of a word. Equal to Python's
+/// str.lower().
+std::u32string to_lower(std::u32string_view text);
+std::string to_lower(std::string_view utf8);
+
+}  // namespace heddle::app

@@ -1,0 +1,68 @@
+// From text to token ids and back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::app {
+
+/// The same four ids in every vocabulary.
+inline constexpr std::int32_t pad_id = 0;
+inline constexpr std::int32_t unk_id = 1;
+inline constexpr std::int32_t bos_id = 2;
+inline constexpr std::int32_t eos_id = 3;
+
+/// bpe, unigram: SentencePiece, trained in the program. word: splits at spaces and around punctuation. character: code points.
+enum class VocabularyType { bpe, unigram, word, character };
+
+/// "bpe", "unigram", "word" or "char".
+std::string_view name(VocabularyType type);
+/// The reverse; error that lists the names when there is no such type.
+VocabularyType vocabulary_type(std::string_view name);
+
+struct VocabularyOptions {
+    VocabularyType type = VocabularyType::bpe;
+    /// Tokens, the four special ones included. bpe, unigram: exactly so many. word, character: at most so many, the most frequent
+    /// ones; 0 means all.
+    std::int64_t size = 6000;
+    std::int64_t min_count = 1;  ///< word, character: rarer tokens are unknown
+    bool lowercase = false;      ///< text becomes lower case on its way in (not on its way out)
+};
+
+/// A fixed map between texts and token ids. Safe to use from several threads.
+class Vocabulary {
+  public:
+    virtual ~Vocabulary() = default;
+
+    /// The ids of a text, without BOS and EOS. Any bytes are taken: what is not UTF-8 is unknown.
+    virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+    /// The text of ids. PAD, BOS and EOS are skipped, UNK becomes U+2047 (a double question mark). Never contains a line end.
+    /// Error when an id is not below size().
+    virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
+    /// Number of tokens, the four special ones included.
+    virtual std::int64_t size() const = 0;
+    /// How a token is written, for reports and pictures. Error when the id is not below size().
+    virtual std::string token(std::int32_t id) const = 0;
+    virtual VocabularyType type() const = 0;
+    virtual bool lowercase() const = 0;
+    /// The bytes of the vocabulary's file.
+    virtual std::string serialized() const = 0;
+
+    /// "model" for SentencePiece, "tsv" for word and char: a run folder holds vocab.model or vocab.tsv.
+    std::string_view file_extension() const;
+    /// Writes serialized() to `path`, which is replaced as a whole. A SentencePiece model is kept byte for byte.
+    void save(const std::string& path) const;
+    /// Reads a file that save(), spm_train or sentencepiece wrote; the content tells which kind it is. `lowercase` also lowers
+    /// the text for a SentencePiece model that does not ask for it itself. Error when the special ids are not 0, 1, 2, 3.
+    static std::unique_ptr<Vocabulary> load(const std::string& path, bool lowercase = false);
+};
+
+/// Trains a vocabulary on lines of text; the same lines and options give the same bytes. Error when there is no text, and for a
+/// SentencePiece vocabulary larger (or smaller) than the text allows: it names the largest (smallest) size that works.
+std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string> lines);
+
+}  // namespace heddle::app
