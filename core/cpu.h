@@ -10,8 +10,8 @@ enum class CpuLevel { v2 = 2, v3 = 3, v4 = 4 };
 
 /// The best level of this processor.
 CpuLevel processor_level();
-/// The level in use: the processor's, unless HEDDLE_CPU_LEVEL=v2|v3|v4 in the environment lowers it. Read once, at the first call.
-/// Error when the variable names no level or one that the processor does not have.
+/// The level in use: the processor's, unless HEDDLE_CPU_LEVEL=v2|v3|v4 in the environment lowers it. Read once, at the first
+/// call. Error when the variable names no level or one that the processor does not have.
 CpuLevel cpu_level();
 /// "v4 (AVX-512)" and the like.
 std::string_view name(CpuLevel level);

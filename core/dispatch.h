@@ -34,17 +34,23 @@ void dispatch_float(const char* op, DType dtype, Body&& body) {
 
 template <class T>
 double to_double(T value) {
-    if constexpr (std::is_same_v<T, bf16>) return static_cast<double>(static_cast<float>(value));
-    else return static_cast<double>(value);
+    if constexpr (std::is_same_v<T, bf16>)
+        return static_cast<double>(static_cast<float>(value));
+    else
+        return static_cast<double>(value);
 }
 
 /// Element conversion as C++ does it, through float for bf16.
 template <class To, class From>
 To convert(From value) {
-    if constexpr (std::is_same_v<To, From>) return value;
-    else if constexpr (std::is_same_v<To, bf16>) return bf16(static_cast<float>(to_double(value)));
-    else if constexpr (std::is_same_v<From, bf16>) return static_cast<To>(static_cast<float>(value));
-    else return static_cast<To>(value);
+    if constexpr (std::is_same_v<To, From>)
+        return value;
+    else if constexpr (std::is_same_v<To, bf16>)
+        return bf16(static_cast<float>(to_double(value)));
+    else if constexpr (std::is_same_v<From, bf16>)
+        return static_cast<To>(static_cast<float>(value));
+    else
+        return static_cast<To>(value);
 }
 
 }  // namespace heddle

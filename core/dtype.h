@@ -42,10 +42,14 @@ struct bf16 {
 /// The DType of a C++ element type.
 template <class T>
 constexpr DType dtype_of() {
-    if constexpr (std::is_same_v<T, double>) return DType::f64;
-    else if constexpr (std::is_same_v<T, float>) return DType::f32;
-    else if constexpr (std::is_same_v<T, bf16>) return DType::bf16;
-    else if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
+    if constexpr (std::is_same_v<T, double>)
+        return DType::f64;
+    else if constexpr (std::is_same_v<T, float>)
+        return DType::f32;
+    else if constexpr (std::is_same_v<T, bf16>)
+        return DType::bf16;
+    else if constexpr (std::is_same_v<T, std::int32_t>)
+        return DType::i32;
     else {
         static_assert(std::is_same_v<T, std::uint8_t>, "no such element type");
         return DType::u8;

@@ -16,8 +16,8 @@
 namespace heddle {
 namespace {
 
-int thread_count = 0;                // 0: not set yet
-thread_local bool inside = false;    // within a parallel_for body
+int thread_count = 0;              // 0: not set yet
+thread_local bool inside = false;  // within a parallel_for body
 
 // The first exception of any piece; the others are dropped, as a sequential loop would never have reached them.
 class FirstException {

@@ -10,8 +10,8 @@ namespace heddle {
 class RangeBody {
   public:
     template <class Body>
-        requires(!std::is_same_v<std::remove_cvref_t<Body>, RangeBody>)
-    RangeBody(const Body& body)  // NOLINT: made to be converted to
+    requires(!std::is_same_v<std::remove_cvref_t<Body>, RangeBody>)
+        RangeBody(const Body& body)  // NOLINT: made to be converted to
         : object_(&body), call_([](const void* object, std::int64_t begin, std::int64_t end) {
               (*static_cast<const Body*>(object))(begin, end);
           }) {}

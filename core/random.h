@@ -57,8 +57,8 @@ struct Dropout {
     }
 };
 
-/// Where the random keys of a training run come from: key = hash(seed, update, micro-batch, dotted module name, number of the call).
-/// A run that resumes at an update draws what the uninterrupted run drew.
+/// Where the random keys of a training run come from: key = hash(seed, update, micro-batch, dotted module name, number of the
+/// call). A run that resumes at an update draws what the uninterrupted run drew.
 struct Generator {
     std::uint64_t seed = 1;
     std::uint64_t update = 0;

@@ -32,9 +32,7 @@ std::int64_t Shape::rows() const {
     return product;
 }
 
-std::string Shape::str() const {
-    return fmt::format("[{}]", fmt::join(extents_.begin(), extents_.begin() + rank_, ", "));
-}
+std::string Shape::str() const { return fmt::format("[{}]", fmt::join(extents_.begin(), extents_.begin() + rank_, ", ")); }
 
 int Shape::index(int axis) const {
     const int at = axis < 0 ? axis + rank_ : axis;

@@ -10,7 +10,8 @@ Spans::Spans(std::vector<Span> spans, std::int64_t rows) : spans_(std::move(span
     std::int64_t end = 0;
     for (const Span& span : spans_) {
         check(span.length >= 0 && span.start >= end && span.start + span.length <= rows,
-              "spans: rows [{}, {}) overlap the sentence before or leave the {} rows", span.start, span.start + span.length, rows);
+              "spans: rows [{}, {}) overlap the sentence before or leave the {} rows", span.start, span.start + span.length,
+              rows);
         end = span.start + span.length;
         tokens_ += span.length;
         longest_ = std::max(longest_, span.length);

@@ -20,7 +20,8 @@ struct Span {
 class Spans {
   public:
     Spans() = default;
-    /// `rows` is the number of rows of the tensors that the spans describe. Error when a span leaves them or overlaps the one before.
+    /// `rows` is the number of rows of the tensors that the spans describe. Error when a span leaves them or overlaps the one
+    /// before.
     Spans(std::vector<Span> spans, std::int64_t rows);
 
     /// Sentences one after the other, without gaps.

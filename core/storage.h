@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 
 #include "core/dtype.h"
 
@@ -25,7 +26,12 @@ class Storage {
 
     /// Counts in-place changes, so that a value saved for backward can be recognised as overwritten.
     std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
-    void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+    void bump_version(const std::source_location& where) {
+        version_.fetch_add(1, std::memory_order_relaxed);
+        changed_at_ = where;
+    }
+    /// Where the last in-place change was made.
+    const std::source_location& changed_at() const { return changed_at_; }
     /// Distinguishes this storage from every other one of the process, also after its address was reused.
     std::uint64_t id() const { return id_; }
 
@@ -35,16 +41,17 @@ class Storage {
     std::int64_t capacity_ = 0;
     Device device_;
     std::atomic<std::uint64_t> version_{0};
+    std::source_location changed_at_;
     std::uint64_t id_;
 };
 
 /// What the CPU's caching allocator holds, in bytes.
 struct MemoryStatistics {
-    std::int64_t in_use = 0;     ///< handed out now
-    std::int64_t peak = 0;       ///< the most that was handed out at once
-    std::int64_t kept = 0;       ///< free, kept for the next request
-    std::int64_t requests = 0;   ///< blocks asked for so far
-    std::int64_t from_system = 0;///< of these, how many the system had to be asked for
+    std::int64_t in_use = 0;       ///< handed out now
+    std::int64_t peak = 0;         ///< the most that was handed out at once
+    std::int64_t kept = 0;         ///< free, kept for the next request
+    std::int64_t requests = 0;     ///< blocks asked for so far
+    std::int64_t from_system = 0;  ///< of these, how many the system had to be asked for
 };
 
 MemoryStatistics memory_statistics();

@@ -98,20 +98,20 @@ Tensor Tensor::to(DType dtype) const {
     return result;
 }
 
-void Tensor::fill_(double value) {
+void Tensor::fill_(double value, Where where) {
     dispatch_any(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(data<T>(), numel_, convert<T>(value)); });
-    bump_version();
+    bump_version(where);
 }
 
-void Tensor::copy_(const Tensor& source) {
+void Tensor::copy_(const Tensor& source, Where where) {
     check(source.shape() == shape_ && source.dtype() == dtype_, "copy: the source is {} {}, but the target is {} {}",
           source.shape(), source.dtype(), shape_, dtype_);
     std::memmove(bytes_data(), source.bytes_data(), static_cast<std::size_t>(bytes()));
-    bump_version();
+    bump_version(where);
 }
 
-#define HEDDLE_INSTANTIATE(T)                                                 \
-    template Tensor Tensor::from<T>(std::span<const T>, const Shape&);        \
+#define HEDDLE_INSTANTIATE(T)                                          \
+    template Tensor Tensor::from<T>(std::span<const T>, const Shape&); \
     template T* Tensor::data<T>() const;
 HEDDLE_INSTANTIATE(double)
 HEDDLE_INSTANTIATE(float)

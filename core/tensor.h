@@ -12,6 +12,9 @@
 
 namespace heddle {
 
+/// A place in the source code; errors name it.
+using Where = std::source_location;
+
 /// Contiguous, row-major, reference-counted. Copying a Tensor copies the handle; `clone` copies the elements. There are no
 /// strides: a view is a reshape or a leading slice and shares the storage. A default-constructed Tensor is undefined.
 class Tensor {
@@ -66,11 +69,14 @@ class Tensor {
     Tensor to(DType dtype) const;
 
     /// Overwrites the elements in place and bumps the version.
-    void fill_(double value);
-    void copy_(const Tensor& source);
+    void fill_(double value, Where where = Where::current());
+    void copy_(const Tensor& source, Where where = Where::current());
 
     std::uint64_t version() const { return storage_ ? storage_->version() : 0; }
-    void bump_version() const { storage_->bump_version(); }
+    /// Says that the elements were changed in place, here.
+    void bump_version(Where where = Where::current()) const { storage_->bump_version(where); }
+    /// Where the last in-place change was made.
+    Where changed_at() const { return storage_ ? storage_->changed_at() : Where(); }
     std::uint64_t storage_id() const { return storage_ ? storage_->id() : 0; }
     bool shares_storage(const Tensor& other) const { return storage_ && storage_ == other.storage_; }
     /// True when no other tensor shares the storage: its memory may be taken over.

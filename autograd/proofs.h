@@ -1,0 +1,23 @@
+// The gradient cases of each op, defined beside the op.
+#pragma once
+
+#include "autograd/gradcheck.h"
+
+namespace heddle::proofs {
+
+std::vector<GradientCase> elementwise();
+std::vector<GradientCase> reduce();
+std::vector<GradientCase> shape_ops();
+std::vector<GradientCase> matmul();
+std::vector<GradientCase> linear();
+std::vector<GradientCase> activation();
+std::vector<GradientCase> dropout();
+std::vector<GradientCase> embedding();
+std::vector<GradientCase> softmax();
+std::vector<GradientCase> layer_norm();
+std::vector<GradientCase> attention();
+std::vector<GradientCase> feed_forward();
+std::vector<GradientCase> cross_entropy();
+std::vector<GradientCase> linear_cross_entropy();
+
+}  // namespace heddle::proofs

@@ -1,0 +1,123 @@
+// The tape: which ops ran, in order, and what each needs to go back.
+//
+// Nodes stand in creation order, so every node's inputs stand before it and backward is one walk from the end. Nodes refer
+// to each other by number, never by pointer: there are no chains to follow, and none to destroy.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/variable.h"
+
+namespace heddle {
+
+/// What a node's backward call sees: the gradients of the op's outputs, the tensors it saved, and where its inputs'
+/// gradients go.
+class Gradients {
+  public:
+    virtual ~Gradients() = default;
+    /// Whether output `i` received a gradient. Always true for the only output of an op.
+    virtual bool has_output(int i) const = 0;
+    /// The gradient of output `i`, with the output's shape; zeros when none arrived.
+    virtual Tensor output(int i = 0) = 0;
+    /// The same, given up by the node: an op that only passes the gradient on hands it to give() without a copy.
+    virtual Tensor take_output(int i = 0) = 0;
+    /// The i-th tensor that the op saved. Error that names both places when it was changed in place since.
+    virtual const Tensor& saved(int i) const = 0;
+    /// Whether input `i` wants a gradient.
+    virtual bool needs(int i) const = 0;
+    /// Hands over the gradient of input `i`; may be called more than once, the gradients add up. Ignored when none is wanted.
+    virtual void give(int i, Tensor gradient) = 0;
+    /// A tensor of input i's shape that holds its gradient so far (zeros at first): the op adds into it in place, which
+    /// saves a dense temporary and a second pass for weights.
+    virtual Tensor accumulate_into(int i) = 0;
+};
+
+using Backward = std::function<void(Gradients&)>;
+
+/// True when grad mode is on and one of `inputs` requires a gradient: the op will be recorded, so what backward needs must
+/// be kept.
+bool will_record(std::initializer_list<Variable> inputs);
+bool will_record(std::span<const Variable> inputs);
+
+/// What an op hands to the tape.
+struct Record {
+    const char* op;                  ///< the op's name; a string literal
+    Where where;                     ///< the caller's source line
+    std::vector<Variable> inputs;    ///< undefined ones (an absent bias) are allowed and never need a gradient
+    std::vector<Tensor> saved = {};  ///< what backward reads, with the versions they have now
+    Backward backward = {};
+    bool always = false;  ///< record even when no input requires a gradient (activation checkpointing)
+};
+
+/// Makes `output` a Variable and, when an input requires a gradient, a node of the tape. In anomaly mode a NaN or Inf in
+/// `output` is an Error with the op's name, shape and source line.
+Variable record(Tensor output, Record entry);
+/// The same for an op with several outputs.
+std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry);
+
+/// Goes back from a one-element `loss` with gradient 1. Leaves' gradients are added to what they hold. Frees the nodes
+/// behind it unless `retain`. Error when the loss has no tape behind it or the nodes were freed before.
+void backward(const Variable& loss, bool retain = false);
+/// The same with a given gradient of `output`, which may have any shape.
+void backward(const Variable& output, const Tensor& cotangent, bool retain = false);
+/// Goes back from several outputs at once.
+void backward(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain = false);
+
+/// While it lives, ops on this thread are not recorded.
+class NoGrad {
+  public:
+    NoGrad();
+    ~NoGrad();
+    NoGrad(const NoGrad&) = delete;
+    NoGrad& operator=(const NoGrad&) = delete;
+
+  private:
+    bool before_;
+};
+
+/// While it lives, every op of this thread and every gradient is searched for NaN and Inf.
+class AnomalyMode {
+  public:
+    AnomalyMode();
+    ~AnomalyMode();
+    AnomalyMode(const AnomalyMode&) = delete;
+    AnomalyMode& operator=(const AnomalyMode&) = delete;
+
+  private:
+    bool before_;
+};
+
+/// While it lives, this thread records on a fresh tape; activation checkpointing recomputes on one.
+class FreshTape {
+  public:
+    FreshTape();
+    ~FreshTape();
+    FreshTape(const FreshTape&) = delete;
+    FreshTape& operator=(const FreshTape&) = delete;
+
+  private:
+    std::shared_ptr<Tape> before_;
+    bool grad_before_;
+};
+
+/// Nodes on this thread's tape.
+std::int64_t tape_size();
+
+/// What the recorded ops of one name keep for backward.
+struct SavedMemory {
+    std::string op;
+    std::int64_t nodes = 0;
+    std::int64_t bytes = 0;  ///< storages saved by several nodes count once, for the first
+};
+
+/// Saved memory per op of this thread's tape, largest first.
+std::vector<SavedMemory> saved_memory();
+/// This thread's tape as a Graphviz digraph: ops with output shapes and source lines, leaves with their names.
+std::string tape_as_dot();
+
+}  // namespace heddle

@@ -1,0 +1,54 @@
+// What the tape tells of itself: saved memory per op, and its graph.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "autograd/tape_impl.h"
+
+namespace heddle {
+
+std::vector<SavedMemory> Tape::saved_memory() const {
+    std::map<std::string, SavedMemory> by_op;
+    std::set<std::uint64_t> seen;
+    for (const Node& node : nodes_) {
+        SavedMemory& entry = by_op[node.op];
+        entry.op = node.op;
+        ++entry.nodes;
+        for (const Saved& saved : node.saved)
+            if (seen.insert(saved.tensor.storage_id()).second) entry.bytes += saved.tensor.bytes();
+    }
+    std::vector<SavedMemory> report;
+    for (auto& [op, entry] : by_op) report.push_back(std::move(entry));
+    std::stable_sort(report.begin(), report.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    return report;
+}
+
+std::string Tape::as_dot() const {
+    std::string text = "digraph tape {\n  rankdir=TB;\n  node [shape=box, fontname=\"monospace\"];\n";
+    std::map<const Variable::Slot*, std::size_t> leaves;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const Node& node = nodes_[i];
+        std::string shapes;
+        for (const Shape& shape : node.shapes) shapes += shape.str();
+        std::string file = node.where.file_name();
+        file.erase(0, file.rfind('/') + 1);
+        text += fmt::format("  n{} [label=\"{}\\n{}\\n{}:{}\"];\n", i, node.op, shapes, file, node.where.line());
+        for (const Input& input : node.inputs) {
+            if (input.leaf) {
+                const auto [at, fresh] = leaves.emplace(input.leaf.get(), leaves.size());
+                if (fresh)
+                    text += fmt::format("  l{} [label=\"{}\\n{}\", shape=ellipse{}];\n", at->second,
+                                        input.leaf->name.empty() ? "leaf" : input.leaf->name, input.shape.str(),
+                                        input.needs ? "" : ", style=dashed");
+                text += fmt::format("  l{} -> n{};\n", at->second, i);
+            } else if (input.node >= base_) {
+                text += fmt::format("  n{} -> n{};\n", input.node - base_, i);
+            }
+        }
+    }
+    return text + "}\n";
+}
+
+}  // namespace heddle

@@ -1,0 +1,55 @@
+// A tensor that the tape may know.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/tensor.h"
+
+namespace heddle {
+
+class Tape;
+
+/// A value-semantic handle on a value and, when it needs one, its gradient. A *leaf* is made by its constructor (a parameter, an
+/// input); every other Variable is the output of a differentiable op and knows its place on the thread's tape.
+class Variable {
+  public:
+    Variable() = default;
+    /// A leaf. With `requires_grad`, backward adds its gradient to `grad()`.
+    explicit Variable(Tensor value, bool requires_grad = false, std::string name = "");
+
+    bool defined() const { return slot_ != nullptr; }
+    /// Error when undefined.
+    const Tensor& value() const;
+    const Shape& shape() const { return value().shape(); }
+    std::int64_t dim(int axis) const { return value().dim(axis); }
+    std::int64_t rows() const { return value().rows(); }
+    std::int64_t cols() const { return value().cols(); }
+    DType dtype() const { return value().dtype(); }
+
+    /// For a leaf: whether backward fills `grad()`. Otherwise: whether the tape recorded the op that made it.
+    bool requires_grad() const;
+    bool is_leaf() const;
+    const std::string& name() const;
+
+    /// The gradient that backward added up so far; undefined before the first backward. Leaves only.
+    const Tensor& grad() const;
+    void zero_grad();
+    /// Freezes or unfreezes a leaf.
+    void set_requires_grad(bool requires_grad);
+    /// Lays the leaf's value and gradient on given memory (views of the flat parameter and gradient arrays); the value's
+    /// elements are copied there. Error when the shape or dtype differ.
+    void rebind(const Tensor& value, const Tensor& grad);
+    void set_name(std::string name);
+    /// The same value as a leaf that the tape does not know.
+    Variable detach() const;
+
+  private:
+    friend class Tape;
+    struct Slot;
+    explicit Variable(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
+
+    std::shared_ptr<Slot> slot_;
+};
+
+}  // namespace heddle
