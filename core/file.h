@@ -1,0 +1,60 @@
+// Whole files: read at once, seen through a memory map, replaced atomically.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heddle {
+
+/// Everything in the file, which may also be a pipe. Error, with path and reason, when it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// Replaces the file at `path` by these bytes: a reader sees the old file or the new one, never a half, and after a power
+/// failure one of the two is on the disk. Error, with path and reason; the old file is then untouched.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Asks the system to put a folder's entries on the disk, as a rename is safe only after it. Error when there is no such folder.
+void sync_folder(const std::filesystem::path& folder);
+
+/// A file under construction: written piece by piece beside its target, which `commit` replaces. Destroyed before that, it
+/// leaves nothing behind.
+class AtomicFile {
+  public:
+    /// Error when the target's folder does not exist or cannot be written to.
+    explicit AtomicFile(std::filesystem::path target);
+    ~AtomicFile();
+    AtomicFile(const AtomicFile&) = delete;
+    AtomicFile& operator=(const AtomicFile&) = delete;
+
+    void write(std::span<const std::byte> bytes);
+    void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+    /// fsync, rename onto the target, fsync of the folder. Nothing may be written afterwards.
+    void commit();
+
+  private:
+    std::filesystem::path target_;
+    std::filesystem::path part_;  ///< the new file until it is renamed; empty afterwards
+    int descriptor_ = -1;
+};
+
+/// A file's bytes, read-only, without a copy: the system reads pages when they are touched. The map outlives a rename or removal
+/// of the file, but a process that shortens the file in place takes the pages away (SIGBUS); files written atomically are safe.
+class MemoryMap {
+  public:
+    /// Error, with path and reason, when `path` is not a regular file that can be read. An empty file gives an empty span.
+    explicit MemoryMap(const std::filesystem::path& path);
+    ~MemoryMap();
+    MemoryMap(MemoryMap&& other) noexcept;
+    MemoryMap& operator=(MemoryMap&& other) noexcept;
+
+    std::span<const std::byte> bytes() const { return bytes_; }
+
+  private:
+    std::span<const std::byte> bytes_;
+};
+
+}  // namespace heddle
