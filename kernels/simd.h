@@ -98,7 +98,8 @@ inline T largest(Vec<T> v) {
 }
 
 /// e^x to about 2 ulp. Below -87.3 the result is 0 (also for -inf), above 88.7 it is inf; NaN stays NaN.
-/// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite's two-part ln 2), then the Taylor polynomial of degree 7 and a shift of the exponent.
+/// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite's two-part ln 2), then the Taylor polynomial of degree 7 and a shift of
+/// the exponent.
 inline VecF exp(VecF x) {
     const VecF clamped = x > 88.7228f ? broadcast(88.7228f) : (x < -87.3365f ? broadcast(-87.3365f) : x);
     const VecF shifted = clamped * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the integer part moves into the low mantissa bits
@@ -128,45 +129,100 @@ inline VecF exp(VecF x) {
     return x != x ? x : high;
 }
 
-/// Philox4x32-10 for one counter per lane: counters (c0, c1, c2, c3), results in place.
-inline void philox(std::uint64_t key, VecU& c0, VecU& c1, VecU& c2, VecU& c3) {
-    typedef std::uint64_t Wide __attribute__((vector_size(2 * kVectorBytes)));
+/// Counters of Philox, one per 64-bit lane; only the lower half of a lane counts, the upper may hold anything.
+using VecL = Vec<std::uint64_t>;
+
+/// The 64-bit products of the lanes' lower halves with `factor`.
+inline VecL multiply_low(VecL lanes, std::uint32_t factor) {
+    // GCC is told the instruction: it would take the general 64-bit product, which costs three times as much. (Its builtin, not
+    // <immintrin.h>, which takes half a second to read.)
+#if defined(__clang__) || !defined(__SSE2__)
+    return (lanes & 0xffffffffu) * factor;
+#elif defined(__AVX512F__)
+    return (VecL)__builtin_ia32_pmuludq512_mask((VecI)lanes, (VecI)broadcast<std::uint64_t>(factor), Vec<long long>{}, 0xff);
+#elif defined(__AVX2__)
+    return (VecL)__builtin_ia32_pmuludq256((VecI)lanes, (VecI)broadcast<std::uint64_t>(factor));
+#else
+    return (VecL)__builtin_ia32_pmuludq128((VecI)lanes, (VecI)broadcast<std::uint64_t>(factor));
+#endif
+}
+
+/// Philox4x32-10 for one counter (c0, c1, c2, c3) per 64-bit lane, results in place.
+inline void philox(std::uint64_t key, VecL& c0, VecL& c1, VecL& c2, VecL& c3) {
     auto k0 = static_cast<std::uint32_t>(key);
     auto k1 = static_cast<std::uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round) {
-        const Wide p0 = __builtin_convertvector(c0, Wide) * 0xD2511F53u;
-        const Wide p1 = __builtin_convertvector(c2, Wide) * 0xCD9E8D57u;
-        const VecU high0 = __builtin_convertvector(p0 >> 32, VecU), low0 = __builtin_convertvector(p0, VecU);
-        const VecU high1 = __builtin_convertvector(p1 >> 32, VecU), low1 = __builtin_convertvector(p1, VecU);
-        const VecU next0 = high1 ^ c1 ^ k0;
-        const VecU next2 = high0 ^ c3 ^ k1;
-        c1 = low1;
-        c3 = low0;
-        c0 = next0;
-        c2 = next2;
+        const VecL p0 = multiply_low(c0, 0xD2511F53u);
+        const VecL p1 = multiply_low(c2, 0xCD9E8D57u);
+        c0 = (p1 >> 32) ^ c1 ^ k0;
+        c2 = (p0 >> 32) ^ c3 ^ k1;
+        c1 = p1;
+        c3 = p0;
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
 }
 
-/// factors[j] = dropout.scale() where Dropout::keeps(j, c1, c2, c3), else 0, for j < columns. `factors` has room for a multiple of
-/// 8 * lanes elements past any start: round `columns` up to it.
+/// Elements that one call of dropout_block decides on.
+inline constexpr int kDropoutBlock = 4 * kFloats;
+/// Groups of 8 elements that one call of dropout_block decides on.
+inline constexpr int kDropoutGroups = kDropoutBlock / 8;
+
+/// The lane of dropout_block that decides on group `group` (0 <= group < kDropoutGroups): the order in which the closing
+/// interleave puts neighbouring groups side by side.
+constexpr int lane_of_group(int group) { return group < kDropoutGroups / 2 ? 2 * group : 2 * (group - kDropoutGroups / 2) + 1; }
+
+/// For each lane l and counter (c0, c1, c2, c3)[l] of a group of 8 elements: dropout.scale() where the element is kept, else 0.
+/// out holds the groups in order: elements [8 g, 8 g + 8) are those of lane lane_of_group(g).
+inline void dropout_block(const Dropout& dropout, VecL c0, VecL c1, VecL c2, VecL c3, VecF (&out)[4]) {
+    using Halves = Vec<std::uint16_t>;
+    philox(dropout.key, c0, c1, c2, c3);
+    // Element j of a group takes half j % 2 of word j / 2: the four words in memory order are the eight integers in order.
+    const VecL words01 = (c0 & 0xffffffffu) | (c1 << 32);
+    const VecL words23 = (c2 & 0xffffffffu) | (c3 << 32);
+    constexpr int n = kDropoutGroups;
+    VecL low, high;
+    for (int i = 0; i < n; i += 2) {
+        low[i] = i;
+        low[i + 1] = n + i;
+    }
+    high = low + 1;
+    const VecL ordered[2] = {__builtin_shuffle(words01, words23, low), __builtin_shuffle(words01, words23, high)};
+    const VecF scale = broadcast(static_cast<float>(dropout.scale()));
+    VecI scale_bits;
+    std::memcpy(&scale_bits, &scale, sizeof scale_bits);
+    for (int i = 0; i < 2; ++i) {
+        typedef std::int16_t Half __attribute__((vector_size(kVectorBytes / 2)));
+        Halves integers;
+        std::memcpy(&integers, &ordered[i], sizeof integers);
+        const auto kept = integers >= static_cast<std::uint16_t>(dropout.threshold);  // all bits of a kept element's lane
+        Half parts[2];
+        std::memcpy(parts, &kept, sizeof parts);
+        for (int part = 0; part < 2; ++part) {
+            const VecI bits = __builtin_convertvector(parts[part], VecI) & scale_bits;
+            std::memcpy(&out[2 * i + part], &bits, sizeof bits);
+        }
+    }
+}
+
+/// The factors of kDropoutBlock elements of one row from column `start` (a multiple of 8) on; (c1, c2, c3) address the row as
+/// Dropout::keeps says.
+inline void dropout_block(const Dropout& dropout, std::int64_t start, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
+                          VecF (&out)[4]) {
+    VecL groups;
+    for (int g = 0; g < kDropoutGroups; ++g) groups[lane_of_group(g)] = static_cast<std::uint64_t>(g);
+    dropout_block(dropout, groups + static_cast<std::uint64_t>(start / 8), broadcast<std::uint64_t>(c1),
+                  broadcast<std::uint64_t>(c2), broadcast<std::uint64_t>(c3), out);
+}
+
+/// factors[j] = dropout.scale() where Dropout::keeps(j, c1, c2, c3), else 0, for j < columns. `factors` has room for `columns`
+/// rounded up to a multiple of kDropoutBlock.
 inline void dropout_factors(const Dropout& dropout, std::int64_t columns, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
                             float* factors) {
-    const auto scale = static_cast<float>(dropout.scale());
-    for (std::int64_t start = 0; start < columns; start += 8 * kFloats) {
-        VecU words[4] = {iota<std::uint32_t>() + static_cast<std::uint32_t>(start / 8), broadcast(c1), broadcast(c2), broadcast(c3)};
-        philox(dropout.key, words[0], words[1], words[2], words[3]);
-        // Lane g holds the 8 decisions of group g: word w, half h decides on element 8 g + 2 w + h.
-        float by_element[8][kFloats];
-        for (int w = 0; w < 4; ++w) {
-            const VecF low = (words[w] & 0xffffu) >= dropout.threshold ? broadcast(scale) : broadcast(0.0f);
-            const VecF high = (words[w] >> 16) >= dropout.threshold ? broadcast(scale) : broadcast(0.0f);
-            store(by_element[2 * w], low);
-            store(by_element[2 * w + 1], high);
-        }
-        for (int g = 0; g < kFloats; ++g)
-            for (int e = 0; e < 8; ++e) factors[start + 8 * g + e] = by_element[e][g];
+    for (std::int64_t start = 0; start < columns; start += kDropoutBlock) {
+        VecF block[4];
+        dropout_block(dropout, start, c1, c2, c3, block);
+        for (int i = 0; i < 4; ++i) store(factors + start + i * kFloats, block[i]);
     }
 }
 
