@@ -1,0 +1,47 @@
+// Token embeddings and positional encodings.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/ops.h"
+#include "nn/module.h"
+
+namespace heddle::nn {
+
+enum class Positions : std::uint8_t { sinusoidal, learned };
+
+/// A vector for each place of a sentence.
+class PositionalEncoding : public Module {
+  public:
+    /// Sinusoidal (no parameters): sin and cos of the paper's section 3.5, interleaved; `table` is what is computed in advance, a
+    /// longer sentence extends it. Learned: weight [table, d_model], normal with deviation d_model^-0.5; a longer sentence is an
+    /// Error.
+    PositionalEncoding(Module& parent, std::string_view name, Positions positions, std::int64_t table, std::int64_t d_model);
+
+    std::string_view kind() const override { return "PositionalEncoding"; }
+    /// A table with at least `count` rows. Error when a learned table has fewer.
+    const Variable& table(std::int64_t count) const;
+
+  private:
+    Positions positions_;
+    std::int64_t d_model_;
+    mutable Variable table_;
+};
+
+/// Weight [vocabulary, d_model], normal with deviation d_model^-0.5.
+class Embedding : public Module {
+  public:
+    Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model);
+
+    std::string_view kind() const override { return "Embedding"; }
+    const Variable& weight() const { return weight_; }
+    /// dropout(weight[tokens] sqrt(d_model) + position), [rows, d_model]; tokens i32 [rows]. The first row of each span has
+    /// position `first_position`; rows outside the spans are zero. (Paper, sections 3.4, 3.5, 5.4.)
+    Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout = {},
+                     std::int64_t first_position = 0, Where where = Where::current()) const;
+
+  private:
+    Variable weight_;
+};
+
+}  // namespace heddle::nn

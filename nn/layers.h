@@ -1,0 +1,115 @@
+// Encoder and decoder layers, and the way residuals and norms are joined.
+#pragma once
+
+#include <memory>
+
+#include "nn/feed_forward.h"
+#include "nn/layer_norm.h"
+#include "nn/multi_head_attention.h"
+#include "nn/transformer_options.h"
+
+namespace heddle::nn {
+
+/// What flows from sublayer to sublayer. With NormPlace::pre, `sum` is the running residual sum and `input` its normalisation,
+/// which the next sublayer reads; with NormPlace::post both are the same normalised value.
+struct Stream {
+    Variable sum;
+    Variable input;
+};
+
+/// Attention weights of each layer, [sentences, heads, longest query, longest key].
+struct AttentionMaps {
+    std::vector<Tensor> encoder;  ///< self-attention of the encoder
+    std::vector<Tensor> decoder;  ///< self-attention of the decoder
+    std::vector<Tensor> cross;    ///< from the decoder to the memory
+};
+
+/// A layer of either stack: it joins each sublayer's output to the stream by one fused pass, residual + dropout + norm.
+///
+/// Which norm that is, is the whole difference between pre- and post-norm. Sublayers s1 .. sk have norms n1 .. nk:
+///     pre:   s1 reads n1(x);  after si comes n(i+1);  after sk comes the first norm of what follows, `next`
+///     post:  s1 reads x;      after si comes ni;      `next` plays no part
+class Layer : public Module {
+  public:
+    Layer(Module& parent, std::string_view name, const TransformerOptions& options, const std::vector<std::string>& sublayers);
+
+    /// The stream before the first layer; with NormPlace::pre its input is first(x), or x without `first`.
+    static Stream open(const Variable& x, NormPlace norm, const LayerNorm* first);
+    const LayerNorm& first_norm() const { return *norms_.front(); }
+
+  protected:
+    /// stream + dropout(output of sublayer `i`), and the norm that comes next.
+    Stream join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const;
+
+  private:
+    NormPlace norm_place_;
+    double dropout_;
+    std::vector<std::string> sublayers_;
+    std::vector<std::unique_ptr<LayerNorm>> norms_;
+};
+
+/// Sublayers self_attention and feed_forward (paper, section 3.1).
+class EncoderLayer : public Layer {
+  public:
+    EncoderLayer(Module& parent, std::string_view name, const TransformerOptions& options);
+
+    std::string_view kind() const override { return "EncoderLayer"; }
+    /// `next` is the norm that the following layer begins with, the final norm, or null.
+    Stream forward(const Stream& stream, const Spans& spans, const LayerNorm* next, Tensor* weights = nullptr) const;
+
+  private:
+    SelfAttention self_attention_;
+    FeedForward feed_forward_;
+};
+
+/// Sublayers self_attention (causal), cross_attention and feed_forward.
+class DecoderLayer : public Layer {
+  public:
+    DecoderLayer(Module& parent, std::string_view name, const TransformerOptions& options);
+
+    std::string_view kind() const override { return "DecoderLayer"; }
+    Stream forward(const Stream& stream, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                   const LayerNorm* next, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
+    /// One new row per hypothesis; `layer` is this layer's number in the cache.
+    Stream step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
+    const CrossAttention& cross_attention() const { return cross_attention_; }
+
+  private:
+    SelfAttention self_attention_;
+    CrossAttention cross_attention_;
+    FeedForward feed_forward_;
+};
+
+/// A stack of encoder layers with an optional final norm.
+class Encoder : public Module {
+  public:
+    Encoder(Module& parent, std::string_view name, const TransformerOptions& options);
+
+    std::string_view kind() const override { return "Encoder"; }
+    /// x [rows, d_model]: embedded tokens; result [rows, d_model].
+    Variable forward(const Variable& x, const Spans& spans, AttentionMaps* maps = nullptr) const;
+
+  private:
+    TransformerOptions options_;
+    std::vector<std::unique_ptr<EncoderLayer>> layers_;
+    std::unique_ptr<LayerNorm> final_norm_;
+};
+
+/// A stack of decoder layers with an optional final norm.
+class Decoder : public Module {
+  public:
+    Decoder(Module& parent, std::string_view name, const TransformerOptions& options);
+
+    std::string_view kind() const override { return "Decoder"; }
+    Variable forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                     AttentionMaps* maps = nullptr) const;
+    Variable step(const Variable& x, DecoderCache& cache) const;
+    const std::vector<std::unique_ptr<DecoderLayer>>& layers() const { return layers_; }
+
+  private:
+    TransformerOptions options_;
+    std::vector<std::unique_ptr<DecoderLayer>> layers_;
+    std::unique_ptr<LayerNorm> final_norm_;
+};
+
+}  // namespace heddle::nn

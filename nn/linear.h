@@ -1,0 +1,29 @@
+// Linear projections, alone or several of one input in one product.
+#pragma once
+
+#include "autograd/ops.h"
+#include "nn/module.h"
+
+namespace heddle::nn {
+
+/// x [rows, in] W^T + b. Weight [out, in] (PyTorch's layout) Xavier uniform, bias [out] zero.
+class Linear : public Module {
+  public:
+    Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, bool bias = true);
+    /// Several projections of the same input, [each, in] each, as one leaf: part i makes columns [i each, (i + 1) each). Files
+    /// know them as "PARENT.PART.weight" and "PARENT.PART.bias"; each is initialised as a matrix of its own.
+    Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<std::string>& parts, std::int64_t each,
+           bool bias = true);
+
+    std::string_view kind() const override { return "Linear"; }
+    Variable forward(const Variable& x, Where where = Where::current()) const;
+    const Variable& weight() const { return weight_; }
+    /// Undefined without bias.
+    const Variable& bias() const { return bias_; }
+
+  private:
+    Variable weight_;
+    Variable bias_;
+};
+
+}  // namespace heddle::nn

@@ -1,0 +1,103 @@
+// Modules: named parameters in a named tree.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "autograd/variable.h"
+#include "core/random.h"
+
+namespace heddle::nn {
+
+/// Tensors under their dotted names, in the order of a module's construction; what save_safetensors takes.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// Rows [begin, end) of a leaf, which files know under a name of their own.
+struct ParameterSlice {
+    std::string name;  ///< dotted, from the root
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+};
+
+/// One leaf of the tape. Several weights that read the same input are one leaf (one matrix product), and its `slices` are the
+/// weights' names: they are disjoint and cover the leaf. Without slices the leaf goes by its own name.
+struct Parameter {
+    std::string name;  ///< dotted, from the root: "encoder.layers.0.self_attention.query_key_value.weight"
+    Variable variable;
+    std::vector<ParameterSlice> slices = {};
+
+    /// `whole` has the leaf's shape (its value, gradient, or a moment): its parts under their names, sharing the storage.
+    NamedTensors named(const Tensor& whole) const;
+};
+
+/// The base of all modules. A module is a member of its parent and is made with it, so its dotted name, the seed and the dtype
+/// are known from the start:
+///
+///     struct Net : nn::Module {
+///         nn::Linear hidden{*this, "hidden", 8, 16};
+///         nn::Linear output{*this, "output", 16, 2};
+///     };
+///
+/// Tied parameters are one leaf, registered by one module and used by another, so everything below sees them once.
+class Module {
+  public:
+    /// A root. The initial values of all parameters are a function of `seed` and their dotted names.
+    explicit Module(std::uint64_t seed = 1, DType dtype = DType::f32);
+    /// A child: `name` may contain dots ("layers.0"). Error when the parent has a child of this name.
+    Module(Module& parent, std::string_view name);
+    virtual ~Module() = default;
+    Module(const Module&) = delete;
+    Module& operator=(const Module&) = delete;
+
+    /// The type's name for tables: "Linear".
+    virtual std::string_view kind() const { return "Module"; }
+    /// Dotted, from the root, which has the empty name.
+    const std::string& name() const { return name_; }
+    DType dtype() const { return dtype_; }
+    const std::vector<Module*>& children() const { return children_; }
+
+    /// Training mode (dropout is on) or evaluation mode, of this module and everything below it. Modules begin in training mode.
+    void train(bool on = true);
+    void eval() { train(false); }
+    bool training() const { return training_; }
+
+    /// The module's own parameters, then those of its children, in order of construction.
+    std::vector<Parameter> parameters() const;
+    const std::vector<Parameter>& own_parameters() const { return parameters_; }
+    /// Elements of all parameters.
+    std::int64_t parameter_count() const;
+    /// Elements of those that are trained.
+    std::int64_t trainable_count() const;
+    /// All parameters as files know them, sharing the storage.
+    NamedTensors named_tensors() const;
+
+    /// Freezes (or unfreezes) the parameters whose dotted name from the root is `prefix` or begins with `prefix` and a dot; all
+    /// of them for "". Returns how many leaves. Error when there is none, or when the prefix names a part of a leaf (the query of
+    /// a fused projection), which can be frozen as a whole only.
+    std::int64_t freeze(std::string_view prefix, bool frozen = true);
+
+    /// The decisions of a dropout under `this name`.`what` for one call: off in evaluation mode, else with the next key of the
+    /// thread's generator.
+    Dropout dropout(double probability, std::string_view what) const;
+
+  protected:
+    /// Registers `value` as a trained leaf; `name` and the slices' names are relative to this module. Error when a name is taken.
+    Variable add_parameter(std::string_view name, Tensor value, std::vector<ParameterSlice> slices = {});
+    /// "name.part", or "part" in the root.
+    std::string dotted(std::string_view part) const;
+    /// The random key for the initial values of the parameter `this name`.`part`.
+    std::uint64_t initial_key(std::string_view part) const;
+
+  private:
+    std::string name_;
+    std::uint64_t seed_;
+    DType dtype_;
+    bool training_ = true;
+    std::vector<Module*> children_;
+    std::vector<Parameter> parameters_;
+};
+
+}  // namespace heddle::nn

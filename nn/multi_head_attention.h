@@ -1,0 +1,72 @@
+// Multi-head attention: projections around ops::attention.
+#pragma once
+
+#include "autograd/ops.h"
+#include "nn/decoder_cache.h"
+#include "nn/linear.h"
+
+namespace heddle::nn {
+
+struct AttentionOptions {
+    std::int64_t d_model = 0;
+    std::int64_t heads = 1;
+    std::int64_t head_dim = 0;  ///< 0: d_model / heads
+    bool bias = true;
+    double dropout = 0;  ///< of the attention weights
+
+    /// head_dim with its default put in. Error when d_model is not divisible then.
+    std::int64_t width_of_head() const;
+};
+
+/// Who may attend to whom, beside the spans, and whether the weights are wanted.
+struct AttentionCall {
+    bool causal = false;
+    Tensor mask = {};           ///< as ops::AttentionOptions::mask
+    Tensor* weights = nullptr;  ///< as ops::AttentionOptions::weights
+};
+
+/// Queries, keys and values of one input: one [3 heads head_dim, d_model] projection whose column slices are q, k and v, then
+/// attention, then `output` (paper, section 3.2.2). Files know the slices as query, key and value.
+class SelfAttention : public Module {
+  public:
+    SelfAttention(Module& parent, std::string_view name, const AttentionOptions& options);
+
+    std::string_view kind() const override { return "SelfAttention"; }
+    /// x [rows, d_model]; result [rows, d_model].
+    Variable forward(const Variable& x, const Spans& spans, const AttentionCall& call = {}, Where where = Where::current()) const;
+    /// One new row per hypothesis: its key and value go into the cache's `layer`, and it attends to all places so far.
+    Variable step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
+
+  private:
+    AttentionOptions options_;
+    std::int64_t width_;  // heads * head_dim
+    Linear projection_;
+    Linear output_;
+};
+
+/// Queries of x, keys and values of the memory: the same names as SelfAttention; key and value are one projection.
+class CrossAttention : public Module {
+  public:
+    CrossAttention(Module& parent, std::string_view name, const AttentionOptions& options);
+
+    std::string_view kind() const override { return "CrossAttention"; }
+    /// x [rows, d_model], memory [rows', d_model]; result [rows, d_model].
+    Variable forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                     const AttentionCall& call = {}, Where where = Where::current()) const;
+    /// Keys and values of a memory side by side, [rows', 2 heads head_dim]: computed once per sentence for all steps.
+    Variable keys_values(const Variable& memory, Where where = Where::current()) const;
+    /// One new row per hypothesis attends to the memory of its sentence.
+    Variable step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
+
+  private:
+    Variable attend(const Variable& query, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,
+                    const AttentionCall& call, const Where& where) const;
+
+    AttentionOptions options_;
+    std::int64_t width_;
+    Linear query_;
+    Linear key_value_;
+    Linear output_;
+};
+
+}  // namespace heddle::nn

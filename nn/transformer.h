@@ -1,0 +1,65 @@
+// The encoder-decoder of Vaswani et al., "Attention is all you need" (2017).
+#pragma once
+
+#include <memory>
+
+#include "nn/layers.h"
+
+namespace heddle::nn {
+
+/// Token ids of several sentences: i32 [rows], and where each sentence lies. Packed, or padded with Spans::padded.
+struct Sentences {
+    Tensor tokens;
+    Spans spans;
+};
+
+/// Parameters (see named_tensors()): `embedding.weight`, or `source_embedding.weight` and `target_embedding.weight`;
+/// `encoder.layers.0.self_attention.query.weight` ...; `output.weight` when it is not tied.
+class Transformer : public Module {
+  public:
+    /// Error as TransformerOptions::complete. Initial values are a function of `seed` and the parameters' names.
+    explicit Transformer(const TransformerOptions& options, std::uint64_t seed = 1, DType dtype = DType::f32);
+
+    std::string_view kind() const override { return "Transformer"; }
+    /// With every default put in.
+    const TransformerOptions& options() const { return options_; }
+
+    /// The encoder's result [rows, d_model]. Rows outside the spans have no meaning.
+    Variable encode(const Tensor& tokens, const Spans& spans, AttentionMaps* maps = nullptr) const;
+    /// The decoder's last hidden values [rows, d_model], from which logits() follow. Sentence i of `target_in` (the beginning
+    /// mark and the sentence) attends to sentence i of the memory.
+    Variable decode(const Tensor& target_in, const Spans& target_spans, const Variable& memory, const Spans& memory_spans,
+                    AttentionMaps* maps = nullptr) const;
+    /// Cross entropy of `target_out` i32 [rows of target_in] (the sentence and the end mark; rows outside the spans hold
+    /// options.ignore), a scalar; never holds all logits.
+    Variable loss(const Sentences& source, const Sentences& target_in, const Tensor& target_out,
+                  const ops::LossOptions& options = {}, ops::LossStatistics* statistics = nullptr) const;
+    /// hidden [rows, d_model] times the output matrix, [rows, target_vocabulary]; not recorded.
+    Tensor logits(const Tensor& hidden) const;
+
+    /// A cache for translating these sentences, one hypothesis each at first: room for `hypotheses` at once and `length` tokens
+    /// each (the beginning mark included). `memory` is encode()'s value.
+    DecoderCache start_decoding(const Tensor& memory, const Spans& memory_spans, std::int64_t hypotheses,
+                                std::int64_t length) const;
+    /// Reads the next token of every hypothesis, i32 [hypotheses] (the beginning mark at first), and gives the logits of the one
+    /// after, [hypotheses, target_vocabulary]: the bits that decode() and logits() give for the whole prefix. Use in evaluation
+    /// mode. Error when the cache is full or the number of tokens differs.
+    Tensor step(const Tensor& tokens, DecoderCache& cache) const;
+
+    /// [target_vocabulary, d_model]
+    const Variable& output_weight() const;
+    /// [target_vocabulary], or undefined.
+    const Variable& output_bias() const;
+
+  private:
+    TransformerOptions options_;
+    std::unique_ptr<Embedding> source_embedding_;
+    std::unique_ptr<Embedding> target_embedding_;  // null when it is the source's
+    PositionalEncoding source_positions_;
+    PositionalEncoding target_positions_;
+    Encoder encoder_;
+    Decoder decoder_;
+    std::unique_ptr<Linear> output_;  // null when it is the target embedding
+};
+
+}  // namespace heddle::nn
