@@ -62,6 +62,21 @@ inline void store_part(T* to, Vec<T> v, int n) {
     for (int i = 0; i < n; ++i) to[i] = v[i];
 }
 
+/// The vector at column j of a row of `cols`; lanes past the end hold `rest`.
+template <class T>
+inline Vec<T> load_at(const T* row, std::int64_t j, std::int64_t cols, T rest = 0) {
+    return cols - j >= kLanes<T> ? load(row + j) : load_part(row + j, static_cast<int>(cols - j), rest);
+}
+
+/// Stores at column j of a row of `cols` what lies within the row.
+template <class T>
+inline void store_at(T* row, std::int64_t j, std::int64_t cols, Vec<T> v) {
+    if (cols - j >= kLanes<T>)
+        store(row + j, v);
+    else
+        store_part(row + j, v, static_cast<int>(cols - j));
+}
+
 template <class T>
 inline Vec<T> broadcast(T value) {
     return Vec<T>{} + value;
