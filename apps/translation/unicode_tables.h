@@ -1,0 +1,31 @@
+// Sorted ranges of code points behind unicode.h; unicode_tables.cpp is generated.
+#pragma once
+
+#include <span>
+
+namespace heddle::app {
+
+/// first..last, both included.
+struct CodeRange {
+    char32_t first;
+    char32_t last;
+};
+
+/// Every step-th code point of first..last has the lower case code point + difference.
+struct LowerRange {
+    char32_t first;
+    char32_t last;
+    int step;
+    int difference;
+};
+
+std::span<const LowerRange> lower_ranges();
+/// Cased and not case-ignorable: a capital sigma after such a character ends a word.
+std::span<const CodeRange> cased_ranges();
+/// Case-ignorable: skipped when looking for a cased character around a sigma.
+std::span<const CodeRange> ignorable_ranges();
+/// General categories L, M and N.
+std::span<const CodeRange> word_ranges();
+std::span<const CodeRange> space_ranges();
+
+}  // namespace heddle::app
