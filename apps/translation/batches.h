@@ -41,7 +41,7 @@ struct BatchOptions {
     std::int64_t batch_tokens = 3000;
     /// Pairs with a longer side (EOS included) are left out; 0 means no such limit.
     std::int64_t max_length = 120;
-    /// false: from short to long, in file order within a length; seed and epoch play no part.
+    /// false: short sentences first, in file order within a length; seed and epoch play no part.
     bool shuffle = true;
 };
 

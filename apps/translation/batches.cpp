@@ -1,0 +1,134 @@
+#include "apps/translation/batches.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/format.h"
+#include "core/parallel.h"
+#include "core/random.h"
+
+namespace heddle::app {
+namespace {
+
+std::int64_t length(const std::vector<std::int32_t>& tokens) { return static_cast<std::int64_t>(tokens.size()); }
+
+/// Numbers of an epoch's own: neither the next epoch nor the next seed draws them again.
+Sequence epoch_numbers(std::uint64_t seed, std::uint64_t epoch) {
+    const Counter bits = philox4x32(seed ^ stable_hash("batches"),
+                                    {static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(epoch >> 32), 0, 0});
+    return Sequence(bits[0] | std::uint64_t{bits[1]} << 32);
+}
+
+/// The pairs that may stand in a batch, in file order; the others are counted in `plan`.
+std::vector<std::int64_t> usable_pairs(std::span<const TokenPair> pairs, const BatchOptions& options, BatchPlan& plan) {
+    std::vector<std::int64_t> usable;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        const std::int64_t width = pairs[i].width();
+        if (pairs[i].source.empty() || pairs[i].target.empty()) {
+            ++plan.empty;
+        } else if (options.max_length > 0 && width > options.max_length) {
+            ++plan.too_long;
+        } else if (width > options.batch_tokens) {
+            ++plan.too_wide;
+        } else {
+            usable.push_back(static_cast<std::int64_t>(i));
+        }
+    }
+    return usable;
+}
+
+void sort_by_length(std::vector<std::int64_t>& order, std::span<const TokenPair> pairs, const std::vector<std::uint64_t>& ties) {
+    const auto key = [&](std::int64_t i) {
+        const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
+        return std::tuple(pair.target.size(), pair.source.size(), ties.empty() ? 0 : ties[static_cast<std::size_t>(i)], i);
+    };
+    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
+}
+
+}  // namespace
+
+std::int64_t TokenPair::width() const { return std::max(length(source), length(target)) + 1; }
+
+std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& source, const Vocabulary& target) {
+    std::vector<TokenPair> out(corpus.pairs.size());
+    parallel_for(corpus.size(), 64, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+            out[i] = {source.encode(corpus.pairs[i].source), target.encode(corpus.pairs[i].target)};
+        }
+    });
+    return out;
+}
+
+BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch) {
+    check(options.batch_tokens > 0, "batches: batch_tokens is {}; wanted at least 1", options.batch_tokens);
+    check(options.max_length >= 0, "batches: max_length is {}; wanted a number of tokens, or 0 for no limit", options.max_length);
+    BatchPlan plan;
+    std::vector<std::int64_t> order = usable_pairs(pairs, options, plan);
+    check(
+        !order.empty(),
+        "batches: none of the {} pairs can be used: {} with an empty side, {} longer than {} tokens (max length), {} that alone "
+        "exceed {} tokens (batch tokens)",
+        pairs.size(), plan.empty, plan.too_long, options.max_length, plan.too_wide, options.batch_tokens);
+
+    Sequence numbers = epoch_numbers(seed, epoch);
+    std::vector<std::uint64_t> ties(options.shuffle ? pairs.size() : 0);
+    for (std::uint64_t& tie : ties) tie = numbers.next();
+    sort_by_length(order, pairs, ties);
+
+    std::int64_t widest = 0;
+    for (const std::int64_t i : order) {
+        const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
+        widest = std::max(widest, pair.width());
+        if (plan.batches.empty() || widest * (static_cast<std::int64_t>(plan.batches.back().size()) + 1) > options.batch_tokens) {
+            plan.batches.emplace_back();
+            widest = pair.width();
+        }
+        plan.batches.back().push_back(i);
+        plan.source_tokens += length(pair.source) + 1;
+        plan.target_tokens += length(pair.target) + 1;
+    }
+    plan.sentences = static_cast<std::int64_t>(order.size());
+    if (options.shuffle) numbers.shuffle(plan.batches);
+    return plan;
+}
+
+Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> indices) {
+    Batch batch;
+    std::vector<std::int64_t> source_lengths, target_lengths;
+    for (const std::int64_t i : indices) {
+        check(i >= 0 && i < static_cast<std::int64_t>(pairs.size()), "batch: there is no pair {}; there are {}", i, pairs.size());
+        const auto& [source, target] = pairs[static_cast<std::size_t>(i)];
+        batch.source.insert(batch.source.end(), source.begin(), source.end());
+        batch.source.push_back(eos_id);
+        batch.target_in.push_back(bos_id);
+        batch.target_in.insert(batch.target_in.end(), target.begin(), target.end());
+        batch.target_out.insert(batch.target_out.end(), target.begin(), target.end());
+        batch.target_out.push_back(eos_id);
+        source_lengths.push_back(length(source) + 1);
+        target_lengths.push_back(length(target) + 1);
+    }
+    batch.source_spans = Spans::packed(source_lengths);
+    batch.target_spans = Spans::packed(target_lengths);
+    batch.sentences = static_cast<std::int64_t>(indices.size());
+    batch.source_tokens = length(batch.source);
+    batch.target_tokens = length(batch.target_out);
+    batch.indices.assign(indices.begin(), indices.end());
+    return batch;
+}
+
+SourceBatch make_source_batch(std::span<const std::vector<std::int32_t>> sources, std::span<const std::int64_t> indices) {
+    SourceBatch batch;
+    std::vector<std::int64_t> lengths;
+    for (const std::int64_t i : indices) {
+        check(i >= 0 && i < static_cast<std::int64_t>(sources.size()), "batch: there is no sentence {}; there are {}", i,
+              sources.size());
+        const std::vector<std::int32_t>& source = sources[static_cast<std::size_t>(i)];
+        batch.source.insert(batch.source.end(), source.begin(), source.end());
+        batch.source.push_back(eos_id);
+        lengths.push_back(length(source) + 1);
+    }
+    batch.spans = Spans::packed(lengths);
+    return batch;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,48 @@
+#include "apps/translation/vocabulary.h"
+
+#include "apps/translation/counted_vocabulary.h"
+#include "apps/translation/sentencepiece_vocabulary.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }
+
+}  // namespace
+
+std::string_view name(VocabularyType type) {
+    switch (type) {
+        case VocabularyType::bpe: return "bpe";
+        case VocabularyType::unigram: return "unigram";
+        case VocabularyType::word: return "word";
+        case VocabularyType::character: return "char";
+    }
+    return "?";
+}
+
+VocabularyType vocabulary_type(std::string_view text) {
+    for (const VocabularyType type :
+         {VocabularyType::bpe, VocabularyType::unigram, VocabularyType::word, VocabularyType::character}) {
+        if (name(type) == text) return type;
+    }
+    fail_with("vocabulary: there is no type '{}'; wanted bpe, unigram, word or char", text);
+}
+
+std::string_view Vocabulary::file_extension() const { return is_sentencepiece(type()) ? "model" : "tsv"; }
+
+void Vocabulary::save(const std::string& path) const { write_file_atomically(path, serialized()); }
+
+std::unique_ptr<Vocabulary> Vocabulary::load(const std::string& path, bool lowercase) {
+    std::string bytes = read_file(path);
+    if (is_counted_vocabulary(bytes)) return load_counted(bytes, path);
+    return load_sentencepiece(std::move(bytes), path, lowercase);
+}
+
+std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string> lines) {
+    check(options.min_count >= 1, "vocabulary: min_count is {}; wanted at least 1", options.min_count);
+    return is_sentencepiece(options.type) ? train_sentencepiece(options, lines) : train_counted(options, lines);
+}
+
+}  // namespace heddle::app
