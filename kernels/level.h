@@ -19,3 +19,13 @@
 #else
 #define HEDDLE_BY_LEVEL(function) (v2::function)
 #endif
+
+/// Calls the build of an overloaded `function` for the level in use.
+#if defined(__x86_64__)
+#define HEDDLE_CALL_LEVEL(function, ...)                                           \
+    (::heddle::cpu_level() == ::heddle::CpuLevel::v4   ? v4::function(__VA_ARGS__) \
+     : ::heddle::cpu_level() == ::heddle::CpuLevel::v3 ? v3::function(__VA_ARGS__) \
+                                                       : v2::function(__VA_ARGS__))
+#else
+#define HEDDLE_CALL_LEVEL(function, ...) v2::function(__VA_ARGS__)
+#endif

@@ -1,0 +1,79 @@
+#include "kernels/linear/linear.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+#include "core/parallel.h"
+
+namespace heddle::kernels {
+namespace {
+
+void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    check_rank("linear", "weight", weight, 2);
+    check_rank("linear", "x", x, 2);
+    check_dtype("linear", "x", x, weight.dtype());
+    check(x.cols() == weight.cols(), "linear: x has shape {}, but weight {} takes rows of {}", x.shape(), weight.shape(),
+          weight.cols());
+    if (!bias.defined()) return;
+    check_shape("linear", "bias", bias, {weight.dim(0)});
+    check_dtype("linear", "bias", bias, weight.dtype());
+}
+
+template <class T>
+MatrixRef<const T> whole(const Tensor& matrix) {
+    return {matrix.data<T>(), matrix.cols(), 1};
+}
+
+}  // namespace
+
+Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, PackedWeight* packed) {
+    check_linear(x, weight, bias);
+    const std::int64_t rows = x.rows(), in = x.cols(), out = weight.dim(0);
+    Tensor y = Tensor::empty({rows, out}, x.dtype());
+    dispatch_float("linear", x.dtype(), [&]<class T>(TypeTag<T>) {
+        const Epilogue<T> epilogue{.bias = bias.defined() ? bias.data<T>() : nullptr};
+        const MatrixRef<T> result{y.data<T>(), out, 1};
+        if (packed)
+            product<T>(rows, out, in, whole<T>(x), packed->panels<T>(weight), result, epilogue);
+        else
+            product<T>(rows, out, in, whole<T>(x), whole<T>(weight).transposed(), result, epilogue);
+    });
+    return y;
+}
+
+Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
+    check_shape("linear_backward", "dy", dy, {dy.rows(), weight.dim(0)});
+    const std::int64_t rows = dy.rows(), out = dy.cols(), in = weight.cols();
+    Tensor dx = Tensor::empty({rows, in}, dy.dtype());
+    dispatch_float("linear", dy.dtype(), [&]<class T>(TypeTag<T>) {
+        product<T>(rows, in, out, whole<T>(dy), whole<T>(weight), {dx.data<T>(), in, 1});
+    });
+    return dx;
+}
+
+void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) {
+    check_shape("linear_backward", "dweight", dweight, {dy.cols(), x.cols()});
+    check_shape("linear_backward", "dy", dy, {x.rows(), dy.cols()});
+    dispatch_float("linear", dy.dtype(), [&]<class T>(TypeTag<T>) {
+        product<T>(dy.cols(), x.cols(), x.rows(), whole<T>(dy).transposed(), whole<T>(x), {dweight.data<T>(), x.cols(), 1},
+                   {.accumulate = true});
+    });
+}
+
+void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
+    check_shape("linear_backward", "dbias", dbias, {dy.cols()});
+    const std::int64_t rows = dy.rows(), cols = dy.cols();
+    dispatch_float("linear", dy.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* from = dy.data<T>();
+        T* sum = dbias.data<T>();
+        // Stripes of columns run in parallel; within one, rows are added in ascending order.
+        parallel_for(cols, 64, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = 0; i < rows; ++i)
+                for (std::int64_t j = begin; j < end; ++j) sum[j] += from[i * cols + j];
+        });
+    });
+}
+
+}  // namespace heddle::kernels

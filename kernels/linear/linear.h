@@ -1,0 +1,23 @@
+// The linear map of a layer.
+//
+//     forward    y = x W^T + b                         x [rows, in], W [out, in] (PyTorch's layout), b [out], y [rows, out]
+//     backward   dx = dy W,  dW = dy^T x,  db = sum of dy over the rows
+//
+// Saved for backward: x and W. dW and db are added to what their tensors hold, the sum over rows in ascending order.
+#pragma once
+
+#include "core/tensor.h"
+#include "kernels/matmul/product.h"
+
+namespace heddle::kernels {
+
+/// y. `bias` may be undefined. `packed`, when given, keeps the weight's panels from one call to the next (decoding).
+Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, PackedWeight* packed = nullptr);
+/// dx [rows, in].
+Tensor linear_backward_x(const Tensor& dy, const Tensor& weight);
+/// dweight += dy^T x.
+void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight);
+/// dbias += the sum of dy over its rows.
+void linear_backward_bias(const Tensor& dy, Tensor& dbias);
+
+}  // namespace heddle::kernels

@@ -1,0 +1,149 @@
+#include "kernels/matmul/product.h"
+
+#include <algorithm>
+
+#include "core/format.h"
+#include "core/parallel.h"
+
+namespace heddle::kernels {
+namespace {
+
+template <class T>
+std::int64_t panel_width() {
+    return HEDDLE_CALL_LEVEL(panel_columns, T());
+}
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// How C is cut into jobs. Every cut gives the same bits; this one gives each thread several jobs of a few hundred thousand
+// multiply-adds, and rows that share a panel while it is in the cache.
+struct Cut {
+    std::int64_t rows;     // per job, a multiple of the tile's rows
+    std::int64_t columns;  // per job, a multiple of the panel's columns
+};
+
+Cut cut(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t tile_rows, std::int64_t width, bool transposed) {
+    // A transposed A (a weight gradient: m outputs, k tokens) is packed tile by tile for all columns at once, and the stretch of
+    // B that the tiles share should stay in the cache: few, tall jobs.
+    if (transposed) return {rounded_up(std::max<std::int64_t>(m / 8, 4 * tile_rows), tile_rows), rounded_up(n, width)};
+    // Otherwise 8 tiles share each panel.
+    constexpr std::int64_t kWork = 1 << 21;  // multiply-adds per job
+    const std::int64_t rows = std::min(rounded_up(m, tile_rows), 8 * tile_rows);
+    const std::int64_t columns = std::max<std::int64_t>(1, kWork / std::max<std::int64_t>(1, rows * k));
+    return {rows, std::min(rounded_up(columns, width), rounded_up(n, width))};
+}
+
+}  // namespace
+
+template <class T>
+Tensor make_panels(MatrixRef<const T> b, std::int64_t k, std::int64_t n) {
+    const std::int64_t width = panel_width<T>();
+    const std::int64_t panels = (n + width - 1) / width;
+    Tensor result = Tensor::empty({panels * width * k}, dtype_of<T>());
+    T* out = result.data<T>();
+    parallel_for(panels, grain_for(width * k),
+                 [&](std::int64_t first, std::int64_t last) { HEDDLE_CALL_LEVEL(pack_panels, b, k, n, first, last, out); });
+    return result;
+}
+
+namespace {
+
+// B as panels, packed or read in place.
+template <class T>
+struct PanelRef {
+    const T* data;
+    std::int64_t row;
+    std::int64_t next;
+};
+
+template <class T>
+void run_jobs(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, PanelRef<T> b, MatrixRef<T> c,
+              const Epilogue<T>& epilogue) {
+    if (m == 0 || n == 0) return;
+    check(c.col == 1, "product: the rows of C have a stride of {} elements, wanted contiguous rows", c.col);
+    const std::int64_t width = panel_width<T>();
+    const Cut piece = cut(m, n, k, HEDDLE_BY_LEVEL(tile_rows)(), width, a.col != 1);
+    const std::int64_t row_jobs = (m + piece.rows - 1) / piece.rows;
+    const std::int64_t column_jobs = (n + piece.columns - 1) / piece.columns;
+    const std::int64_t work = piece.rows * piece.columns * std::max<std::int64_t>(k, 1);
+    parallel_for(row_jobs * column_jobs, std::max<std::int64_t>(1, (1 << 18) / work), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+            const std::int64_t row = at / column_jobs * piece.rows;
+            const std::int64_t column = at % column_jobs * piece.columns;
+            TileJob<T> job;
+            job.m = std::min(piece.rows, m - row);
+            job.n = std::min(piece.columns, n - column);
+            job.k = k;
+            job.a = {a.data + row * a.row, a.row, a.col};
+            job.panels = b.data + column / width * b.next;
+            job.panel_row = b.row;
+            job.panel_next = b.next;
+            job.c = {c.data + row * c.row + column, c.row, 1};
+            job.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + column;
+            job.accumulate = epilogue.accumulate;
+            job.relu = epilogue.relu;
+            HEDDLE_CALL_LEVEL(run_tiles, job);
+        }
+    });
+}
+
+}  // namespace
+
+template <class T>
+void product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, const T* panels, MatrixRef<T> c,
+             const Epilogue<T>& epilogue) {
+    const std::int64_t width = panel_width<T>();
+    run_jobs<T>(m, n, k, a, {panels, width, width * k}, c, epilogue);
+}
+
+template <class T>
+void product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+             const Epilogue<T>& epilogue) {
+    // For a weight gradient B is the layer's whole input, read once per stretch of tokens: packing it would cost more than it
+    // saves.
+    const std::int64_t width = panel_width<T>();
+    if (a.col != 1 && b.col == 1 && n % width == 0) return run_jobs<T>(m, n, k, a, {b.data, b.row, width}, c, epilogue);
+    const Tensor panels = make_panels(b, k, n);
+    product<T>(m, n, k, a, panels.data<T>(), c, epilogue);
+}
+
+template <class T>
+void reference_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                       const Epilogue<T>& epilogue) {
+    for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+            T& out = c.data[i * c.row + j * c.col];
+            T value = epilogue.accumulate ? out : epilogue.bias != nullptr ? epilogue.bias[j] : T(0);
+            for (std::int64_t p = 0; p < k; ++p) value += a.data[i * a.row + p * a.col] * b.data[p * b.row + j * b.col];
+            out = epilogue.relu ? std::max(value, T(0)) : value;
+        }
+}
+
+template <class T>
+const T* PackedWeight::panels(const Tensor& weight) {
+    const bool fresh = panels_.defined() && panels_.dtype() == weight.dtype() && storage_ == weight.storage_id() &&
+                       version_ == weight.version() && data_ == weight.bytes_data();
+    if (!fresh) {
+        const MatrixRef<const T> rows{weight.data<T>(), weight.cols(), 1};
+        panels_ = make_panels(rows.transposed(), weight.cols(), weight.rows());
+        storage_ = weight.storage_id();
+        version_ = weight.version();
+        data_ = weight.bytes_data();
+    }
+    return panels_.data<T>();
+}
+
+#define HEDDLE_INSTANTIATE(T)                                                                                                \
+    template Tensor make_panels<T>(MatrixRef<const T>, std::int64_t, std::int64_t);                                          \
+    template void product<T>(std::int64_t, std::int64_t, std::int64_t, MatrixRef<const T>, const T*, MatrixRef<T>,           \
+                             const Epilogue<T>&);                                                                            \
+    template void product<T>(std::int64_t, std::int64_t, std::int64_t, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, \
+                             const Epilogue<T>&);                                                                            \
+    template void reference_product<T>(std::int64_t, std::int64_t, std::int64_t, MatrixRef<const T>, MatrixRef<const T>,     \
+                                       MatrixRef<T>, const Epilogue<T>&);                                                    \
+    template const T* PackedWeight::panels<T>(const Tensor&);
+HEDDLE_INSTANTIATE(float)
+HEDDLE_INSTANTIATE(double)
+#undef HEDDLE_INSTANTIATE
+
+}  // namespace heddle::kernels
