@@ -1,0 +1,263 @@
+#include "kernels/layer_norm/layer_norm.h"
+
+#include <cmath>
+#include <vector>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+#include "core/parallel.h"
+#include "kernels/layer_norm/layer_norm_rows.h"
+
+namespace heddle::kernels {
+
+// ---- the reference
+
+namespace reference {
+
+template <class T>
+void layer_norm_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64_t end) {
+    const auto n = static_cast<double>(a.cols);
+    const T scale = static_cast<T>(a.dropout.scale());
+    for (std::int64_t row = begin; row < end; ++row) {
+        const T* x = a.x + row * a.cols;
+        if (a.sublayer) {
+            const T* sublayer = a.sublayer + row * a.cols;
+            T* sum = a.sum + row * a.cols;
+            for (std::int64_t j = 0; j < a.cols; ++j) {
+                const T dropped = a.dropout.keeps_row(row, j) ? static_cast<T>(sublayer[j] * scale) : T{0};
+                sum[j] = x[j] + dropped;
+            }
+            x = sum;
+        }
+        double total = 0;
+        for (std::int64_t j = 0; j < a.cols; ++j) total += static_cast<double>(x[j]);
+        const double mean = total / n;
+        double squares = 0;
+        for (std::int64_t j = 0; j < a.cols; ++j) {
+            const double deviation = static_cast<double>(x[j]) - mean;
+            squares += deviation * deviation;
+        }
+        const double rstd = 1 / std::sqrt(squares / n + a.eps);
+        T* y = a.y + row * a.cols;
+        for (std::int64_t j = 0; j < a.cols; ++j)
+            y[j] = static_cast<T>((static_cast<double>(x[j]) - mean) * rstd) * a.gamma[j] + a.beta[j];
+        a.mean[row] = static_cast<T>(mean);
+        a.rstd[row] = static_cast<T>(rstd);
+    }
+}
+
+template <class T>
+void layer_norm_backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t begin, std::int64_t end, T* d_affine) {
+    const auto n = static_cast<double>(a.cols);
+    const T scale = static_cast<T>(a.dropout.scale());
+    for (std::int64_t row = begin; row < end; ++row) {
+        const T* dy = a.dy + row * a.cols;
+        const T* x = a.x + row * a.cols;
+        const T mean = a.mean[row];
+        const T rstd = a.rstd[row];
+        double sum_g = 0, sum_g_xhat = 0;
+        for (std::int64_t j = 0; j < a.cols; ++j) {
+            const T xhat = (x[j] - mean) * rstd;
+            const T g = a.gamma[j] * dy[j];
+            sum_g += static_cast<double>(g);
+            sum_g_xhat += static_cast<double>(g * xhat);
+            if (d_affine) {
+                d_affine[j] += dy[j] * xhat;
+                d_affine[a.cols + j] += dy[j];
+            }
+        }
+        if (!a.dx) continue;
+        const T mean_g = static_cast<T>(sum_g / n);
+        const T mean_g_xhat = static_cast<T>(sum_g_xhat / n);
+        for (std::int64_t j = 0; j < a.cols; ++j) {
+            const std::int64_t at = row * a.cols + j;
+            const T xhat = (x[j] - mean) * rstd;
+            T total = rstd * (a.gamma[j] * dy[j] - mean_g - xhat * mean_g_xhat);
+            if (a.d_sum) total += a.d_sum[at];
+            a.dx[at] = total;
+            if (a.d_sublayer) a.d_sublayer[at] = a.dropout.keeps_row(row, j) ? static_cast<T>(total * scale) : T{0};
+        }
+    }
+}
+
+template void layer_norm_rows(const LayerNormArrays<float>&, std::int64_t, std::int64_t);
+template void layer_norm_rows(const LayerNormArrays<double>&, std::int64_t, std::int64_t);
+template void layer_norm_backward_rows(const LayerNormBackwardArrays<float>&, std::int64_t, std::int64_t, float*);
+template void layer_norm_backward_rows(const LayerNormBackwardArrays<double>&, std::int64_t, std::int64_t, double*);
+
+}  // namespace reference
+
+namespace {
+
+// One chunk of rows gives one partial sum of dgamma and dbeta; fixed, because its size decides the order of the additions.
+constexpr std::int64_t kRowsPerChunk = 64;
+
+void forward_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int64_t end) {
+    HEDDLE_BY_LEVEL(layer_norm_rows)(a, begin, end);
+}
+void forward_rows(const LayerNormArrays<double>& a, std::int64_t begin, std::int64_t end) {
+    reference::layer_norm_rows(a, begin, end);
+}
+void backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, std::int64_t end, float* d_affine) {
+    HEDDLE_BY_LEVEL(layer_norm_backward_rows)(a, begin, end, d_affine);
+}
+void backward_rows(const LayerNormBackwardArrays<double>& a, std::int64_t begin, std::int64_t end, double* d_affine) {
+    reference::layer_norm_backward_rows(a, begin, end, d_affine);
+}
+
+template <class T>
+T* data_or_null(const Tensor& tensor) {
+    return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+void check_like(const char* op, const char* argument, const Tensor& tensor, const Tensor& x, const Shape& wanted) {
+    check_shape(op, argument, tensor, wanted);
+    check_dtype(op, argument, tensor, x.dtype());
+}
+
+void check_input(const char* op, const char* argument, const Tensor& x) {
+    check_defined(op, argument, x);
+    check_dtype(op, argument, x, x.dtype());
+    check(x.rank() >= 1 && x.cols() >= 1, "{}: {} has shape {}, wanted at least one column in the last axis", op, argument,
+          x.shape());
+}
+
+LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer, const Tensor& gamma, const Tensor& beta,
+                        double eps, const Dropout& dropout) {
+    check_input(op, "x", x);
+    check_like(op, "gamma", gamma, x, {x.cols()});
+    check_like(op, "beta", beta, x, {x.cols()});
+    check(eps > 0, "{}: eps is {}, wanted a positive number", op, eps);
+    LayerNormResult result;
+    if (sublayer.defined()) result.sum = Tensor::empty(x.shape(), x.dtype());
+    result.y = Tensor::empty(x.shape(), x.dtype());
+    result.mean = Tensor::empty({x.rows()}, x.dtype());
+    result.rstd = Tensor::empty({x.rows()}, x.dtype());
+    dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
+        const LayerNormArrays<T> arrays{.x = x.data<T>(),
+                                        .sublayer = data_or_null<T>(sublayer),
+                                        .gamma = gamma.data<T>(),
+                                        .beta = beta.data<T>(),
+                                        .sum = data_or_null<T>(result.sum),
+                                        .y = result.y.data<T>(),
+                                        .mean = result.mean.data<T>(),
+                                        .rstd = result.rstd.data<T>(),
+                                        .cols = x.cols(),
+                                        .eps = eps,
+                                        .dropout = dropout};
+        parallel_for(x.rows(), grain_for(2 * x.cols()),
+                     [&](std::int64_t begin, std::int64_t end) { forward_rows(arrays, begin, end); });
+    });
+    return result;
+}
+
+// target += the sum over the chunks of partial [chunks, 2, cols], part 0 or 1 of each, in order.
+template <class T>
+void add_chunks(const Tensor& target, const Tensor& partial, int part) {
+    if (!target.defined()) return;
+    const std::int64_t cols = target.numel();
+    std::vector<double> totals(static_cast<std::size_t>(cols), 0.0);
+    for (std::int64_t chunk = 0; chunk < partial.dim(0); ++chunk) {
+        const T* values = partial.data<T>() + (2 * chunk + part) * cols;
+        for (std::int64_t j = 0; j < cols; ++j) totals[static_cast<std::size_t>(j)] += static_cast<double>(values[j]);
+    }
+    T* to = target.data<T>();
+    for (std::int64_t j = 0; j < cols; ++j) to[j] += static_cast<T>(totals[static_cast<std::size_t>(j)]);
+}
+
+struct BackwardTensors {
+    const Tensor& dy;
+    const Tensor& d_sum;
+    const Tensor& x;
+    const Tensor& gamma;
+    const Tensor& mean;
+    const Tensor& rstd;
+    const Tensor& dx;
+    const Tensor& d_sublayer;
+    const Tensor& dgamma;
+    const Tensor& dbeta;
+};
+
+void check_backward(const char* op, const char* x_name, const BackwardTensors& t) {
+    check_input(op, x_name, t.x);
+    check_like(op, "gamma", t.gamma, t.x, {t.x.cols()});
+    check_like(op, "mean", t.mean, t.x, {t.x.rows()});
+    check_like(op, "rstd", t.rstd, t.x, {t.x.rows()});
+    if (t.dgamma.defined()) check_like(op, "dgamma", t.dgamma, t.x, {t.x.cols()});
+    if (t.dbeta.defined()) check_like(op, "dbeta", t.dbeta, t.x, {t.x.cols()});
+}
+
+void backward(const char* op, const BackwardTensors& t, const Dropout& dropout) {
+    const std::int64_t rows = t.x.rows(), cols = t.x.cols();
+    const std::int64_t chunks = (rows + kRowsPerChunk - 1) / kRowsPerChunk;
+    const bool affine = t.dgamma.defined() || t.dbeta.defined();
+    dispatch_float(op, t.x.dtype(), [&]<class T>(TypeTag<T>) {
+        const LayerNormBackwardArrays<T> arrays{.dy = t.dy.data<T>(),
+                                                .d_sum = data_or_null<T>(t.d_sum),
+                                                .x = t.x.data<T>(),
+                                                .gamma = t.gamma.data<T>(),
+                                                .mean = t.mean.data<T>(),
+                                                .rstd = t.rstd.data<T>(),
+                                                .dx = data_or_null<T>(t.dx),
+                                                .d_sublayer = data_or_null<T>(t.d_sublayer),
+                                                .cols = cols,
+                                                .dropout = dropout};
+        const Tensor partial = affine ? Tensor::zeros({chunks, 2, cols}, t.x.dtype()) : Tensor();
+        parallel_for(chunks, grain_for(4 * kRowsPerChunk * cols), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t chunk = begin; chunk < end; ++chunk)
+                backward_rows(arrays, chunk * kRowsPerChunk, std::min(rows, (chunk + 1) * kRowsPerChunk),
+                              affine ? partial.data<T>() + 2 * chunk * cols : nullptr);
+        });
+        if (!affine) return;
+        add_chunks<T>(t.dgamma, partial, 0);
+        add_chunks<T>(t.dbeta, partial, 1);
+    });
+}
+
+}  // namespace
+
+// ---- the op
+
+LayerNormResult layer_norm_forward(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+    return forward("layer_norm", x, {}, gamma, beta, eps, {});
+}
+
+LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& sublayer, const Tensor& gamma, const Tensor& beta,
+                                            double eps, const Dropout& dropout) {
+    check_input("residual_layer_norm", "x", x);
+    check_like("residual_layer_norm", "sublayer", sublayer, x, x.shape());
+    return forward("residual_layer_norm", x, sublayer, gamma, beta, eps, dropout);
+}
+
+Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                           bool need_dx, const Tensor& dgamma, const Tensor& dbeta) {
+    const char* op = "layer_norm_backward";
+    const Tensor none;
+    check_defined(op, "x", x);
+    const Tensor dx = need_dx ? Tensor::empty(x.shape(), x.dtype()) : Tensor();
+    const BackwardTensors tensors{dy, none, x, gamma, mean, rstd, dx, none, dgamma, dbeta};
+    check_backward(op, "x", tensors);
+    check_like(op, "dy", dy, x, x.shape());
+    backward(op, tensors, {});
+    return dx;
+}
+
+ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
+                                                        const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                                        const Dropout& dropout, bool need_sublayer, const Tensor& dgamma,
+                                                        const Tensor& dbeta) {
+    const char* op = "residual_layer_norm_backward";
+    check_defined(op, "sum", sum);
+    const bool masked = need_sublayer && dropout.active();
+    const Tensor dx = Tensor::empty(sum.shape(), sum.dtype());
+    const Tensor d_sublayer = masked ? Tensor::empty(sum.shape(), sum.dtype()) : Tensor();
+    const BackwardTensors tensors{d_normalised, d_sum, sum, gamma, mean, rstd, dx, d_sublayer, dgamma, dbeta};
+    check_backward(op, "sum", tensors);
+    check_like(op, "d_normalised", d_normalised, sum, sum.shape());
+    if (d_sum.defined()) check_like(op, "d_sum", d_sum, sum, sum.shape());
+    backward(op, tensors, dropout);
+    return {dx, need_sublayer && !masked ? dx : d_sublayer};
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,56 @@
+// Layer normalisation, alone and behind a residual connection.
+//
+// Ba, Kiros, Hinton, "Layer normalization" (2016), equations 3 and 4, with eps inside the root. For each row x of n elements:
+//     mean  = 1/n sum_j x_j
+//     rstd  = 1 / sqrt(1/n sum_j (x_j - mean)^2 + eps)              biased variance
+//     xhat  = (x - mean) rstd
+//     y     = gamma xhat + beta
+// Backward, with g = gamma dy (both means taken over the row):
+//     dx     = rstd (g - mean(g) - xhat mean(g xhat))
+//     dgamma = sum over the rows of dy xhat,   dbeta = sum over the rows of dy
+// With a residual connection (Vaswani et al. 2017, section 5.4) x is sum = x + dropout(sublayer), and both sum and y go on:
+//     d_total = d_sum + dx(d_normalised),   dx = d_total,   d_sublayer = dropout mask * d_total
+//
+// Saved for backward: x (or sum), and mean and rstd of each row. The dropout mask is made again from its key.
+#pragma once
+
+#include "core/random.h"
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// What the forward functions give. Statistics have x's dtype and shape [rows].
+struct LayerNormResult {
+    Tensor sum;  ///< x + dropout(sublayer); undefined without a sublayer
+    Tensor y;    ///< [..., cols], normalised
+    Tensor mean;
+    Tensor rstd;
+};
+
+/// x [..., cols], gamma and beta [cols], all f32 or all f64. Statistics are taken in two passes, so that a large mean costs no
+/// digits of the variance. A constant row gives beta. Error when a shape or dtype differs, x has no columns or eps <= 0.
+LayerNormResult layer_norm_forward(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
+
+/// sum = x + dropout(sublayer) and y = layer_norm(sum) in one pass over the rows; the bits are those of the two ops one after
+/// the other. sublayer [..., cols] as x. The dropout counter of an element is its row and column.
+LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& sublayer, const Tensor& gamma, const Tensor& beta,
+                                            double eps, const Dropout& dropout);
+
+/// dx for dy [..., cols]; undefined unless `need_dx`. dgamma and dbeta [cols] are added to where they are defined: sums over
+/// fixed chunks of rows, added in order, so that their bits do not depend on the number of threads.
+Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                           bool need_dx, const Tensor& dgamma, const Tensor& dbeta);
+
+struct ResidualLayerNormGradients {
+    Tensor dx;
+    Tensor d_sublayer;  ///< undefined unless wanted; without dropout the same handle as dx
+};
+
+/// Both gradients of the residual form in one pass. d_sum [..., cols] or undefined (sum went nowhere else), d_normalised
+/// [..., cols]; `sum`, `mean` and `rstd` are the forward's. dgamma and dbeta as above.
+ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
+                                                        const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                                        const Dropout& dropout, bool need_sublayer, const Tensor& dgamma,
+                                                        const Tensor& dbeta);
+
+}  // namespace heddle::kernels

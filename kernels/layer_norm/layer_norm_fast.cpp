@@ -1,0 +1,117 @@
+// layer_norm_rows.h for f32, a vector of columns at a time.
+#include <cmath>
+#include <vector>
+
+#include "kernels/layer_norm/layer_norm_rows.h"
+#include "kernels/simd.h"
+
+namespace heddle::kernels {
+namespace HEDDLE_LEVEL {
+using namespace ::heddle::HEDDLE_LEVEL;
+
+namespace {
+
+// The factors of one row's dropout, with the padding that dropout_factors asks for.
+std::vector<float> factors_for(std::int64_t cols, bool wanted) {
+    constexpr std::int64_t block = kDropoutBlock;
+    return std::vector<float>(wanted ? static_cast<std::size_t>((cols + block - 1) / block * block) : 0);
+}
+
+void row_factors(const Dropout& dropout, std::int64_t row, std::int64_t cols, float* factors) {
+    dropout_factors(dropout, cols, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32), 0, factors);
+}
+
+// sum = x + dropout(sublayer), one multiply-add per element where the level has it, as in the residual op.
+void add_residual(const float* x, const float* sublayer, float* sum, std::int64_t cols, const float* factors) {
+    for (std::int64_t j = 0; j < cols; j += kFloats) {
+        const VecF from = load_at(x, j, cols), added = load_at(sublayer, j, cols);
+        store_at(sum, j, cols, factors ? from + added * load(factors + j) : from + added);
+    }
+}
+
+struct Statistics {
+    float mean;
+    float rstd;
+};
+
+// Two passes over a row in the first-level cache: a first mean, then the deviations from it. What rounding took from the first
+// mean is the mean of the deviations; with it both statistics are as exact as double sums would make them.
+Statistics row_statistics(const float* x, std::int64_t cols, double eps) {
+    const auto n = static_cast<double>(cols);
+    VecF total{};
+    for (std::int64_t j = 0; j < cols; j += kFloats) total += load_at(x, j, cols);
+    const auto first = static_cast<float>(static_cast<double>(sum<float>(total)) / n);
+    VecF deviations{}, squares{};
+    for (std::int64_t j = 0; j < cols; j += kFloats) {
+        const VecF deviation = load_at(x, j, cols, first) - first;
+        deviations += deviation;
+        squares += deviation * deviation;
+    }
+    const double correction = static_cast<double>(sum<float>(deviations)) / n;
+    double variance = static_cast<double>(sum<float>(squares)) / n - correction * correction;
+    if (variance < 0) variance = 0;  // a NaN stays
+    return {static_cast<float>(static_cast<double>(first) + correction), static_cast<float>(1 / std::sqrt(variance + eps))};
+}
+
+}  // namespace
+
+void layer_norm_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int64_t end) {
+    const bool dropping = a.sublayer && a.dropout.active();
+    std::vector<float> buffer = factors_for(a.cols, dropping);
+    float* factors = dropping ? buffer.data() : nullptr;
+    for (std::int64_t row = begin; row < end; ++row) {
+        const float* x = a.x + row * a.cols;
+        if (a.sublayer) {
+            if (factors) row_factors(a.dropout, row, a.cols, factors);
+            add_residual(x, a.sublayer + row * a.cols, a.sum + row * a.cols, a.cols, factors);
+            x = a.sum + row * a.cols;
+        }
+        const auto [mean, rstd] = row_statistics(x, a.cols, a.eps);
+        a.mean[row] = mean;
+        a.rstd[row] = rstd;
+        float* y = a.y + row * a.cols;
+        for (std::int64_t j = 0; j < a.cols; j += kFloats) {
+            const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;
+            store_at(y, j, a.cols, xhat * load_at(a.gamma, j, a.cols) + load_at(a.beta, j, a.cols));
+        }
+    }
+}
+
+void layer_norm_backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, std::int64_t end, float* d_affine) {
+    const auto n = static_cast<float>(a.cols);
+    std::vector<float> buffer = factors_for(a.cols, a.d_sublayer != nullptr);
+    float* factors = buffer.data();
+    for (std::int64_t row = begin; row < end; ++row) {
+        const float* dy = a.dy + row * a.cols;
+        const float* x = a.x + row * a.cols;
+        const float mean = a.mean[row], rstd = a.rstd[row];
+        VecF sum_g{}, sum_g_xhat{};
+        for (std::int64_t j = 0; j < a.cols; j += kFloats) {
+            const VecF d = load_at(dy, j, a.cols);
+            const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;
+            const VecF g = d * load_at(a.gamma, j, a.cols);
+            sum_g += g;
+            sum_g_xhat += g * xhat;
+            if (!d_affine) continue;
+            float* dgamma = d_affine;
+            float* dbeta = d_affine + a.cols;
+            store_at(dgamma, j, a.cols, load_at(dgamma, j, a.cols) + d * xhat);
+            store_at(dbeta, j, a.cols, load_at(dbeta, j, a.cols) + d);
+        }
+        if (!a.dx) continue;
+        if (a.d_sublayer) row_factors(a.dropout, row, a.cols, factors);
+        const float mean_g = sum<float>(sum_g) / n, mean_g_xhat = sum<float>(sum_g_xhat) / n;
+        const float* d_sum = a.d_sum ? a.d_sum + row * a.cols : nullptr;
+        for (std::int64_t j = 0; j < a.cols; j += kFloats) {
+            const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;
+            const VecF g = load_at(dy, j, a.cols) * load_at(a.gamma, j, a.cols);
+            VecF total = (g - mean_g - xhat * mean_g_xhat) * rstd;
+            if (d_sum) total += load_at(d_sum, j, a.cols);
+            store_at(a.dx + row * a.cols, j, a.cols, total);
+            if (a.d_sublayer) store_at(a.d_sublayer + row * a.cols, j, a.cols, total * load(factors + j));
+        }
+    }
+}
+
+}  // namespace HEDDLE_LEVEL
+}  // namespace heddle::kernels
