@@ -1,0 +1,67 @@
+// The `heddle` program: finds the sub-command and turns exceptions into one line on stderr and an exit status.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "apps/commands.h"
+#include "apps/usage_error.h"
+
+namespace {
+
+using namespace heddle::app;
+
+struct Command {
+    std::string_view name;
+    const char* summary;
+    int (*run)(Arguments);
+};
+
+constexpr Command commands[] = {
+    {"evaluate", "gives the BLEU of a run or of a file", evaluate_command},
+};
+
+int print_help() {
+    std::puts("usage: heddle COMMAND [options]\n\ncommands:");
+    for (const Command& command : commands) std::printf("  %-12s%s\n", command.name.data(), command.summary);
+    std::puts(
+        "\nheddle COMMAND --help shows every option with its default.\nheddle --version says what the program computes with.");
+    return 0;
+}
+
+int run(Arguments arguments) {
+    const std::string_view name = arguments.empty() ? "" : arguments[0];
+    if (name == "--help" || name == "-h" || name == "help") return print_help();
+    if (name == "--version" || name == "version") return version_command();
+    for (const Command& command : commands)
+        if (command.name == name) return command.run(arguments.subspan(1));
+    throw UsageError(name.empty() ? "no command given; see heddle --help"
+                                  : "there is no command '" + std::string(name) + "'; see heddle --help");
+}
+
+int complain(const char* message, int status) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "heddle: %s\n", message);
+    return status;
+}
+
+int guarded(Arguments arguments) {
+    try {
+        const int status = run(arguments);
+        if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+        return complain((std::string("the results cannot be written to stdout: ") + std::strerror(errno)).c_str(), 1);
+    } catch (const UsageError& error) {
+        return complain(error.what(), 2);
+    } catch (const std::bad_alloc&) {
+        return complain("the memory does not suffice; use smaller batches (--batch-tokens) or a smaller model", 1);
+    } catch (const std::exception& error) {
+        return complain(error.what(), 1);
+    }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) { return guarded(Arguments(arguments + (count > 0 ? 1 : 0), arguments + count)); }

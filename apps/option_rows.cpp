@@ -1,0 +1,116 @@
+#include "apps/option_rows.h"
+
+#include <fmt/format.h>
+
+namespace heddle::app {
+
+void add_data_options(OptionTable& table, DataOptions& options) {
+    table.group("Data");
+    table.add("train", options.train, "sentence pairs to learn from: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
+    table.add("valid", options.valid, "sentence pairs to validate on").called("PREFIX");
+    table.add("source", options.source, "file ending of the source language").called("de");
+    table.add("target", options.target, "file ending of the target language").called("en");
+    table.add("task", options.task, "learn a generated task instead: numbers, dates, sentences, copy or reverse").called("NAME");
+    table.add("out", options.out, "the run's folder; it is made").called("RUN").not_in_config();
+    table.add("overwrite", options.overwrite, "replace a run that is there already").not_in_config();
+}
+
+void add_model_options(OptionTable& table, ModelOptions& options) {
+    table.group("Model");
+    table.add("layers", options.layers, "layers of encoder and decoder").at_least(1);
+    table.add("encoder-layers", options.encoder_layers, "layers of the encoder").at_least(1).defaults_to("as --layers");
+    table.add("decoder-layers", options.decoder_layers, "layers of the decoder").at_least(1).defaults_to("as --layers");
+    table.add("d-model", options.d_model, "width of the model").at_least(1);
+    table.add("heads", options.heads, "attention heads").at_least(1);
+    table.add("head-dim", options.head_dim, "width of a head").at_least(1).defaults_to("d-model / heads");
+    table.add("d-ff", options.d_ff, "inner width of the feed-forward layers").at_least(1);
+    table.add("bias", options.bias, "biases in the linear layers");
+    table.add("dropout", options.dropout, "dropout of sub-layer outputs and embeddings").at_least(0).less_than(1);
+    table.add("attention-dropout", options.attention_dropout, "dropout of attention weights")
+        .at_least(0)
+        .less_than(1)
+        .defaults_to("as --dropout");
+    table.add("ffn-dropout", options.ffn_dropout, "dropout inside the feed-forward layers")
+        .at_least(0)
+        .less_than(1)
+        .defaults_to("as --dropout");
+    table.add("norm", options.norm, "layer norm before or after each sub-layer").one_of({"pre", "post"});
+    table.add("final-norm", options.final_norm, "layer norm after the last layer").defaults_to("true with --norm pre");
+    table.add("activation", options.activation, "of the feed-forward layers").one_of({"relu", "gelu", "gelu-tanh"});
+    table.add("positions", options.positions, "positional encoding").one_of({"sinusoidal", "learned"});
+    table.add("position-table", options.position_table, "positions in the table: the longest sentence, in tokens").at_least(1);
+    table.add("tie", options.tie, "which embeddings are one with the output weight")
+        .one_of({"all", "target", "none"})
+        .defaults_to("all; target with two vocabularies");
+}
+
+void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
+    table.group("Vocabulary");
+    table.add("vocab-type", options.type, "subwords, words or characters").one_of({"bpe", "unigram", "word", "char"});
+    table.add("vocab-size", options.size, "tokens; 0 with word and char: all")
+        .at_least(0)
+        .defaults_to(fmt::format("{}, less for a small text; word and char: all", default_subwords));
+    table.add("source-vocab-size", options.source_size, "tokens of the source, with --shared-vocab false")
+        .at_least(0)
+        .defaults_to("as --vocab-size");
+    table.add("target-vocab-size", options.target_size, "tokens of the target, with --shared-vocab false")
+        .at_least(0)
+        .defaults_to("as --vocab-size");
+    table.add("min-count", options.min_count, "word and char: rarer tokens are unknown").at_least(1);
+    table.add("shared-vocab", options.shared, "one vocabulary for both languages");
+    table.add("vocab-model", options.model_file, "use this vocabulary file for both languages; train none").called("FILE");
+    table.add("lowercase", options.lowercase, "text becomes lower case on its way in");
+}
+
+void add_training_options(OptionTable& table, TrainingOptions& options) {
+    table.group("Training");
+    table.add("epochs", options.epochs, "passes over the training text")
+        .at_least(1)
+        .defaults_to(fmt::format("{}, unless --updates or --minutes is given", default_epochs));
+    table.add("updates", options.updates, "end after so many updates").at_least(1).defaults_to("no limit");
+    table.add("minutes", options.minutes, "end after so many minutes of training").at_least(0).defaults_to("no limit");
+    table.add("patience", options.patience, "end after so many validations without a better loss; 0: never").at_least(0);
+    table.add("batch-tokens", options.batch_tokens, "sentences x longest side of a batch, at most; end of sentence counts")
+        .at_least(1);
+    table.add("max-length", options.max_length, "longer sentences are left out of training; 0: none").at_least(0);
+    table.add("accumulate", options.accumulate, "batches per update").at_least(1);
+    table.add("label-smoothing", options.label_smoothing, "probability spread over all tokens").at_least(0).less_than(1);
+    table.add("optimizer", options.optimizer, "how gradients become steps").one_of({"adam", "adamw", "sgd"});
+    table.add("adam-betas", options.adam_betas, "decay of Adam's moments").at_least(0).less_than(1);
+    table.add("adam-eps", options.adam_eps, "added to the root of Adam's second moment").at_least(0);
+    table.add("momentum", options.momentum, "of sgd").at_least(0).less_than(1);
+    table.add("weight-decay", options.weight_decay, "L2 penalty; with adamw decoupled from the gradient").at_least(0);
+    table.add("lr", options.lr, "the peak learning rate; with noam the factor of the formula").at_least(0);
+    table.add("schedule", options.schedule, "of the learning rate").one_of({"inverse-sqrt", "noam", "cosine", "constant"});
+    table.add("warmup", options.warmup, "updates until the peak").at_least(0);
+    table.add("clip", options.clip, "largest norm of the gradient; 0: no limit").at_least(0);
+    table.add("average", options.average, "average the weights at the last N validations; 1: the last weights").at_least(1);
+    table.add("seed", options.seed, "of everything random");
+    table.add("valid-every", options.valid_every, "updates between validations; 0: at the end of each epoch").at_least(0);
+    table.add("valid-sentences", options.valid_sentences, "sentences translated for the BLEU of a validation; 0: none")
+        .at_least(0);
+    table.add("save-every", options.save_every, "updates between saves; 0: at the end of each epoch").at_least(0);
+    table.add("log-every", options.log_every, "updates between log lines").at_least(1);
+}
+
+void add_machine_options(OptionTable& table, MachineOptions& options) {
+    table.group("Machine");
+    table.add("threads", options.threads, "threads to compute with").at_least(1).at_most(1024).defaults_to("one per processor");
+    table.add("device", options.device, "where to compute").one_of({"cpu"});
+}
+
+OptionTable train_table(TrainSettings& settings) {
+    OptionTable table("train", "learns to translate from sentence pairs");
+    table.usage =
+        "usage: heddle train --train PREFIX --valid PREFIX --source de --target en --out RUN [options]\n"
+        "       heddle train --task numbers --out RUN [options]\n"
+        "       heddle train --config RUN/config.toml --out ANOTHER\n";
+    add_data_options(table, settings.data);
+    add_model_options(table, settings.model);
+    add_vocabulary_options(table, settings.vocabulary);
+    add_training_options(table, settings.training);
+    add_machine_options(table, settings.machine);
+    return table;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,45 @@
+#include "apps/options.h"
+
+#include <fmt/format.h>
+
+#include "apps/usage_error.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+
+void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
+    if (!model.encoder_layers) model.encoder_layers = model.layers;
+    if (!model.decoder_layers) model.decoder_layers = model.layers;
+    if (!model.head_dim) {
+        check_usage(model.d_model % model.heads == 0,
+                    fmt::format("--heads {} does not divide --d-model {}; choose another number or give --head-dim", model.heads,
+                                model.d_model));
+        model.head_dim = model.d_model / model.heads;
+    }
+    check_usage(
+        model.positions != "sinusoidal" || model.d_model % 2 == 0,
+        fmt::format("--d-model {} is odd, but sinusoidal positions come in pairs; choose an even width or --positions learned",
+                    model.d_model));
+    if (!model.attention_dropout) model.attention_dropout = model.dropout;
+    if (!model.ffn_dropout) model.ffn_dropout = model.dropout;
+    if (!model.final_norm) model.final_norm = model.norm == "pre";
+    check_usage(vocabulary.shared || vocabulary.model_file.empty(),
+                "--vocab-model is one vocabulary for both languages; leave out --shared-vocab false");
+    check_usage(!vocabulary.shared || (!vocabulary.source_size && !vocabulary.target_size),
+                "--source-vocab-size and --target-vocab-size need --shared-vocab false; one vocabulary has --vocab-size");
+    if (!model.tie) model.tie = vocabulary.shared ? "all" : "target";
+    check_usage(vocabulary.shared || *model.tie != "all",
+                "--tie all needs one vocabulary for both languages; take --tie target or leave out --shared-vocab false");
+}
+
+void resolve(TrainingOptions& training) {
+    if (!training.epochs && !training.updates && !training.minutes) training.epochs = default_epochs;
+    check_usage(training.schedule != "cosine" || training.epochs || training.updates,
+                "--schedule cosine must know where it ends: give --updates or --epochs");
+}
+
+void apply(const MachineOptions& machine) {
+    if (machine.threads) set_threads(static_cast<int>(*machine.threads));
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,109 @@
+// What the sub-commands can be told, as plain structs with their defaults. Nothing here parses.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace heddle::app {
+
+/// Where the sentence pairs come from and where the run goes.
+struct DataOptions {
+    std::string train;   ///< PREFIX of PREFIX.SOURCE and PREFIX.TARGET
+    std::string valid;   ///< the same, for validation
+    std::string source;  ///< file ending of the source language: "de"
+    std::string target;
+    std::string task;  ///< or a generated task
+    std::string out;   ///< the run's folder
+    bool overwrite = false;
+};
+
+/// The Transformer's shape. What is not set follows from the rest; resolve() fills it in.
+struct ModelOptions {
+    std::int64_t layers = 3;
+    std::optional<std::int64_t> encoder_layers;  ///< layers
+    std::optional<std::int64_t> decoder_layers;  ///< layers
+    std::int64_t d_model = 128;
+    std::int64_t heads = 4;
+    std::optional<std::int64_t> head_dim;  ///< d_model / heads
+    std::int64_t d_ff = 512;
+    bool bias = true;
+    double dropout = 0.2;
+    std::optional<double> attention_dropout;  ///< dropout
+    std::optional<double> ffn_dropout;        ///< dropout
+    std::string norm = "pre";
+    std::optional<bool> final_norm;  ///< with pre-norm
+    std::string activation = "relu";
+    std::string positions = "sinusoidal";
+    std::int64_t position_table = 512;
+    std::optional<std::string> tie;  ///< all with a shared vocabulary, target otherwise
+};
+
+/// Which vocabularies to train, or to read.
+struct VocabularyRequest {
+    std::string type = "bpe";
+    std::optional<std::int64_t> size;         ///< 6000 for bpe and unigram, every token for word and char
+    std::optional<std::int64_t> source_size;  ///< size
+    std::optional<std::int64_t> target_size;  ///< size
+    std::int64_t min_count = 1;
+    bool shared = true;
+    std::string model_file;
+    bool lowercase = false;
+};
+
+/// How to train.
+struct TrainingOptions {
+    double label_smoothing = 0.1;
+    std::string optimizer = "adam";
+    std::pair<double, double> adam_betas = {0.9, 0.98};
+    double adam_eps = 1e-9;
+    double momentum = 0.9;
+    double weight_decay = 0;
+    double lr = 3e-3;
+    std::string schedule = "inverse-sqrt";
+    std::int64_t warmup = 500;
+    std::int64_t batch_tokens = 1500;
+    std::int64_t max_length = 120;
+    std::optional<std::int64_t> epochs;   ///< default_epochs, unless updates or minutes limit the run
+    std::optional<std::int64_t> updates;  ///< no limit
+    std::optional<double> minutes;        ///< no limit
+    double clip = 1;
+    std::int64_t accumulate = 1;
+    std::int64_t average = 3;
+    std::int64_t patience = 0;
+    std::uint64_t seed = 1;
+    std::int64_t valid_every = 0;
+    std::int64_t valid_sentences = 500;
+    std::int64_t save_every = 0;
+    std::int64_t log_every = 100;
+};
+
+/// Where to compute.
+struct MachineOptions {
+    std::optional<std::int64_t> threads;  ///< one per processor
+    std::string device = "cpu";
+};
+
+/// All that `heddle train` can be told, and all that a run's config.toml holds.
+struct TrainSettings {
+    DataOptions data;
+    ModelOptions model;
+    VocabularyRequest vocabulary;
+    TrainingOptions training;
+    MachineOptions machine;
+};
+
+inline constexpr std::int64_t default_epochs = 20;
+inline constexpr std::int64_t default_subwords = 6000;
+
+/// Sets what follows from the rest. UsageError for a shape that cannot be: heads that do not divide d_model, an odd d_model with
+/// sinusoidal positions, embeddings tied across two vocabularies.
+void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
+/// Sets the limit of a run without one. UsageError for a cosine schedule without --updates or --epochs.
+void resolve(TrainingOptions& training);
+
+/// Sets the number of threads of the process.
+void apply(const MachineOptions& machine);
+
+}  // namespace heddle::app

@@ -1,0 +1,23 @@
+// The vocabularies of a model: one for each language, or one for both.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "apps/translation/vocabulary.h"
+
+namespace heddle::app {
+
+/// What a model reads and writes in. The same object twice when both languages share one.
+struct Vocabularies {
+    std::shared_ptr<const Vocabulary> source;
+    std::shared_ptr<const Vocabulary> target;
+
+    bool shared() const { return source == target; }
+    /// Writes vocab.model (or .tsv) into `folder`, or vocab.source.* and vocab.target.*.
+    void save(const std::filesystem::path& folder) const;
+    /// Reads what save() wrote. `lowercase` as in Vocabulary::load. Error that names the files when none is there.
+    static Vocabularies load(const std::filesystem::path& folder, bool lowercase);
+};
+
+}  // namespace heddle::app

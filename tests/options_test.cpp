@@ -1,0 +1,232 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "apps/option_rows.h"
+#include "apps/toml.h"
+
+namespace heddle::app {
+namespace {
+
+using testing::HasSubstr;
+
+// The settings after `heddle train WORDS...`.
+TrainSettings parsed(std::vector<const char*> words, const std::string& config = "") {
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    EXPECT_TRUE(parse_command_line(table, words));
+    std::istringstream stream(config);
+    table.read_config(stream, "test.toml");
+    return settings;
+}
+
+std::string usage_error(std::vector<const char*> words, const std::string& config = "") {
+    try {
+        parsed(std::move(words), config);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Options, HaveTheStandardTranslatorAsDefault) {
+    TrainSettings settings = parsed({});
+    resolve(settings.model, settings.vocabulary);
+    resolve(settings.training);
+    EXPECT_EQ(settings.model.encoder_layers, 3);
+    EXPECT_EQ(settings.model.decoder_layers, 3);
+    EXPECT_EQ(settings.model.head_dim, 32);
+    EXPECT_EQ(settings.model.attention_dropout, 0.2);
+    EXPECT_EQ(settings.model.ffn_dropout, 0.2);
+    EXPECT_EQ(settings.model.final_norm, true);
+    EXPECT_EQ(settings.model.tie, "all");
+    EXPECT_EQ(settings.training.epochs, default_epochs);
+}
+
+TEST(Options, ReadEveryKindOfValue) {
+    const TrainSettings settings =
+        parsed({"--d-model", "96", "--dropout=0.3", "--bias", "false", "--lowercase", "--adam-betas", "0.8", "0.9", "--norm",
+                "post", "--epochs", "7", "--seed", "18446744073709551615", "--lr", "1e-4"});
+    EXPECT_EQ(settings.model.d_model, 96);
+    EXPECT_EQ(settings.model.dropout, 0.3);
+    EXPECT_FALSE(settings.model.bias);
+    EXPECT_TRUE(settings.vocabulary.lowercase);
+    EXPECT_EQ(settings.training.adam_betas, std::pair(0.8, 0.9));
+    EXPECT_EQ(settings.model.norm, "post");
+    EXPECT_EQ(settings.training.epochs, 7);
+    EXPECT_EQ(settings.training.seed, 18446744073709551615u);
+    EXPECT_EQ(settings.training.lr, 1e-4);
+}
+
+TEST(Options, TakeTwoNumbersWithAComma) {
+    EXPECT_EQ(parsed({"--adam-betas", "0.7,0.95"}).training.adam_betas, std::pair(0.7, 0.95));
+}
+
+TEST(Options, TakeTheLastOfRepeatedOnes) { EXPECT_EQ(parsed({"--layers", "2", "--layers", "4"}).model.layers, 4); }
+
+TEST(Options, RejectWhatIsNoNumberOrOutOfRange) {
+    EXPECT_THAT(usage_error({"--layers", "three"}), HasSubstr("--layers is 'three', wanted a whole number >= 1"));
+    EXPECT_THAT(usage_error({"--layers", "0"}), HasSubstr("--layers is '0', wanted a whole number >= 1"));
+    EXPECT_THAT(usage_error({"--layers", "2.5"}), HasSubstr("--layers is '2.5'"));
+    EXPECT_THAT(usage_error({"--layers", "99999999999999999999"}), HasSubstr("--layers is '99999999999999999999'"));
+    EXPECT_THAT(usage_error({"--dropout", "1"}), HasSubstr("--dropout is '1', wanted a number >= 0 and < 1"));
+    EXPECT_THAT(usage_error({"--dropout", "nan"}), HasSubstr("--dropout is 'nan'"));
+    EXPECT_THAT(usage_error({"--lr", "-1"}), HasSubstr("--lr is '-1', wanted a number >= 0"));
+    EXPECT_THAT(usage_error({"--norm", "mid"}), HasSubstr("--norm is 'mid', wanted one of pre, post"));
+    EXPECT_THAT(usage_error({"--bias", "maybe"}), HasSubstr("--bias is 'maybe', wanted true or false"));
+    EXPECT_THAT(usage_error({"--device", "cuda"}), HasSubstr("--device is 'cuda', wanted one of cpu"));
+}
+
+TEST(Options, NameWhatIsUnknownOrIncomplete) {
+    EXPECT_THAT(usage_error({"--layer", "3"}), HasSubstr("--layer"));
+    EXPECT_THAT(usage_error({"--layer", "3"}), HasSubstr("see heddle train --help"));
+    EXPECT_THAT(usage_error({"--layers"}), HasSubstr("--layers"));
+    EXPECT_THAT(usage_error({"--adam-betas", "0.9"}), HasSubstr("--adam-betas"));
+    EXPECT_THAT(usage_error({"stray"}), HasSubstr("stray"));
+}
+
+TEST(Options, PreferTheCommandLineToTheFile) {
+    const TrainSettings settings = parsed({"--layers", "2"}, "layers = 5\nd-model = 64\n");
+    EXPECT_EQ(settings.model.layers, 2);
+    EXPECT_EQ(settings.model.d_model, 64);
+}
+
+TEST(Options, NameFileAndLineOfAWrongSetting) {
+    EXPECT_THAT(usage_error({}, "layers = 2\nlayer = 3\n"), HasSubstr("test.toml:2: 'layer' is no option"));
+    EXPECT_THAT(usage_error({}, "layers = 2\nlayers = 3\n"), HasSubstr("test.toml:2: 'layers' stands twice"));
+    EXPECT_THAT(usage_error({}, "out = \"RUN\"\n"), HasSubstr("test.toml:1: 'out' is no option"));
+    EXPECT_THAT(usage_error({}, "layers 2\n"), HasSubstr("test.toml:1: no = after 'layers'"));
+    EXPECT_THAT(usage_error({}, "adam-betas = [0.9]\n"), HasSubstr("has 1 values, wanted 2"));
+    EXPECT_THAT(usage_error({}, "layers = \"two\"\n"), HasSubstr("--layers is 'two'"));
+}
+
+TEST(Options, WriteAConfigurationThatReadsBackTheSame) {
+    TrainSettings settings =
+        parsed({"--train", "a \"b\" \\ #c, d", "--dropout", "0.125", "--attention-dropout", "0", "--lr", "0.1", "--shared-vocab",
+                "false", "--seed", "42", "--minutes", "3", "--final-norm", "--out", "RUN"});
+    resolve(settings.model, settings.vocabulary);
+    resolve(settings.training);
+    const std::string config = train_table(settings).config();
+    TrainSettings again = parsed({}, config);
+    EXPECT_EQ(train_table(again).config(), config);
+    EXPECT_EQ(again.data.train, "a \"b\" \\ #c, d");
+    EXPECT_EQ(again.data.out, "");
+    EXPECT_EQ(again.model.attention_dropout, 0.0);
+    EXPECT_EQ(again.model.tie, "target");
+    EXPECT_EQ(again.training.minutes, 3.0);
+    EXPECT_EQ(again.training.epochs, std::nullopt);
+    EXPECT_EQ(again.vocabulary.size, std::nullopt);
+}
+
+TEST(Options, HelpShowsEveryOptionWithItsDefault) {
+    TrainSettings settings;
+    const OptionTable table = train_table(settings);
+    const std::string help = table.help();
+    for (const Option& option : table.options()) EXPECT_THAT(help, HasSubstr("--" + option.name));
+    EXPECT_THAT(help, HasSubstr("longest side of a batch, at most; end of sentence counts [1500]"));
+    EXPECT_THAT(help, HasSubstr("[as --dropout]"));
+    EXPECT_THAT(help, HasSubstr("--norm pre|post"));
+}
+
+// The names that scripts rely on.
+TEST(Options, KeepTheirNames) {
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    for (const char* name : {"train",
+                             "valid",
+                             "source",
+                             "target",
+                             "task",
+                             "out",
+                             "layers",
+                             "encoder-layers",
+                             "decoder-layers",
+                             "d-model",
+                             "heads",
+                             "head-dim",
+                             "d-ff",
+                             "bias",
+                             "dropout",
+                             "attention-dropout",
+                             "ffn-dropout",
+                             "norm",
+                             "final-norm",
+                             "activation",
+                             "positions",
+                             "position-table",
+                             "tie",
+                             "vocab-type",
+                             "vocab-size",
+                             "source-vocab-size",
+                             "target-vocab-size",
+                             "min-count",
+                             "shared-vocab",
+                             "vocab-model",
+                             "lowercase",
+                             "label-smoothing",
+                             "optimizer",
+                             "adam-betas",
+                             "weight-decay",
+                             "lr",
+                             "schedule",
+                             "warmup",
+                             "batch-tokens",
+                             "max-length",
+                             "epochs",
+                             "updates",
+                             "clip",
+                             "accumulate",
+                             "average",
+                             "patience",
+                             "seed",
+                             "threads",
+                             "device",
+                             "valid-every",
+                             "save-every",
+                             "log-every"})
+        EXPECT_NE(table.find(name), nullptr) << name;
+}
+
+TEST(Options, RefuseShapesThatCannotBe) {
+    const auto refused = [](std::vector<const char*> words) {
+        TrainSettings settings = parsed(std::move(words));
+        try {
+            resolve(settings.model, settings.vocabulary);
+            resolve(settings.training);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    EXPECT_THAT(refused({"--heads", "3"}), HasSubstr("--heads 3 does not divide --d-model 128"));
+    EXPECT_EQ(refused({"--heads", "3", "--head-dim", "40"}), "no error");
+    EXPECT_THAT(refused({"--d-model", "9", "--heads", "3"}), HasSubstr("odd"));
+    EXPECT_THAT(refused({"--shared-vocab", "false", "--tie", "all"}), HasSubstr("--tie all needs one vocabulary"));
+    EXPECT_THAT(refused({"--shared-vocab", "false", "--vocab-model", "x"}), HasSubstr("--vocab-model"));
+    EXPECT_THAT(refused({"--source-vocab-size", "100"}), HasSubstr("--shared-vocab false"));
+    EXPECT_THAT(refused({"--schedule", "cosine", "--minutes", "3"}), HasSubstr("--schedule cosine"));
+}
+
+TEST(Toml, ReadsStringsNumbersArraysAndComments) {
+    std::istringstream stream(
+        "# comment\n\na = 1 # one\nb= 'li#te\\ral'\n  c = \"t\\\"\\n\\\\\"\r\nd = [0.5, 'x', ]\n\"e\" = true");
+    const std::vector<TomlItem> items = read_toml(stream, "t");
+    ASSERT_EQ(items.size(), 5u);
+    EXPECT_EQ(items[0].values, std::vector<std::string>{"1"});
+    EXPECT_EQ(items[1].values, std::vector<std::string>{"li#te\\ral"});
+    EXPECT_EQ(items[2].values, std::vector<std::string>{"t\"\n\\"});
+    EXPECT_EQ(items[3].values, (std::vector<std::string>{"0.5", "x"}));
+    EXPECT_EQ(items[4].key, "e");
+    EXPECT_EQ(items[4].line, 7);
+}
+
+TEST(Toml, RejectsWhatItDoesNotUnderstand) {
+    for (const char* text : {"[table]", "a", "a =", "a = \"x", "a = 1 2", "a = [1", "a = [1 2]", "= 1", "a = \"\\q\""}) {
+        std::istringstream stream(text);
+        EXPECT_THROW(read_toml(stream, "t"), UsageError) << text;
+    }
+}
+
+}  // namespace
+}  // namespace heddle::app
