@@ -10,6 +10,8 @@
 
 namespace heddle {
 
+/// A differentiable function of some inputs. It may be called thousands of times and must give the same value each time; the
+/// state of generator() is put back before every call, so that dropout keys drawn inside stay the same.
 using GradientFunction = std::function<Variable(std::span<const Variable>)>;
 
 struct GradcheckOptions {
@@ -20,19 +22,22 @@ struct GradcheckOptions {
     std::vector<int> zero_by_symmetry =
         {};  ///< inputs whose gradient is zero for every value (the key bias of attention): declared, and then demanded
     std::int64_t full_jacobian_up_to = 4096;  ///< output elements x input elements up to which every Jacobian entry is compared
+    std::int64_t elements_up_to =
+        2048;  ///< of a larger input this many elements are probed; the Taylor remainder covers the rest
 };
 
 struct GradcheckReport {
     bool passed = false;
     double worst = 0;           ///< the largest |analytic - numeric| / (max |numeric| + floor)
     std::int64_t compared = 0;  ///< derivatives compared
-    std::string message;        ///< on failure: input, index, both numbers, the likely cause
+    std::string message;        ///< on failure, several lines: input, index, both numbers, when, the likely cause
 };
 
 /// Proves the gradient of `function` at `inputs` (f64): central differences with Richardson extrapolation and the realised step
-/// as divisor, random cotangent, the full Jacobian at small sizes, zero cotangent gives zero, two fresh runs give the same bits,
-/// the Taylor remainder shrinks with the square of the step; every combination of required gradients for up to 4 inputs, above
-/// that all, none and each alone. NaN fails.
+/// as divisor, random cotangent, the full Jacobian at small sizes, zero cotangent gives zero, two fresh runs and a second walk
+/// over a retained tape give the same bits, the Taylor remainder shrinks with the square of the step; every combination of
+/// required gradients for up to 4 inputs, above that all, none and each alone. NaN fails. Keep inputs away from kinks by more
+/// than `step` (away_from_zero below). An exception of the function is a failure with its text; Error when an input is not f64.
 ///
 ///     auto report = gradcheck([](auto in) { return my_op(in[0], in[1]); }, {x, w});
 ///     if (!report.passed) puts(report.message.c_str());
@@ -48,10 +53,16 @@ struct GradientCase {
     GradcheckOptions options = {};
 };
 
+/// The proof of one case; the message names its op.
+GradcheckReport gradcheck(const GradientCase& one);
+
 /// Every op's cases. Each op's file below autograd/ defines its own list; autograd/proofs.cpp names them all.
 std::vector<GradientCase> gradient_cases();
 
 /// A random f64 tensor of normal numbers for cases; the same for the same seed.
 Tensor random_input(const Shape& shape, std::uint64_t seed, double deviation = 1);
+
+/// The same values, none nearer to zero than `margin`: each is moved out by `margin`, its sign kept. For kinks at zero.
+Tensor away_from_zero(const Tensor& x, double margin = 0.1);
 
 }  // namespace heddle

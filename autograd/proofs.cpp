@@ -1,0 +1,30 @@
+#include "autograd/proofs.h"
+
+#include <iterator>
+
+#include "core/random.h"
+
+namespace heddle {
+
+std::vector<GradientCase> gradient_cases() {
+    std::vector<GradientCase> all;
+    for (std::vector<GradientCase> (*list)() : std::initializer_list<std::vector<GradientCase> (*)()>{}) {
+        std::vector<GradientCase> cases = list();
+        all.insert(all.end(), std::make_move_iterator(cases.begin()), std::make_move_iterator(cases.end()));
+    }
+    return all;
+}
+
+Tensor random_input(const Shape& shape, std::uint64_t seed, double deviation) {
+    Tensor result = Tensor::empty(shape, DType::f64);
+    fill_normal(result, 0, deviation, seed);
+    return result;
+}
+
+Tensor away_from_zero(const Tensor& x, double margin) {
+    Tensor result = x.clone();
+    for (double& value : result.span<double>()) value += value < 0 ? -margin : margin;
+    return result;
+}
+
+}  // namespace heddle
