@@ -1,0 +1,152 @@
+#include "kernels/cross_entropy/cross_entropy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+#include "core/parallel.h"
+#include "kernels/cross_entropy/cross_entropy_row.h"
+
+namespace heddle::kernels {
+
+// ---- one row
+
+namespace reference {
+
+template <class T>
+RowLoss cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing, double gradient_scale,
+                          bool want_gradient) {
+    const T* largest = std::max_element(logits, logits + vocabulary);
+    const bool correct = largest - logits == target;
+    const auto shift = static_cast<double>(*largest);
+    double exponentials = 0, deviations = 0;
+    for (std::int64_t j = 0; j < vocabulary; ++j) {
+        const double deviation = static_cast<double>(logits[j]) - shift;
+        exponentials += std::exp(deviation);
+        deviations += deviation;
+    }
+    const double log_sum = std::log(exponentials);
+    const double of_target = static_cast<double>(logits[target]) - shift;
+    const double share = label_smoothing / static_cast<double>(vocabulary);
+    double loss = log_sum - (1 - label_smoothing) * of_target;
+    if (label_smoothing != 0) loss -= share * deviations;  // without smoothing a logit of -inf costs nothing
+    if (want_gradient) {
+        for (std::int64_t j = 0; j < vocabulary; ++j) {
+            const double p = std::exp(static_cast<double>(logits[j]) - shift) / exponentials;
+            const double q = share + (j == target ? 1 - label_smoothing : 0);
+            logits[j] = static_cast<T>((p - q) * gradient_scale);
+        }
+    }
+    return {loss, log_sum - of_target, correct};
+}
+
+template RowLoss cross_entropy_row(float*, std::int64_t, std::int32_t, double, double, bool);
+template RowLoss cross_entropy_row(double*, std::int64_t, std::int32_t, double, double, bool);
+
+}  // namespace reference
+
+RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, bool want_gradient) {
+    return HEDDLE_BY_LEVEL(cross_entropy_row)(logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
+}
+
+RowLoss cross_entropy_row(double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, bool want_gradient) {
+    return reference::cross_entropy_row(logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
+}
+
+// ---- what every loss checks and counts
+
+std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary,
+                           const LossOptions& options) {
+    check_shape(op, "targets", targets, {rows});
+    check_dtype(op, "targets", targets, DType::i32);
+    check(options.label_smoothing >= 0 && options.label_smoothing < 1, "{}: label smoothing is {}, wanted at least 0 and below 1",
+          op, options.label_smoothing);
+    check(options.divisor >= 0 && std::isfinite(options.divisor),
+          "{}: the divisor is {}, wanted a positive number, or 0 for the number of counted targets", op, options.divisor);
+    std::int64_t counted = 0;
+    const std::int32_t* ids = targets.data<std::int32_t>();
+    for (std::int64_t row = 0; row < rows; ++row) {
+        if (ids[row] == options.ignore) continue;
+        check(ids[row] >= 0 && ids[row] < vocabulary,
+              "{}: target {} is {}, wanted at least 0 and below the vocabulary of {}, or {} to ignore it", op, row, ids[row],
+              vocabulary, options.ignore);
+        ++counted;
+    }
+    return counted;
+}
+
+double loss_divisor(const LossOptions& options, std::int64_t counted) {
+    if (options.divisor > 0) return options.divisor;
+    return counted > 0 ? static_cast<double>(counted) : 1;
+}
+
+namespace {
+
+std::int64_t check_arguments(const char* op, const Tensor& logits, const Tensor& targets, const LossOptions& options) {
+    check_rank(op, "logits", logits, 2);
+    check_dtype(op, "logits", logits, logits.dtype());
+    check(logits.cols() >= 1, "{}: logits have shape {}, wanted at least one column", op, logits.shape());
+    return count_targets(op, targets, logits.rows(), logits.cols(), options);
+}
+
+}  // namespace
+
+// ---- the op
+
+CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& targets, const LossOptions& options) {
+    const char* op = "cross_entropy";
+    const std::int64_t counted = check_arguments(op, logits, targets, options);
+    const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
+    const std::int32_t* ids = targets.data<std::int32_t>();
+    std::vector<RowLoss> losses(static_cast<std::size_t>(rows), RowLoss{0, 0, false});
+    dispatch_float(op, logits.dtype(), [&]<class T>(TypeTag<T>) {
+        parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) {
+                if (ids[row] == options.ignore) continue;
+                losses[static_cast<std::size_t>(row)] = cross_entropy_row(logits.data<T>() + row * vocabulary, vocabulary,
+                                                                          ids[row], options.label_smoothing, 0, false);
+            }
+        });
+    });
+    CrossEntropyResult result;
+    result.statistics.counted = counted;
+    for (const RowLoss& row : losses) {
+        result.statistics.loss += row.loss;
+        result.statistics.nll += row.nll;
+        result.statistics.correct += row.correct;
+    }
+    result.loss = Tensor::full({}, result.statistics.loss / loss_divisor(options, counted), logits.dtype());
+    return result;
+}
+
+Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, const LossOptions& options) {
+    const char* op = "cross_entropy_backward";
+    const std::int64_t counted = check_arguments(op, logits, targets, options);
+    check_shape(op, "dloss", dloss, {});
+    check_dtype(op, "dloss", dloss, logits.dtype());
+    const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
+    const std::int32_t* ids = targets.data<std::int32_t>();
+    const double scale = dloss.item() / loss_divisor(options, counted);
+    Tensor dlogits = Tensor::empty(logits.shape(), logits.dtype());
+    dispatch_float(op, logits.dtype(), [&]<class T>(TypeTag<T>) {
+        parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) {
+                T* gradient = dlogits.data<T>() + row * vocabulary;
+                if (ids[row] == options.ignore) {
+                    std::fill_n(gradient, vocabulary, T{0});
+                    continue;
+                }
+                std::copy_n(logits.data<T>() + row * vocabulary, vocabulary, gradient);
+                cross_entropy_row(gradient, vocabulary, ids[row], options.label_smoothing, scale, true);
+            }
+        });
+    });
+    return dlogits;
+}
+
+}  // namespace heddle::kernels

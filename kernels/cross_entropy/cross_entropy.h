@@ -1,0 +1,54 @@
+// Cross entropy of logits with label smoothing and ignored targets.
+//
+// Szegedy et al. 2016, "Rethinking the Inception architecture", section 7; Vaswani et al. 2017, section 5.4. For a row x of V
+// logits, target t and smoothing e the target distribution is q_j = (1 - e) [j = t] + e / V. With d_j = x_j - max_i x_i, which
+// keeps logits of 1e4 safe, and L = log sum_j exp d_j:
+//     log p_j = d_j - L
+//     nll     = -log p_t
+//     loss    = -sum_j q_j log p_j = L - (1 - e) d_t - e / V sum_j d_j         (because sum_j q_j = 1)
+// Backward:
+//     dx_j    = (p_j - q_j) dloss
+// The op's loss is the sum over the rows, divided by `divisor`. Rows with an ignored target count nothing and get zeros.
+//
+// Saved for backward: the logits and the targets.
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+struct LossOptions {
+    double label_smoothing = 0;  ///< e: the target distribution is (1 - e) one-hot + e / V
+    std::int32_t ignore = -1;    ///< targets with this value count nothing and get zero gradients
+    double divisor = 0;          ///< the summed loss is divided by this; 0: by the number of counted targets (the mean)
+};
+
+/// What a loss op counted, beside the loss.
+struct LossStatistics {
+    double loss = 0;           ///< summed smoothed loss
+    double nll = 0;            ///< summed -log p(target), without smoothing
+    std::int64_t counted = 0;  ///< targets that were not ignored
+    std::int64_t correct = 0;  ///< of these, how many the largest logit named (the first of several equal ones)
+};
+
+/// How many of the targets i32 [rows] count. Error that names `op` when the targets have another shape or dtype, a counted one
+/// lies outside [0, vocabulary), or an option is out of range.
+std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary,
+                           const LossOptions& options);
+/// What the summed loss is divided by: the options' divisor, or `counted`; 1 when both are 0.
+double loss_divisor(const LossOptions& options, std::int64_t counted);
+
+struct CrossEntropyResult {
+    Tensor loss;  ///< a scalar (shape []) of the logits' dtype; 0 when every target is ignored
+    LossStatistics statistics;
+};
+
+/// logits [rows, V] f32 or f64, targets i32 [rows].
+CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& targets, const LossOptions& options);
+
+/// dlogits [rows, V] for dloss, a scalar.
+Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, const LossOptions& options);
+
+}  // namespace heddle::kernels

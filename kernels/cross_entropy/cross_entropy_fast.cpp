@@ -1,0 +1,136 @@
+// cross_entropy_row for f32: three passes over a row that lies in the nearest caches (6000 logits are 24 kB).
+//     1. the largest logit
+//     2. the sum of e^d and of d = x - largest; e^d takes x's place when a gradient is wanted
+//     3. dlogits = e^d * scale / sum - smoothing share * scale, in place
+// Four accumulators each, so that additions do not wait for one another, and so that a lane adds few numbers in float.
+#include <cmath>
+#include <limits>
+
+#include "kernels/cross_entropy/cross_entropy_row.h"
+#include "kernels/simd.h"
+
+namespace heddle::kernels {
+namespace HEDDLE_LEVEL {
+using namespace ::heddle::HEDDLE_LEVEL;
+
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr std::int64_t kStep = 4 * kFloats;
+
+float largest_of(const float* x, std::int64_t n) {
+    VecF best[4] = {broadcast(kMinusInfinity), broadcast(kMinusInfinity), broadcast(kMinusInfinity), broadcast(kMinusInfinity)};
+    std::int64_t j = 0;
+    for (; j + kStep <= n; j += kStep)
+        for (int i = 0; i < 4; ++i) best[i] = maximum<float>(load(x + j + i * kFloats), best[i]);
+    for (; j < n; j += kFloats) best[0] = maximum<float>(load_at(x, j, n, kMinusInfinity), best[0]);
+    return largest<float>(maximum<float>(maximum<float>(best[0], best[1]), maximum<float>(best[2], best[3])));
+}
+
+// Whether one of x[0 .. n) equals `value`.
+bool contains(const float* x, std::int64_t n, float value) {
+    VecI found{};
+    std::int64_t j = 0;
+    for (; j + kFloats <= n; j += kFloats) found |= load(x + j) == value;
+    for (; j < n; ++j)
+        if (x[j] == value) return true;
+    for (int i = 0; i < kFloats; ++i)
+        if (found[i]) return true;
+    return false;
+}
+
+// e^d for d <= 0: simd.h's exp without the range above 0, where one shift of the exponent is enough. NaN stays NaN.
+inline VecF exp_below_zero(VecF d) {
+    const VecF clamped = d < -87.3365f ? broadcast(-87.3365f) : d;
+    const VecF shifted = clamped * 1.44269504f + 12582912.0f;
+    const VecF n = shifted - 12582912.0f;
+    const VecF r = clamped - n * 0.693359375f + n * 2.12194440e-4f;
+    VecF p = broadcast(1.0f / 5040);
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    VecI bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    const VecI power = (bits << 23) + (127 << 23);  // the shift leaves n of 1.5 * 2^23 + n: 2^n
+    VecF factor;
+    std::memcpy(&factor, &power, sizeof factor);
+    return d < -87.3365f ? broadcast(0.0f) : p * factor;
+}
+
+struct Sums {
+    double exponentials;
+    double deviations;
+};
+
+template <bool kKeep>
+Sums sum_row(float* x, std::int64_t n, float shift) {
+    VecF exponentials[4]{}, deviations[4]{};
+    const auto add = [&](VecF d, int i) {
+        const VecF e = exp_below_zero(d);
+        exponentials[i] += e;
+        deviations[i] += d;
+        return e;
+    };
+    std::int64_t j = 0;
+    for (; j + kStep <= n; j += kStep)
+        for (int i = 0; i < 4; ++i) {
+            float* at = x + j + i * kFloats;
+            const VecF e = add(load(at) - shift, i);
+            if constexpr (kKeep) store(at, e);
+        }
+    for (; j + kFloats <= n; j += kFloats) {
+        const VecF e = add(load(x + j) - shift, 0);
+        if constexpr (kKeep) store(x + j, e);
+    }
+    double tail_exponentials = 0, tail_deviations = 0;
+    if (j < n) {
+        const int rest = static_cast<int>(n - j);
+        const VecF d = load_part(x + j, rest, shift) - shift;
+        const VecF e = exp_below_zero(d);
+        for (int i = 0; i < rest; ++i) {
+            tail_exponentials += static_cast<double>(e[i]);
+            tail_deviations += static_cast<double>(d[i]);
+        }
+        if constexpr (kKeep) store_part(x + j, e, rest);
+    }
+    const auto total = [](const VecF(&parts)[4]) {
+        return static_cast<double>(sum<float>((parts[0] + parts[1]) + (parts[2] + parts[3])));
+    };
+    return {total(exponentials) + tail_exponentials, total(deviations) + tail_deviations};
+}
+
+// x = x * factor - share
+void scale_row(float* x, std::int64_t n, float factor, float share) {
+    std::int64_t j = 0;
+    for (; j + kFloats <= n; j += kFloats) store(x + j, load(x + j) * factor - share);
+    for (; j < n; ++j) x[j] = x[j] * factor - share;
+}
+
+}  // namespace
+
+RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, bool want_gradient) {
+    const float shift = largest_of(logits, vocabulary);
+    const bool correct = logits[target] == shift && !contains(logits, target, shift);
+    const double of_target = static_cast<double>(logits[target]) - static_cast<double>(shift);
+    const Sums sums = want_gradient ? sum_row<true>(logits, vocabulary, shift) : sum_row<false>(logits, vocabulary, shift);
+    const double log_sum = std::log(sums.exponentials);
+    const double share = label_smoothing / static_cast<double>(vocabulary);
+    double loss = log_sum - (1 - label_smoothing) * of_target;
+    if (label_smoothing != 0) loss -= share * sums.deviations;  // without smoothing a logit of -inf costs nothing
+    if (want_gradient) {
+        // p - q of the target in double: for a sure prediction the two nearly cancel.
+        const double p = static_cast<double>(logits[target]) / sums.exponentials;
+        scale_row(logits, vocabulary, static_cast<float>(gradient_scale / sums.exponentials),
+                  static_cast<float>(share * gradient_scale));
+        logits[target] = static_cast<float>((p - share - (1 - label_smoothing)) * gradient_scale);
+    }
+    return {loss, log_sum - of_target, correct};
+}
+
+}  // namespace HEDDLE_LEVEL
+}  // namespace heddle::kernels

@@ -1,0 +1,35 @@
+// Cross entropy of one row of logits, the primitive under every loss: cross_entropy.h has the formula.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/level.h"
+
+namespace heddle::kernels {
+
+/// Of one row, not divided by anything.
+struct RowLoss {
+    double loss;   ///< with label smoothing
+    double nll;    ///< -log p(target)
+    bool correct;  ///< whether the target is the first largest logit
+};
+
+/// The loss of one row of logits [vocabulary] with 0 <= target < vocabulary (unchecked). When `want_gradient`, the logits are
+/// overwritten by d loss / d logits * gradient_scale; otherwise they stay as they are. Single-threaded; the bits depend on this
+/// row and the processor's level alone. f32 takes the fastest build for the level in use, f64 the reference.
+RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, bool want_gradient);
+RowLoss cross_entropy_row(double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, bool want_gradient);
+
+namespace reference {
+/// T float or double; sums are double.
+template <class T>
+RowLoss cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing, double gradient_scale,
+                          bool want_gradient);
+}  // namespace reference
+
+HEDDLE_DECLARE_LEVELS(RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target,
+                                                double label_smoothing, double gradient_scale, bool want_gradient))
+
+}  // namespace heddle::kernels
