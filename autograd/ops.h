@@ -11,6 +11,7 @@
 #include "autograd/tape.h"
 #include "core/random.h"
 #include "core/spans.h"
+#include "kernels/cross_entropy/cross_entropy.h"
 
 namespace heddle::ops {
 
@@ -134,18 +135,9 @@ Variable feed_forward(const Variable& x, const Variable& w1, const Variable& b1,
 
 // ---- losses (autograd/cross_entropy.cpp, autograd/linear_cross_entropy.cpp)
 
-struct LossOptions {
-    double label_smoothing = 0;  ///< e: the target distribution is (1 - e) one-hot + e / V
-    std::int32_t ignore = -1;    ///< targets with this value count nothing and get zero gradients
-    double divisor = 0;          ///< the summed loss is divided by this; 0: by the number of counted targets (the mean)
-};
-/// What a loss op counted, beside the loss.
-struct LossStatistics {
-    double loss = 0;           ///< summed smoothed loss
-    double nll = 0;            ///< summed -log p(target), without smoothing
-    std::int64_t counted = 0;  ///< targets that were not ignored
-    std::int64_t correct = 0;  ///< of these, how many the largest logit named
-};
+using kernels::LossOptions;
+using kernels::LossStatistics;
+
 /// logits [rows, V], targets i32 [rows]. A scalar; 0 when every target is ignored.
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const LossOptions& options = {},
                        LossStatistics* statistics = nullptr, Where where = Where::current());
