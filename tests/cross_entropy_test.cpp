@@ -1,0 +1,246 @@
+#include "kernels/cross_entropy/cross_entropy.h"
+
+#include "autograd/ops.h"
+#include "kernels/cross_entropy/cross_entropy_row.h"
+#include "tests/numbers.h"
+#include "tests/support.h"
+
+namespace heddle::kernels {
+namespace {
+
+const std::int64_t kVocabularies[] = {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 1025, 6000};
+
+using Logits = std::vector<double>;
+
+// -sum_j q_j log p_j and its gradient from log p, in plain loops.
+struct Formula {
+    double loss = 0, nll = 0;
+    std::vector<double> gradient;
+
+    Formula(const Logits& x, std::int32_t target, double e) {
+        const double size = static_cast<double>(x.size());
+        const double largest = *std::max_element(x.begin(), x.end());
+        double total = 0;
+        for (const double v : x) total += std::exp(v - largest);
+        for (std::size_t j = 0; j < x.size(); ++j) {
+            const double log_p = x[j] - largest - std::log(total);
+            const double q = e / size + (static_cast<std::int32_t>(j) == target ? 1 - e : 0);
+            if (q > 0) loss -= q * log_p;
+            if (static_cast<std::int32_t>(j) == target) nll = -log_p;
+            gradient.push_back(std::exp(log_p) - q);
+        }
+    }
+};
+
+// Logits that f32 and f64 hold alike.
+Tensor logits_of(std::int64_t rows, std::int64_t vocabulary, std::uint64_t key, double deviation = 3) {
+    return normal({rows, vocabulary}, DType::f32, key, 1, deviation);
+}
+
+Logits row_of(const Tensor& logits, std::int64_t row) { return logits.slice(row, row + 1).to_vector(); }
+
+Tensor targets_of(const std::vector<std::int32_t>& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
+
+using RowFunction = RowLoss (*)(float*, std::int64_t, std::int32_t, double, double, bool);
+
+std::vector<RowFunction> float_rows() {
+    std::vector<RowFunction> all = HEDDLE_ALL_LEVELS(cross_entropy_row);
+    all.push_back(&reference::cross_entropy_row<float>);
+    return all;
+}
+
+TEST(CrossEntropyRow, EqualsTheFormulaOnEveryLevelAndWritesNothingElse) {
+    for (const std::int64_t vocabulary : kVocabularies)
+        for (const double e : {0.0, 0.1}) {
+            const Tensor logits = logits_of(1, vocabulary, 3);
+            const auto target = static_cast<std::int32_t>(vocabulary * 2 / 3);
+            const Formula wanted(row_of(logits, 0), target, e);
+            const Tensor gradient = Tensor::from(wanted.gradient, {vocabulary});
+            for (const RowFunction row : float_rows()) {
+                Guarded<float> values(vocabulary);
+                std::copy_n(logits.data<float>(), vocabulary, values.data());
+                const RowLoss unchanged = row(values.data(), vocabulary, target, e, 1, false);
+                EXPECT_TRUE(same_bits(values.tensor({1, vocabulary}), logits)) << vocabulary;
+                const RowLoss given = row(values.data(), vocabulary, target, e, 1, true);
+                EXPECT_TRUE(values.intact());
+                EXPECT_EQ(given.loss, unchanged.loss);
+                EXPECT_NEAR(given.loss, wanted.loss, 1e-6 * (1 + wanted.loss)) << vocabulary;
+                EXPECT_NEAR(given.nll, wanted.nll, 1e-6 * (1 + wanted.nll)) << vocabulary;
+                EXPECT_LT(relative_error(values.tensor({vocabulary}), gradient), 1e-6) << vocabulary;
+            }
+            std::vector<double> wide = row_of(logits, 0);
+            const RowLoss given = cross_entropy_row(wide.data(), vocabulary, target, e, 1, true);
+            EXPECT_NEAR(given.loss, wanted.loss, 1e-12);
+            EXPECT_LT(relative_error(Tensor::from(wide, {vocabulary}), gradient), 1e-13);
+        }
+}
+
+TEST(CrossEntropyRow, ScalesItsGradient) {
+    const Tensor logits = logits_of(1, 50, 8);
+    for (const RowFunction row : float_rows()) {
+        Tensor once = logits.clone(), half = logits.clone();
+        row(once.data<float>(), 50, 7, 0.1, 1, true);
+        row(half.data<float>(), 50, 7, 0.1, 0.5, true);
+        for (std::int64_t j = 0; j < 50; ++j) EXPECT_EQ(half.data<float>()[j], once.data<float>()[j] / 2);
+    }
+}
+
+TEST(CrossEntropyRow, IsSafeForHugeLogitsAndMinusInfinity) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    for (const RowFunction row : float_rows()) {
+        std::vector<float> huge(100, -1e4f);
+        huge[40] = 1e4f;
+        std::vector<float> right = huge, wrong = huge;
+        const RowLoss sure = row(right.data(), 100, 40, 0, 1, true);
+        EXPECT_EQ(sure.loss, 0);
+        EXPECT_TRUE(sure.correct);
+        for (const float g : right) EXPECT_EQ(g, 0);
+        const RowLoss mistaken = row(wrong.data(), 100, 3, 0, 1, true);
+        EXPECT_EQ(mistaken.loss, 2e4);
+        for (std::size_t j = 0; j < 100; ++j) EXPECT_EQ(wrong[j], j == 40 ? 1 : j == 3 ? -1 : 0) << j;
+
+        std::vector<float> holes(37, -infinity);
+        holes[1] = holes[36] = 2;
+        const RowLoss two = row(holes.data(), 37, 36, 0, 1, true);
+        EXPECT_NEAR(two.loss, std::log(2.0), 1e-7);
+        for (std::size_t j = 0; j < 37; ++j) EXPECT_EQ(holes[j], j == 1 ? 0.5f : j == 36 ? -0.5f : 0.0f) << j;
+    }
+}
+
+TEST(CrossEntropyRow, LetsANanThrough) {
+    for (const RowFunction row : float_rows())
+        for (const std::size_t place : {0, 20, 66}) {
+            std::vector<float> values(67, 1.0f);
+            values[place] = std::nanf("");
+            EXPECT_TRUE(std::isnan(row(values.data(), 67, 5, 0.1, 1, true).loss));
+            EXPECT_TRUE(std::isnan(values[30]));
+        }
+}
+
+TEST(CrossEntropyRow, CountsOnlyTheFirstMaximumAsCorrect) {
+    for (const RowFunction row : float_rows())
+        for (const std::int32_t first : {0, 5, 16, 40})
+            for (const std::int32_t second : {41, 64, 69}) {
+                std::vector<float> values(70, -1.0f);
+                values[static_cast<std::size_t>(first)] = values[static_cast<std::size_t>(second)] = 2.5f;
+                EXPECT_TRUE(row(values.data(), 70, first, 0.1, 1, false).correct) << first << " " << second;
+                EXPECT_FALSE(row(values.data(), 70, second, 0.1, 1, false).correct) << first << " " << second;
+                EXPECT_FALSE(row(values.data(), 70, 39, 0.1, 1, false).correct);
+            }
+}
+
+TEST(CrossEntropy, IsTheMeanOverTheCountedTargets) {
+    const Tensor logits = logits_of(5, 33, 1);
+    const std::vector<std::int32_t> ids = {3, -1, 32, 0, -1};
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const auto result = cross_entropy_forward(logits.to(dtype), targets_of(ids), {.label_smoothing = 0.1});
+        double loss = 0, nll = 0;
+        std::int64_t correct = 0;
+        for (const std::int64_t row : {0, 2, 3}) {
+            const Logits x = row_of(logits, row);
+            const Formula formula(x, ids[static_cast<std::size_t>(row)], 0.1);
+            loss += formula.loss;
+            nll += formula.nll;
+            correct += std::max_element(x.begin(), x.end()) - x.begin() == ids[static_cast<std::size_t>(row)];
+        }
+        const double tolerance = dtype == DType::f32 ? 1e-5 : 1e-12;
+        EXPECT_EQ(result.loss.shape(), Shape({}));
+        EXPECT_NEAR(result.loss.item(), loss / 3, tolerance);
+        EXPECT_NEAR(result.statistics.loss, loss, tolerance);
+        EXPECT_NEAR(result.statistics.nll, nll, tolerance);
+        EXPECT_EQ(result.statistics.counted, 3);
+        EXPECT_EQ(result.statistics.correct, correct);
+        const auto divided = cross_entropy_forward(logits.to(dtype), targets_of(ids), {.label_smoothing = 0.1, .divisor = 7});
+        EXPECT_NEAR(divided.loss.item(), loss / 7, tolerance);
+    }
+}
+
+TEST(CrossEntropy, GivesZerosWhenEveryTargetIsIgnored) {
+    for (const double divisor : {0.0, 10.0}) {
+        const LossOptions options{.label_smoothing = 0.1, .ignore = 2, .divisor = divisor};
+        const Tensor logits = logits_of(3, 10, 1), targets = targets_of({2, 2, 2});
+        const auto result = cross_entropy_forward(logits, targets, options);
+        EXPECT_EQ(result.loss.item(), 0);
+        EXPECT_EQ(result.statistics.counted, 0);
+        const Tensor gradient = cross_entropy_backward(Tensor::full({}, 1, DType::f32), logits, targets, options);
+        EXPECT_TRUE(same_bits(gradient, Tensor::zeros({3, 10}, DType::f32)));
+    }
+}
+
+TEST(CrossEntropy, AcceptsNoRows) {
+    const Tensor logits = Tensor::zeros({0, 10}, DType::f32), targets = Tensor::zeros({0}, DType::i32);
+    EXPECT_EQ(cross_entropy_forward(logits, targets, {}).loss.item(), 0);
+    EXPECT_EQ(cross_entropy_backward(Tensor::full({}, 1, DType::f32), logits, targets, {}).shape(), Shape({0, 10}));
+}
+
+TEST(CrossEntropy, BackwardEqualsCentralDifferences) {
+    for (const double e : {0.0, 0.2}) {
+        const LossOptions options{.label_smoothing = e, .divisor = 4};
+        Tensor logits = normal({4, 9}, DType::f64, 5, 0, 2);
+        const Tensor targets = targets_of({1, -1, 8, 0});
+        const Tensor gradient = cross_entropy_backward(Tensor::full({}, 1.7, DType::f64), logits, targets, options);
+        for (std::int64_t i = 0; i < logits.numel(); ++i) {
+            double& value = logits.data<double>()[i];
+            const double before = value;
+            value = before + 1e-5;
+            const double up = cross_entropy_forward(logits, targets, options).loss.item();
+            value = before - 1e-5;
+            const double down = cross_entropy_forward(logits, targets, options).loss.item();
+            value = before;
+            EXPECT_NEAR(gradient.data<double>()[i], 1.7 * (up - down) / 2e-5, 1e-8);
+        }
+    }
+}
+
+TEST(CrossEntropy, GradientsOfARowAddUpToZero) {
+    const Tensor logits = logits_of(3, 1025, 6).to(DType::f64);
+    const Tensor gradient =
+        cross_entropy_backward(Tensor::full({}, 1, DType::f64), logits, targets_of({7, 1024, 0}), {0.1, -1, 1});
+    for (std::int64_t row = 0; row < 3; ++row) {
+        double total = 0;
+        for (const double g : row_of(gradient, row)) total += g;
+        EXPECT_LT(std::abs(total), 1e-13);
+    }
+}
+
+TEST(CrossEntropy, HasTheSameBitsForAnyNumberOfThreads) {
+    const Tensor logits = logits_of(300, 513, 6);
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < 300; ++i) ids.push_back(i % 17 == 0 ? -1 : i);
+    std::vector<std::pair<Tensor, Tensor>> runs;
+    for (const int count : {1, 2, 3}) {
+        const WithThreads threads(count);
+        runs.emplace_back(cross_entropy_forward(logits, targets_of(ids), {0.1, -1, 0}).loss,
+                          cross_entropy_backward(Tensor::full({}, 1, DType::f32), logits, targets_of(ids), {0.1, -1, 0}));
+    }
+    for (const auto& [loss, gradient] : runs) EXPECT_TRUE(same_bits(loss, runs[0].first) && same_bits(gradient, runs[0].second));
+}
+
+TEST(CrossEntropy, NamesWhatDoesNotFit) {
+    const Tensor logits = Tensor::zeros({2, 10}, DType::f32);
+    const auto with = [&](const Tensor& targets, const LossOptions& options = {}) {
+        return [=] { cross_entropy_forward(logits, targets, options); };
+    };
+    expect_error(with(targets_of({1, 10})), "cross_entropy: target 1 is 10, wanted at least 0 and below the vocabulary of 10");
+    expect_error(with(targets_of({-2, 0})), "target 0 is -2");
+    expect_error(with(targets_of({1})), "targets has shape [1], wanted [2]");
+    expect_error(with(Tensor::zeros({2}, DType::f32)), "targets is f32, wanted i32");
+    expect_error(with(targets_of({1, 2}), {.label_smoothing = 1}), "label smoothing is 1, wanted at least 0 and below 1");
+    expect_error(with(targets_of({1, 2}), {.label_smoothing = std::nan("")}), "label smoothing is nan");
+    expect_error(with(targets_of({1, 2}), {.divisor = -1}), "divisor is -1");
+    expect_error([] { cross_entropy_forward(Tensor::zeros({2}, DType::f32), targets_of({1, 2}), {}); }, "wanted 2 axes");
+    expect_error([] { cross_entropy_forward(Tensor::zeros({1, 0}, DType::f32), targets_of({0}), {}); }, "at least one column");
+}
+
+TEST(CrossEntropy, GoesBackThroughTheTape) {
+    const Tensor values = logits_of(6, 20, 4), targets = targets_of({1, 2, -1, 4, 19, 0});
+    Variable logits(values.clone(), true);
+    LossStatistics statistics;
+    const Variable loss = ops::cross_entropy(logits, targets, {.label_smoothing = 0.1}, &statistics);
+    backward(loss);
+    EXPECT_EQ(statistics.counted, 5);
+    EXPECT_TRUE(same_bits(logits.grad(), cross_entropy_backward(Tensor::full({}, 1, DType::f32), values, targets, {0.1, -1, 0})));
+}
+
+}  // namespace
+}  // namespace heddle::kernels
