@@ -1,5 +1,6 @@
 #include "core/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -47,8 +48,9 @@ std::uint64_t stable_hash(std::string_view text) {
 std::uint64_t Generator::next_key(std::string_view name) {
     const std::uint64_t module = stable_hash(name);
     const std::uint64_t call = calls[module]++;
-    std::uint64_t key = mix(seed + 0x9e3779b97f4a7c15ULL);
-    for (const std::uint64_t part : {update, micro_batch, module, call}) key = mix(key ^ mix(part + 0x9e3779b97f4a7c15ULL));
+    // Each part enters as it is into the well-mixed key of those before it, so that no two parts can change places.
+    std::uint64_t key = 0;
+    for (const std::uint64_t part : {seed, update, micro_batch, module, call}) key = mix((key ^ part) + 0x9e3779b97f4a7c15ULL);
     return key;
 }
 
@@ -64,11 +66,14 @@ Generator& generator() {
 }
 
 void fill_uniform(Tensor& tensor, double low, double high, std::uint64_t key) {
+    check(low <= high, "fill_uniform: numbers from {} to {}", low, high);
     dispatch_float("fill_uniform", tensor.dtype(), [&]<class T>(TypeTag<T>) {
         T* out = tensor.data<T>();
+        // Numbers just below `high` would round up to it.
+        const T largest = std::nextafter(static_cast<T>(high), static_cast<T>(low));
         for (std::int64_t i = 0; i < tensor.numel(); ++i) {
             const double u = unit(word(philox4x32(key, counter_of(static_cast<std::uint64_t>(i))), 0));
-            out[i] = static_cast<T>(low + (high - low) * u);
+            out[i] = std::min(largest, static_cast<T>(low + (high - low) * u));
         }
     });
     tensor.bump_version();

@@ -77,7 +77,7 @@ Generator& generator();
 /// A well-mixed 64-bit hash of a text; stable across machines and versions.
 std::uint64_t stable_hash(std::string_view text);
 
-/// Fills with uniform numbers in [low, high); element i depends on (key, i) only. f32 and f64.
+/// Fills with uniform numbers in [low, high); element i depends on (key, i) only. f32 and f64. Error when low > high.
 void fill_uniform(Tensor& tensor, double low, double high, std::uint64_t key);
 /// Fills with normal numbers (Box-Muller); element i depends on (key, i) only. f32 and f64.
 void fill_normal(Tensor& tensor, double mean, double deviation, std::uint64_t key);
