@@ -7,6 +7,10 @@
 
 #include "core/format.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace heddle {
 namespace {
 
@@ -20,6 +24,15 @@ std::int64_t rounded(std::int64_t bytes) {
     return (bytes + step - 1) / step * step;
 }
 
+// Under AddressSanitizer, kept blocks and what rounding added to a block may not be touched.
+#if defined(__SANITIZE_ADDRESS__)
+void allow(const std::byte* start, std::int64_t bytes) { __asan_unpoison_memory_region(start, static_cast<std::size_t>(bytes)); }
+void forbid(const std::byte* start, std::int64_t bytes) { __asan_poison_memory_region(start, static_cast<std::size_t>(bytes)); }
+#else
+void allow(const std::byte*, std::int64_t) {}
+void forbid(const std::byte*, std::int64_t) {}
+#endif
+
 class Pool {
   public:
     std::byte* take(std::int64_t bytes, std::int64_t& capacity) {
@@ -28,7 +41,7 @@ class Pool {
         capacity = rounded(bytes);
         // The smallest kept block that is large enough, unless more than a quarter of it would lie idle.
         const auto found = free_.lower_bound(capacity);
-        std::byte* block;
+        std::byte* block = nullptr;
         if (found != free_.end() && found->first <= capacity + capacity / 4) {
             capacity = found->first;
             block = found->second;
@@ -39,6 +52,8 @@ class Pool {
         }
         statistics_.in_use += capacity;
         statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
+        allow(block, bytes);
+        forbid(block + bytes, capacity - bytes);
         return block;
     }
 
@@ -47,6 +62,7 @@ class Pool {
         statistics_.in_use -= capacity;
         statistics_.kept += capacity;
         free_.emplace(capacity, block);
+        forbid(block, capacity);
     }
 
     void release() {
@@ -78,7 +94,10 @@ class Pool {
     }
 
     void release_locked() {
-        for (const auto& [capacity, block] : free_) std::free(block);
+        for (const auto& [capacity, block] : free_) {
+            allow(block, capacity);
+            std::free(block);
+        }
         free_.clear();
         statistics_.kept = 0;
     }
