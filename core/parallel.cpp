@@ -16,8 +16,8 @@
 namespace heddle {
 namespace {
 
-int thread_count = 0;              // 0: not set yet
-thread_local bool inside = false;  // within a parallel_for body
+std::atomic<int> thread_count = 0;  // 0: not set yet
+thread_local bool inside = false;   // within a parallel_for body
 
 // The first exception of any piece; the others are dropped, as a sequential loop would never have reached them.
 class FirstException {
@@ -62,8 +62,8 @@ std::int64_t grain_for(std::int64_t work) { return std::max<std::int64_t>(1, 655
 
 void parallel_for(std::int64_t n, std::int64_t grain, RangeBody body) {
     if (n <= 0) return;
-    grain = std::max<std::int64_t>(1, grain);
-    const auto helpers = static_cast<int>(std::min<std::int64_t>(threads(), (n + grain - 1) / grain));
+    grain = std::clamp<std::int64_t>(grain, 1, n);
+    const auto helpers = static_cast<int>(std::min<std::int64_t>(threads(), (n - 1) / grain + 1));
     if (helpers <= 1 || inside) {
         for (std::int64_t begin = 0; begin < n; begin += grain) body(begin, std::min(n, begin + grain));
         return;
@@ -74,10 +74,11 @@ void parallel_for(std::int64_t n, std::int64_t grain, RangeBody body) {
 #pragma omp parallel num_threads(helpers)
     run_pieces(next, n, grain, body, error);
 #else
-    std::vector<std::thread> workers;
-    for (int i = 1; i < helpers; ++i) workers.emplace_back([&] { run_pieces(next, n, grain, body, error); });
-    run_pieces(next, n, grain, body, error);
-    for (std::thread& worker : workers) worker.join();
+    {
+        std::vector<std::jthread> workers;
+        for (int i = 1; i < helpers; ++i) workers.emplace_back([&] { run_pieces(next, n, grain, body, error); });
+        run_pieces(next, n, grain, body, error);
+    }
 #endif
     error.rethrow();
 }
