@@ -1,6 +1,7 @@
 // From a run-time dtype to a C++ element type.
 #pragma once
 
+#include <limits>
 #include <type_traits>
 
 #include "core/dtype.h"
@@ -40,17 +41,25 @@ double to_double(T value) {
         return static_cast<double>(value);
 }
 
-/// Element conversion as C++ does it, through float for bf16.
+/// Element conversion as C++ does it, through float to bf16. Where C++ leaves it open, a floating-point number beyond an integer
+/// type becomes that type's nearest value, and NaN becomes 0.
 template <class To, class From>
 To convert(From value) {
-    if constexpr (std::is_same_v<To, From>)
+    if constexpr (std::is_same_v<To, From>) {
         return value;
-    else if constexpr (std::is_same_v<To, bf16>)
+    } else if constexpr (std::is_same_v<To, bf16>) {
         return bf16(static_cast<float>(to_double(value)));
-    else if constexpr (std::is_same_v<From, bf16>)
+    } else if constexpr (std::is_integral_v<To> && !std::is_integral_v<From>) {
+        const double number = to_double(value);
+        if (!(number >= static_cast<double>(std::numeric_limits<To>::min())))
+            return number < 0 ? std::numeric_limits<To>::min() : To{0};
+        if (number > static_cast<double>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+        return static_cast<To>(number);
+    } else if constexpr (std::is_same_v<From, bf16>) {
         return static_cast<To>(static_cast<float>(value));
-    else
+    } else {
         return static_cast<To>(value);
+    }
 }
 
 }  // namespace heddle

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/format.h"
 
 namespace heddle {
@@ -18,17 +20,23 @@ void Shape::append(std::int64_t extent) {
     extents_[static_cast<std::size_t>(rank_++)] = extent;
 }
 
-std::int64_t Shape::numel() const {
-    std::int64_t product = 1;
-    for (int axis = 0; axis < rank_; ++axis)
-        check(!__builtin_mul_overflow(product, extents_[static_cast<std::size_t>(axis)], &product),
-              "shape: {} has more elements than 64 bits can count", str());
-    return product;
+void Shape::set(int axis, std::int64_t extent) {
+    check(extent >= 0, "shape: an extent is {}, but extents are at least 0", extent);
+    extents_[static_cast<std::size_t>(index(axis))] = extent;
 }
 
-std::int64_t Shape::rows() const {
+std::int64_t Shape::numel() const { return product(rank_); }
+
+std::int64_t Shape::rows() const { return product(std::max(0, rank_ - 1)); }
+
+std::int64_t Shape::product(int axes) const {
     std::int64_t product = 1;
-    for (int axis = 0; axis + 1 < rank_; ++axis) product *= extents_[static_cast<std::size_t>(axis)];
+    for (int axis = 0; axis < axes; ++axis) {
+        const std::int64_t extent = extents_[static_cast<std::size_t>(axis)];
+        if (extent == 0) return 0;  // also when the other extents alone are too many to count
+        if (__builtin_mul_overflow(product, extent, &product)) product = -1;
+    }
+    check(product >= 0, "shape: {} has more elements than 64 bits can count", str());
     return product;
 }
 

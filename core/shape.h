@@ -21,9 +21,10 @@ class Shape {
     int rank() const { return rank_; }
     /// The extent of `axis`; negative axes count from the end. Error when there is no such axis.
     std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(index(axis))]; }
-    void set(int axis, std::int64_t extent) { extents_[static_cast<std::size_t>(index(axis))] = extent; }
+    /// Error when there is no such axis or the extent is negative.
+    void set(int axis, std::int64_t extent);
     void append(std::int64_t extent);
-    /// The product of all extents; 1 for a scalar.
+    /// The product of all extents; 1 for a scalar. Error when 64 bits cannot count them.
     std::int64_t numel() const;
     /// The last extent; 1 for a scalar.
     std::int64_t cols() const { return rank_ == 0 ? 1 : extents_[static_cast<std::size_t>(rank_ - 1)]; }
@@ -36,6 +37,7 @@ class Shape {
 
   private:
     int index(int axis) const;
+    std::int64_t product(int axes) const;
 
     std::array<std::int64_t, kMaxRank> extents_{};
     int rank_ = 0;

@@ -7,11 +7,11 @@
 namespace heddle {
 
 Spans::Spans(std::vector<Span> spans, std::int64_t rows) : spans_(std::move(spans)), rows_(rows) {
+    check(rows >= 0, "spans: a tensor of {} rows", rows);
     std::int64_t end = 0;
     for (const Span& span : spans_) {
-        check(span.length >= 0 && span.start >= end && span.start + span.length <= rows,
-              "spans: rows [{}, {}) overlap the sentence before or leave the {} rows", span.start, span.start + span.length,
-              rows);
+        check(span.length >= 0 && span.start >= end && span.start <= rows && span.length <= rows - span.start,
+              "spans: {} rows from row {} overlap the sentence before or leave the {} rows", span.length, span.start, rows);
         end = span.start + span.length;
         tokens_ += span.length;
         longest_ = std::max(longest_, span.length);

@@ -104,6 +104,7 @@ void Tensor::fill_(double value, Where where) {
 }
 
 void Tensor::copy_(const Tensor& source, Where where) {
+    check(defined() && source.defined(), "copy: {} is an undefined tensor", defined() ? "the source" : "the target");
     check(source.shape() == shape_ && source.dtype() == dtype_, "copy: the source is {} {}, but the target is {} {}",
           source.shape(), source.dtype(), shape_, dtype_);
     std::memmove(bytes_data(), source.bytes_data(), static_cast<std::size_t>(bytes()));

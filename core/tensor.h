@@ -74,7 +74,9 @@ class Tensor {
 
     std::uint64_t version() const { return storage_ ? storage_->version() : 0; }
     /// Says that the elements were changed in place, here.
-    void bump_version(Where where = Where::current()) const { storage_->bump_version(where); }
+    void bump_version(Where where = Where::current()) const {
+        if (storage_) storage_->bump_version(where);
+    }
     /// Where the last in-place change was made.
     Where changed_at() const { return storage_ ? storage_->changed_at() : Where(); }
     std::uint64_t storage_id() const { return storage_ ? storage_->id() : 0; }

@@ -201,7 +201,7 @@ TEST(SafetensorsFaults, RandomDamageIsAnErrorOrLoads) {
     const TemporaryFolder folder;
     Sequence random(20);
     int loaded = 0;
-    for (int trial = 0; trial < 6000; ++trial) {
+    for (int trial = 0; trial < 4000; ++trial) {
         std::string text = good;
         const std::uint64_t kind = random.below(3);
         if (kind == 0) text.resize(random.below(text.size()));
@@ -218,7 +218,7 @@ TEST(SafetensorsFaults, RandomDamageIsAnErrorOrLoads) {
         if (loads(folder / "file")) ++loaded;
     }
     // The golden file has two tensors that never load, so no damaged copy may load as a whole, unless damage made those loadable.
-    EXPECT_LT(loaded, 60);
+    EXPECT_LT(loaded, 40);
 }
 
 }  // namespace
