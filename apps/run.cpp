@@ -1,0 +1,68 @@
+#include "apps/run.h"
+
+#include "apps/option_rows.h"
+#include "core/format.h"
+#include "nn/serialize.h"
+
+namespace heddle::app {
+namespace {
+
+ops::Activation activation(const std::string& name) {
+    if (name == "gelu") return ops::Activation::gelu;
+    return name == "gelu-tanh" ? ops::Activation::gelu_tanh : ops::Activation::relu;
+}
+
+nn::Tie tie(const std::string& name) {
+    if (name == "all") return nn::Tie::all;
+    return name == "target" ? nn::Tie::target : nn::Tie::none;
+}
+
+}  // namespace
+
+nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
+                                           std::int64_t target_vocabulary) {
+    nn::TransformerOptions options;
+    options.source_vocabulary = source_vocabulary;
+    options.target_vocabulary = target_vocabulary;
+    options.encoder_layers = model.encoder_layers.value_or(model.layers);
+    options.decoder_layers = model.decoder_layers.value_or(model.layers);
+    options.d_model = model.d_model;
+    options.heads = model.heads;
+    options.head_dim = model.head_dim.value_or(0);
+    options.d_ff = model.d_ff;
+    options.bias = model.bias;
+    options.dropout = model.dropout;
+    options.attention_dropout = model.attention_dropout;
+    options.ffn_dropout = model.ffn_dropout;
+    options.norm = model.norm == "pre" ? nn::NormPlace::pre : nn::NormPlace::post;
+    options.final_norm = model.final_norm;
+    options.activation = activation(model.activation);
+    options.positions = model.positions == "learned" ? nn::Positions::learned : nn::Positions::sinusoidal;
+    options.position_table = model.position_table;
+    options.tie = tie(model.tie.value_or("all"));
+    return options;
+}
+
+TrainSettings read_settings(const std::filesystem::path& run) {
+    const std::filesystem::path config = run / "config.toml";
+    check(std::filesystem::exists(config), "{}: there is no config.toml; wanted a folder that heddle train made", run.string());
+    TrainSettings settings;
+    train_table(settings).read_config(config.string());
+    resolve(settings.model, settings.vocabulary);
+    resolve(settings.training);
+    return settings;
+}
+
+Run open_run(const std::filesystem::path& run, const std::string& weights) {
+    Run opened{.settings = read_settings(run), .vocabularies = {}, .model = nullptr};
+    check(std::filesystem::exists(run / weights), "{}: there is no {} yet; let heddle train reach its first validation",
+          run.string(), weights);
+    opened.vocabularies = Vocabularies::load(run, opened.settings.vocabulary.lowercase);
+    opened.model = std::make_unique<nn::Transformer>(
+        transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size()));
+    nn::load(*opened.model, run / weights);
+    opened.model->eval();
+    return opened;
+}
+
+}  // namespace heddle::app

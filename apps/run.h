@@ -1,0 +1,32 @@
+// From options to a model, and from a run's folder back to both.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "apps/options.h"
+#include "apps/translation/vocabularies.h"
+#include "nn/transformer.h"
+
+namespace heddle::app {
+
+/// The Transformer that resolved options describe.
+nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
+                                           std::int64_t target_vocabulary);
+
+/// The settings in RUN/config.toml, resolved. Error when RUN is no folder that heddle train made.
+TrainSettings read_settings(const std::filesystem::path& run);
+
+/// A trained model with all that is needed to use it.
+struct Run {
+    TrainSettings settings;
+    Vocabularies vocabularies;
+    std::unique_ptr<nn::Transformer> model;  ///< in evaluation mode
+};
+
+/// Opens the run's folder. `weights` is a file in it: "model.safetensors" (the average) or "best.safetensors". Error that names
+/// what is missing or does not fit.
+Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors");
+
+}  // namespace heddle::app

@@ -1,0 +1,42 @@
+// From files (or a generated task) and options to everything that training reads.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/options.h"
+#include "apps/translation/batches.h"
+#include "apps/translation/corpus.h"
+#include "apps/translation/vocabularies.h"
+
+namespace heddle::app {
+
+/// Takes one line for the person who watches.
+using Say = std::function<void(std::string_view)>;
+
+/// Training and validation text, still as text; `validation` is empty when none was given.
+struct TrainingText {
+    Corpus training;
+    Corpus validation;
+};
+
+/// Reads the files of the options. UsageError when options are missing, Error when files are. Pairs with an empty side are left
+/// out of the training text, and said.
+TrainingText read_training_text(const DataOptions& options, const Say& say);
+
+/// Trains the vocabularies that the request asks for on this text, or reads its model file. A SentencePiece size that nobody
+/// asked for shrinks to what the text allows; the sizes that came out are written into `request`.
+Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say);
+
+/// What the trainer reads.
+struct TrainingData {
+    Vocabularies vocabularies;
+    std::vector<TokenPair> training;
+    std::vector<TokenPair> validation;
+    Corpus validation_text;
+};
+TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies);
+
+}  // namespace heddle::app

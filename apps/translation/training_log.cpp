@@ -1,0 +1,110 @@
+#include "apps/translation/training_log.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/format.h"
+
+namespace heddle::app {
+
+std::string duration_text(double seconds) {
+    if (!(seconds >= 0) || seconds > 1e8) return "?";
+    const auto s = static_cast<std::int64_t>(seconds + 0.5);
+    if (s < 60) return fmt::format("{} s", s);
+    if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+    return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string grouped_text(std::int64_t number) {
+    std::string text = fmt::format("{}", number);
+    const std::int64_t first = number < 0 ? 1 : 0;
+    for (auto at = static_cast<std::int64_t>(text.size()) - 3; at > first; at -= 3)
+        text.insert(static_cast<std::size_t>(at), ",");
+    return text;
+}
+
+TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {
+    if (file.empty()) return;
+    file_.open(file, std::ios::app | std::ios::binary);
+    check(static_cast<bool>(file_), "{}: cannot be written; check the folder's permissions", file.string());
+}
+
+TrainingLog::~TrainingLog() { clear_progress(); }
+
+void TrainingLog::clear_progress() {
+    if (!showing_progress_) return;
+    std::fputs("\r\x1b[K", stderr);
+    showing_progress_ = false;
+}
+
+void TrainingLog::line(std::string_view text) {
+    if (quiet_) return;
+    clear_progress();
+    fmt::print(stderr, "{}\n", text);
+}
+
+void TrainingLog::json(std::string_view object) {
+    if (!file_.is_open()) return;
+    file_ << object << '\n' << std::flush;
+    check(static_cast<bool>(file_), "log.jsonl cannot be written; is the disk full?");
+}
+
+void TrainingLog::note(std::string_view text) { line(text); }
+
+void TrainingLog::interval(const IntervalReport& r) {
+    line(
+        fmt::format("epoch {:>3} | update {:>6} | sentences {:>9} | loss {:.4f} | {:>7} tokens/s | gradient {:.3f} | rate {:.2e} "
+                    "| ETA {}",
+                    r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
+                    r.gradient_norm, r.learning_rate, duration_text(r.eta)));
+    if (!file_.is_open()) return;
+    json(nlohmann::ordered_json({{"kind", "training"},
+                                 {"epoch", r.epoch},
+                                 {"update", r.update},
+                                 {"sentences", r.sentences},
+                                 {"loss", r.loss},
+                                 {"tokens_per_second", std::round(r.tokens_per_second)},
+                                 {"gradient_norm", r.gradient_norm},
+                                 {"learning_rate", r.learning_rate},
+                                 {"seconds", r.elapsed}})
+             .dump());
+}
+
+void TrainingLog::validation(const ValidationReport& r) {
+    const std::string bleu = r.bleu ? fmt::format(" | BLEU {:.2f} ({} sentences, greedy)", *r.bleu, r.translated) : "";
+    line(fmt::format("validation | update {} | loss {:.4f} | perplexity {:.3f} | accuracy {:.2f} %{} | {:.1f} s{}", r.update,
+                     r.loss, r.perplexity, 100 * r.accuracy, bleu, r.seconds, r.best ? " | best so far" : ""));
+    for (const TranslatedSample& sample : r.samples) {
+        line("    source      " + sample.source);
+        line("    reference   " + sample.reference);
+        line("    translation " + sample.hypothesis);
+    }
+    if (!file_.is_open()) return;
+    nlohmann::ordered_json object = {{"kind", "validation"}, {"epoch", r.epoch},           {"update", r.update},
+                                     {"loss", r.loss},       {"perplexity", r.perplexity}, {"accuracy", r.accuracy}};
+    if (r.bleu) object["bleu"] = *r.bleu;
+    object["seconds"] = r.seconds;
+    object["best"] = r.best;
+    for (const TranslatedSample& sample : r.samples)
+        object["samples"].push_back(
+            {{"source", sample.source}, {"reference", sample.reference}, {"translation", sample.hypothesis}});
+    json(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void TrainingLog::progress(const IntervalReport& r) {
+    if (quiet_ || !terminal_) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_progress_ < std::chrono::milliseconds(500)) return;
+    last_progress_ = now;
+    showing_progress_ = true;
+    fmt::print(stderr, "\r\x1b[Kepoch {} | update {} | loss {:.4f} | {} tokens/s | ETA {}", r.epoch, r.update, r.loss,
+               grouped_text(std::llround(r.tokens_per_second)), duration_text(r.eta));
+    std::fflush(stderr);
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,78 @@
+// What a training run says: one line per interval on stderr, everything also as JSON lines in a file.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::app {
+
+/// The updates since the last such line.
+struct IntervalReport {
+    std::int64_t epoch = 0;
+    std::int64_t update = 0;
+    std::int64_t sentences = 0;    ///< since the epoch began
+    double loss = 0;               ///< per target token, label smoothing included
+    double tokens_per_second = 0;  ///< source and target, end of sentence counted, no padding
+    double gradient_norm = 0;      ///< of the last update, before clipping
+    double learning_rate = 0;      ///< of the last update
+    double elapsed = 0;            ///< seconds since training began
+    double eta = 0;                ///< seconds until the limit that comes first
+};
+
+struct TranslatedSample {
+    std::string source;
+    std::string reference;
+    std::string hypothesis;
+};
+
+struct ValidationReport {
+    std::int64_t epoch = 0;
+    std::int64_t update = 0;
+    double loss = 0;             ///< per target token, without label smoothing
+    double perplexity = 0;       ///< exp(loss)
+    double accuracy = 0;         ///< share of target tokens that the most likely token names, given the true ones before
+    std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
+    std::int64_t translated = 0;
+    std::vector<TranslatedSample> samples;
+    double seconds = 0;  ///< what the validation took
+    bool best = false;   ///< the lowest loss so far
+};
+
+/// Writes to stderr and, when a file is given, appends JSON lines to it.
+class TrainingLog {
+  public:
+    /// `file` may be empty: no JSON then. Error when it cannot be written.
+    explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false);
+    ~TrainingLog();
+
+    void interval(const IntervalReport& report);
+    void validation(const ValidationReport& report);
+    /// A line of text: what was read, what was chosen, why the run ended.
+    void note(std::string_view text);
+    /// On a terminal: one line that is written over and over, at most twice a second. Elsewhere nothing.
+    void progress(const IntervalReport& report);
+
+  private:
+    void line(std::string_view text);
+    void json(std::string_view object);
+    void clear_progress();
+
+    std::ofstream file_;
+    bool quiet_;
+    bool terminal_;
+    bool showing_progress_ = false;
+    std::chrono::steady_clock::time_point last_progress_{};
+};
+
+/// "42 s", "3:07", "1:02:33".
+std::string duration_text(double seconds);
+/// 1234567 -> "1,234,567".
+std::string grouped_text(std::int64_t number);
+
+}  // namespace heddle::app

@@ -1,0 +1,76 @@
+#include "apps/translation/validation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "apps/translation/bleu.h"
+#include "autograd/tape.h"
+
+namespace heddle::app {
+namespace {
+
+// Evaluation mode while it lives.
+class Evaluating {
+  public:
+    explicit Evaluating(nn::Transformer& model) : model_(model), before_(model.training()) { model.eval(); }
+    ~Evaluating() { model_.train(before_); }
+    Evaluating(const Evaluating&) = delete;
+    Evaluating& operator=(const Evaluating&) = delete;
+
+  private:
+    nn::Transformer& model_;
+    bool before_;
+};
+
+void add_translations(ValidationReport& report, const nn::Transformer& model, const Corpus& text, const TranslateLines& translate,
+                      const ValidationOptions& options) {
+    const auto count = static_cast<std::size_t>(std::min(options.sentences, text.size()));
+    if (count == 0 || !translate) return;
+    const Corpus first{.pairs = {text.pairs.begin(), text.pairs.begin() + static_cast<std::ptrdiff_t>(count)}};
+    const std::vector<std::string> hypotheses = translate(model, first.sources());
+    report.bleu = corpus_bleu(hypotheses, first.targets()).score;
+    report.translated = static_cast<std::int64_t>(count);
+    const auto samples = std::min(static_cast<std::size_t>(options.samples), count);
+    for (std::size_t i = 0; i < samples; ++i) {
+        const std::size_t at = i * count / samples;
+        report.samples.push_back({first.pairs[at].source, first.pairs[at].target, hypotheses[at]});
+    }
+}
+
+}  // namespace
+
+Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens) {
+    const NoGrad no_grad;
+    Likelihood sum;
+    const BatchPlan plan = plan_batches(pairs, {.batch_tokens = batch_tokens, .max_length = 0, .shuffle = false}, 0, 0);
+    for (const std::vector<std::int64_t>& indices : plan.batches) {
+        const Batch batch = make_batch(pairs, indices);
+        ops::LossStatistics statistics;
+        const Shape targets{batch.target_tokens};
+        model.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                   {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets), {},
+                   &statistics);
+        sum.nll += statistics.nll;
+        sum.tokens += statistics.counted;
+        sum.correct += statistics.correct;
+    }
+    return sum;
+}
+
+ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const Corpus& text,
+                          const TranslateLines& translate, const ValidationOptions& options) {
+    const auto start = std::chrono::steady_clock::now();
+    const Evaluating evaluating(model);
+    ValidationReport report;
+    const Likelihood sum = likelihood(model, pairs, options.batch_tokens);
+    const auto tokens = static_cast<double>(std::max<std::int64_t>(1, sum.tokens));
+    report.loss = sum.nll / tokens;
+    report.perplexity = std::exp(report.loss);
+    report.accuracy = static_cast<double>(sum.correct) / tokens;
+    add_translations(report, model, text, translate, options);
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return report;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,28 @@
+// The average of the weights at the last few validations: a cheap ensemble (Vaswani et al. 2017, section 6.1, "averaging the last
+// checkpoints").
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "core/tensor.h"
+
+namespace heddle::app {
+
+class WeightAverage {
+  public:
+    /// Keeps the last `count` snapshots. Error when it is below 1.
+    explicit WeightAverage(std::int64_t count);
+
+    /// Adds a copy of `weights` [n] and forgets the oldest snapshot when there are more than `count`.
+    void add(const Tensor& weights);
+    /// The mean of the snapshots, [n]. Error when there is none.
+    Tensor mean() const;
+    std::int64_t size() const { return static_cast<std::int64_t>(snapshots_.size()); }
+
+  private:
+    std::int64_t count_;
+    std::deque<Tensor> snapshots_;
+};
+
+}  // namespace heddle::app
