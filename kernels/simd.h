@@ -95,21 +95,32 @@ inline Vec<T> iota() {
     return v;
 }
 
-/// The sum of all lanes, in a fixed order (halves are folded together).
+/// Lane i of the result is lane i ^ distance of `v`.
+template <int distance, class V>
+inline V exchange(V v) {
+    decltype(v > v) from;
+    for (int i = 0; i < static_cast<int>(sizeof v / sizeof v[0]); ++i) from[i] = i ^ distance;
+    return __builtin_shuffle(v, from);
+}
+
+/// All lanes joined by `join`, in a fixed order: the upper half meets the lower one until a single lane is left.
+template <int distance, class V, class Join>
+inline auto fold(V v, Join join) {
+    if constexpr (distance == 0)
+        return v[0];
+    else
+        return fold<distance / 2>(join(v, exchange<distance>(v)), join);
+}
+
+/// The sum of all lanes.
 template <class T>
 inline T sum(Vec<T> v) {
-    T lanes[kLanes<T>];
-    store(lanes, v);
-    for (int half = kLanes<T> / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-    return lanes[0];
+    return fold<kLanes<T> / 2>(v, [](Vec<T> a, Vec<T> b) { return a + b; });
 }
 
 template <class T>
 inline T largest(Vec<T> v) {
-    T best = v[0];
-    for (int i = 1; i < kLanes<T>; ++i) best = v[i] > best ? v[i] : best;
-    return best;
+    return fold<kLanes<T> / 2>(v, [](Vec<T> a, Vec<T> b) { return maximum<T>(a, b); });
 }
 
 /// e^x to about 2 ulp. Below -87.3 the result is 0 (also for -inf), above 88.7 it is inf; NaN stays NaN.
