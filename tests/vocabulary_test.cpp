@@ -272,6 +272,15 @@ TEST(CharVocabulary, GivesBackEverySignItKnowsTabsAndBackslashesToo) {
     EXPECT_EQ(loaded->decode(loaded->encode("a\nb")), "a\u2047b");
 }
 
+TEST(WordVocabulary, IsTrainedOnLinesAtEvenDistancesWhenThereAreTooMany) {
+    Lines lines;
+    for (const char letter : std::string("abcdefghij")) lines.emplace_back(1, letter);
+    const VocabularyOptions five{.type = VocabularyType::word, .size = 0, .max_lines = 5};
+    EXPECT_EQ(train_vocabulary(five, lines)->serialized(), "heddle-vocabulary\tword\tmixed\na\t1\nc\t1\ne\t1\ng\t1\ni\t1\n");
+    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0, .max_lines = 10}, lines)->size(), 14);
+    EXPECT_THROW(train_vocabulary({.type = VocabularyType::word, .size = 0, .max_lines = -1}, lines), Error);
+}
+
 TEST(VocabularyTypes, HaveNamesAndFileEndings) {
     for (const std::string_view type : {"bpe", "unigram", "word", "char"}) EXPECT_EQ(name(vocabulary_type(type)), type);
     EXPECT_EQ(message_of([] { vocabulary_type("chars"); }),

@@ -10,6 +10,17 @@ namespace {
 
 bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }
 
+std::vector<std::string> at_even_distances(std::span<const std::string> lines, std::size_t count) {
+    std::vector<std::string> out;
+    out.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) out.push_back(lines[i * lines.size() / count]);
+    return out;
+}
+
+std::unique_ptr<Vocabulary> train_on(const VocabularyOptions& options, std::span<const std::string> lines) {
+    return is_sentencepiece(options.type) ? train_sentencepiece(options, lines) : train_counted(options, lines);
+}
+
 }  // namespace
 
 std::string_view name(VocabularyType type) {
@@ -42,7 +53,10 @@ std::unique_ptr<Vocabulary> Vocabulary::load(const std::string& path, bool lower
 
 std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string> lines) {
     check(options.min_count >= 1, "vocabulary: min_count is {}; wanted at least 1", options.min_count);
-    return is_sentencepiece(options.type) ? train_sentencepiece(options, lines) : train_counted(options, lines);
+    check(options.max_lines >= 0, "vocabulary: max_lines is {}; wanted a number of lines, or 0 for all", options.max_lines);
+    const auto most = static_cast<std::size_t>(options.max_lines);
+    if (most == 0 || lines.size() <= most) return train_on(options, lines);
+    return train_on(options, at_even_distances(lines, most));
 }
 
 }  // namespace heddle::app
