@@ -1,0 +1,42 @@
+#include "kernels/dropout/dropout.h"
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/parallel.h"
+#include "kernels/dropout/dropout_fast.h"
+
+namespace heddle::kernels {
+namespace {
+
+// The reference: x, y [rows, cols], rows [begin, end).
+void drop_rows(const double* x, double* y, std::int64_t begin, std::int64_t end, std::int64_t cols, const Dropout& dropout) {
+    for (std::int64_t row = begin; row < end; ++row)
+        for (std::int64_t column = 0; column < cols; ++column) {
+            const double factor = dropout.keeps_row(row, column) ? dropout.scale() : 0;
+            y[row * cols + column] = x[row * cols + column] * factor;
+        }
+}
+
+void drop_rows(const float* x, float* y, std::int64_t begin, std::int64_t end, std::int64_t cols, const Dropout& dropout) {
+    HEDDLE_BY_LEVEL(dropout_rows)(x, y, begin, end, cols, dropout);
+}
+
+}  // namespace
+
+Tensor dropout_forward(const Tensor& x, const Dropout& dropout) {
+    check_defined("dropout", "x", x);
+    check_dtype("dropout", "x", x, x.dtype());
+    if (!dropout.active()) return x;
+    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    dispatch_float("dropout", x.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* from = x.data<T>();
+        T* to = y.data<T>();
+        parallel_for(x.rows(), grain_for(4 * x.cols()),
+                     [&](std::int64_t begin, std::int64_t end) { drop_rows(from, to, begin, end, x.cols(), dropout); });
+    });
+    return y;
+}
+
+Tensor dropout_backward(const Tensor& dy, const Dropout& dropout) { return dropout_forward(dy, dropout); }
+
+}  // namespace heddle::kernels
