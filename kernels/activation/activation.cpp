@@ -1,0 +1,110 @@
+#include "kernels/activation/activation.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/parallel.h"
+#include "kernels/activation/activation_fast.h"
+
+namespace heddle::kernels {
+namespace {
+
+// sqrt(2 / pi), and the paper's factor of the cube.
+const double kSlope = std::sqrt(2 / std::numbers::pi);
+constexpr double kCubic = 0.044715;
+
+// (1 + tanh u) / 2 as 1 / (1 + exp(-2 u)): the sum would lose its digits where tanh comes near to -1.
+double gate(double x) { return 1 / (1 + std::exp(-2 * kSlope * (x + kCubic * x * x * x))); }
+
+double gelu(double x, bool tanh_form) { return tanh_form ? x * gate(x) : 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
+
+double gelu_slope(double x, bool tanh_form) {
+    if (!tanh_form)
+        return 0.5 * std::erfc(-x / std::numbers::sqrt2) + x * std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
+    const double s = gate(x);
+    return s + x * s * (1 - s) * 2 * kSlope * (1 + 3 * kCubic * x * x);
+}
+
+// The references, in f64.
+void gelu_values(const double* x, double* y, std::int64_t n, bool tanh_form) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = gelu(x[i], tanh_form);
+}
+
+void gelu_gradients(const double* dy, const double* x, double* dx, std::int64_t n, bool tanh_form) {
+    for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * gelu_slope(x[i], tanh_form);
+}
+
+void gelu_values(const float* x, float* y, std::int64_t n, bool tanh_form) { HEDDLE_BY_LEVEL(gelu_values)(x, y, n, tanh_form); }
+
+void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, bool tanh_form) {
+    HEDDLE_BY_LEVEL(gelu_gradients)(dy, x, dx, n, tanh_form);
+}
+
+void check_pair(const char* op, const Tensor& dy, const char* argument, const Tensor& other) {
+    check_defined(op, "dy", dy);
+    check_dtype(op, "dy", dy, dy.dtype());
+    check_shape(op, argument, other, dy.shape());
+    check_dtype(op, argument, other, dy.dtype());
+}
+
+}  // namespace
+
+Tensor relu_forward(const Tensor& x) {
+    check_defined("relu", "x", x);
+    check_dtype("relu", "x", x, x.dtype());
+    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    dispatch_float("relu", x.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* from = x.data<T>();
+        T* to = y.data<T>();
+        parallel_for(x.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) to[i] = from[i] < 0 ? T{0} : from[i];
+        });
+    });
+    return y;
+}
+
+Tensor relu_backward(const Tensor& dy, const Tensor& y) {
+    check_pair("relu_backward", dy, "y", y);
+    Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
+    dispatch_float("relu_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* gradient = dy.data<T>();
+        const T* at = y.data<T>();
+        T* to = dx.data<T>();
+        parallel_for(dy.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) to[i] = at[i] <= 0 ? T{0} : gradient[i];
+        });
+    });
+    return dx;
+}
+
+Tensor gelu_forward(const Tensor& x, bool tanh_form) {
+    check_defined("gelu", "x", x);
+    check_dtype("gelu", "x", x, x.dtype());
+    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    dispatch_float("gelu", x.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* from = x.data<T>();
+        T* to = y.data<T>();
+        parallel_for(x.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
+            gelu_values(from + begin, to + begin, end - begin, tanh_form);
+        });
+    });
+    return y;
+}
+
+Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form) {
+    check_pair("gelu_backward", dy, "x", x);
+    Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
+    dispatch_float("gelu_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* gradient = dy.data<T>();
+        const T* at = x.data<T>();
+        T* to = dx.data<T>();
+        parallel_for(dy.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
+            gelu_gradients(gradient + begin, at + begin, to + begin, end - begin, tanh_form);
+        });
+    });
+    return dx;
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,25 @@
+// The non-linear functions between the two layers of the feed-forward, element by element.
+//
+//   relu       y = max(0, x)                                    dx = dy where y > 0, else 0
+//   gelu       y = x Phi(x),  Phi(x) = erfc(-x / sqrt 2) / 2    dx = dy (Phi(x) + x phi(x)),  phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
+//   gelu_tanh  y = x s,  s = (1 + tanh u) / 2 = 1 / (1 + exp(-2 u)),  u = sqrt(2 / pi) (x + 0.044715 x^3)
+//                                                               dx = dy (s + x s (1 - s) 2 u')
+//
+// Sources: ReLU: Nair and Hinton (ICML 2010), in Vaswani et al. (2017) equation 2. GELU and its tanh form: Hendrycks and Gimpel,
+// "Gaussian error linear units" (2016), section 2.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// x f32 or f64 of any shape. A NaN stays a NaN.
+Tensor relu_forward(const Tensor& x);
+/// dx for dy and forward's result y; the derivative at 0 is 0.
+Tensor relu_backward(const Tensor& dy, const Tensor& y);
+/// x f32 or f64 of any shape; with the error function, or in its tanh form.
+Tensor gelu_forward(const Tensor& x, bool tanh_form = false);
+/// dx for dy and forward's argument x.
+Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form = false);
+
+}  // namespace heddle::kernels

@@ -1,0 +1,35 @@
+#include "kernels/activation/activation_fast.h"
+
+#include "kernels/activation/activation_simd.h"
+
+namespace heddle::kernels {
+namespace HEDDLE_LEVEL {
+using namespace ::heddle::HEDDLE_LEVEL;
+
+namespace {
+
+// to[i] = function(a[i], b[i]), a vector at a time. The tail goes through a vector too, so that an element's bits do not depend
+// on its place.
+template <class Function>
+void sweep(const float* a, const float* b, float* to, std::int64_t n, Function function) {
+    for (std::int64_t i = 0; i < n; i += kFloats) store_at(to, i, n, function(load_at(a, i, n), load_at(b, i, n)));
+}
+
+}  // namespace
+
+void gelu_values(const float* x, float* y, std::int64_t n, bool tanh_form) {
+    if (tanh_form)
+        sweep(x, x, y, n, [](VecF at, VecF) { return gelu_tanh(at); });
+    else
+        sweep(x, x, y, n, [](VecF at, VecF) { return gelu(at); });
+}
+
+void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, bool tanh_form) {
+    if (tanh_form)
+        sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * gelu_tanh_slope(at); });
+    else
+        sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * gelu_slope(at); });
+}
+
+}  // namespace HEDDLE_LEVEL
+}  // namespace heddle::kernels
