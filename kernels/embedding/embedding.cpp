@@ -1,0 +1,160 @@
+#include "kernels/embedding/embedding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+#include "core/parallel.h"
+#include "kernels/dropout/dropout.h"
+#include "kernels/embedding/embedding_fast.h"
+#include "kernels/gather/gather.h"
+
+namespace heddle::kernels {
+namespace {
+
+// The reference: one row of y.
+void embed(const double* table, const double* position, double scale, double* y, std::int64_t row, std::int64_t cols,
+           const Dropout& dropout) {
+    for (std::int64_t column = 0; column < cols; ++column) {
+        const double value = scale * table[column] + (position == nullptr ? 0 : position[column]);
+        y[column] = value * (dropout.keeps_row(row, column) ? dropout.scale() : 0);
+    }
+}
+
+void embed(const float* table, const float* position, double scale, float* y, std::int64_t row, std::int64_t cols,
+           const Dropout& dropout) {
+    HEDDLE_BY_LEVEL(embed_row)(table, position, static_cast<float>(scale), y, row, cols, dropout);
+}
+
+void check_tokens(const Tensor& tokens, const Spans& spans, std::int64_t vocabulary) {
+    check_dtype("embedding", "tokens", tokens, DType::i32);
+    check_shape("embedding", "tokens", tokens, {spans.rows()});
+    const std::int32_t* token = tokens.data<std::int32_t>();
+    for (const Span& span : spans)
+        for (std::int64_t i = span.start; i < span.start + span.length; ++i)
+            check(token[i] >= 0 && token[i] < vocabulary, "embedding: tokens[{}] is {}, but the table has {} rows", i, token[i],
+                  vocabulary);
+}
+
+void check_positions(const char* argument, const Tensor& positions, const Tensor& like, const Spans& spans,
+                     std::int64_t first_position) {
+    check_dtype("embedding", argument, positions, like.dtype());
+    check_rank("embedding", argument, positions, 2);
+    check_shape("embedding", argument, positions, {positions.dim(0), like.cols()});
+    check(first_position >= 0, "embedding: first_position is {}, wanted at least 0", first_position);
+    check(spans.longest() == 0 || first_position + spans.longest() <= positions.dim(0),
+          "embedding: a sentence reaches position {}, but {} has {} rows; lengthen the table or shorten the sentence",
+          first_position + spans.longest() - 1, argument, positions.dim(0));
+}
+
+// Which span row i belongs to, for a walk over ascending rows.
+class SpanCursor {
+  public:
+    SpanCursor(const Spans& spans, std::int64_t row) : spans_(spans) {
+        const auto after = std::upper_bound(spans.begin(), spans.end(), row,
+                                            [](std::int64_t at, const Span& span) { return at < span.start + span.length; });
+        at_ = after - spans.begin();
+    }
+    // The span that holds `row`, or null. Rows must not descend between calls.
+    const Span* find(std::int64_t row) {
+        while (at_ < spans_.size() && row >= spans_[at_].start + spans_[at_].length) ++at_;
+        return at_ < spans_.size() && row >= spans_[at_].start ? &spans_[at_] : nullptr;
+    }
+
+  private:
+    const Spans& spans_;
+    std::int64_t at_ = 0;
+};
+
+// tokens, with -1 in the rows that no span covers.
+Tensor tokens_in_spans(const Tensor& tokens, const Spans& spans) {
+    if (!spans.has_gaps()) return tokens;
+    Tensor inside = Tensor::full(tokens.shape(), -1, DType::i32);
+    const std::int32_t* from = tokens.data<std::int32_t>();
+    for (const Span& span : spans) std::copy_n(from + span.start, span.length, inside.data<std::int32_t>() + span.start);
+    return inside;
+}
+
+void add_positions(const Tensor& e, const Spans& spans, std::int64_t first_position, Tensor& dpositions) {
+    const std::int64_t cols = e.cols();
+    dispatch_float("embedding_backward", e.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* from = e.data<T>();
+        T* to = dpositions.data<T>();
+        parallel_for(spans.longest(), grain_for(spans.size() * cols), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t p = begin; p < end; ++p)
+                for (const Span& span : spans) {
+                    if (p >= span.length) continue;
+                    const T* row = from + (span.start + p) * cols;
+                    T* sum = to + (first_position + p) * cols;
+                    for (std::int64_t c = 0; c < cols; ++c) sum[c] += row[c];
+                }
+        });
+    });
+}
+
+}  // namespace
+
+Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans& spans, const Tensor& positions,
+                         const EmbeddingPlan& plan) {
+    check_rank("embedding", "table", table, 2);
+    check_dtype("embedding", "table", table, table.dtype());
+    check_tokens(tokens, spans, table.dim(0));
+    if (positions.defined()) check_positions("positions", positions, table, spans, plan.first_position);
+    const std::int64_t cols = table.cols();
+    Tensor y = Tensor::empty({spans.rows(), cols}, table.dtype());
+    dispatch_float("embedding", table.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* rows = table.data<T>();
+        const T* place = positions.defined() ? positions.data<T>() : nullptr;
+        const std::int32_t* token = tokens.data<std::int32_t>();
+        T* to = y.data<T>();
+        parallel_for(spans.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
+            SpanCursor cursor(spans, begin);
+            for (std::int64_t i = begin; i < end; ++i) {
+                const Span* span = cursor.find(i);
+                if (span == nullptr) {
+                    std::fill_n(to + i * cols, cols, T{0});
+                    continue;
+                }
+                const T* position = place == nullptr ? nullptr : place + (plan.first_position + i - span->start) * cols;
+                embed(rows + token[i] * cols, position, plan.scale, to + i * cols, i, cols, plan.dropout);
+            }
+        });
+    });
+    return y;
+}
+
+void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spans, const EmbeddingPlan& plan, Tensor* dtable,
+                        Tensor* dpositions) {
+    check_rank("embedding_backward", "dy", dy, 2);
+    check_shape("embedding_backward", "dy", dy, {spans.rows(), dy.cols()});
+    if (dtable == nullptr && dpositions == nullptr) return;
+    const Tensor e = dropout_backward(dy, plan.dropout);  // once for both tables; dy itself without dropout
+    if (dtable != nullptr) {
+        check_tokens(tokens, spans, dtable->dim(0));
+        gather_backward(e, tokens_in_spans(tokens, spans), *dtable, plan.scale);
+    }
+    if (dpositions != nullptr) {
+        check_positions("dpositions", *dpositions, dy, spans, plan.first_position);
+        add_positions(e, spans, plan.first_position, *dpositions);
+    }
+}
+
+Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype) {
+    check(positions >= 0 && d_model >= 1, "sinusoidal_positions: {} positions of width {}, wanted at least 0 of at least 1",
+          positions, d_model);
+    Tensor table = Tensor::empty({positions, d_model}, dtype);
+    dispatch_float("sinusoidal_positions", dtype, [&]<class T>(TypeTag<T>) {
+        T* at = table.data<T>();
+        for (std::int64_t p = 0; p < positions; ++p)
+            for (std::int64_t c = 0; c < d_model; ++c) {
+                const double exponent = static_cast<double>(c - c % 2) / static_cast<double>(d_model);
+                const double angle = static_cast<double>(p) / std::pow(10000.0, exponent);
+                at[p * d_model + c] = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+            }
+    });
+    return table;
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,37 @@
+// The way of a token into the model: its row of the table, scaled, plus its position, with dropout.
+//
+//   forward   y[i] = (scale table[tokens[i]] + positions[p(i)]) * factor[i],   p(i) = first_position + i - start of i's span
+//   backward  e[i] = dy[i] * factor[i]
+//             dtable[t]    += scale sum of e[i] over the rows i with tokens[i] = t, in ascending order
+//             dpositions[p] +=      sum of e[i] over the rows i with p(i) = p, in the order of the sentences
+//
+// factor as in kernels/dropout, for row i of y. Rows outside the spans become zero and get no gradient.
+// Source: Vaswani et al., "Attention is all you need" (2017), sections 3.4 (scale), 3.5 (positions), 5.4 (dropout).
+#pragma once
+
+#include "core/random.h"
+#include "core/spans.h"
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+struct EmbeddingPlan {
+    double scale = 1;
+    std::int64_t first_position = 0;  ///< the position of each span's first row
+    Dropout dropout = {};
+};
+
+/// table [vocabulary, d_model] f32 or f64; tokens i32 [rows]; positions [n, d_model] of the table's dtype, or undefined. Result
+/// [rows, d_model]. Error when a token within a span lies outside the table, or a position outside its own.
+Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans& spans, const Tensor& positions,
+                         const EmbeddingPlan& plan);
+/// Adds the gradients for dy [rows, d_model] to `dtable` and `dpositions`; either may be null.
+void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spans, const EmbeddingPlan& plan, Tensor* dtable,
+                        Tensor* dpositions);
+
+/// The table of sines and cosines [positions, d_model], f32 or f64, interleaved:
+///   table[p, 2 i] = sin(p / 10000^(2 i / d_model)),  table[p, 2 i + 1] = cos(p / 10000^(2 i / d_model))
+/// Row 0 is 0, 1, 0, 1, ... Source: Vaswani et al. (2017), section 3.5.
+Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype);
+
+}  // namespace heddle::kernels
