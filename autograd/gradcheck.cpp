@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 #include "autograd/gradcheck_impl.h"
 #include "core/format.h"
@@ -13,14 +12,6 @@
 namespace heddle {
 namespace proof {
 namespace {
-
-std::string needs_text(const std::vector<bool>& needs) {
-    if (std::find(needs.begin(), needs.end(), false) == needs.end()) return "every input requires its gradient";
-    std::string list;
-    for (std::size_t i = 0; i < needs.size(); ++i)
-        if (needs[i]) list += fmt::format("{}{}", list.empty() ? "" : ", ", i);
-    return fmt::format("of the inputs only {} requires a gradient", list);
-}
 
 bool same_bits(const Values& a, const Values& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
@@ -43,7 +34,7 @@ class Proof {
     GradcheckReport run() {
         try {
             report_.passed = value_is_finite() && bits_repeat() && gradients_are_right() && zero_gives_zero() &&
-                             jacobian_is_right() && subsets_are_right() && remainder_is_quadratic() && inputs_are_kept();
+                             jacobian_is_right() && combinations_are_right() && remainder_is_quadratic() && inputs_are_kept();
         } catch (const Error& error) {
             failed("the function threw: {}", error.what());
         }
@@ -76,9 +67,12 @@ class Proof {
     bool bits_repeat() {
         const std::vector<Tensor> once{cotangent_};
         const std::vector<Tensor> twice{cotangent_, cotangent_};
-        gradients_ = subject_.run(all(), once).front().gradients;
+        Run first = subject_.run(all(), once).front();
         const std::vector<Run> runs = subject_.run(all(), twice);
-        if (!same_bits(runs[0].value, value_)) return failed("two fresh runs give different values: it is not deterministic");
+        if (!same_bits(runs[0].value, first.value))
+            return failed("two fresh runs give different values: the function is not deterministic");
+        if (!same_bits(first.value, value_)) return failed("the value itself changes when gradients are wanted");
+        gradients_ = std::move(first.gradients);
         for (std::size_t i = 0; i < subject_.inputs(); ++i) {
             if (!same_bits(runs[0].gradients[i], gradients_[i]))
                 return failed("two fresh runs give input {} gradients with different bits: backward is not deterministic", i);
@@ -95,7 +89,8 @@ class Proof {
 
     bool gradients_are_right() {
         for (std::size_t i = 0; i < subject_.inputs(); ++i) {
-            numeric_.push_back(differentiate(subject_, i, probed(i), cotangent_values_, options_, has_full_jacobian(i)));
+            numeric_.push_back(differentiate(subject_, i, probed_elements(subject_.input(i).numel(), options_), cotangent_values_,
+                                             options_, has_full_jacobian(i)));
             if (!compare(i, gradients_[i], numeric_[i].contracted, "every input requires its gradient, random cotangent"))
                 return false;
         }
@@ -139,9 +134,9 @@ class Proof {
         return true;
     }
 
-    bool subsets_are_right() {
+    bool combinations_are_right() {
         const std::vector<Tensor> once{cotangent_};
-        for (const std::vector<bool>& needs : subsets()) {
+        for (const std::vector<bool>& needs : partial_combinations(subject_.inputs())) {
             const Run run = subject_.run(needs, once).front();
             if (!same_bits(run.value, value_)) return failed("the value itself changes when {}", needs_text(needs));
             for (std::size_t i = 0; i < needs.size(); ++i)
@@ -210,18 +205,20 @@ class Proof {
             worst = e;
         }
         report_.compared += static_cast<std::int64_t>(elements.size());
-        if (!elements.empty()) report_.worst = std::max(report_.worst, error / (scale + options_.floor));
+        const double relative = error / (scale + options_.floor);
+        if (!elements.empty() && !(relative <= report_.worst)) report_.worst = relative;
         if (wrong == 0) return true;
         return failed(
             "the gradient of input {} {} is wrong at {}\n  backward {:.12g}, central differences {:.12g} (error {:.3g}, "
             "allowed {:.3g})\n  wrong: {} of {} derivatives, when {}\n  likely cause: {}",
             i, subject_.input(i).shape(), index_text(subject_.input(i).shape(), elements[worst]), analytic[worst], numeric[worst],
-            error, allowed, wrong, elements.size(), when, cause(i, elements[worst], analytic, numeric, allowed));
+            error, allowed, wrong, elements.size(), when, cause(i, elements[worst], error, analytic, numeric, allowed));
     }
 
-    std::string cause(std::size_t i, std::int64_t element, const Values& analytic, const Values& numeric, double allowed) const {
+    std::string cause(std::size_t i, std::int64_t element, double error, const Values& analytic, const Values& numeric,
+                      double allowed) const {
         if (declared_zero(i)) return "the gradient is declared zero by symmetry, but a term does not cancel";
-        if (has_kink(subject_, i, element, cotangent_values_, options_.step))
+        if (kink_explains(subject_, i, element, cotangent_values_, options_.step, error))
             return "the function has a kink or jump within a step of this input; move the input away from it";
         Evidence evidence{subject_.input(i).shape(), analytic, numeric, allowed, output_, nullptr, nullptr};
         if (static_cast<std::int64_t>(analytic.size()) != subject_.input(i).numel()) return "unknown (only a part was probed)";
@@ -242,36 +239,7 @@ class Proof {
         return output_.numel() * subject_.input(i).numel() <= options_.full_jacobian_up_to;
     }
 
-    std::vector<std::int64_t> probed(std::size_t i) const {
-        std::vector<std::int64_t> elements(static_cast<std::size_t>(subject_.input(i).numel()));
-        std::iota(elements.begin(), elements.end(), 0);
-        if (static_cast<std::int64_t>(elements.size()) <= options_.elements_up_to) return elements;
-        Sequence(options_.seed).shuffle(elements);
-        elements.resize(static_cast<std::size_t>(options_.elements_up_to));
-        std::sort(elements.begin(), elements.end());
-        return elements;
-    }
-
     std::vector<bool> all() const { return std::vector<bool>(subject_.inputs(), true); }
-
-    // Every combination for up to four inputs; above that none and each alone. All together were compared before.
-    std::vector<std::vector<bool>> subsets() const {
-        const std::size_t n = subject_.inputs();
-        std::vector<std::vector<bool>> result;
-        if (n <= 4) {
-            for (std::size_t bits = 0; bits + 1 < (std::size_t{1} << n); ++bits) {
-                result.emplace_back(n);
-                for (std::size_t i = 0; i < n; ++i) result.back()[i] = ((bits >> i) & 1) != 0;
-            }
-            return result;
-        }
-        result.emplace_back(n);
-        for (std::size_t i = 0; i < n; ++i) {
-            result.emplace_back(n);
-            result.back()[i] = true;
-        }
-        return result;
-    }
 
     Subject subject_;
     const GradcheckOptions& options_;

@@ -13,7 +13,6 @@ using Values = std::vector<double>;
 /// What one run forward and back gave.
 struct Run {
     Values value;
-    Shape shape;                    ///< of the value
     std::vector<Values> gradients;  ///< per input; empty when the input required none
 };
 
@@ -57,8 +56,10 @@ struct Derivatives {
 Derivatives differentiate(const Subject& subject, std::size_t input, std::vector<std::int64_t> elements, const Values& cotangent,
                           const GradcheckOptions& options, bool keep_jacobian);
 
-/// Whether the function bends within a step of this element: its one-sided derivatives do not come together.
-bool has_kink(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double step);
+/// Whether an error of this size comes from a kink or jump of the function within a step of this element: its one-sided
+/// derivatives do not come together in proportion to the step.
+bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double step,
+                   double error);
 
 /// What a wrong gradient looked like.
 struct Evidence {
@@ -73,6 +74,13 @@ struct Evidence {
 
 /// The likely cause of a wrong gradient, in words, for evidence over all elements of an input.
 std::string likely_cause(const Evidence& evidence);
+
+/// The elements of an input of `count` elements that are probed: all, or a random part of a large input.
+std::vector<std::int64_t> probed_elements(std::int64_t count, const GradcheckOptions& options);
+/// Every combination of required gradients but all together, for up to four inputs; above that none, and each alone.
+std::vector<std::vector<bool>> partial_combinations(std::size_t inputs);
+/// "only these inputs need a gradient: 0, 2"
+std::string needs_text(const std::vector<bool>& needs);
 
 /// The largest magnitude; NaN when one is NaN.
 double largest(std::span<const double> values);

@@ -88,11 +88,12 @@ std::vector<Run> Subject::run(const std::vector<bool>& needs, std::span<const Te
     for (std::size_t i = 0; i < inputs_.size(); ++i) leaves.emplace_back(inputs_[i], needs[i]);
     const Variable output = call(leaves);
     if (output.requires_grad() && ops_ == "function") ops_ = ops_on_tape();
+    const Values value = values_of(output.value());  // before backward could overwrite it
     std::vector<Run> runs;
     for (std::size_t r = 0; r < cotangents.size(); ++r) {
         for (Variable& leaf : leaves) leaf.zero_grad();
         if (output.requires_grad() && !output.is_leaf()) backward(output, cotangents[r], r + 1 < cotangents.size());
-        Run run{values_of(output.value()), output.shape(), {}};
+        Run run{value, {}};
         for (std::size_t i = 0; i < leaves.size(); ++i) {
             // An input that no gradient came to (the function does not depend on it) has gradient zero.
             const bool arrived = leaves[i].grad().defined();
@@ -152,15 +153,19 @@ Derivatives differentiate(const Subject& subject, std::size_t input, std::vector
     return result;
 }
 
-// Where the function is smooth, the gap between the one-sided derivatives shrinks with the step; across a kink it stays.
-bool has_kink(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double step) {
+// Where the function is smooth, the gap between the one-sided derivatives is proportional to the step. Three widths, so that no
+// distance of the kink mimics that.
+bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double step,
+                   double error) {
     const double h = step * std::max(1.0, std::abs(subject.input(input).data<double>()[element]));
     const auto gap = [&](double width) {
         return std::abs(one_sided(subject, input, element, cotangent, width) -
                         one_sided(subject, input, element, cotangent, -width));
     };
     const double wide = gap(h);
-    return wide > 1e-3 && gap(h / 16) > wide / 4;
+    const double half = gap(h / 2);
+    const bool smooth = std::abs(half - wide / 2) <= wide / 8 && std::abs(gap(h / 4) - half / 2) <= half / 8;
+    return !smooth && wide > error / 8;
 }
 
 double largest(std::span<const double> values) {
