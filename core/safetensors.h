@@ -26,6 +26,8 @@ class SafetensorsFile {
     /// Reads and checks the header. Error when the file cannot be read or breaks any rule of the format.
     explicit SafetensorsFile(const std::filesystem::path& path);
 
+    /// The path as it was given.
+    const std::string& path() const { return path_; }
     /// All tensors, in the order of the header.
     const std::vector<std::string>& names() const { return names_; }
     bool contains(std::string_view name) const;
