@@ -17,13 +17,6 @@ struct Stream {
     Variable input;
 };
 
-/// Attention weights of each layer, [sentences, heads, longest query, longest key].
-struct AttentionMaps {
-    std::vector<Tensor> encoder;  ///< self-attention of the encoder
-    std::vector<Tensor> decoder;  ///< self-attention of the decoder
-    std::vector<Tensor> cross;    ///< from the decoder to the memory
-};
-
 /// A layer of either stack: it joins each sublayer's output to the stream by one fused pass, residual + dropout + norm.
 ///
 /// Which norm that is, is the whole difference between pre- and post-norm. Sublayers s1 .. sk have norms n1 .. nk:
@@ -78,38 +71,6 @@ class DecoderLayer : public Layer {
     SelfAttention self_attention_;
     CrossAttention cross_attention_;
     FeedForward feed_forward_;
-};
-
-/// A stack of encoder layers with an optional final norm.
-class Encoder : public Module {
-  public:
-    Encoder(Module& parent, std::string_view name, const TransformerOptions& options);
-
-    std::string_view kind() const override { return "Encoder"; }
-    /// x [rows, d_model]: embedded tokens; result [rows, d_model].
-    Variable forward(const Variable& x, const Spans& spans, AttentionMaps* maps = nullptr) const;
-
-  private:
-    TransformerOptions options_;
-    std::vector<std::unique_ptr<EncoderLayer>> layers_;
-    std::unique_ptr<LayerNorm> final_norm_;
-};
-
-/// A stack of decoder layers with an optional final norm.
-class Decoder : public Module {
-  public:
-    Decoder(Module& parent, std::string_view name, const TransformerOptions& options);
-
-    std::string_view kind() const override { return "Decoder"; }
-    Variable forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
-                     AttentionMaps* maps = nullptr) const;
-    Variable step(const Variable& x, DecoderCache& cache) const;
-    const std::vector<std::unique_ptr<DecoderLayer>>& layers() const { return layers_; }
-
-  private:
-    TransformerOptions options_;
-    std::vector<std::unique_ptr<DecoderLayer>> layers_;
-    std::unique_ptr<LayerNorm> final_norm_;
 };
 
 }  // namespace heddle::nn

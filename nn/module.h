@@ -56,6 +56,8 @@ class Module {
     virtual std::string_view kind() const { return "Module"; }
     /// Dotted, from the root, which has the empty name.
     const std::string& name() const { return name_; }
+    /// "name.part", or "part" in the root.
+    std::string dotted(std::string_view part) const;
     DType dtype() const { return dtype_; }
     const std::vector<Module*>& children() const { return children_; }
 
@@ -79,17 +81,16 @@ class Module {
     /// a fused projection), which can be frozen as a whole only.
     std::int64_t freeze(std::string_view prefix, bool frozen = true);
 
-    /// The decisions of a dropout under `this name`.`what` for one call: off in evaluation mode, else with the next key of the
+    /// The decisions of a dropout under "NAME.what" for one call: off in evaluation mode, else with the next key of the
     /// thread's generator.
     Dropout dropout(double probability, std::string_view what) const;
 
   protected:
-    /// Registers `value` as a trained leaf; `name` and the slices' names are relative to this module. Error when a name is taken.
-    Variable add_parameter(std::string_view name, Tensor value, std::vector<ParameterSlice> slices = {});
-    /// "name.part", or "part" in the root.
-    std::string dotted(std::string_view part) const;
-    /// The random key for the initial values of the parameter `this name`.`part`.
-    std::uint64_t initial_key(std::string_view part) const;
+    /// Registers `value` as a trained leaf; `part` is relative to this module, the slices' names are whole. Error when a name is
+    /// taken.
+    Variable add_parameter(std::string_view part, Tensor value, std::vector<ParameterSlice> slices = {});
+    /// The random key for the initial values of the parameter with this dotted name.
+    std::uint64_t initial_key(std::string_view dotted_name) const;
 
   private:
     std::string name_;

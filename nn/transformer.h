@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "nn/layers.h"
+#include "nn/stacks.h"
 
 namespace heddle::nn {
 
@@ -52,14 +52,16 @@ class Transformer : public Module {
     const Variable& output_bias() const;
 
   private:
+    const Embedding& target_embedding() const;
+
     TransformerOptions options_;
-    std::unique_ptr<Embedding> source_embedding_;
-    std::unique_ptr<Embedding> target_embedding_;  // null when it is the source's
+    Embedding source_embedding_;
+    std::unique_ptr<Embedding> own_target_embedding_;  // null when it is the source's
     PositionalEncoding source_positions_;
     PositionalEncoding target_positions_;
     Encoder encoder_;
     Decoder decoder_;
-    std::unique_ptr<Linear> output_;  // null when it is the target embedding
+    std::unique_ptr<Linear> own_output_;  // null when it is the target embedding
 };
 
 }  // namespace heddle::nn

@@ -1,0 +1,56 @@
+#include "nn/embedding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/format.h"
+#include "kernels/embedding/embedding.h"
+#include "nn/init.h"
+
+namespace heddle::nn {
+
+PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Positions positions, std::int64_t table,
+                                       std::int64_t d_model)
+    : Module(parent, name), positions_(positions), d_model_(d_model) {
+    check(table > 0, "positional encoding {}: the table has {} positions, wanted at least one", this->name(), table);
+    if (positions == Positions::sinusoidal) {
+        table_ = Variable(kernels::sinusoidal_positions(table, d_model, dtype()), false, dotted("table"));
+        return;
+    }
+    const Tensor values = Tensor::empty({table, d_model}, dtype());
+    fill_embedding(values, initial_key(dotted("weight")));
+    table_ = add_parameter("weight", values);
+}
+
+const Variable& PositionalEncoding::table(std::int64_t count) const {
+    const std::int64_t rows = table_.dim(0);
+    if (count <= rows) return table_;
+    check(positions_ == Positions::sinusoidal,
+          "positional encoding {}: a sentence has {} tokens, but positions were learned for {}; leave it out or train with a "
+          "larger "
+          "--position-table",
+          name(), count, rows);
+    table_ = Variable(kernels::sinusoidal_positions(std::max(count, 2 * rows), d_model_, dtype()), false, dotted("table"));
+    return table_;
+}
+
+Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model)
+    : Module(parent, name) {
+    check(vocabulary > 0 && d_model > 0, "embedding {}: the table is [{}, {}], wanted positive extents", this->name(), vocabulary,
+          d_model);
+    const Tensor values = Tensor::empty({vocabulary, d_model}, dtype());
+    fill_embedding(values, initial_key(dotted("weight")));
+    weight_ = add_parameter("weight", values);
+}
+
+Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout,
+                            std::int64_t first_position, Where where) const {
+    ops::EmbeddingOptions options;
+    options.scale = std::sqrt(static_cast<double>(weight_.cols()));
+    options.positions = positions.table(first_position + spans.longest());
+    options.first_position = first_position;
+    options.dropout = dropout;
+    return ops::embedding(weight_, tokens, spans, options, where);
+}
+
+}  // namespace heddle::nn

@@ -1,0 +1,68 @@
+#include "nn/layers.h"
+
+#include "core/format.h"
+
+namespace heddle::nn {
+namespace {
+
+AttentionOptions attention_options(const TransformerOptions& options) {
+    return {options.d_model, options.heads, options.head_dim, options.bias, options.attention_dropout.value_or(options.dropout)};
+}
+
+}  // namespace
+
+// ---- residuals and norms
+
+Layer::Layer(Module& parent, std::string_view name, const TransformerOptions& options, const std::vector<std::string>& sublayers)
+    : Module(parent, name), norm_place_(options.norm), dropout_(options.dropout), sublayers_(sublayers) {
+    for (const std::string& sublayer : sublayers)
+        norms_.push_back(std::make_unique<LayerNorm>(*this, sublayer + "_norm", options.d_model, options.norm_eps));
+}
+
+Stream Layer::open(const Variable& x, NormPlace norm, const LayerNorm* first) {
+    if (norm == NormPlace::post || first == nullptr) return {x, x};
+    return {x, first->forward(x)};
+}
+
+Stream Layer::join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const {
+    const Dropout drop = dropout(dropout_, sublayers_[i] + "_dropout");
+    const bool pre = norm_place_ == NormPlace::pre;
+    const LayerNorm* norm = !pre ? norms_[i].get() : i + 1 < norms_.size() ? norms_[i + 1].get() : next;
+    if (norm == nullptr) {
+        const Variable sum = ops::residual(stream.sum, output, drop);
+        return {sum, sum};
+    }
+    const ops::ResidualNorm joined = norm->after_residual(stream.sum, output, drop);
+    return {pre ? joined.sum : joined.normalised, joined.normalised};
+}
+
+// ---- layers
+
+EncoderLayer::EncoderLayer(Module& parent, std::string_view name, const TransformerOptions& options)
+    : Layer(parent, name, options, {"self_attention", "feed_forward"}),
+      self_attention_(*this, "self_attention", attention_options(options)),
+      feed_forward_(*this, "feed_forward", options.d_model, options.d_ff, options.activation, options.bias,
+                    options.ffn_dropout.value_or(options.dropout)) {}
+
+Stream EncoderLayer::forward(const Stream& stream, const Spans& spans, const LayerNorm* next, Tensor* weights) const {
+    const Stream middle = join(stream, self_attention_.forward(stream.input, spans, {.weights = weights}), 0, next);
+    return join(middle, feed_forward_.forward(middle.input), 1, next);
+}
+
+DecoderLayer::DecoderLayer(Module& parent, std::string_view name, const TransformerOptions& options)
+    : Layer(parent, name, options, {"self_attention", "cross_attention", "feed_forward"}),
+      self_attention_(*this, "self_attention", attention_options(options)),
+      cross_attention_(*this, "cross_attention", attention_options(options)),
+      feed_forward_(*this, "feed_forward", options.d_model, options.d_ff, options.activation, options.bias,
+                    options.ffn_dropout.value_or(options.dropout)) {}
+
+Stream DecoderLayer::forward(const Stream& stream, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                             const LayerNorm* next, Tensor* self_weights, Tensor* cross_weights) const {
+    const AttentionCall self{.causal = true, .weights = self_weights};
+    const Stream read = join(stream, self_attention_.forward(stream.input, spans, self), 0, next);
+    const AttentionCall cross{.weights = cross_weights};
+    const Stream asked = join(read, cross_attention_.forward(read.input, spans, memory, memory_spans, cross), 1, next);
+    return join(asked, feed_forward_.forward(asked.input), 2, next);
+}
+
+}  // namespace heddle::nn

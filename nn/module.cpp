@@ -1,0 +1,113 @@
+#include "nn/module.h"
+
+#include <algorithm>
+
+#include "core/format.h"
+
+namespace heddle::nn {
+namespace {
+
+/// Whether `name` is `prefix` or lies below it.
+bool below(std::string_view name, std::string_view prefix) {
+    return prefix.empty() || (name.starts_with(prefix) && (name.size() == prefix.size() || name[prefix.size()] == '.'));
+}
+
+bool covers(const Parameter& parameter, std::string_view prefix) {
+    if (below(parameter.name, prefix)) return true;
+    const auto matching = std::count_if(parameter.slices.begin(), parameter.slices.end(),
+                                        [&](const ParameterSlice& slice) { return below(slice.name, prefix); });
+    if (matching == 0) return false;
+    check(static_cast<std::size_t>(matching) == parameter.slices.size(),
+          "freeze: \"{}\" is a part of {}, which is trained or frozen as a whole; name that instead", prefix, parameter.name);
+    return true;
+}
+
+}  // namespace
+
+NamedTensors Parameter::named(const Tensor& whole) const {
+    check(whole.shape() == variable.shape(), "{}: the tensor to name has shape {}, wanted {}", name, whole.shape(),
+          variable.shape());
+    if (slices.empty()) return {{name, whole}};
+    NamedTensors parts;
+    for (const ParameterSlice& slice : slices) parts.emplace_back(slice.name, whole.slice(slice.begin, slice.end));
+    return parts;
+}
+
+Module::Module(std::uint64_t seed, DType dtype) : seed_(seed), dtype_(dtype) {
+    check(dtype == DType::f32 || dtype == DType::f64, "module: parameters are f32 or f64, not {}", dtype);
+}
+
+Module::Module(Module& parent, std::string_view name)
+    : name_(parent.dotted(name)), seed_(parent.seed_), dtype_(parent.dtype_), training_(parent.training_) {
+    check(!name.empty(), "module: a child of \"{}\" has an empty name", parent.name());
+    for (const Module* sibling : parent.children_)
+        check(sibling->name_ != name_, "module: there are two children \"{}\"; names in a module must differ", name_);
+    parent.children_.push_back(this);
+}
+
+std::string Module::dotted(std::string_view part) const {
+    return name_.empty() ? std::string(part) : fmt::format("{}.{}", name_, part);
+}
+
+void Module::train(bool on) {
+    training_ = on;
+    for (Module* child : children_) child->train(on);
+}
+
+std::vector<Parameter> Module::parameters() const {
+    std::vector<Parameter> all = parameters_;
+    for (const Module* child : children_)
+        for (Parameter& parameter : child->parameters()) all.push_back(std::move(parameter));
+    return all;
+}
+
+std::int64_t Module::parameter_count() const {
+    std::int64_t count = 0;
+    for (const Parameter& parameter : parameters()) count += parameter.variable.value().numel();
+    return count;
+}
+
+std::int64_t Module::trainable_count() const {
+    std::int64_t count = 0;
+    for (const Parameter& parameter : parameters())
+        if (parameter.variable.requires_grad()) count += parameter.variable.value().numel();
+    return count;
+}
+
+NamedTensors Module::named_tensors() const {
+    NamedTensors all;
+    for (const Parameter& parameter : parameters())
+        for (auto& named : parameter.named(parameter.variable.value())) all.push_back(std::move(named));
+    return all;
+}
+
+std::int64_t Module::freeze(std::string_view prefix, bool frozen) {
+    std::vector<Variable> chosen;
+    for (const Parameter& parameter : parameters())
+        if (covers(parameter, prefix)) chosen.push_back(parameter.variable);
+    check(!chosen.empty(), "freeze: no parameter is named \"{}\" or lies below it", prefix);
+    for (Variable& variable : chosen) variable.set_requires_grad(!frozen);
+    return static_cast<std::int64_t>(chosen.size());
+}
+
+Dropout Module::dropout(double probability, std::string_view what) const {
+    if (!training_ || probability == 0) return {};
+    return Dropout(probability, generator().next_key(dotted(what)));
+}
+
+Variable Module::add_parameter(std::string_view part, Tensor value, std::vector<ParameterSlice> slices) {
+    Parameter parameter{dotted(part), {}, std::move(slices)};
+    for (const Parameter& other : parameters_)
+        check(other.name != parameter.name, "module: there are two parameters \"{}\"", parameter.name);
+    parameter.variable = Variable(std::move(value), true, parameter.name);
+    parameters_.push_back(parameter);
+    return parameter.variable;
+}
+
+std::uint64_t Module::initial_key(std::string_view dotted_name) const {
+    const std::uint64_t hash = stable_hash(dotted_name);
+    const Counter bits = philox4x32(seed_, {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32), 0, 0});
+    return std::uint64_t{bits[1]} << 32 | bits[0];
+}
+
+}  // namespace heddle::nn

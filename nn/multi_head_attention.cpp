@@ -1,0 +1,68 @@
+#include "nn/multi_head_attention.h"
+
+#include "core/format.h"
+
+namespace heddle::nn {
+namespace {
+
+ops::AttentionOptions op_options(const AttentionOptions& options, const AttentionCall& call, const Dropout& dropout) {
+    ops::AttentionOptions result;
+    result.heads = options.heads;
+    result.causal = call.causal;
+    result.mask = call.mask;
+    result.dropout = dropout;
+    result.weights = call.weights;
+    return result;
+}
+
+}  // namespace
+
+std::int64_t AttentionOptions::width_of_head() const {
+    check(heads > 0 && d_model > 0 && head_dim >= 0, "attention: d_model {}, {} heads, head_dim {}: wanted positive numbers",
+          d_model, heads, head_dim);
+    check(head_dim > 0 || d_model % heads == 0, "attention: d_model {} cannot be divided by {} heads; choose head_dim", d_model,
+          heads);
+    return head_dim > 0 ? head_dim : d_model / heads;
+}
+
+// ---- self-attention
+
+SelfAttention::SelfAttention(Module& parent, std::string_view name, const AttentionOptions& options)
+    : Module(parent, name),
+      options_(options),
+      width_(options.heads * options.width_of_head()),
+      projection_(*this, "query_key_value", options.d_model, {"query", "key", "value"}, width_, options.bias),
+      output_(*this, "output", width_, options.d_model, options.bias) {}
+
+Variable SelfAttention::forward(const Variable& x, const Spans& spans, const AttentionCall& call, Where where) const {
+    const Variable qkv = projection_.forward(x, where);
+    const ops::ColumnsOf query(qkv, 0, width_);
+    const ops::ColumnsOf key(qkv, width_, width_);
+    const ops::ColumnsOf value(qkv, 2 * width_, width_);
+    const auto options = op_options(options_, call, dropout(options_.dropout, "dropout"));
+    return output_.forward(ops::attention(query, key, value, spans, spans, options, where), where);
+}
+
+// ---- cross-attention
+
+CrossAttention::CrossAttention(Module& parent, std::string_view name, const AttentionOptions& options)
+    : Module(parent, name),
+      options_(options),
+      width_(options.heads * options.width_of_head()),
+      query_(*this, "query", options.d_model, width_, options.bias),
+      key_value_(*this, "key_value", options.d_model, {"key", "value"}, width_, options.bias),
+      output_(*this, "output", width_, options.d_model, options.bias) {}
+
+Variable CrossAttention::keys_values(const Variable& memory, Where where) const { return key_value_.forward(memory, where); }
+
+Variable CrossAttention::forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                                 const AttentionCall& call, Where where) const {
+    const Variable query = query_.forward(x, where);
+    const Variable kv = keys_values(memory, where);
+    const ops::ColumnsOf key(kv, 0, width_);
+    const ops::ColumnsOf value(kv, width_, width_);
+    const auto options = op_options(options_, call, dropout(options_.dropout, "dropout"));
+    return output_.forward(ops::attention(query, key, value, spans, memory_spans, options, where), where);
+}
+
+}  // namespace heddle::nn

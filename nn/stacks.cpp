@@ -1,0 +1,94 @@
+#include "nn/stacks.h"
+
+#include "autograd/checkpoint.h"
+#include "core/format.h"
+
+namespace heddle::nn {
+namespace {
+
+/// Where layer `layer`'s attention weights go; null when nobody asks.
+Tensor* place_for(std::vector<Tensor>* maps) { return maps == nullptr ? nullptr : &maps->emplace_back(); }
+
+std::unique_ptr<LayerNorm> final_norm(Module& stack, const TransformerOptions& options) {
+    if (!options.final_norm.value_or(options.norm == NormPlace::pre)) return nullptr;
+    return std::make_unique<LayerNorm>(stack, "final_norm", options.d_model, options.norm_eps);
+}
+
+/// The stack's result: with pre-norm the last join made the final norm already.
+Variable close(const Stream& stream, NormPlace norm, const LayerNorm* final_norm) {
+    if (norm == NormPlace::pre || final_norm == nullptr) return stream.input;
+    return final_norm->forward(stream.input);
+}
+
+}  // namespace
+
+// ---- encoder
+
+Encoder::Encoder(Module& parent, std::string_view name, const TransformerOptions& options)
+    : Module(parent, name), options_(options) {
+    for (std::int64_t i = 0; i < options.encoder_layers; ++i)
+        layers_.push_back(std::make_unique<EncoderLayer>(*this, fmt::format("layers.{}", i), options));
+    final_norm_ = final_norm(*this, options);
+}
+
+/// The norm that the layers before `layer` end with, where norms stand before sublayers.
+const LayerNorm* Encoder::norm_before(std::size_t layer) const {
+    return layer < layers_.size() ? &layers_[layer]->first_norm() : final_norm_.get();
+}
+
+Variable Encoder::forward(const Variable& x, const Spans& spans, AttentionMaps* maps) const {
+    if (options_.checkpoint_layers && maps == nullptr) return forward_checkpointed(x, spans);
+    Stream stream = Layer::open(x, options_.norm, norm_before(0));
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+        stream = layers_[i]->forward(stream, spans, norm_before(i + 1), place_for(maps ? &maps->encoder : nullptr));
+    return close(stream, options_.norm, final_norm_.get());
+}
+
+// A checkpoint passes one value on, the residual sum; so each layer computes its first norm itself.
+Variable Encoder::forward_checkpointed(Variable x, const Spans& spans) const {
+    for (const auto& layer : layers_) {
+        const auto run = [this, &layer = *layer, spans](std::span<const Variable> inputs) {
+            return layer.forward(Layer::open(inputs[0], options_.norm, &layer.first_norm()), spans, nullptr).sum;
+        };
+        x = checkpoint(run, {x});
+    }
+    return final_norm_ ? final_norm_->forward(x) : x;
+}
+
+// ---- decoder
+
+Decoder::Decoder(Module& parent, std::string_view name, const TransformerOptions& options)
+    : Module(parent, name), options_(options) {
+    for (std::int64_t i = 0; i < options.decoder_layers; ++i)
+        layers_.push_back(std::make_unique<DecoderLayer>(*this, fmt::format("layers.{}", i), options));
+    final_norm_ = final_norm(*this, options);
+}
+
+const LayerNorm* Decoder::norm_before(std::size_t layer) const {
+    return layer < layers_.size() ? &layers_[layer]->first_norm() : final_norm_.get();
+}
+
+Variable Decoder::forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                          AttentionMaps* maps) const {
+    if (options_.checkpoint_layers && maps == nullptr) return forward_checkpointed(x, spans, memory, memory_spans);
+    Stream stream = Layer::open(x, options_.norm, norm_before(0));
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+        Tensor* self = place_for(maps ? &maps->decoder : nullptr);
+        Tensor* cross = place_for(maps ? &maps->cross : nullptr);
+        stream = layers_[i]->forward(stream, spans, memory, memory_spans, norm_before(i + 1), self, cross);
+    }
+    return close(stream, options_.norm, final_norm_.get());
+}
+
+Variable Decoder::forward_checkpointed(Variable x, const Spans& spans, const Variable& memory, const Spans& memory_spans) const {
+    for (const auto& layer : layers_) {
+        const auto run = [this, &layer = *layer, spans, memory_spans](std::span<const Variable> inputs) {
+            const Stream stream = Layer::open(inputs[0], options_.norm, &layer.first_norm());
+            return layer.forward(stream, spans, inputs[1], memory_spans, nullptr).sum;
+        };
+        x = checkpoint(run, {x, memory});
+    }
+    return final_norm_ ? final_norm_->forward(x) : x;
+}
+
+}  // namespace heddle::nn

@@ -1,0 +1,56 @@
+// The encoder and the decoder: layers in a row.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "nn/layers.h"
+
+namespace heddle::nn {
+
+/// Attention weights of each layer, [sentences, heads, longest query, longest key].
+struct AttentionMaps {
+    std::vector<Tensor> encoder;  ///< self-attention of the encoder
+    std::vector<Tensor> decoder;  ///< self-attention of the decoder
+    std::vector<Tensor> cross;    ///< from the decoder to the memory
+};
+
+/// A stack of encoder layers with an optional final norm.
+class Encoder : public Module {
+  public:
+    Encoder(Module& parent, std::string_view name, const TransformerOptions& options);
+
+    std::string_view kind() const override { return "Encoder"; }
+    /// x [rows, d_model]: embedded tokens; result [rows, d_model].
+    Variable forward(const Variable& x, const Spans& spans, AttentionMaps* maps = nullptr) const;
+
+  private:
+    const LayerNorm* norm_before(std::size_t layer) const;
+    Variable forward_checkpointed(Variable x, const Spans& spans) const;
+
+    TransformerOptions options_;
+    std::vector<std::unique_ptr<EncoderLayer>> layers_;
+    std::unique_ptr<LayerNorm> final_norm_;
+};
+
+/// A stack of decoder layers with an optional final norm.
+class Decoder : public Module {
+  public:
+    Decoder(Module& parent, std::string_view name, const TransformerOptions& options);
+
+    std::string_view kind() const override { return "Decoder"; }
+    Variable forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                     AttentionMaps* maps = nullptr) const;
+    Variable step(const Variable& x, DecoderCache& cache) const;
+    const std::vector<std::unique_ptr<DecoderLayer>>& layers() const { return layers_; }
+
+  private:
+    const LayerNorm* norm_before(std::size_t layer) const;
+    Variable forward_checkpointed(Variable x, const Spans& spans, const Variable& memory, const Spans& memory_spans) const;
+
+    TransformerOptions options_;
+    std::vector<std::unique_ptr<DecoderLayer>> layers_;
+    std::unique_ptr<LayerNorm> final_norm_;
+};
+
+}  // namespace heddle::nn

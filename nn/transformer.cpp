@@ -1,0 +1,56 @@
+#include "nn/transformer.h"
+
+#include "core/check.h"
+#include "core/format.h"
+
+namespace heddle::nn {
+
+Transformer::Transformer(const TransformerOptions& options, std::uint64_t seed, DType dtype)
+    : Module(seed, dtype),
+      options_(options.complete()),
+      source_embedding_(*this, options_.tie == Tie::all ? "embedding" : "source_embedding", options_.source_vocabulary,
+                        options_.d_model),
+      own_target_embedding_(options_.tie == Tie::all ? nullptr
+                                                     : std::make_unique<Embedding>(*this, "target_embedding",
+                                                                                   options_.target_vocabulary, options_.d_model)),
+      source_positions_(*this, "source_positions", options_.positions, options_.position_table, options_.d_model),
+      target_positions_(*this, "target_positions", options_.positions, options_.position_table, options_.d_model),
+      encoder_(*this, "encoder", options_),
+      decoder_(*this, "decoder", options_),
+      own_output_(options_.tie != Tie::none
+                      ? nullptr
+                      : std::make_unique<Linear>(*this, "output", options_.d_model, options_.target_vocabulary, options_.bias)) {}
+
+const Embedding& Transformer::target_embedding() const {
+    return own_target_embedding_ ? *own_target_embedding_ : source_embedding_;
+}
+
+const Variable& Transformer::output_weight() const { return own_output_ ? own_output_->weight() : target_embedding().weight(); }
+
+const Variable& Transformer::output_bias() const {
+    static const Variable none;
+    return own_output_ ? own_output_->bias() : none;
+}
+
+Variable Transformer::encode(const Tensor& tokens, const Spans& spans, AttentionMaps* maps) const {
+    const Dropout drop = dropout(options_.dropout, "source_dropout");
+    return encoder_.forward(source_embedding_.forward(tokens, spans, source_positions_, drop), spans, maps);
+}
+
+Variable Transformer::decode(const Tensor& target_in, const Spans& target_spans, const Variable& memory,
+                             const Spans& memory_spans, AttentionMaps* maps) const {
+    check(target_spans.size() == memory_spans.size(), "decode: {} target sentences, but a memory of {} sentences",
+          target_spans.size(), memory_spans.size());
+    const Dropout drop = dropout(options_.dropout, "target_dropout");
+    const Variable x = target_embedding().forward(target_in, target_spans, target_positions_, drop);
+    return decoder_.forward(x, target_spans, memory, memory_spans, maps);
+}
+
+Variable Transformer::loss(const Sentences& source, const Sentences& target_in, const Tensor& target_out,
+                           const ops::LossOptions& options, ops::LossStatistics* statistics) const {
+    const Variable memory = encode(source.tokens, source.spans);
+    const Variable hidden = decode(target_in.tokens, target_in.spans, memory, source.spans);
+    return ops::linear_cross_entropy(hidden, output_weight(), output_bias(), target_out, options, statistics);
+}
+
+}  // namespace heddle::nn

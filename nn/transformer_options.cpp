@@ -1,0 +1,45 @@
+#include "nn/transformer_options.h"
+
+#include "core/format.h"
+
+namespace heddle::nn {
+namespace {
+
+void check_positive(const char* name, std::int64_t extent) {
+    check(extent > 0, "transformer: {} is {}, wanted a positive number", name, extent);
+}
+
+void check_probability(const char* name, double probability) {
+    check(probability >= 0 && probability < 1, "transformer: {} is {}, wanted 0 <= {} < 1", name, probability, name);
+}
+
+}  // namespace
+
+TransformerOptions TransformerOptions::complete() const {
+    TransformerOptions all = *this;
+    check_positive("source_vocabulary", source_vocabulary);
+    check_positive("target_vocabulary", target_vocabulary);
+    check_positive("d_model", d_model);
+    check_positive("heads", heads);
+    check_positive("d_ff", d_ff);
+    check_positive("position_table", position_table);
+    check(encoder_layers >= 0 && decoder_layers >= 0, "transformer: {} encoder and {} decoder layers, wanted none or more",
+          encoder_layers, decoder_layers);
+    check(head_dim >= 0, "transformer: head_dim is {}, wanted 0 (d_model / heads) or a positive number", head_dim);
+    check(head_dim > 0 || d_model % heads == 0, "transformer: d_model {} cannot be divided by {} heads; choose head_dim", d_model,
+          heads);
+    check(tie != Tie::all || source_vocabulary == target_vocabulary,
+          "transformer: embeddings of {} source and {} target tokens cannot be tied; share the vocabulary or tie target or none",
+          source_vocabulary, target_vocabulary);
+    check(norm_eps > 0, "transformer: norm_eps is {}, wanted a positive number", norm_eps);
+    if (head_dim == 0) all.head_dim = d_model / heads;
+    all.attention_dropout = attention_dropout.value_or(dropout);
+    all.ffn_dropout = ffn_dropout.value_or(dropout);
+    all.final_norm = final_norm.value_or(norm == NormPlace::pre);
+    check_probability("dropout", dropout);
+    check_probability("attention_dropout", *all.attention_dropout);
+    check_probability("ffn_dropout", *all.ffn_dropout);
+    return all;
+}
+
+}  // namespace heddle::nn
