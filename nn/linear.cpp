@@ -32,6 +32,11 @@ Linear::Linear(Module& parent, std::string_view name, std::int64_t in, const std
     if (bias) bias_ = add_parameter("bias", Tensor::zeros({count * each}, dtype()), std::move(biases));
 }
 
-Variable Linear::forward(const Variable& x, Where where) const { return ops::linear(x, weight_, bias_, where); }
+Variable Linear::forward(const Variable& x, Where where) const {
+    if (will_record({x, weight_, bias_})) return ops::linear(x, weight_, bias_, where);
+    const Tensor bias = bias_.defined() ? bias_.value() : Tensor();
+    return record(kernels::linear_forward(x.value(), weight_.value(), bias, &packed_),
+                  {.op = "linear", .where = where, .inputs = {}});
+}
 
 }  // namespace heddle::nn

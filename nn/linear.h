@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/ops.h"
+#include "kernels/linear/linear.h"
 #include "nn/module.h"
 
 namespace heddle::nn {
@@ -24,6 +25,7 @@ class Linear : public Module {
   private:
     Variable weight_;
     Variable bias_;
+    mutable kernels::PackedWeight packed_;  // used while nothing is recorded: the weight does not change from step to step then
 };
 
 }  // namespace heddle::nn
