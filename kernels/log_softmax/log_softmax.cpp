@@ -1,0 +1,70 @@
+#include "kernels/log_softmax/log_softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+#include "core/parallel.h"
+
+namespace heddle::kernels {
+namespace {
+
+template <class T>
+void log_softmax_row(const T* x, T* y, std::int64_t cols) {
+    double shift = -std::numeric_limits<double>::infinity();
+    for (std::int64_t j = 0; j < cols; ++j) shift = std::max(shift, static_cast<double>(x[j]));
+    if (std::isinf(shift) && shift < 0) shift = 0;  // all -inf: x - shift stays -inf instead of NaN
+    double total = 0;
+    for (std::int64_t j = 0; j < cols; ++j) total += std::exp(static_cast<double>(x[j]) - shift);
+    const double log_total = total == 0 ? 0 : std::log(total);
+    for (std::int64_t j = 0; j < cols; ++j) y[j] = static_cast<T>(static_cast<double>(x[j]) - shift - log_total);
+}
+
+template <class T>
+void log_softmax_backward_row(const T* dy, const T* y, T* dx, std::int64_t cols) {
+    double total = 0, mass = 0;
+    for (std::int64_t j = 0; j < cols; ++j) {
+        total += static_cast<double>(dy[j]);
+        mass += std::exp(static_cast<double>(y[j]));
+    }
+    for (std::int64_t j = 0; j < cols; ++j)
+        dx[j] = mass == 0 ? T{0} : static_cast<T>(static_cast<double>(dy[j]) - std::exp(static_cast<double>(y[j])) * total);
+}
+
+}  // namespace
+
+Tensor log_softmax_forward(const Tensor& x) {
+    check_defined("log_softmax", "x", x);
+    check_dtype("log_softmax", "x", x, x.dtype());
+    check(x.rank() >= 1, "log_softmax: x is a scalar, wanted at least one axis");
+    const std::int64_t cols = x.cols();
+    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    dispatch_float("log_softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
+        parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row)
+                log_softmax_row(x.data<T>() + row * cols, y.data<T>() + row * cols, cols);
+        });
+    });
+    return y;
+}
+
+Tensor log_softmax_backward(const Tensor& dy, const Tensor& y) {
+    check_defined("log_softmax_backward", "y", y);
+    check_dtype("log_softmax_backward", "y", y, y.dtype());
+    check_shape("log_softmax_backward", "dy", dy, y.shape());
+    check_dtype("log_softmax_backward", "dy", dy, y.dtype());
+    const std::int64_t cols = y.cols();
+    Tensor dx = Tensor::empty(y.shape(), y.dtype());
+    dispatch_float("log_softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
+        parallel_for(y.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row)
+                log_softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.data<T>() + row * cols, cols);
+        });
+    });
+    return dx;
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,21 @@
+// The logarithm of the softmax over the last axis.
+//
+//     y_j  = x_j - m - log sum_i e^(x_i - m)          m = max x
+// Backward, with p = e^y:
+//     dx_j = dy_j - p_j sum_i dy_i
+// Computed directly, because log(softmax(x)) is log 0 as soon as a probability underflows (in f32 at x_j - m = -104). An
+// element of -inf gives -inf. A row of nothing but -inf has no distribution: it gives -inf everywhere and zero gradients.
+//
+// Saved for backward: y.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// x [..., cols] f32 or f64. Error when x is a scalar.
+Tensor log_softmax_forward(const Tensor& x);
+/// dx for dy and the forward's y, all of one shape.
+Tensor log_softmax_backward(const Tensor& dy, const Tensor& y);
+
+}  // namespace heddle::kernels

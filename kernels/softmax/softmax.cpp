@@ -1,0 +1,88 @@
+#include "kernels/softmax/softmax.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+#include "core/parallel.h"
+
+namespace heddle::kernels {
+namespace {
+
+// x, y [cols]; mask [cols] or null.
+template <class T>
+void softmax_row(const T* x, const std::uint8_t* mask, T* y, std::int64_t cols) {
+    const auto attends = [mask](std::int64_t j) { return mask == nullptr || mask[j] != 0; };
+    T shift = -std::numeric_limits<T>::infinity();
+    for (std::int64_t j = 0; j < cols; ++j)
+        if (attends(j) && x[j] > shift) shift = x[j];
+    if (std::isinf(shift) && shift < 0) shift = 0;  // nothing attends: every exponential below is 0, or a NaN that must be seen
+    double total = 0;
+    for (std::int64_t j = 0; j < cols; ++j) {
+        y[j] = attends(j) ? std::exp(x[j] - shift) : T{0};
+        total += static_cast<double>(y[j]);
+    }
+    if (total == 0) return;
+    const double scale = 1 / total;
+    for (std::int64_t j = 0; j < cols; ++j)
+        if (attends(j)) y[j] = static_cast<T>(static_cast<double>(y[j]) * scale);
+}
+
+template <class T>
+void softmax_backward_row(const T* dy, const T* y, T* dx, std::int64_t cols) {
+    double along = 0;
+    for (std::int64_t j = 0; j < cols; ++j) along += static_cast<double>(dy[j]) * static_cast<double>(y[j]);
+    for (std::int64_t j = 0; j < cols; ++j)
+        dx[j] = static_cast<T>(static_cast<double>(y[j]) * (static_cast<double>(dy[j]) - along));
+}
+
+// How many rows the mask has; row r of x takes row r modulo that number.
+std::int64_t check_mask(const Tensor& x, const Tensor& mask) {
+    if (!mask.defined()) return 1;
+    check_dtype("softmax", "mask", mask, DType::u8);
+    if (mask.shape() == x.shape()) return x.rows();
+    check(x.rank() >= 2 && mask.shape() == Shape({x.dim(-2), x.dim(-1)}),
+          "softmax: mask has shape {}, but x has shape {}; wanted the same shape or that of the last two axes", mask.shape(),
+          x.shape());
+    return x.dim(-2);
+}
+
+}  // namespace
+
+Tensor softmax_forward(const Tensor& x, const Tensor& mask) {
+    check_defined("softmax", "x", x);
+    check_dtype("softmax", "x", x, x.dtype());
+    check(x.rank() >= 1, "softmax: x is a scalar, wanted at least one axis");
+    const std::int64_t mask_rows = check_mask(x, mask);
+    const std::int64_t cols = x.cols();
+    const std::uint8_t* allowed = mask.defined() ? mask.data<std::uint8_t>() : nullptr;
+    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    dispatch_float("softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
+        parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row)
+                softmax_row(x.data<T>() + row * cols, allowed ? allowed + row % mask_rows * cols : nullptr,
+                            y.data<T>() + row * cols, cols);
+        });
+    });
+    return y;
+}
+
+Tensor softmax_backward(const Tensor& dy, const Tensor& y) {
+    check_defined("softmax_backward", "y", y);
+    check_dtype("softmax_backward", "y", y, y.dtype());
+    check_shape("softmax_backward", "dy", dy, y.shape());
+    check_dtype("softmax_backward", "dy", dy, y.dtype());
+    const std::int64_t cols = y.cols();
+    Tensor dx = Tensor::empty(y.shape(), y.dtype());
+    dispatch_float("softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
+        parallel_for(y.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row)
+                softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.data<T>() + row * cols, cols);
+        });
+    });
+    return dx;
+}
+
+}  // namespace heddle::kernels

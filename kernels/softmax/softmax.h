@@ -1,0 +1,23 @@
+// Softmax over the last axis, with an optional mask.
+//
+// For a row x and the set A of its places that may attend (mask true; all of them without a mask):
+//     y_j  = e^(x_j - m) / sum_{i in A} e^(x_i - m)   for j in A, m = max_{i in A} x_i;     y_j = 0 elsewhere
+// Backward:
+//     dx_j = y_j (dy_j - sum_i dy_i y_i)
+// Subtracting m changes nothing in the quotient and keeps logits of 1e4 from overflowing. A row without a place that may attend,
+// or with -inf everywhere it may, gives zeros and zero gradients. NaN and +inf give NaN.
+//
+// Saved for backward: y alone; where the mask is false y is 0, and so is dx.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// x [..., cols] f32 or f64. `mask` u8 (nonzero = may attend) of x's shape, or of the shape of its last two axes (shared by all
+/// leading ones), or undefined. Error when x is a scalar or the mask has another shape.
+Tensor softmax_forward(const Tensor& x, const Tensor& mask = {});
+/// dx for dy and the forward's y, all of one shape.
+Tensor softmax_backward(const Tensor& dy, const Tensor& y);
+
+}  // namespace heddle::kernels
