@@ -155,6 +155,28 @@ inline VecF exp(VecF x) {
     return x != x ? x : high;
 }
 
+/// exp without the range above 0, where one shift of the exponent is enough: e^d for d <= 0. NaN stays NaN.
+inline VecF exp_below_zero(VecF d) {
+    const VecF clamped = d < -87.3365f ? broadcast(-87.3365f) : d;
+    const VecF shifted = clamped * 1.44269504f + 12582912.0f;
+    const VecF n = shifted - 12582912.0f;
+    const VecF r = clamped - n * 0.693359375f + n * 2.12194440e-4f;
+    VecF p = broadcast(1.0f / 5040);
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    VecI bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    const VecI power = (bits << 23) + (127 << 23);  // the shift leaves n of 1.5 * 2^23 + n: 2^n
+    VecF factor;
+    std::memcpy(&factor, &power, sizeof factor);
+    return d < -87.3365f ? broadcast(0.0f) : p * factor;
+}
+
 /// Counters of Philox, one per 64-bit lane; only the lower half of a lane counts, the upper may hold anything.
 using VecL = Vec<std::uint64_t>;
 

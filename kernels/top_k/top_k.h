@@ -1,0 +1,31 @@
+// The k most probable entries of each row of logits: what a beam search asks of the output layer.
+//
+//     log p_j = x_j - m - log sum_i e^(x_i - m)          m = max x
+// The logarithm is monotonic, so the k largest logits are the k largest log-probabilities; only they are turned into
+// log-probabilities.
+#pragma once
+
+#include "core/tensor.h"
+#include "kernels/level.h"
+
+namespace heddle::kernels {
+
+struct TopK {
+    Tensor values;  ///< [rows, k] log-probabilities, falling, of the logits' dtype
+    Tensor ids;     ///< i32 [rows, k], their columns; of equal logits the smaller column comes first
+};
+
+/// logits [rows, V] f32 or f64, 1 <= k <= V. Columns of -inf come last, with the value -inf. The bits of a row depend on that row
+/// alone. Error when a row holds NaN or +inf, or nothing but -inf: it has no distribution.
+TopK top_k_log_softmax(const Tensor& logits, std::int64_t k);
+
+namespace reference {
+/// One row [vocabulary]; writes k values and ids. Returns false when the row has no distribution. T float or double.
+template <class T>
+bool top_k_row(const T* logits, std::int64_t vocabulary, std::int64_t k, T* values, std::int32_t* ids);
+}  // namespace reference
+
+HEDDLE_DECLARE_LEVELS(bool top_k_row(const float* logits, std::int64_t vocabulary, std::int64_t k, float* values,
+                                     std::int32_t* ids))
+
+}  // namespace heddle::kernels
