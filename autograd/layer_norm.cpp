@@ -1,6 +1,7 @@
 #include "kernels/layer_norm/layer_norm.h"
 
 #include "autograd/ops.h"
+#include "autograd/proofs.h"
 
 namespace heddle::ops {
 
@@ -42,3 +43,54 @@ ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, co
 }
 
 }  // namespace heddle::ops
+
+namespace heddle::proofs {
+namespace {
+
+std::vector<Tensor> norm_inputs(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
+    return {random_input({rows, cols}, seed, 2), random_input({cols}, seed + 1), random_input({cols}, seed + 2)};
+}
+
+std::vector<Tensor> residual_inputs(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
+    std::vector<Tensor> inputs = norm_inputs(rows, cols, seed);
+    inputs.insert(inputs.begin() + 1, random_input({rows, cols}, seed + 3));
+    return inputs;
+}
+
+GradientFunction norm(double eps) {
+    return [eps](std::span<const Variable> in) { return ops::layer_norm(in[0], in[1], in[2], eps); };
+}
+
+enum class Used { sum, normalised, both };
+
+GradientFunction residual(const Dropout& dropout, Used used) {
+    return [=](std::span<const Variable> in) {
+        const auto out = ops::residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5, dropout);
+        if (used == Used::sum) return out.sum;
+        if (used == Used::normalised) return out.normalised;
+        // A second residual joins the two, so that both gradients arrive at the first.
+        return ops::residual_layer_norm(out.sum, out.normalised, in[2], in[3], 0.1).normalised;
+    };
+}
+
+}  // namespace
+
+std::vector<GradientCase> layer_norm() {
+    const Dropout dropout(0.3, 41);
+    return {
+        {"layer_norm", "plain", norm(1e-5), norm_inputs(3, 7, 21)},
+        {"layer_norm", "two columns, a large eps", norm(0.5), norm_inputs(4, 2, 24)},
+        {"layer_norm", "three axes", norm(1e-5), {random_input({2, 2, 5}, 27), random_input({5}, 28), random_input({5}, 29)}},
+        {"residual_layer_norm", "both outputs", residual({}, Used::both), residual_inputs(3, 5, 30)},
+        {"residual_layer_norm", "both outputs, dropout 0.3", residual(dropout, Used::both), residual_inputs(3, 9, 34)},
+        {"residual_layer_norm", "the normalised output alone, dropout 0.3", residual(dropout, Used::normalised),
+         residual_inputs(2, 6, 38)},
+        {"residual_layer_norm",
+         "the sum alone, dropout 0.3",
+         residual(dropout, Used::sum),
+         residual_inputs(2, 6, 42),
+         {.zero_by_symmetry = {2, 3}}},
+    };
+}
+
+}  // namespace heddle::proofs

@@ -12,6 +12,9 @@ constexpr std::vector<GradientCase> (*kLists[])() = {
     proofs::activation,
     proofs::dropout,
     proofs::embedding,
+    proofs::softmax,
+    proofs::layer_norm,
+    proofs::cross_entropy,
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "kernels/cross_entropy/cross_entropy.h"
 
 #include "autograd/ops.h"
+#include "autograd/proofs.h"
 #include "kernels/cross_entropy/cross_entropy_row.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
@@ -240,6 +241,13 @@ TEST(CrossEntropy, GoesBackThroughTheTape) {
     backward(loss);
     EXPECT_EQ(statistics.counted, 5);
     EXPECT_TRUE(same_bits(logits.grad(), cross_entropy_backward(Tensor::full({}, 1, DType::f32), values, targets, {0.1, -1, 0})));
+}
+
+TEST(CrossEntropy, GradientsAreProven) {
+    for (const GradientCase& one : proofs::cross_entropy()) {
+        const GradcheckReport report = gradcheck(one.function, one.inputs, one.options);
+        EXPECT_TRUE(report.passed) << one.op << ", " << one.what << ": " << report.message;
+    }
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "kernels/layer_norm/layer_norm.h"
 
 #include "autograd/ops.h"
+#include "autograd/proofs.h"
 #include "kernels/layer_norm/layer_norm_rows.h"
+#include "kernels/residual/residual.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 
@@ -258,7 +260,9 @@ TEST(ResidualLayerNorm, HasTheBitsOfTheResidualFollowedByTheNorm) {
                 const Inputs in(70, cols, dtype);
                 const Dropout dropout(probability, 77);
                 const auto r = residual_layer_norm_forward(in.x, in.sublayer, in.gamma, in.beta, kEps, dropout);
-                const auto alone = layer_norm_forward(r.sum, in.gamma, in.beta, kEps);
+                const Tensor sum = residual_forward(in.x, in.sublayer, dropout);
+                const auto alone = layer_norm_forward(sum, in.gamma, in.beta, kEps);
+                EXPECT_TRUE(same_bits(r.sum, sum)) << cols << " " << probability;
                 EXPECT_LT(relative_error(r.sum, add_dropped(in.x, in.sublayer, dropout)), dtype == DType::f32 ? 1e-7 : 1e-15);
                 EXPECT_TRUE(same_bits(r.y, alone.y)) << cols;
                 EXPECT_TRUE(same_bits(r.mean, alone.mean) && same_bits(r.rstd, alone.rstd));
@@ -362,6 +366,13 @@ TEST(LayerNorm, AddsToTheGradientsThatItsParametersHold) {
         EXPECT_EQ(leaves.beta.grad().data<double>()[j], 2 * once.beta.grad().data<double>()[j]);
     }
     EXPECT_EQ(leaves.x.grad().data<double>()[5], 2 * once.x.grad().data<double>()[5]);
+}
+
+TEST(LayerNorm, GradientsAreProven) {
+    for (const GradientCase& one : proofs::layer_norm()) {
+        const GradcheckReport report = gradcheck(one.function, one.inputs, one.options);
+        EXPECT_TRUE(report.passed) << one.op << ", " << one.what << ": " << report.message;
+    }
 }
 
 }  // namespace
