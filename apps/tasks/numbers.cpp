@@ -60,11 +60,16 @@ std::string german_below_thousand(std::int64_t number, bool ends_word) {
 
 void check_range(std::int64_t number) { check(number >= 0 && number <= 999999, "number words: {} is outside 0..999999", number); }
 
-/// Six digits mostly, fewer now and then. 100 or more: smaller numbers are words of their own that nobody can guess.
+/// Six digits mostly, fewer now and then, with more zeros than chance gives: "seven hundred thousand five" has to be seen to be
+/// learned. 100 or more: smaller numbers are words of their own that nobody can guess.
 std::int64_t draw_number(Sequence& numbers) {
     const double share = numbers.uniform();
-    const std::int64_t low = share < 0.03 ? 100 : share < 0.10 ? 1000 : share < 0.30 ? 10000 : 100000;
-    return low + static_cast<std::int64_t>(numbers.below(static_cast<std::uint64_t>(9 * low)));
+    std::int64_t place = share < 0.03 ? 100 : share < 0.10 ? 1000 : share < 0.30 ? 10000 : 100000;
+    std::int64_t number = place * static_cast<std::int64_t>(1 + numbers.below(9));
+    while ((place /= 10) > 0) {
+        if (!happens(numbers, 0.15)) number += place * static_cast<std::int64_t>(numbers.below(10));
+    }
+    return number;
 }
 
 SentencePair number_pair(std::int64_t number) { return {english_number(number), german_number(number)}; }
