@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -45,6 +47,14 @@ double exponential_sum(const float* x, std::int64_t n, float shift) {
     return static_cast<double>(sum<float>((sums[0] + sums[1]) + (sums[2] + sums[3])));
 }
 
+// A bound that the k best logits reach: each of the k blocks with the largest maxima holds one logit that does.
+float bound_of(std::vector<float> maxima, std::int64_t k) {
+    if (static_cast<std::int64_t>(maxima.size()) < k) return kMinusInfinity;
+    const auto place = maxima.begin() + (k - 1);
+    std::nth_element(maxima.begin(), place, maxima.end(), std::greater<>());
+    return *place;
+}
+
 // The k best (logit, column) seen so far, falling; equal logits by column. Columns must be offered in ascending order.
 class Best {
   public:
@@ -80,12 +90,15 @@ bool top_k_row(const float* logits, std::int64_t vocabulary, std::int64_t k, flo
     const float shift = block_maxima(logits, vocabulary, maxima.data());
     const double total = exponential_sum(logits, vocabulary, shift);
     if (!(total >= 1)) return false;  // NaN, also from the difference of two infinities
+    const float bound = bound_of(maxima, k);
     Best best(values, ids, k);
     for (std::int64_t start = 0; start < vocabulary; start += kBlock) {
-        if (best.full() && !(maxima[static_cast<std::size_t>(start / kBlock)] > best.threshold())) continue;
+        const float here = maxima[static_cast<std::size_t>(start / kBlock)];
+        if (here < bound || (best.full() && here <= best.threshold())) continue;
         const std::int64_t end = vocabulary - start < kBlock ? vocabulary : start + kBlock;
         for (std::int64_t j = start; j < end; ++j)
-            if (!best.full() || logits[j] > best.threshold()) best.offer(logits[j], static_cast<std::int32_t>(j));
+            if (logits[j] >= bound && (!best.full() || logits[j] > best.threshold()))
+                best.offer(logits[j], static_cast<std::int32_t>(j));
     }
     const double log_total = std::log(total);
     for (std::int64_t i = 0; i < k; ++i)
