@@ -8,7 +8,12 @@ namespace heddle::app {
 
 using Arguments = std::span<const char* const>;
 
+int train_command(Arguments arguments);
+int translate_command(Arguments arguments);
 int evaluate_command(Arguments arguments);
+int summary_command(Arguments arguments);
+int gradcheck_command(Arguments arguments);
+int bench_command(Arguments arguments);  ///< bench train, bench ops
 int version_command();
 
 }  // namespace heddle::app

@@ -21,6 +21,7 @@ struct Command {
 };
 
 constexpr Command commands[] = {
+    {"gradcheck", "proves every op's gradient", gradcheck_command},
     {"evaluate", "gives the BLEU of a run or of a file", evaluate_command},
 };
 

@@ -77,7 +77,8 @@ void TrainingLog::interval(const IntervalReport& r) {
 
 void TrainingLog::validation(const ValidationReport& r) {
     const std::string bleu = r.bleu ? fmt::format(" | BLEU {:.2f} ({} sentences, greedy)", *r.bleu, r.translated) : "";
-    line(fmt::format("validation | update {} | loss {:.4f} | perplexity {:.3f} | accuracy {:.2f} %{} | {:.1f} s{}", r.update,
+    const std::string what = r.averaged > 0 ? fmt::format("average of {} validations", r.averaged) : "validation";
+    line(fmt::format("{} | update {} | loss {:.4f} | perplexity {:.3f} | accuracy {:.2f} %{} | {:.1f} s{}", what, r.update,
                      r.loss, r.perplexity, 100 * r.accuracy, bleu, r.seconds, r.best ? " | best so far" : ""));
     for (const TranslatedSample& sample : r.samples) {
         line("    source      " + sample.source);
@@ -85,8 +86,12 @@ void TrainingLog::validation(const ValidationReport& r) {
         line("    translation " + sample.hypothesis);
     }
     if (!file_.is_open()) return;
-    nlohmann::ordered_json object = {{"kind", "validation"}, {"epoch", r.epoch},           {"update", r.update},
-                                     {"loss", r.loss},       {"perplexity", r.perplexity}, {"accuracy", r.accuracy}};
+    nlohmann::ordered_json object = {{"kind", r.averaged > 0 ? "average" : "validation"},
+                                     {"epoch", r.epoch},
+                                     {"update", r.update},
+                                     {"loss", r.loss},
+                                     {"perplexity", r.perplexity},
+                                     {"accuracy", r.accuracy}};
     if (r.bleu) object["bleu"] = *r.bleu;
     object["seconds"] = r.seconds;
     object["best"] = r.best;

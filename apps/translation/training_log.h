@@ -40,8 +40,9 @@ struct ValidationReport {
     std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
     std::int64_t translated = 0;
     std::vector<TranslatedSample> samples;
-    double seconds = 0;  ///< what the validation took
-    bool best = false;   ///< the lowest loss so far
+    double seconds = 0;         ///< what the validation took
+    bool best = false;          ///< the lowest loss so far
+    std::int64_t averaged = 0;  ///< over how many validations the weights were averaged; 0: they are the last ones
 };
 
 /// Writes to stderr and, when a file is given, appends JSON lines to it.

@@ -1,0 +1,26 @@
+#include "apps/bench/bench.h"
+
+#include <cstdio>
+#include <string>
+
+#include "apps/usage_error.h"
+
+namespace heddle::app {
+
+int bench_command(Arguments arguments) {
+    const std::string what = arguments.empty() ? "" : arguments[0];
+    if (what == "train") return bench_train(arguments.subspan(1));
+    if (what == "ops") return bench_ops(arguments.subspan(1));
+    if (what == "--help" || what == "-h") {
+        std::puts(
+            "heddle bench - measures\n\n"
+            "  heddle bench train    training speed and memory on a corpus\n"
+            "  heddle bench ops      every op alone\n\n"
+            "heddle bench train --help and heddle bench ops --help show the options.");
+        return 0;
+    }
+    throw UsageError((what.empty() ? std::string("bench: nothing to measure") : "bench: there is no '" + what + "'") +
+                     "; wanted heddle bench train or heddle bench ops");
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,116 @@
+#include "apps/bench/machine_rates.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "core/cpu.h"
+#include "core/parallel.h"
+#include "core/tensor.h"
+
+namespace heddle::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+constexpr int chains = 12;  // latency 4 x 2 units needs 8 independent sums; twelve fit the registers of every level
+constexpr std::int64_t rounds = 1 << 14;
+
+// `rounds` multiply-adds in each of `chains` sums; the result keeps the compiler from leaving them out. Lanes per sum: 16, 8, 4.
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) float multiply_add_v4(float seed) {
+    __m512 sums[chains];
+    const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(seed);
+    for (__m512& sum : sums) sum = b;
+    for (std::int64_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 12
+        for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
+    float total = 0;
+    for (const __m512& sum : sums) total += _mm512_cvtss_f32(sum);
+    return total;
+}
+
+__attribute__((target("avx2,fma"))) float multiply_add_v3(float seed) {
+    __m256 sums[chains];
+    const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(seed);
+    for (__m256& sum : sums) sum = b;
+    for (std::int64_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 12
+        for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
+    float total = 0;
+    for (const __m256& sum : sums) total += _mm256_cvtss_f32(sum);
+    return total;
+}
+
+float multiply_add_v2(float seed) {
+    __m128 sums[chains];
+    const __m128 a = _mm_set1_ps(0.999f), b = _mm_set1_ps(seed);
+    for (__m128& sum : sums) sum = b;
+    for (std::int64_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 12
+        for (__m128& sum : sums) sum = _mm_add_ps(_mm_mul_ps(sum, a), b);
+    float total = 0;
+    for (const __m128& sum : sums) total += _mm_cvtss_f32(sum);
+    return total;
+}
+
+float multiply_add(float seed) {
+    if (cpu_level() == CpuLevel::v4) return multiply_add_v4(seed);
+    return cpu_level() == CpuLevel::v3 ? multiply_add_v3(seed) : multiply_add_v2(seed);
+}
+
+std::int64_t lanes() { return cpu_level() == CpuLevel::v4 ? 16 : cpu_level() == CpuLevel::v3 ? 8 : 4; }
+#else
+float multiply_add(float seed) {
+    float sums[4 * chains];
+    for (float& sum : sums) sum = seed;
+    for (std::int64_t i = 0; i < rounds; ++i)
+        for (float& sum : sums) sum = sum * 0.999f + seed;
+    return sums[0] + sums[4 * chains - 1];
+}
+
+std::int64_t lanes() { return 4; }
+#endif
+
+double measure_gflops() {
+    const std::int64_t pieces = 16 * threads();
+    std::vector<float> results(static_cast<std::size_t>(pieces));
+    double best = 0;
+    for (int repeat = 0; repeat < 8; ++repeat) {
+        const auto start = Clock::now();
+        parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                results[static_cast<std::size_t>(i)] = multiply_add(static_cast<float>(i + repeat));
+        });
+        const auto operations = static_cast<double>(2 * pieces * rounds * chains * lanes());
+        best = std::max(best, operations / seconds_since(start) / 1e9);
+    }
+    return best;
+}
+
+double measure_copy() {
+    constexpr std::int64_t bytes = 128 << 20, piece = 1 << 20;
+    const Tensor from = Tensor::zeros({bytes}, DType::u8);
+    const Tensor to = Tensor::zeros({bytes}, DType::u8);
+    double best = 0;
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        const auto start = Clock::now();
+        parallel_for(bytes, piece, [&](std::int64_t begin, std::int64_t end) {
+            std::memcpy(to.bytes_data() + begin, from.bytes_data() + begin, static_cast<std::size_t>(end - begin));
+        });
+        best = std::max(best, 2.0 * static_cast<double>(bytes) / seconds_since(start) / 1e9);
+    }
+    return best;
+}
+
+}  // namespace
+
+MachineRates measure_machine() { return {.gflops = measure_gflops(), .copy_gb_second = measure_copy()}; }
+
+}  // namespace heddle::app

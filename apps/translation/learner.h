@@ -1,0 +1,56 @@
+// One model, its optimizer, and what an update does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "apps/options.h"
+#include "apps/translation/batches.h"
+#include "nn/flat.h"
+#include "nn/transformer.h"
+
+namespace heddle::app {
+
+struct UpdateReport {
+    double loss = 0;           ///< label smoothing included; summed over target tokens
+    std::int64_t targets = 0;  ///< target tokens
+    std::int64_t tokens = 0;   ///< source and target
+    std::int64_t sentences = 0;
+    double gradient_norm = 0;  ///< before clipping
+    double learning_rate = 0;
+};
+
+/// Moves the model's parameters to flat storage and updates them. Everything random of an update is a function of the seed and
+/// the update's number.
+class Learner {
+  public:
+    /// `planned_updates`: where a cosine schedule ends; 0 when nobody knows.
+    Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates);
+    ~Learner();
+
+    /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
+    /// but for rounding and dropout. Error that says what to change when the loss or the gradient is not finite; the weights are
+    /// then those before the update.
+    UpdateReport update(std::span<const Batch> batches);
+
+    /// Updates so far.
+    std::int64_t updates() const { return updates_; }
+    const nn::FlatParameters& parameters() const { return parameters_; }
+    nn::FlatParameters& parameters() { return parameters_; }
+    /// The optimizer's arrays under names such as "first.encoder.layers.0...", sharing their storage.
+    nn::NamedTensors moments() const;
+
+  private:
+    struct Rule;
+
+    void accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report);
+
+    nn::Transformer& model_;
+    TrainingOptions options_;
+    nn::FlatParameters parameters_;
+    std::unique_ptr<Rule> rule_;
+    std::int64_t updates_ = 0;
+};
+
+}  // namespace heddle::app
