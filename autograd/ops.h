@@ -12,6 +12,7 @@
 #include "core/random.h"
 #include "core/spans.h"
 #include "kernels/cross_entropy/cross_entropy.h"
+#include "kernels/feed_forward/feed_forward.h"
 
 namespace heddle::ops {
 
@@ -60,7 +61,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias 
 
 // ---- activations and dropout (autograd/activation.cpp, autograd/dropout.cpp)
 
-enum class Activation : std::uint8_t { relu, gelu, gelu_tanh };
+using kernels::Activation;
 
 Variable relu(const Variable& x, Where where = Where::current());
 /// x Phi(x) with the error function, or with the tanh approximation (Hendrycks and Gimpel 2016, section 2).

@@ -64,15 +64,21 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
 
 void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
     check_shape("linear_backward", "dbias", dbias, {dy.cols()});
-    const std::int64_t rows = dy.rows(), cols = dy.cols();
+    constexpr std::int64_t kRows = 128;  // per partial sum: fixed, so that the bits depend on the rows alone
+    const std::int64_t rows = dy.rows(), cols = dy.cols(), parts = (rows + kRows - 1) / kRows;
     dispatch_float("linear", dy.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
-        T* sum = dbias.data<T>();
-        // Stripes of columns run in parallel; within one, rows are added in ascending order.
-        parallel_for(cols, 64, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = 0; i < rows; ++i)
-                for (std::int64_t j = begin; j < end; ++j) sum[j] += from[i * cols + j];
+        const Tensor partial = Tensor::zeros({parts, cols}, dy.dtype());
+        parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t part = begin; part < end; ++part) {
+                T* sum = partial.data<T>() + part * cols;
+                for (std::int64_t i = part * kRows; i < std::min(rows, (part + 1) * kRows); ++i)
+                    for (std::int64_t j = 0; j < cols; ++j) sum[j] += from[i * cols + j];
+            }
         });
+        T* sum = dbias.data<T>();
+        for (std::int64_t part = 0; part < parts; ++part)
+            for (std::int64_t j = 0; j < cols; ++j) sum[j] += partial.data<T>()[part * cols + j];
     });
 }
 

@@ -1,0 +1,74 @@
+#include "kernels/linear_cross_entropy/linear_cross_entropy.h"
+
+#include "autograd/ops.h"
+#include "autograd/proofs.h"
+#include "core/dispatch.h"
+#include "core/parallel.h"
+
+namespace heddle {
+namespace {
+
+// target += factor * gradient
+void add_scaled(Tensor target, const Tensor& gradient, double factor) {
+    dispatch_float("linear_cross_entropy", target.dtype(), [&]<class T>(TypeTag<T>) {
+        T* to = target.data<T>();
+        const T* from = gradient.data<T>();
+        const auto scale = static_cast<T>(factor);
+        parallel_for(target.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) to[i] += scale * from[i];
+        });
+    });
+}
+
+}  // namespace
+
+Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
+                                   const LossOptions& options, LossStatistics* statistics, Where where) {
+    const bool recording = will_record({x, weight, bias});
+    const kernels::LinearCrossEntropyWants wants{recording && x.requires_grad(), recording && weight.requires_grad(),
+                                                 recording && bias.requires_grad()};
+    kernels::LinearCrossEntropyResult result = kernels::linear_cross_entropy(
+        x.value(), weight.value(), bias.defined() ? bias.value() : Tensor(), targets, options, wants);
+    if (statistics) *statistics = result.statistics;
+    // The gradients for a loss gradient of 1 are what the op saves.
+    std::vector<Tensor> saved;
+    std::vector<int> inputs;
+    const Tensor* const made[] = {&result.dx, &result.dweight, &result.dbias};
+    for (int i = 0; i < 3; ++i)
+        if (made[i]->defined()) {
+            saved.push_back(*made[i]);
+            inputs.push_back(i);
+        }
+    return record(result.loss, {.op = "linear_cross_entropy",
+                                .where = where,
+                                .inputs = {x, weight, bias},
+                                .saved = std::move(saved),
+                                .backward = [inputs](Gradients& g) {
+                                    const double dloss = g.output().item();
+                                    for (std::size_t i = 0; i < inputs.size(); ++i)
+                                        add_scaled(g.accumulate_into(inputs[i]), g.saved(static_cast<int>(i)), dloss);
+                                }});
+}
+
+std::vector<GradientCase> proofs::linear_cross_entropy() {
+    std::vector<GradientCase> cases;
+    const std::vector<Tensor> inputs = {random_input({5, 3}, 1), random_input({7, 3}, 2), random_input({7}, 3)};
+    const auto add = [&](const char* what, std::vector<std::int32_t> targets, ops::LossOptions options) {
+        const Tensor target = Tensor::from(targets, {static_cast<std::int64_t>(targets.size())});
+        cases.push_back({"linear_cross_entropy", what,
+                         [=](auto in) { return ops::linear_cross_entropy(in[0], in[1], in[2], target, options); }, inputs});
+    };
+    add("mean", {0, 6, 3, 3, 1}, {});
+    add("label smoothing 0.1", {0, 6, 3, 3, 1}, {.label_smoothing = 0.1});
+    add("ignored targets", {0, -1, 3, -1, 1}, {.label_smoothing = 0.1});
+    add("all targets ignored", {-1, -1, -1, -1, -1}, {});
+    add("sum over a given divisor", {0, 6, 3, 3, 1}, {.label_smoothing = 0.2, .divisor = 40});
+    const Tensor target = Tensor::from(std::vector<std::int32_t>{2, 0, 6, 4, 4}, {5});
+    cases.push_back({"linear_cross_entropy",
+                     "without bias",
+                     [=](auto in) { return ops::linear_cross_entropy(in[0], in[1], {}, target); },
+                     {inputs[0], inputs[1]}});
+    return cases;
+}
+
+}  // namespace heddle

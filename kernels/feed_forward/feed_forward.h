@@ -1,0 +1,41 @@
+// The position-wise feed-forward network, fused.
+//
+//     forward    u = x W1^T + b1,  h = dropout(act(u)),  y = h W2^T + b2        Vaswani et al. (2017), equation 2; dropout inside
+//     backward   dh = dy W2,  dW2 = dy^T h,  db2 = sum dy
+//                du = dh * dropout factor * act'(u),  dx = du W1,  dW1 = du^T x,  db1 = sum du
+//
+// x [rows, d_model], W1 [d_ff, d_model], W2 [d_model, d_ff]. One tensor of width d_ff is kept for backward. For ReLU it is h:
+// where h is 0, either act' or the factor is 0, and elsewhere the factor is the dropout's scale, so that neither u nor a mask is
+// needed. For GELU it is u, and h is computed again. Rows go through both products block by block, so that a block of h is
+// still in the cache when the second product reads it.
+#pragma once
+
+#include "core/random.h"
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// What stands between the two layers.
+enum class Activation : std::uint8_t { relu, gelu, gelu_tanh };
+
+struct FeedForwardWeights {
+    Tensor w1, b1, w2, b2;  ///< the biases may be undefined
+};
+
+struct FeedForwardResult {
+    Tensor y;       ///< [rows, d_model]
+    Tensor hidden;  ///< [rows, d_ff]: h for ReLU, u for GELU; undefined unless it was to be kept
+};
+/// f32 or f64. Row r of the dropout counter is row r of h.
+FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
+                                       const Dropout& dropout, bool keep);
+
+struct FeedForwardWants {
+    bool x = true, w1 = true, b1 = true, w2 = true, b2 = true;
+};
+/// dx (undefined unless wanted); the wanted ones of `gradients` are added to.
+Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hidden, const FeedForwardWeights& weights,
+                             Activation activation, const Dropout& dropout, const FeedForwardWants& wants,
+                             FeedForwardWeights& gradients);
+
+}  // namespace heddle::kernels
