@@ -1,0 +1,181 @@
+#include "kernels/elementwise/elementwise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/parallel.h"
+#include "kernels/elementwise/broadcast.h"
+
+namespace heddle::kernels {
+namespace {
+
+// y[i] = function(a[i * step_a], b[i * step_b]) for i < n; the steps are 0 or 1, and told apart so that the compiler vectorises.
+template <class T, class Function>
+void sweep(const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y, std::int64_t n, Function function) {
+    if (step_a == 1 && step_b == 1)
+        for (std::int64_t i = 0; i < n; ++i) y[i] = function(a[i], b[i]);
+    else if (step_a == 1)
+        for (std::int64_t i = 0; i < n; ++i) y[i] = function(a[i], *b);
+    else if (step_b == 1)
+        for (std::int64_t i = 0; i < n; ++i) y[i] = function(*a, b[i]);
+    else
+        std::fill_n(y, n, n > 0 ? function(*a, *b) : T{});
+}
+
+// function(row, first column, one past the last) for pieces of a rows x cols result: few long rows are cut, many short ones
+// are taken together.
+template <class Function>
+void for_pieces(std::int64_t rows, std::int64_t cols, Function function) {
+    constexpr std::int64_t kPiece = 16384;
+    if (rows == 1) return parallel_for(cols, kPiece, [&](std::int64_t begin, std::int64_t end) { function(0, begin, end); });
+    parallel_for(rows, std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(1, cols)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t row = begin; row < end; ++row) function(row, 0, cols);
+                 });
+}
+
+template <class Function>
+Tensor binary(const char* op, const Tensor& a, const Tensor& b, Function function) {
+    check_defined(op, "a", a);
+    check_dtype(op, "a", a, a.dtype());
+    check_dtype(op, "b", b, a.dtype());
+    const Shape shape = broadcast_shape(op, a.shape(), b.shape());
+    const BroadcastWalk walk(shape, {a.shape(), b.shape()});
+    Tensor y = Tensor::empty(shape, a.dtype());
+    dispatch_float(op, a.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* from_a = a.data<T>();
+        const T* from_b = b.data<T>();
+        T* to = y.data<T>();
+        for_pieces(walk.rows(), walk.cols(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
+            const auto at = walk.begin_of(row);
+            const std::int64_t step_a = walk.column_step(0), step_b = walk.column_step(1);
+            sweep(from_a + at[0] + begin * step_a, step_a, from_b + at[1] + begin * step_b, step_b,
+                  to + row * walk.cols() + begin, end - begin, function);
+        });
+    });
+    return y;
+}
+
+template <class Function>
+Tensor unary(const char* op, const Tensor& x, Function function) {
+    check_defined(op, "x", x);
+    check_dtype(op, "x", x, x.dtype());
+    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* from = x.data<T>();
+        T* to = y.data<T>();
+        parallel_for(x.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) to[i] = function(from[i]);
+        });
+    });
+    return y;
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+    return binary("add", a, b, [](auto x, auto y) { return x + y; });
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+    return binary("sub", a, b, [](auto x, auto y) { return x - y; });
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+    return binary("mul", a, b, [](auto x, auto y) { return x * y; });
+}
+
+Tensor div(const Tensor& a, const Tensor& b) {
+    return binary("div", a, b, [](auto x, auto y) { return x / y; });
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+    check_dtype("where", "condition", condition, DType::u8);
+    check_defined("where", "a", a);
+    check_dtype("where", "a", a, a.dtype());
+    check_dtype("where", "b", b, a.dtype());
+    const Shape shape = broadcast_shape("where", condition.shape(), broadcast_shape("where", a.shape(), b.shape()));
+    const BroadcastWalk walk(shape, {condition.shape(), a.shape(), b.shape()});
+    Tensor y = Tensor::empty(shape, a.dtype());
+    dispatch_float("where", a.dtype(), [&]<class T>(TypeTag<T>) {
+        const std::uint8_t* choice = condition.data<std::uint8_t>();
+        const T* from_a = a.data<T>();
+        const T* from_b = b.data<T>();
+        T* to = y.data<T>();
+        for_pieces(walk.rows(), walk.cols(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
+            const auto at = walk.begin_of(row);
+            for (std::int64_t c = begin; c < end; ++c) {
+                const bool take = choice[at[0] + c * walk.column_step(0)] != 0;
+                to[row * walk.cols() + c] =
+                    take ? from_a[at[1] + c * walk.column_step(1)] : from_b[at[2] + c * walk.column_step(2)];
+            }
+        });
+    });
+    return y;
+}
+
+Tensor neg(const Tensor& x) {
+    return unary("neg", x, [](auto at) { return -at; });
+}
+
+Tensor exp(const Tensor& x) {
+    return unary("exp", x, [](auto at) { return std::exp(at); });
+}
+
+Tensor log(const Tensor& x) {
+    return unary("log", x, [](auto at) { return std::log(at); });
+}
+
+Tensor sqrt(const Tensor& x) {
+    return unary("sqrt", x, [](auto at) { return std::sqrt(at); });
+}
+
+Tensor tanh(const Tensor& x) {
+    return unary("tanh", x, [](auto at) { return std::tanh(at); });
+}
+
+Tensor scale(const Tensor& x, double factor) {
+    return unary("scale", x, [factor](auto at) { return static_cast<decltype(at)>(factor) * at; });
+}
+
+Tensor exp_backward(const Tensor& dy, const Tensor& y) {
+    check_shape("exp_backward", "y", y, dy.shape());
+    return mul(dy, y);
+}
+
+Tensor sqrt_backward(const Tensor& dy, const Tensor& y) {
+    check_shape("sqrt_backward", "y", y, dy.shape());
+    return binary("sqrt_backward", dy, y, [](auto gradient, auto root) { return gradient / (2 * root); });
+}
+
+Tensor tanh_backward(const Tensor& dy, const Tensor& y) {
+    check_shape("tanh_backward", "y", y, dy.shape());
+    return binary("tanh_backward", dy, y, [](auto gradient, auto at) { return gradient * (1 - at * at); });
+}
+
+Tensor log_backward(const Tensor& dy, const Tensor& x) {
+    check_shape("log_backward", "x", x, dy.shape());
+    return div(dy, x);
+}
+
+Tensor where_backward(const Tensor& dy, const Tensor& condition, bool take) {
+    const Tensor zero = Tensor::zeros({}, dy.dtype());
+    return take ? where(condition, dy, zero) : where(condition, zero, dy);
+}
+
+void accumulate(Tensor& target, const Tensor& x) {
+    check_defined("accumulate", "target", target);
+    check_shape("accumulate", "x", x, target.shape());
+    check_dtype("accumulate", "x", x, target.dtype());
+    dispatch_float("accumulate", target.dtype(), [&]<class T>(TypeTag<T>) {
+        T* to = target.data<T>();
+        const T* from = x.data<T>();
+        parallel_for(target.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
+        });
+    });
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,40 @@
+// Sums, means and maxima over an axis: the oracle of the fused ops, and what users build from.
+//
+//   op    y                                  gradient for dy
+//   sum   sum_k x[.., k, ..]                 dx[.., k, ..] = dy
+//   mean  sum_k x[.., k, ..] / n             dx[.., k, ..] = dy / n
+//   max   max_k x[.., k, ..]                 dx[.., k, ..] = dy where k is the first maximum, else 0
+//
+// Sums are added up in f64, in the order of k: an output's bits do not depend on the threads.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// x f32 or f64 with at least one axis; `axis` may be negative and counts from the end then. The axis stays with extent 1 when
+/// `keep`. The sum over an empty axis is 0; its mean is an Error.
+Tensor sum_forward(const Tensor& x, int axis, bool keep = false);
+Tensor mean_forward(const Tensor& x, int axis, bool keep = false);
+/// dx of x's shape for dy (with or without the kept axis).
+Tensor sum_backward(const Tensor& dy, const Shape& x_shape, int axis);
+Tensor mean_backward(const Tensor& dy, const Shape& x_shape, int axis);
+
+struct Maximum {
+    Tensor y;
+    Tensor indices;  ///< i32 of y's shape: the first place of the maximum along the axis
+};
+/// A NaN counts as larger than every number. Error when the axis is empty.
+Maximum max_forward(const Tensor& x, int axis, bool keep = false);
+Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shape, int axis);
+
+/// The sum of all elements, a scalar: blocks of 4096 in f64, then the blocks in order.
+Tensor sum_all_forward(const Tensor& x);
+/// dx of x's shape: dy everywhere.
+Tensor sum_all_backward(const Tensor& dy, const Shape& x_shape);
+
+/// Sums x over the axes along which `shape` would be repeated to give x's shape: backward of broadcasting. The same handle when
+/// the shapes agree. Error when `shape` does not broadcast to x's.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+
+}  // namespace heddle::kernels
