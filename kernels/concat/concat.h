@@ -1,0 +1,18 @@
+// Tensors one behind the other along an axis.
+//
+//   forward   y[.., begin_i + k, ..] = parts[i][.., k, ..], begin_i = the sum of the extents before part i
+//   backward  dparts[i] = dy's elements [begin_i, begin_i + extent_i) of the axis
+#pragma once
+
+#include <span>
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// At least one part, of one dtype and rank, equal in all axes but `axis` (negative counts from the end). Error otherwise.
+Tensor concat_forward(std::span<const Tensor> parts, int axis);
+/// The gradient of the part that begins at `begin` and has `extent` elements along `axis`.
+Tensor concat_backward(const Tensor& dy, int axis, std::int64_t begin, std::int64_t extent);
+
+}  // namespace heddle::kernels

@@ -1,0 +1,19 @@
+// The axes of a tensor in another order.
+//
+//   forward   y[j_0, .., j_n] = x[i_0, .., i_n] with i_axes[k] = j_k: axis k of y is axis axes[k] of x
+//   backward  dx = dy permuted by the inverse order
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// x of any dtype; `axes` names each axis of x once, negative ones count from the end. Error otherwise.
+Tensor permute_forward(const Tensor& x, std::span<const int> axes);
+/// dx for dy [the permuted shape].
+Tensor permute_backward(const Tensor& dy, std::span<const int> axes);
+
+}  // namespace heddle::kernels
