@@ -8,6 +8,7 @@
 #include "autograd/tape_impl.h"
 #include "core/dispatch.h"
 #include "core/format.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace heddle {
 namespace {
@@ -31,14 +32,6 @@ void search_for_anomaly(const Tensor& tensor, const char* op, const Where& where
             if (!std::isfinite(values[i]))
                 fail_with("anomaly: {} {} of {} at {} holds {} at element {} of {}", what, tensor.shape(), op, place(where),
                           static_cast<double>(values[i]), i, tensor.numel());
-    });
-}
-
-void add_into(Tensor& target, const Tensor& gradient) {
-    dispatch_float("backward", target.dtype(), [&]<class T>(TypeTag<T>) {
-        T* to = target.data<T>();
-        const T* from = gradient.data<T>();
-        for (std::int64_t i = 0; i < target.numel(); ++i) to[i] += from[i];
     });
 }
 
@@ -85,7 +78,7 @@ class Tape::Sink final : public Gradients {
                       gradient.shape(), gradient.dtype(), input.shape, input.dtype);
         if (anomaly_mode) search_for_anomaly(gradient, node_.op, node_.where, fmt::format("the gradient of input {}", i));
         Tensor& target = tape_.target(input);
-        if (target.defined()) return add_into(target, gradient);
+        if (target.defined()) return kernels::accumulate(target, gradient);
         // Moved when nobody else holds it; what another owner could still change is copied.
         target = gradient.unique() ? std::move(gradient) : gradient.clone();
     }
@@ -197,7 +190,7 @@ std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
           output.dtype());
     Tensor& gradient = node(slot.node).gradients[static_cast<std::size_t>(slot.output)];
     if (gradient.defined())
-        add_into(gradient, cotangent);
+        kernels::accumulate(gradient, cotangent);
     else
         gradient = cotangent.clone();
     return slot.node;
