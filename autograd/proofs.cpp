@@ -9,6 +9,9 @@ namespace {
 
 // In the order of proofs.h; one to a line.
 constexpr std::vector<GradientCase> (*kLists[])() = {
+    proofs::elementwise,
+    proofs::reduce,
+    proofs::shape_ops,
     proofs::activation,
     proofs::dropout,
     proofs::embedding,
