@@ -1,0 +1,47 @@
+// One update of all parameters, in one pass over flat arrays: Adam, AdamW, and gradient descent with momentum.
+//
+// g is the gradient times `gradient_factor` (clipping, or one over the number of accumulated batches), t = 1, 2, .. the update.
+//
+//   Adam    g = g + decay p                                      (L2: the penalty decay |p|^2 / 2 is part of the loss)
+//           m = beta1 m + (1 - beta1) g
+//           v = beta2 v + (1 - beta2) g^2
+//           p = p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+//   AdamW   without the first line, and p = (1 - lr decay) p - lr (..)   (decoupled: the decay does not pass through m and v)
+//   SGD     g = g + decay p,  m = momentum m + g,  p = p - lr m
+//
+// Sources: Kingma and Ba, "Adam" (2015), algorithm 1; Loshchilov and Hutter, "Decoupled weight decay regularization" (2019),
+// algorithm 2; SGD as PyTorch's (Sutskever et al. 2013 fold lr into m).
+#pragma once
+
+#include "core/spans.h"
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+struct AdamStep {
+    double lr = 0;
+    double beta1 = 0.9;
+    double beta2 = 0.98;
+    double eps = 1e-9;
+    double weight_decay = 0;
+    bool decoupled = false;   ///< AdamW
+    std::int64_t update = 1;  ///< t, from 1
+    double gradient_factor = 1;
+};
+
+struct SgdStep {
+    double lr = 0;
+    double momentum = 0;
+    double weight_decay = 0;
+    double gradient_factor = 1;
+};
+
+/// All tensors [n] of one dtype, f32 or f64. Only elements in `active` (rows() = n) are changed: a frozen parameter keeps its
+/// bits, weight decay included. An element's bits do not depend on the threads. Moments below the smallest normal number become
+/// zero: the processor takes a hundred times longer over subnormal ones. Bumps the versions of what it changes.
+void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment, const Spans& active,
+               const AdamStep& step, Where where = Where::current());
+void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,
+              Where where = Where::current());
+
+}  // namespace heddle::kernels

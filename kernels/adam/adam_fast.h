@@ -1,0 +1,38 @@
+// The vectorised CPU path of the updates.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/level.h"
+
+namespace heddle::kernels {
+
+/// An update's numbers, as the loop needs them.
+template <class T>
+struct AdamCoefficients {
+    T gradient_factor;
+    T l2;            ///< decay that is added to the gradient; 0 for AdamW
+    T keep;          ///< 1 - lr decay for AdamW; else 1
+    T beta1, rest1;  ///< rest1 = 1 - beta1
+    T beta2, rest2;
+    T rate;  ///< lr / (1 - beta1^t)
+    T root;  ///< 1 / sqrt(1 - beta2^t)
+    T eps;
+};
+
+template <class T>
+struct SgdCoefficients {
+    T gradient_factor;
+    T l2;
+    T momentum;
+    T lr;
+};
+
+/// parameters, gradients, first (m) and second (v) moments [n].
+HEDDLE_DECLARE_LEVELS(void adam_values(float* parameters, const float* gradients, float* first, float* second, std::int64_t n,
+                                       const AdamCoefficients<float>& with))
+/// parameters, gradients, momentum (m) [n].
+HEDDLE_DECLARE_LEVELS(void sgd_values(float* parameters, const float* gradients, float* momentum, std::int64_t n,
+                                      const SgdCoefficients<float>& with))
+
+}  // namespace heddle::kernels

@@ -1,0 +1,79 @@
+#include "kernels/gradient_norm/gradient_norm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+#include "core/parallel.h"
+
+namespace heddle::kernels {
+namespace {
+
+constexpr std::int64_t kBlock = 8192;
+
+// The sum of squares of n elements: sixteen sums side by side, which the compiler keeps in vectors, then folded.
+template <class T>
+double squares(const T* g, std::int64_t n) {
+    constexpr std::int64_t kSums = 16;
+    double sums[kSums] = {};
+    std::int64_t i = 0;
+    for (; i + kSums <= n; i += kSums)
+        for (std::int64_t k = 0; k < kSums; ++k) sums[k] += static_cast<double>(g[i + k]) * static_cast<double>(g[i + k]);
+    for (; i < n; ++i) sums[i % kSums] += static_cast<double>(g[i]) * static_cast<double>(g[i]);
+    for (std::int64_t half = kSums / 2; half > 0; half /= 2)
+        for (std::int64_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+    return sums[0];
+}
+
+template <class T>
+double squares_of_blocks(const T* g, std::int64_t n) {
+    std::vector<double> blocks(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
+    parallel_for(n, kBlock, [&](std::int64_t begin, std::int64_t end) {
+        blocks[static_cast<std::size_t>(begin / kBlock)] = squares(g + begin, end - begin);
+    });
+    double total = 0;
+    for (const double block : blocks) total += block;
+    return total;
+}
+
+}  // namespace
+
+double gradient_norm(const Tensor& gradients, const Spans& active) {
+    check_rank("gradient_norm", "gradients", gradients, 1);
+    check_dtype("gradient_norm", "gradients", gradients, gradients.dtype());
+    check(active.rows() == gradients.numel(), "gradient_norm: the active ranges are those of {} elements, but gradients has {}",
+          active.rows(), gradients.numel());
+    double total = 0;
+    dispatch_float("gradient_norm", gradients.dtype(), [&]<class T>(TypeTag<T>) {
+        for (const Span& range : active) total += squares_of_blocks(gradients.data<T>() + range.start, range.length);
+    });
+    return std::sqrt(total);
+}
+
+double gradient_norm(const Tensor& gradients) {
+    check_defined("gradient_norm", "gradients", gradients);
+    return gradient_norm(gradients, Spans({{0, gradients.numel()}}, gradients.numel()));
+}
+
+double clip_factor(double norm, double max_norm) {
+    check(max_norm >= 0, "clip: the greatest norm is {}, wanted a positive one, or 0 for no clipping", max_norm);
+    if (max_norm == 0) return 1;
+    return std::min(1.0, max_norm / (norm + 1e-6));
+}
+
+void scale_gradients(Tensor& gradients, double factor, Where where) {
+    check_defined("scale_gradients", "gradients", gradients);
+    check_dtype("scale_gradients", "gradients", gradients, gradients.dtype());
+    dispatch_float("scale_gradients", gradients.dtype(), [&]<class T>(TypeTag<T>) {
+        T* g = gradients.data<T>();
+        parallel_for(gradients.numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) g[i] *= static_cast<T>(factor);
+        });
+    });
+    gradients.bump_version(where);
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,27 @@
+// The length of the gradient, over all parameters at once, and clipping to a greatest length.
+//
+//   norm   = sqrt(sum_i g[i]^2)
+//   factor = min(1, max_norm / (norm + 1e-6))        g[i] = factor g[i]
+//
+// Source: Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural networks" (ICML 2013), algorithm 1; the
+// 1e-6 as in PyTorch's clip_grad_norm_.
+#pragma once
+
+#include "core/spans.h"
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// Over the elements of `gradients` [n] (f32 or f64) that lie in `active` (rows() = n). Inf or NaN when the gradients hold one.
+/// Squares are summed in f64 in fixed blocks, then the blocks in order: the bits do not depend on the threads.
+double gradient_norm(const Tensor& gradients, const Spans& active);
+/// Over all elements.
+double gradient_norm(const Tensor& gradients);
+
+/// min(1, max_norm / (norm + 1e-6)); 1 when max_norm is 0 (no clipping). Error when max_norm is negative or NaN.
+double clip_factor(double norm, double max_norm);
+
+/// gradients[i] *= factor in place. (kernels/adam takes the factor along instead and saves this sweep.)
+void scale_gradients(Tensor& gradients, double factor, Where where = Where::current());
+
+}  // namespace heddle::kernels

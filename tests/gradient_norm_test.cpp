@@ -1,0 +1,89 @@
+#include "kernels/gradient_norm/gradient_norm.h"
+
+#include "tests/numbers.h"
+#include "tests/support.h"
+
+namespace heddle::kernels {
+namespace {
+
+double norm_of(const Tensor& g, std::int64_t begin, std::int64_t end) {
+    long double total = 0;
+    const std::vector<double> values = g.to_vector();
+    for (std::int64_t i = begin; i < end; ++i) {
+        const long double value = values[static_cast<std::size_t>(i)];
+        total += value * value;
+    }
+    return std::sqrt(static_cast<double>(total));
+}
+
+TEST(GradientNorm, IsTheRootOfTheSumOfSquares) {
+    for (const std::int64_t n : {0, 1, 15, 16, 17, 31, 32, 33, 127, 1025, 8191, 8192, 8193, 100003})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            const Tensor g = normal({n}, dtype, 3);
+            const double wanted = norm_of(g, 0, n);
+            EXPECT_LE(std::abs(gradient_norm(g) - wanted), 1e-14 * wanted) << n;
+        }
+}
+
+TEST(GradientNorm, LeavesFrozenRangesOut) {
+    Tensor g = normal({30000}, DType::f32, 3);
+    const Spans active({{5, 9000}, {9005, 1}, {20000, 10000}}, 30000);
+    const double wanted = std::sqrt(std::pow(norm_of(g, 5, 9006), 2) + std::pow(norm_of(g, 20000, 30000), 2));
+    EXPECT_NEAR(gradient_norm(g, active), wanted, 1e-14 * wanted);
+    g.data<float>()[9006] = std::nanf("");  // a frozen element
+    EXPECT_NEAR(gradient_norm(g, active), wanted, 1e-14 * wanted);
+    EXPECT_EQ(gradient_norm(g, Spans({}, 30000)), 0);
+}
+
+TEST(GradientNorm, HasTheSameBitsForAnyNumberOfThreads) {
+    const Tensor g = normal({300001}, DType::f32, 4);
+    const WithThreads one(1);
+    const double wanted = gradient_norm(g);
+    for (const int count : {2, 3}) {
+        const WithThreads with(count);
+        EXPECT_EQ(gradient_norm(g), wanted);
+    }
+}
+
+TEST(GradientNorm, KeepsLargeAndSmallNumbersApartInF64) {
+    Tensor g = Tensor::full({100000}, 1e25, DType::f32);  // the square is no float
+    EXPECT_NEAR(gradient_norm(g), 1e25f * std::sqrt(1e5), 1e16);
+    g.fill_(1e-30);
+    EXPECT_NEAR(gradient_norm(g), 1e-30f * std::sqrt(1e5), 1e-39);
+}
+
+TEST(GradientNorm, ShowsEveryNanAndInfinity) {
+    for (const std::int64_t at : {0, 17, 8192, 9999}) {
+        Tensor g = normal({10000}, DType::f32, 5);
+        g.data<float>()[at] = std::nanf("");
+        EXPECT_TRUE(std::isnan(gradient_norm(g))) << at;
+        g.data<float>()[at] = std::numeric_limits<float>::infinity();
+        EXPECT_TRUE(std::isinf(gradient_norm(g))) << at;
+    }
+}
+
+TEST(GradientNorm, ClipsToTheGreatestNorm) {
+    EXPECT_EQ(clip_factor(0.5, 1), 1);
+    EXPECT_EQ(clip_factor(7, 0), 1);
+    EXPECT_DOUBLE_EQ(clip_factor(4, 1), 1 / (4 + 1e-6));
+    expect_error([] { clip_factor(1, -1); }, "clip: the greatest norm is -1");
+    Tensor g = normal({1025}, DType::f32, 6);
+    scale_gradients(g, clip_factor(gradient_norm(g), 0.5));
+    EXPECT_NEAR(gradient_norm(g), 0.5, 1e-6);
+}
+
+TEST(GradientNorm, NamesWhatDoesNotFit) {
+    expect_error(
+        [] {
+            gradient_norm(Tensor::zeros({2, 2}, DType::f32));
+        },
+        "gradient_norm: gradients has shape [2, 2], wanted 1 axes");
+    expect_error(
+        [] {
+            gradient_norm(Tensor::zeros({4}, DType::f32), Spans({{0, 3}}, 3));
+        },
+        "the active ranges are those of 3 elements, but gradients has 4");
+}
+
+}  // namespace
+}  // namespace heddle::kernels
