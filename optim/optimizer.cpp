@@ -1,0 +1,74 @@
+#include "optim/optimizer.h"
+
+#include <cmath>
+
+#include "core/check.h"
+#include "core/format.h"
+#include "kernels/adam/adam.h"
+#include "kernels/gradient_norm/gradient_norm.h"
+
+namespace heddle::optim {
+namespace {
+
+constexpr std::pair<Method, std::string_view> kNames[] = {{Method::sgd, "sgd"}, {Method::adam, "adam"}, {Method::adamw, "adamw"}};
+
+}  // namespace
+
+Method method(std::string_view name) {
+    for (const auto& [method, text] : kNames)
+        if (text == name) return method;
+    fail_with("optimizer: there is none called '{}'; wanted sgd, adam or adamw", name);
+}
+
+std::string_view name(Method method) { return kNames[static_cast<std::size_t>(method)].second; }
+
+Optimizer::Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions& options)
+    : parameters_(std::move(parameters)), gradients_(std::move(gradients)), options_(options) {
+    check_rank("optimizer", "parameters", parameters_, 1);
+    check_shape("optimizer", "gradients", gradients_, parameters_.shape());
+    check_dtype("optimizer", "gradients", gradients_, parameters_.dtype());
+    first_ = Tensor::zeros(parameters_.shape(), parameters_.dtype());
+    if (options_.method != Method::sgd) second_ = Tensor::zeros(parameters_.shape(), parameters_.dtype());
+    set_active({{0, parameters_.numel()}});
+}
+
+void Optimizer::set_active(std::vector<Span> ranges) { active_ = Spans(std::move(ranges), parameters_.numel()); }
+
+double Optimizer::step(const StepOptions& with, Where where) {
+    const double norm = kernels::gradient_norm(gradients_, active_) * std::abs(with.gradient_scale);
+    check(std::isfinite(norm),
+          "optimizer: the norm of the gradient is {} at update {}; the parameters were left as they are. A lower "
+          "learning rate or a longer warm-up usually helps; anomaly mode names the op",
+          norm, updates_);
+    const double factor = with.gradient_scale * kernels::clip_factor(norm, with.clip);
+    if (options_.method == Method::sgd) {
+        kernels::sgd_step(parameters_, gradients_, first_, active_, {with.lr, options_.momentum, options_.weight_decay, factor},
+                          where);
+    } else {
+        const kernels::AdamStep step = {.lr = with.lr,
+                                        .beta1 = options_.beta1,
+                                        .beta2 = options_.beta2,
+                                        .eps = options_.eps,
+                                        .weight_decay = options_.weight_decay,
+                                        .decoupled = options_.method == Method::adamw,
+                                        .update = updates_ + 1,
+                                        .gradient_factor = factor};
+        kernels::adam_step(parameters_, gradients_, first_, second_, active_, step, where);
+    }
+    ++updates_;
+    return norm;
+}
+
+void Optimizer::zero_gradients(Where where) { gradients_.fill_(0, where); }
+
+void Optimizer::set_updates(std::int64_t updates) {
+    check(updates >= 0, "optimizer: {} updates made so far, wanted at least 0", updates);
+    updates_ = updates;
+}
+
+std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
+    if (options_.method == Method::sgd) return {{"momentum", first_}};
+    return {{"first_moment", first_}, {"second_moment", second_}};
+}
+
+}  // namespace heddle::optim

@@ -1,0 +1,75 @@
+// From gradients to new parameters.
+//
+// An optimizer works on two flat arrays, all parameters and all gradients of a model, and keeps its own flat arrays beside them.
+// The formulas stand in kernels/adam/adam.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/spans.h"
+#include "core/tensor.h"
+
+namespace heddle::optim {
+
+enum class Method : std::uint8_t { sgd, adam, adamw };
+
+/// "sgd", "adam", "adamw". Error that lists them for any other name.
+Method method(std::string_view name);
+std::string_view name(Method method);
+
+struct OptimizerOptions {
+    Method method = Method::adam;
+    double momentum = 0.9;    ///< sgd
+    double beta1 = 0.9;       ///< adam, adamw: the paper's values (Vaswani et al. 2017, section 5.3)
+    double beta2 = 0.98;      ///< adam, adamw
+    double eps = 1e-9;        ///< adam, adamw
+    double weight_decay = 0;  ///< L2 for sgd and adam, decoupled for adamw
+};
+
+/// What one update is told.
+struct StepOptions {
+    double lr = 0;
+    double clip = 0;            ///< the greatest norm of the gradient; 0: no clipping
+    double gradient_scale = 1;  ///< the gradients are multiplied by this first: one over the number of accumulated batches
+};
+
+class Optimizer {
+  public:
+    /// parameters, gradients [n] of one dtype, f32 or f64. The state starts at zero. All elements are active. Error when the
+    /// shapes or dtypes differ.
+    Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions& options = {});
+
+    /// Only the elements of these ascending ranges are changed from now on; the others are frozen: neither gradient nor weight
+    /// decay moves them, and they do not count in the norm. Error when a range leaves the parameters or overlaps the one before.
+    void set_active(std::vector<Span> ranges);
+
+    /// One update, in place. Returns the norm of the gradient, scaled but not yet clipped. Error when the norm is not finite;
+    /// nothing was changed then.
+    double step(const StepOptions& with, Where where = Where::current());
+    /// Sets all gradients to zero.
+    void zero_gradients(Where where = Where::current());
+
+    /// Updates made so far; Adam's bias correction counts them.
+    std::int64_t updates() const { return updates_; }
+    /// For a run that is resumed.
+    void set_updates(std::int64_t updates);
+    /// The state's arrays by name ("momentum", or "first_moment" and "second_moment"), sharing their storage: a save reads them,
+    /// a resumed run copies into them.
+    std::vector<std::pair<std::string, Tensor>> state() const;
+    const OptimizerOptions& options() const { return options_; }
+
+  private:
+    Tensor parameters_;
+    Tensor gradients_;
+    Tensor first_;   // momentum, or Adam's m
+    Tensor second_;  // Adam's v
+    Spans active_;
+    OptimizerOptions options_;
+    std::int64_t updates_ = 0;
+};
+
+}  // namespace heddle::optim

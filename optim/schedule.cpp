@@ -1,0 +1,51 @@
+#include "optim/schedule.h"
+
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "core/format.h"
+
+namespace heddle::optim {
+namespace {
+
+constexpr std::pair<ScheduleKind, std::string_view> kNames[] = {{ScheduleKind::constant, "constant"},
+                                                                {ScheduleKind::inverse_sqrt, "inverse-sqrt"},
+                                                                {ScheduleKind::noam, "noam"},
+                                                                {ScheduleKind::cosine, "cosine"}};
+
+double cosine(const Schedule& s, std::int64_t update) {
+    check(s.total > s.warmup, "schedule: cosine ends at update {}, wanted one after the warm-up of {}", s.total, s.warmup);
+    if (update < s.warmup) return s.lr * static_cast<double>(update + 1) / static_cast<double>(s.warmup);
+    const double part = static_cast<double>(update - s.warmup) / static_cast<double>(s.total - s.warmup);
+    return s.floor + (s.lr - s.floor) * (1 + std::cos(std::numbers::pi * std::min(1.0, part))) / 2;
+}
+
+}  // namespace
+
+double Schedule::rate(std::int64_t update) const {
+    check(update >= 0, "schedule: update {}, but they count from 0", update);
+    check(warmup >= 0, "schedule: a warm-up of {} updates, wanted at least 0", warmup);
+    check(lr >= 0, "schedule: a learning rate of {}, wanted at least 0", lr);
+    const auto step = static_cast<double>(update + 1);
+    const auto w = static_cast<double>(std::max<std::int64_t>(1, warmup));
+    switch (kind) {
+        case ScheduleKind::constant: return lr;
+        case ScheduleKind::inverse_sqrt: return lr * std::min(step / w, std::sqrt(w / step));
+        case ScheduleKind::noam:
+            check(d_model > 0, "schedule: noam needs the model's width, but d_model is {}", d_model);
+            return lr / std::sqrt(static_cast<double>(d_model)) * std::min(1 / std::sqrt(step), step * std::pow(w, -1.5));
+        case ScheduleKind::cosine: return cosine(*this, update);
+    }
+    return lr;
+}
+
+ScheduleKind schedule_kind(std::string_view name) {
+    for (const auto& [kind, text] : kNames)
+        if (text == name) return kind;
+    fail_with("schedule: there is none called '{}'; wanted constant, inverse-sqrt, noam or cosine", name);
+}
+
+std::string_view name(ScheduleKind kind) { return kNames[static_cast<std::size_t>(kind)].second; }
+
+}  // namespace heddle::optim

@@ -1,0 +1,37 @@
+// How the learning rate goes over the updates. u = 0, 1, 2, .. is the update; w = max(1, warmup).
+//
+//   constant       lr
+//   inverse-sqrt   lr min((u + 1) / w, sqrt(w / (u + 1)))
+//                  rises in a straight line to lr at u + 1 = w, then falls with the root of the updates
+//   noam           lr d_model^-0.5 min((u + 1)^-0.5, (u + 1) w^-1.5)
+//                  the same shape with its peak lr (d_model w)^-0.5; lr = 1 is the paper (Vaswani et al. 2017, equation 3)
+//   cosine         u < warmup: lr (u + 1) / w
+//                  then floor + (lr - floor) (1 + cos(pi min(1, (u - warmup) / (total - warmup)))) / 2
+//                  (Loshchilov and Hutter, "SGDR", 2017, equation 5, one period)
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace heddle::optim {
+
+enum class ScheduleKind : std::uint8_t { constant, inverse_sqrt, noam, cosine };
+
+struct Schedule {
+    ScheduleKind kind = ScheduleKind::inverse_sqrt;
+    double lr = 3e-3;           ///< the peak; for noam the factor of the formula
+    std::int64_t warmup = 500;  ///< updates; constant has none
+    std::int64_t d_model = 0;   ///< noam only
+    std::int64_t total = 0;     ///< cosine only: the update at which the floor is reached
+    double floor = 0;           ///< cosine only
+
+    /// The learning rate of update `update` (from 0). Error when `update` is negative, warmup or lr is negative, noam has no
+    /// d_model, or cosine's total is not above its warm-up.
+    double rate(std::int64_t update) const;
+};
+
+/// "constant", "inverse-sqrt", "noam", "cosine". Error that lists them for any other name.
+ScheduleKind schedule_kind(std::string_view name);
+std::string_view name(ScheduleKind kind);
+
+}  // namespace heddle::optim
