@@ -38,7 +38,7 @@ struct SgdStep {
 
 /// All tensors [n] of one dtype, f32 or f64. Only elements in `active` (rows() = n) are changed: a frozen parameter keeps its
 /// bits, weight decay included. An element's bits do not depend on the threads. Moments below the smallest normal number become
-/// zero: the processor takes a hundred times longer over subnormal ones. Bumps the versions of what it changes.
+/// zero: the processor is many times slower with subnormal ones. Bumps the versions of what it changes.
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment, const Spans& active,
                const AdamStep& step, Where where = Where::current());
 void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,
