@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <source_location>
 
 #include "core/dtype.h"
+#include "core/where.h"
 
 namespace heddle {
 
@@ -26,12 +26,12 @@ class Storage {
 
     /// Counts in-place changes, so that a value saved for backward can be recognised as overwritten.
     std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
-    void bump_version(const std::source_location& where) {
+    void bump_version(const Where& where) {
         version_.fetch_add(1, std::memory_order_relaxed);
         changed_at_ = where;
     }
     /// Where the last in-place change was made.
-    const std::source_location& changed_at() const { return changed_at_; }
+    const Where& changed_at() const { return changed_at_; }
     /// Distinguishes this storage from every other one of the process, also after its address was reused.
     std::uint64_t id() const { return id_; }
 
@@ -41,7 +41,7 @@ class Storage {
     std::int64_t capacity_ = 0;
     Device device_;
     std::atomic<std::uint64_t> version_{0};
-    std::source_location changed_at_;
+    Where changed_at_;
     std::uint64_t id_;
 };
 

@@ -12,9 +12,6 @@
 
 namespace heddle {
 
-/// A place in the source code; errors name it.
-using Where = std::source_location;
-
 /// Contiguous, row-major, reference-counted. Copying a Tensor copies the handle; `clone` copies the elements. There are no
 /// strides: a view is a reshape or a leading slice and shares the storage. A default-constructed Tensor is undefined.
 class Tensor {

@@ -101,6 +101,16 @@ TEST(Tensor, EveryInPlaceChangeBumpsTheVersionThatViewsShare) {
     EXPECT_EQ(tensor.version(), start + 3) << "reading is no change";
 }
 
+TEST(Tensor, RemembersWhereItWasLastChangedInPlace) {
+    Tensor tensor = counting({2});
+    tensor.fill_(1);
+    EXPECT_EQ(tensor.changed_at().line(), __LINE__ - 1);
+    EXPECT_STREQ(tensor.changed_at().file_name(), __FILE__);
+    tensor.slice(0, 1).bump_version();
+    EXPECT_EQ(tensor.changed_at().line(), __LINE__ - 1);
+    EXPECT_EQ(counting({2}).changed_at().line(), 0);
+}
+
 TEST(Tensor, StorageIdentitiesAreNeverUsedAgain) {
     const std::uint64_t first = counting({100}).storage_id();
     const std::uint64_t second = counting({100}).storage_id();  // very likely the same memory
