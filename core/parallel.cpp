@@ -9,10 +9,6 @@
 
 #include "core/format.h"
 
-#ifdef HEDDLE_OPENMP
-#include <omp.h>
-#endif
-
 namespace heddle {
 namespace {
 

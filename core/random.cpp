@@ -19,9 +19,8 @@ std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 33);
 }
 
-std::uint64_t word(const Counter& bits, int half) {
-    const auto at = static_cast<std::size_t>(2 * half);
-    return (static_cast<std::uint64_t>(bits[at + 1]) << 32) | bits[at];
+std::uint64_t word(const Counter& bits, std::size_t half) {
+    return (static_cast<std::uint64_t>(bits[2 * half + 1]) << 32) | bits[2 * half];
 }
 
 // 53 random bits in [0, 1).
