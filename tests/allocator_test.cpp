@@ -122,6 +122,12 @@ TEST_F(Allocator, LetsAddressSanitizerSeeAccessesBesideAndAfterABlock) {
 }
 #endif
 
+TEST_F(Allocator, SaysWhenTheSystemHasNoMemoryLeftAndGoesOn) {
+    expect_error([] { Storage(std::int64_t{1} << 56, Device::cpu); }, "the system has no 72057594037927936 bytes left");
+    EXPECT_EQ(memory_statistics().in_use, start_.in_use);
+    EXPECT_NE(Storage(100, Device::cpu).data(), nullptr);
+}
+
 TEST_F(Allocator, RefusesNegativeSizes) {
     expect_error([] { Storage(-1, Device::cpu); }, "-1 bytes asked for");
 }
