@@ -26,18 +26,6 @@ double dot(const Values& a, const Values& b) {
     return sum;
 }
 
-// Puts a random state in place, and the former one back when it dies.
-class RandomState {
-  public:
-    explicit RandomState(const Generator& state) : before_(generator()) { generator() = state; }
-    ~RandomState() { generator() = before_; }
-    RandomState(const RandomState&) = delete;
-    RandomState& operator=(const RandomState&) = delete;
-
-  private:
-    Generator before_;
-};
-
 // (f(x + h) - f(x - h)) / (2 h), the divisor being the step that the rounded arguments really make.
 Values central_difference(const Subject& subject, std::size_t input, std::int64_t element, double x, double h) {
     const double above = x + h;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "core/tensor.h"
 
@@ -73,6 +74,19 @@ struct Generator {
 
 /// The thread's default generator.
 Generator& generator();
+
+/// While it lives, the thread's default generator goes on from `state`; then the former one is back. What draws keys can be run
+/// again with the same ones.
+class RandomState {
+  public:
+    explicit RandomState(Generator state) : before_(std::exchange(generator(), std::move(state))) {}
+    ~RandomState() { generator() = std::move(before_); }
+    RandomState(const RandomState&) = delete;
+    RandomState& operator=(const RandomState&) = delete;
+
+  private:
+    Generator before_;
+};
 
 /// A well-mixed 64-bit hash of a text; stable across machines and versions.
 std::uint64_t stable_hash(std::string_view text);
