@@ -1,7 +1,11 @@
 // The tape: which ops ran, in order, and what each needs to go back.
 //
 // Nodes stand in creation order, so every node's inputs stand before it and backward is one walk from the end. Nodes refer
-// to each other by number, never by pointer: there are no chains to follow, and none to destroy.
+// to each other by number, never by pointer: there are no chains to follow, and none to destroy. A node lives as long as a
+// Variable can reach it and no backward has freed it.
+//
+// A tape belongs to its thread, and so do the Variables recorded on it. Leaves may be shared, but two threads that go back to
+// the same leaf at once race for its gradient.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +39,8 @@ class Gradients {
     /// A tensor of input i's shape that holds its gradient so far (zeros at first): the op adds into it in place, which
     /// saves a dense temporary and a second pass for weights.
     virtual Tensor accumulate_into(int i) = 0;
+    /// The gradient that input `i` has so far; undefined when none arrived yet. What is added into it in place counts.
+    virtual Tensor so_far(int i) = 0;
 };
 
 using Backward = std::function<void(Gradients&)>;
@@ -105,7 +111,7 @@ class FreshTape {
     bool grad_before_;
 };
 
-/// Nodes on this thread's tape.
+/// Nodes on this thread's tape that a Variable can still reach.
 std::int64_t tape_size();
 
 /// What the recorded ops of one name keep for backward.

@@ -29,9 +29,11 @@ class Tape {
     void walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain);
     /// One Variable less holds an output of node `number`.
     void release(std::int64_t number);
-    std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
+    std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()) - dead_; }
     std::vector<SavedMemory> saved_memory() const;
     std::string as_dot() const;
+    /// Lets a leaf's gradient start from `gradient`.
+    static void set_gradient(Variable& leaf, Tensor gradient);
 
   private:
     class Sink;
@@ -48,29 +50,46 @@ class Tape {
         Shape shape;
         DType dtype = DType::f32;
     };
+    struct Output {
+        Shape shape;
+        DType dtype;
+        Tensor gradient;  // while a walk goes on
+    };
     struct Node {
+        std::int64_t number = 0;  // in creation order, never used twice
         const char* op = "";
         Where where;
         std::vector<Input> inputs;
         std::vector<Saved> saved;
         Backward backward;
-        std::vector<Tensor> gradients;  // of the outputs, while a walk goes on
-        std::vector<Shape> shapes;
-        std::vector<DType> dtypes;
-        std::int64_t handles = 0;  // Variables that hold one of the outputs
-        bool freed = false;
+        std::vector<Output> outputs;
+        std::int64_t holders = 0;  // Variables that hold an output, and later nodes that take one as an input
+        bool dead = false;         // freed by a walk, or nothing can reach it any more
     };
 
-    Node& node(std::int64_t number) { return nodes_[static_cast<std::size_t>(number - base_)]; }
-    Input input_of(const Variable& variable) const;
-    Tensor& target(const Input& input);
+    Node* find(std::int64_t number);
+    const Node* find(std::int64_t number) const { return const_cast<Tape*>(this)->find(number); }
+    Input input_of(const Variable& variable, const Record& entry) const;
+    Tensor& target(const Node& consumer, const Input& input);
     std::int64_t seed(const Variable& output, const Tensor& cotangent);
     void visit(Node& node, bool retain);
-    void forget_freed();
+    void bury(Node& node);
+    void bury_pending();
+    void end_walk();
+    void compact();
 
     std::deque<Node> nodes_;
-    std::int64_t base_ = 0;  // the number of the first node
+    std::int64_t next_number_ = 0;
+    std::int64_t dead_ = 0;             // nodes that only wait for compact()
+    std::vector<std::int64_t> unheld_;  // nodes without holders that wait to be buried
+    bool burying_ = false;
     bool walking_ = false;
 };
+
+/// "file:line"
+std::string place(const Where& where);
+
+/// In anomaly mode: an Error with op, shape, place and element when `tensor` holds a NaN or Inf.
+void search_for_anomaly(const Tensor& tensor, const char* op, const Where& where, const char* what, int number);
 
 }  // namespace heddle

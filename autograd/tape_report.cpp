@@ -8,11 +8,25 @@
 #include "autograd/tape_impl.h"
 
 namespace heddle {
+namespace {
+
+// As a label between double quotes wants it.
+std::string escaped(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '"' || c == '\\') result += '\\';
+        result += c;
+    }
+    return result;
+}
+
+}  // namespace
 
 std::vector<SavedMemory> Tape::saved_memory() const {
     std::map<std::string, SavedMemory> by_op;
     std::set<std::uint64_t> seen;
     for (const Node& node : nodes_) {
+        if (node.dead) continue;
         SavedMemory& entry = by_op[node.op];
         entry.op = node.op;
         ++entry.nodes;
@@ -28,23 +42,25 @@ std::vector<SavedMemory> Tape::saved_memory() const {
 std::string Tape::as_dot() const {
     std::string text = "digraph tape {\n  rankdir=TB;\n  node [shape=box, fontname=\"monospace\"];\n";
     std::map<const Variable::Slot*, std::size_t> leaves;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        const Node& node = nodes_[i];
+    for (const Node& node : nodes_) {
+        if (node.dead) continue;
         std::string shapes;
-        for (const Shape& shape : node.shapes) shapes += shape.str();
+        for (const Output& output : node.outputs) shapes += output.shape.str();
         std::string file = node.where.file_name();
         file.erase(0, file.rfind('/') + 1);
-        text += fmt::format("  n{} [label=\"{}\\n{}\\n{}:{}\"];\n", i, node.op, shapes, file, node.where.line());
+        text += fmt::format("  n{} [label=\"{}\\n{}\\n{}:{}\"];\n", node.number, escaped(node.op), shapes, escaped(file),
+                            node.where.line());
         for (const Input& input : node.inputs) {
             if (input.leaf) {
                 const auto [at, fresh] = leaves.emplace(input.leaf.get(), leaves.size());
+                const std::string& name = input.leaf->name;
                 if (fresh)
                     text += fmt::format("  l{} [label=\"{}\\n{}\", shape=ellipse{}];\n", at->second,
-                                        input.leaf->name.empty() ? "leaf" : input.leaf->name, input.shape.str(),
+                                        name.empty() ? "leaf" : escaped(name), input.shape.str(),
                                         input.needs ? "" : ", style=dashed");
-                text += fmt::format("  l{} -> n{};\n", at->second, i);
-            } else if (input.node >= base_) {
-                text += fmt::format("  n{} -> n{};\n", input.node - base_, i);
+                text += fmt::format("  l{} -> n{};\n", at->second, node.number);
+            } else if (find(input.node) != nullptr) {
+                text += fmt::format("  n{} -> n{};\n", input.node, node.number);
             }
         }
     }

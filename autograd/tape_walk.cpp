@@ -1,0 +1,160 @@
+// Backward: one walk over the nodes from the end.
+#include <algorithm>
+
+#include "autograd/tape_impl.h"
+#include "core/format.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace heddle {
+// ---- the gradients as one node's backward call sees them
+
+class Tape::Sink final : public Gradients {
+  public:
+    Sink(Tape& tape, Node& node) : tape_(tape), node_(node) {}
+
+    bool has_output(int i) const override { return output_at(i).gradient.defined(); }
+
+    Tensor output(int i) override {
+        const Output& output = output_at(i);
+        return output.gradient.defined() ? output.gradient : Tensor::zeros(output.shape, output.dtype);
+    }
+
+    Tensor take_output(int i) override {
+        Tensor gradient = output(i);
+        output_at(i).gradient = Tensor();
+        return gradient;
+    }
+
+    const Tensor& saved(int i) const override {
+        check(i >= 0 && i < static_cast<int>(node_.saved.size()), "{} at {}: backward reads saved tensor {}, but {} were saved",
+              node_.op, place(node_.where), i, node_.saved.size());
+        const Saved& saved = node_.saved[static_cast<std::size_t>(i)];
+        if (saved.tensor.version() != saved.version)
+            fail_with(
+                "{} at {} saved a tensor {} for backward, but it was changed in place at {} since (version {} instead of "
+                "{}); run backward before the change or change a clone()",
+                node_.op, place(node_.where), saved.tensor.shape(), place(saved.tensor.changed_at()), saved.tensor.version(),
+                saved.version);
+        return saved.tensor;
+    }
+
+    bool needs(int i) const override { return input_at(i).needs; }
+
+    void give(int i, Tensor gradient) override {
+        const Input& input = input_at(i);
+        if (!input.needs) return;
+        if (!gradient.defined() || gradient.shape() != input.shape || gradient.dtype() != input.dtype)
+            fail_with("{} at {}: backward gave input {} a gradient {} {}, wanted {} {}", node_.op, place(node_.where), i,
+                      gradient.shape(), gradient.dtype(), input.shape, input.dtype);
+        search_for_anomaly(gradient, node_.op, node_.where, "the gradient of input", i);
+        Tensor& target = tape_.target(node_, input);
+        if (target.defined()) return kernels::accumulate(target, gradient);
+        // Moved when nobody else holds it; what another owner could still change is copied.
+        target = gradient.unique() ? std::move(gradient) : gradient.clone();
+    }
+
+    Tensor accumulate_into(int i) override {
+        const Input& input = input_at(i);
+        check(input.needs, "{}: backward adds into input {}, which wants no gradient", node_.op, i);
+        Tensor& target = tape_.target(node_, input);
+        if (!target.defined()) target = Tensor::zeros(input.shape, input.dtype);
+        accumulated_.push_back(i);
+        return target;
+    }
+
+    Tensor so_far(int i) override {
+        const Input& input = input_at(i);
+        return input.needs ? tape_.target(node_, input) : Tensor();
+    }
+
+    // What an op added into in place can be searched only when it is done.
+    void search_accumulated() const {
+        for (const int i : accumulated_)
+            search_for_anomaly(tape_.target(node_, input_at(i)), node_.op, node_.where, "the gradient of input", i);
+    }
+
+  private:
+    Output& output_at(int i) const {
+        check(i >= 0 && i < static_cast<int>(node_.outputs.size()), "{}: backward asks for output {} of {}", node_.op, i,
+              node_.outputs.size());
+        return node_.outputs[static_cast<std::size_t>(i)];
+    }
+    const Input& input_at(int i) const {
+        check(i >= 0 && i < static_cast<int>(node_.inputs.size()), "{}: backward asks for input {} of {}", node_.op, i,
+              node_.inputs.size());
+        return node_.inputs[static_cast<std::size_t>(i)];
+    }
+
+    Tape& tape_;
+    Node& node_;
+    std::vector<int> accumulated_;
+};
+
+// ---- the walk
+
+Tensor& Tape::target(const Node& consumer, const Input& input) {
+    if (input.leaf) return input.leaf->grad;
+    Node* producer = find(input.node);
+    check(producer != nullptr,
+          "{} at {} reads a value {} whose part of the tape an earlier backward freed; pass retain there, or detach() the value",
+          consumer.op, place(consumer.where), input.shape);
+    return producer->outputs[static_cast<std::size_t>(input.output)].gradient;
+}
+
+void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain) {
+    check(outputs.size() == cotangents.size(), "backward: {} outputs, but {} cotangents", outputs.size(), cotangents.size());
+    check(!walking_, "backward: called from within a backward of the same tape; use a FreshTape");
+    std::int64_t last = -1;
+    walking_ = true;
+    try {
+        for (std::size_t i = 0; i < outputs.size(); ++i) last = std::max(last, seed(outputs[i], cotangents[i]));
+        // Nothing is recorded and nothing is removed while the walk goes on, so places in the list stay valid.
+        const auto end = std::upper_bound(nodes_.begin(), nodes_.end(), last,
+                                          [](std::int64_t wanted, const Node& node) { return wanted < node.number; });
+        for (auto i = end - nodes_.begin(); i-- > 0;) visit(nodes_[static_cast<std::size_t>(i)], retain);
+    } catch (...) {
+        end_walk();
+        throw;
+    }
+    end_walk();
+}
+
+std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
+    check(output.defined() && output.requires_grad() && !output.is_leaf(),
+          "backward: the output has no tape behind it: none of its inputs requires a gradient, or grad mode was off");
+    const Variable::Slot& slot = *output.slot_;
+    check(slot.tape.get() == this, "backward: the output belongs to another tape or thread");
+    Node* node = find(slot.node);
+    check(node != nullptr, "backward: this part of the tape was freed by an earlier backward; pass retain to go back twice");
+    check(cotangent.defined() && cotangent.shape() == output.shape() && cotangent.dtype() == output.dtype(),
+          "backward: the cotangent is {} {}, but the output is {} {}", cotangent.shape(), cotangent.dtype(), output.shape(),
+          output.dtype());
+    Tensor& gradient = node->outputs[static_cast<std::size_t>(slot.output)].gradient;
+    if (gradient.defined())
+        kernels::accumulate(gradient, cotangent);
+    else
+        gradient = cotangent.clone();
+    return slot.node;
+}
+
+void Tape::visit(Node& node, bool retain) {
+    const auto reached = [](const Output& output) { return output.gradient.defined(); };
+    if (node.dead || !std::any_of(node.outputs.begin(), node.outputs.end(), reached)) return;
+    Sink sink(*this, node);
+    const NoGrad no_grad;
+    check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, place(node.where));
+    node.backward(sink);
+    sink.search_accumulated();
+    for (Output& output : node.outputs) output.gradient = Tensor();
+    if (!retain) bury(node);
+}
+
+// Gradients that an exception left on their way go; so does what lost its last holder during the walk.
+void Tape::end_walk() {
+    for (Node& node : nodes_)
+        for (Output& output : node.outputs) output.gradient = Tensor();
+    walking_ = false;
+    bury_pending();
+}
+
+}  // namespace heddle
