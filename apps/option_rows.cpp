@@ -59,17 +59,12 @@ void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
     table.add("min-count", options.min_count, "word and char: rarer tokens are unknown").at_least(1);
     table.add("shared-vocab", options.shared, "one vocabulary for both languages");
     table.add("vocab-model", options.model_file, "use this vocabulary file for both languages; train none").called("FILE");
+    table.add("vocab-lines", options.max_lines, "train the vocabulary on so many lines, evenly spread; 0: all").at_least(0);
     table.add("lowercase", options.lowercase, "text becomes lower case on its way in");
 }
 
-void add_training_options(OptionTable& table, TrainingOptions& options) {
-    table.group("Training");
-    table.add("epochs", options.epochs, "passes over the training text")
-        .at_least(1)
-        .defaults_to(fmt::format("{}, unless --updates or --minutes is given", default_epochs));
-    table.add("updates", options.updates, "end after so many updates").at_least(1).defaults_to("no limit");
-    table.add("minutes", options.minutes, "end after so many minutes of training").at_least(0).defaults_to("no limit");
-    table.add("patience", options.patience, "end after so many validations without a better loss; 0: never").at_least(0);
+void add_learning_options(OptionTable& table, TrainingOptions& options) {
+    table.group("Learning");
     table.add("batch-tokens", options.batch_tokens, "sentences x longest side of a batch, at most; end of sentence counts")
         .at_least(1);
     table.add("max-length", options.max_length, "longer sentences are left out of training; 0: none").at_least(0);
@@ -84,8 +79,18 @@ void add_training_options(OptionTable& table, TrainingOptions& options) {
     table.add("schedule", options.schedule, "of the learning rate").one_of({"inverse-sqrt", "noam", "cosine", "constant"});
     table.add("warmup", options.warmup, "updates until the peak").at_least(0);
     table.add("clip", options.clip, "largest norm of the gradient; 0: no limit").at_least(0);
-    table.add("average", options.average, "average the weights at the last N validations; 1: the last weights").at_least(1);
     table.add("seed", options.seed, "of everything random");
+}
+
+void add_course_options(OptionTable& table, TrainingOptions& options) {
+    table.group("Course of the training");
+    table.add("epochs", options.epochs, "passes over the training text")
+        .at_least(1)
+        .defaults_to(fmt::format("{}, unless --updates or --minutes is given", default_epochs));
+    table.add("updates", options.updates, "end after so many updates").at_least(1).defaults_to("no limit");
+    table.add("minutes", options.minutes, "end after so many minutes of training").at_least(0).defaults_to("no limit");
+    table.add("patience", options.patience, "end after so many validations without a better loss; 0: never").at_least(0);
+    table.add("average", options.average, "average the weights at the last N validations; 1: the last weights").at_least(1);
     table.add("valid-every", options.valid_every, "updates between validations; 0: at the end of each epoch").at_least(0);
     table.add("valid-sentences", options.valid_sentences, "sentences translated for the BLEU of a validation; 0: none")
         .at_least(0);
@@ -99,6 +104,18 @@ void add_machine_options(OptionTable& table, MachineOptions& options) {
     table.add("device", options.device, "where to compute").one_of({"cpu"});
 }
 
+void add_weights_option(OptionTable& table, std::string& weights) {
+    table.add("weights", weights, "the run's averaged weights, or those of the best validation").one_of({"average", "best"});
+}
+
+std::string weights_file(const std::string& weights) { return weights == "best" ? "best.safetensors" : "model.safetensors"; }
+
+void add_decode_options(OptionTable& table, DecodeOptions& options) {
+    table.group("Search");
+    table.add("beam", options.beam, "hypotheses kept at each step; 1: greedy").at_least(1).at_most(1000);
+    table.add("length-penalty", options.length_penalty, "a hypothesis scores log p / length^X").at_least(0);
+}
+
 OptionTable train_table(TrainSettings& settings) {
     OptionTable table("train", "learns to translate from sentence pairs");
     table.usage =
@@ -108,7 +125,8 @@ OptionTable train_table(TrainSettings& settings) {
     add_data_options(table, settings.data);
     add_model_options(table, settings.model);
     add_vocabulary_options(table, settings.vocabulary);
-    add_training_options(table, settings.training);
+    add_learning_options(table, settings.training);
+    add_course_options(table, settings.training);
     add_machine_options(table, settings.machine);
     return table;
 }

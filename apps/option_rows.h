@@ -3,14 +3,24 @@
 
 #include "apps/option_table.h"
 #include "apps/options.h"
+#include "apps/translation/translate.h"
 
 namespace heddle::app {
 
 void add_data_options(OptionTable& table, DataOptions& options);
 void add_model_options(OptionTable& table, ModelOptions& options);
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options);
-void add_training_options(OptionTable& table, TrainingOptions& options);
+/// What an update does.
+void add_learning_options(OptionTable& table, TrainingOptions& options);
+/// How long training goes on, and what happens on the way.
+void add_course_options(OptionTable& table, TrainingOptions& options);
 void add_machine_options(OptionTable& table, MachineOptions& options);
+
+/// --weights: which of the run's weights to use.
+void add_weights_option(OptionTable& table, std::string& weights);
+/// The file of a run that --weights names.
+std::string weights_file(const std::string& weights);
+void add_decode_options(OptionTable& table, DecodeOptions& options);
 
 /// The options of `heddle train`; a run's config.toml holds the same ones.
 OptionTable train_table(TrainSettings& settings);

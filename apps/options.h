@@ -49,6 +49,7 @@ struct VocabularyRequest {
     std::int64_t min_count = 1;
     bool shared = true;
     std::string model_file;
+    std::int64_t max_lines = 0;
     bool lowercase = false;
 };
 

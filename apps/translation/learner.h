@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "apps/options.h"
 #include "apps/translation/batches.h"
 #include "nn/flat.h"
 #include "nn/transformer.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
 
 namespace heddle::app {
 
@@ -27,7 +28,6 @@ class Learner {
   public:
     /// `planned_updates`: where a cosine schedule ends; 0 when nobody knows.
     Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates);
-    ~Learner();
 
     /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
     /// but for rounding and dropout. Error that says what to change when the loss or the gradient is not finite; the weights are
@@ -35,22 +35,20 @@ class Learner {
     UpdateReport update(std::span<const Batch> batches);
 
     /// Updates so far.
-    std::int64_t updates() const { return updates_; }
+    std::int64_t updates() const { return optimizer_.updates(); }
     const nn::FlatParameters& parameters() const { return parameters_; }
     nn::FlatParameters& parameters() { return parameters_; }
-    /// The optimizer's arrays under names such as "first.encoder.layers.0...", sharing their storage.
+    /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", sharing their storage.
     nn::NamedTensors moments() const;
 
   private:
-    struct Rule;
-
     void accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report);
 
     nn::Transformer& model_;
     TrainingOptions options_;
     nn::FlatParameters parameters_;
-    std::unique_ptr<Rule> rule_;
-    std::int64_t updates_ = 0;
+    optim::Optimizer optimizer_;
+    optim::Schedule schedule_;
 };
 
 }  // namespace heddle::app

@@ -32,13 +32,21 @@ void point_latest_to(const fs::path& saves, const std::string& name) {
 
 }  // namespace
 
+bool RunFolder::is_run(const fs::path& path) {
+    return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors");
+}
+
+void RunFolder::check_free(const fs::path& path, bool overwrite) {
+    check(overwrite || !is_run(path), "{} holds a run already; choose another --out, or replace it with --overwrite",
+          path.string());
+}
+
 RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
-    const bool taken = fs::exists(path_ / "config.toml") || fs::exists(path_ / "model.safetensors");
-    check(!taken || overwrite, "{} holds a run already; choose another --out, or replace it with --overwrite", path_.string());
+    check_free(path_, overwrite);
     std::error_code failed;
     fs::create_directories(path_, failed);
     check(!failed, "--out {}: the folder cannot be made: {}", path_.string(), failed.message());
-    if (taken)
+    if (is_run(path_))
         for (const char* name : run_files) fs::remove_all(path_ / name);
 }
 

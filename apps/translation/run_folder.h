@@ -19,6 +19,8 @@ namespace heddle::app {
 
 class RunFolder {
   public:
+    /// Error when a run is there already, unless `overwrite`. Changes nothing.
+    static void check_free(const std::filesystem::path& path, bool overwrite);
     /// Makes the folder. Error when a run is there already, unless `overwrite`: then its files go (no other files do).
     RunFolder(std::filesystem::path path, bool overwrite);
 
@@ -32,6 +34,7 @@ class RunFolder {
     void save(std::int64_t update, const nn::NamedTensors& weights, const nn::NamedTensors& moments) const;
 
   private:
+    static bool is_run(const std::filesystem::path& path);
     void remove_saves_but(const std::string& kept) const;
 
     std::filesystem::path path_;

@@ -17,7 +17,8 @@ std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, st
     VocabularyOptions options{.type = vocabulary_type(request.type),
                               .size = wish.value_or(is_sentencepiece(request) ? default_subwords : 0),
                               .min_count = request.min_count,
-                              .lowercase = request.lowercase};
+                              .lowercase = request.lowercase,
+                              .max_lines = request.max_lines};
     const bool may_shrink = !wish && is_sentencepiece(request);
     for (std::unique_ptr<Vocabulary> vocabulary;; options.size = options.size * 3 / 4) try {
             vocabulary = train_vocabulary(options, lines);

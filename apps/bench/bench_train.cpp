@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench/bench.h"
+#include "apps/option_rows.h"
+#include "apps/run.h"
+#include "apps/translation/learner.h"
+#include "apps/translation/training_data.h"
+#include "core/cpu.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct BenchTrainOptions {
+    DataOptions data;
+    ModelOptions model;
+    VocabularyRequest vocabulary;
+    TrainingOptions training;
+    MachineOptions machine;
+    std::int64_t updates = 60;
+    std::int64_t skip = 15;
+    bool json = false;
+};
+
+OptionTable bench_train_table(BenchTrainOptions& options) {
+    OptionTable table("bench train", "trains for some updates and says how fast that was");
+    table.usage = "usage: heddle bench train --train PREFIX --source de --target en [options] --updates 60 --skip 15 --json\n";
+    table.group("Measurement");
+    table.add("updates", options.updates, "updates in all").at_least(1);
+    table.add("skip", options.skip, "updates before the clock of tokens_per_second starts").at_least(0);
+    table.add("json", options.json, "print one JSON object instead of a table");
+    table.group("Data");
+    table.add("train", options.data.train, "sentence pairs: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
+    table.add("source", options.data.source, "file ending of the source language").called("de");
+    table.add("target", options.data.target, "file ending of the target language").called("en");
+    add_model_options(table, options.model);
+    add_vocabulary_options(table, options.vocabulary);
+    add_learning_options(table, options.training);
+    add_machine_options(table, options.machine);
+    return table;
+}
+
+struct Speed {
+    double tokens_per_second = 0;  ///< source and target, end of sentence counted, after the skipped updates
+    double seconds = 0;            ///< of all updates
+};
+
+// The peer's rule: the clock of the tokens starts when `skip` updates are done.
+Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const BenchTrainOptions& options) {
+    const BatchOptions wanted{.batch_tokens = options.training.batch_tokens, .max_length = options.training.max_length};
+    const auto start = Clock::now();
+    auto timed_from = start;
+    std::int64_t tokens = 0;
+    for (std::uint64_t epoch = 1; learner.updates() < options.updates; ++epoch) {
+        const BatchPlan plan = plan_batches(pairs, wanted, options.training.seed, epoch);
+        const auto size = static_cast<std::size_t>(options.training.accumulate);
+        for (std::size_t at = 0; at < plan.batches.size() && learner.updates() < options.updates; at += size) {
+            std::vector<Batch> batches;
+            for (std::size_t i = at; i < std::min(at + size, plan.batches.size()); ++i)
+                batches.push_back(make_batch(pairs, plan.batches[i]));
+            const UpdateReport report = learner.update(batches);
+            if (learner.updates() > options.skip) tokens += report.tokens;
+            if (learner.updates() == options.skip) timed_from = Clock::now();
+        }
+    }
+    const auto end = Clock::now();
+    return {.tokens_per_second = static_cast<double>(tokens) / std::chrono::duration<double>(end - timed_from).count(),
+            .seconds = std::chrono::duration<double>(end - start).count()};
+}
+
+std::int64_t peak_memory_mb() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return (usage.ru_maxrss + 512) / 1024;
+}
+
+}  // namespace
+
+int bench_train(Arguments arguments) {
+    BenchTrainOptions options;
+    OptionTable table = bench_train_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_usage(options.skip < options.updates,
+                fmt::format("--skip {} leaves nothing of --updates {} to measure; skip fewer", options.skip, options.updates));
+    check_usage(options.training.schedule != "cosine", "--schedule cosine is not for bench train; leave it out");
+    resolve(options.model, options.vocabulary);
+    apply(options.machine);
+
+    const Say say = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
+    options.data.valid.clear();
+    TrainingText text = read_training_text(options.data, {});
+    Vocabularies vocabularies = make_vocabularies(options.vocabulary, text.training, say);
+    const TrainingData data = encode_training_data(std::move(text), std::move(vocabularies));
+    nn::Transformer model(transformer_options(options.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
+                          options.training.seed);
+    Learner learner(model, options.training, 0);
+    const Speed speed = run_updates(learner, data.training, options);
+
+    const nlohmann::ordered_json result = {{"peer", fmt::format("heddle {}", HEDDLE_VERSION)},
+                                           {"mode", fmt::format("own tile kernels, {}", name(cpu_level()))},
+                                           {"device", options.machine.device},
+                                           {"dtype", "f32"},
+                                           {"threads", threads()},
+                                           {"parameters", model.parameter_count()},
+                                           {"updates", learner.updates()},
+                                           {"tokens_per_second", std::llround(speed.tokens_per_second)},
+                                           {"seconds", std::round(10 * speed.seconds) / 10},
+                                           {"peak_memory_mb", peak_memory_mb()}};
+    if (options.json)
+        fmt::print("{}\n", result.dump());
+    else
+        for (const auto& [key, value] : result.items()) fmt::print("{:<20}{}\n", key, value.dump());
+    return 0;
+}
+
+}  // namespace heddle::app

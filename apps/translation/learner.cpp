@@ -1,0 +1,77 @@
+#include "apps/translation/learner.h"
+
+#include <cmath>
+
+#include "autograd/tape.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
+    return {.method = optim::method(options.optimizer),
+            .momentum = options.momentum,
+            .beta1 = options.adam_betas.first,
+            .beta2 = options.adam_betas.second,
+            .eps = options.adam_eps,
+            .weight_decay = options.weight_decay};
+}
+
+optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
+    return {.kind = optim::schedule_kind(options.schedule),
+            .lr = options.lr,
+            .warmup = options.warmup,
+            .d_model = d_model,
+            .total = planned_updates};
+}
+
+}  // namespace
+
+Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates)
+    : model_(model),
+      options_(options),
+      parameters_(nn::flatten(model)),
+      optimizer_(parameters_.values, parameters_.gradients, optimizer_options(options)),
+      schedule_(schedule(options, model.options().d_model, planned_updates)) {
+    optimizer_.set_active(parameters_.active());
+    generator().seed = options.seed;
+}
+
+void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report) {
+    generator().start(static_cast<std::uint64_t>(updates()), static_cast<std::uint64_t>(number));
+    const Shape targets{batch.target_tokens};
+    const ops::LossOptions options{.label_smoothing = options_.label_smoothing, .ignore = -1, .divisor = divisor};
+    ops::LossStatistics statistics;
+    const Variable loss = model_.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                                      {Tensor::from(batch.target_in, targets), batch.target_spans},
+                                      Tensor::from(batch.target_out, targets), options, &statistics);
+    check(std::isfinite(statistics.loss),
+          "training: the loss became {} at update {}; the weights have run away. Lower --lr, raise --warmup, or give --clip 1",
+          statistics.loss, updates() + 1);
+    backward(loss);
+    report.loss += statistics.loss;
+    report.targets += batch.target_tokens;
+    report.tokens += batch.source_tokens + batch.target_tokens;
+    report.sentences += batch.sentences;
+}
+
+UpdateReport Learner::update(std::span<const Batch> batches) {
+    std::int64_t targets = 0;
+    for (const Batch& batch : batches) targets += batch.target_tokens;
+    optimizer_.zero_gradients();
+    UpdateReport report;
+    std::int64_t number = 0;
+    for (const Batch& batch : batches) accumulate(batch, number++, static_cast<double>(targets), report);
+    report.learning_rate = schedule_.rate(updates());
+    report.gradient_norm = optimizer_.step({.lr = report.learning_rate, .clip = options_.clip});
+    return report;
+}
+
+nn::NamedTensors Learner::moments() const {
+    nn::NamedTensors moments;
+    for (const auto& [array, tensor] : optimizer_.state())
+        for (auto& [name, part] : parameters_.named(tensor)) moments.emplace_back(array + "." + name, part);
+    return moments;
+}
+
+}  // namespace heddle::app
