@@ -38,10 +38,16 @@ TEST(Linear, TakesNoRowsAtAll) {
 
 TEST(Linear, NamesTheShapesThatDoNotFit) {
     const Tensor weight = Tensor::zeros({4, 3}, DType::f32);
-    expect_error([&] { kernels::linear_forward(Tensor::zeros({2, 5}, DType::f32), weight, {}); },
-                 "linear: x has shape [2, 5], but weight [4, 3] takes rows of 3");
-    expect_error([&] { kernels::linear_forward(Tensor::zeros({2, 3}, DType::f32), weight, Tensor::zeros({3}, DType::f32)); },
-                 "linear: bias has shape [3], wanted [4]");
+    expect_error(
+        [&] {
+            kernels::linear_forward(Tensor::zeros({2, 5}, DType::f32), weight, {});
+        },
+        "linear: x has shape [2, 5], but weight [4, 3] takes rows of 3");
+    expect_error(
+        [&] {
+            kernels::linear_forward(Tensor::zeros({2, 3}, DType::f32), weight, Tensor::zeros({3}, DType::f32));
+        },
+        "linear: bias has shape [3], wanted [4]");
 }
 
 TEST(Linear, GradientsAreProven) {

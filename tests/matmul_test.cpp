@@ -65,7 +65,8 @@ void expect_equal_to_loops(const ProductCase& at, const Epilogue<T>& epilogue, d
             }
             const double error = std::abs(static_cast<double>(c[index]) - wanted[index]);
             ASSERT_TRUE(error <= tolerance * std::sqrt(static_cast<double>(at.k) + 1) * 4)
-                << at.m << "x" << at.n << "x" << at.k << " element " << i << "," << j << ": " << c[index] << " against " << wanted[index];
+                << at.m << "x" << at.n << "x" << at.k << " element " << i << "," << j << ": " << c[index] << " against "
+                << wanted[index];
         }
 }
 
@@ -105,8 +106,10 @@ TEST(Product, OfEveryLevelOfTheProcessorAgrees) {
     using Tiles = void (*)(const kernels::TileJob<float>&);
     run(Pack(kernels::v2::pack_panels), Tiles(kernels::v2::run_tiles), kernels::v2::panel_columns(0.0f));
 #if defined(__x86_64__)
-    if (processor_level() >= CpuLevel::v3) run(Pack(kernels::v3::pack_panels), Tiles(kernels::v3::run_tiles), kernels::v3::panel_columns(0.0f));
-    if (processor_level() >= CpuLevel::v4) run(Pack(kernels::v4::pack_panels), Tiles(kernels::v4::run_tiles), kernels::v4::panel_columns(0.0f));
+    if (processor_level() >= CpuLevel::v3)
+        run(Pack(kernels::v3::pack_panels), Tiles(kernels::v3::run_tiles), kernels::v3::panel_columns(0.0f));
+    if (processor_level() >= CpuLevel::v4)
+        run(Pack(kernels::v4::pack_panels), Tiles(kernels::v4::run_tiles), kernels::v4::panel_columns(0.0f));
 #endif
 }
 
@@ -130,8 +133,9 @@ TEST(Product, GivesARowTheSameBitsForAnyNumberOfRowsAnyOffsetAndAnyThreads) {
                 set_threads(count);
                 const std::int64_t offset = (rows * 13) % (most - rows + 1);
                 const Tensor part = kernels::linear_forward(x.slice(offset, offset + rows), weight, {});
-                ASSERT_EQ(std::memcmp(part.data<float>(), whole.data<float>() + offset * out,
-                                      static_cast<std::size_t>(part.bytes())), 0)
+                ASSERT_EQ(
+                    std::memcmp(part.data<float>(), whole.data<float>() + offset * out, static_cast<std::size_t>(part.bytes())),
+                    0)
                     << in << " -> " << out << ", " << rows << " rows from " << offset << ", " << count << " threads";
             }
     }
@@ -179,8 +183,11 @@ TEST(Matmul, MultipliesBatchesAndSharesOneRightSide) {
 TEST(Matmul, NamesBothShapesWhenTheyDoNotFit) {
     const Tensor a = Tensor::zeros({2, 3}, DType::f32), b = Tensor::zeros({4, 5}, DType::f32);
     expect_error([&] { kernels::matmul_forward(a, b); }, "matmul: a [2, 3] has 3 columns, but b [4, 5] has 4 rows");
-    expect_error([&] { kernels::matmul_forward(Tensor::zeros({2, 3, 4}, DType::f32), Tensor::zeros({3, 4, 5}, DType::f32)); },
-                 "wanted equal leading axes");
+    expect_error(
+        [&] {
+            kernels::matmul_forward(Tensor::zeros({2, 3, 4}, DType::f32), Tensor::zeros({3, 4, 5}, DType::f32));
+        },
+        "wanted equal leading axes");
     expect_error([&] { kernels::matmul_forward(a, Tensor::zeros({3, 5}, DType::f64)); }, "matmul: b is f64, wanted f32");
 }
 

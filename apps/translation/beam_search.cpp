@@ -1,0 +1,166 @@
+#include "apps/translation/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/translation/vocabulary.h"
+#include "autograd/tape.h"
+#include "core/format.h"
+#include "kernels/top_k/top_k.h"
+
+namespace heddle::app {
+namespace {
+
+// An open hypothesis: a path through the tree of all tokens that were ever kept.
+struct Open {
+    double log_probability = 0;
+    std::int32_t node = -1;  // in Sentence::tree; -1 before the first token
+};
+
+struct Node {
+    std::int32_t token;
+    std::int32_t parent;
+};
+
+// A continuation of one of a sentence's hypotheses by one token.
+struct Candidate {
+    double log_probability;
+    std::int32_t hypothesis;  // among the sentence's open ones
+    std::int32_t token;
+};
+
+double normalised(double log_probability, std::int64_t length, double alpha) {
+    return log_probability / std::pow(static_cast<double>(length), alpha);
+}
+
+// One source sentence's beam.
+class Sentence {
+  public:
+    Sentence(std::int64_t longest, const DecodeOptions& options) : longest_(longest), options_(options), open_(1) {}
+
+    std::int64_t open() const { return static_cast<std::int64_t>(open_.size()); }
+    Hypothesis best() && { return std::move(best_); }
+
+    /// Takes the most probable continuations, `k` for each open hypothesis, and appends the parents and tokens of those that stay
+    /// open: parents count from `first_row`.
+    void advance(const float* values, const std::int32_t* ids, std::int64_t k, std::int32_t first_row,
+                 std::vector<std::int32_t>& parents, std::vector<std::int32_t>& tokens) {
+        ++length_;
+        std::vector<Open> next;
+        for (const Candidate& candidate : ranked(values, ids, k)) {
+            if (candidate.token == eos_id) {
+                finish(open_[static_cast<std::size_t>(candidate.hypothesis)].node, candidate.log_probability, true);
+                continue;
+            }
+            if (static_cast<std::int64_t>(next.size()) == options_.beam) continue;
+            if (!can_win(candidate.log_probability)) continue;
+            const auto node = static_cast<std::int32_t>(tree_.size());
+            tree_.push_back({candidate.token, open_[static_cast<std::size_t>(candidate.hypothesis)].node});
+            if (length_ == longest_) {
+                finish(node, candidate.log_probability, false);
+                continue;
+            }
+            next.push_back({candidate.log_probability, node});
+            parents.push_back(first_row + candidate.hypothesis);
+            tokens.push_back(candidate.token);
+        }
+        // A hypothesis that ended in this step may have settled it for those that were kept before it was seen.
+        for (std::size_t i = next.size(); i-- > 0;) {
+            if (can_win(next[i].log_probability)) continue;
+            const auto from_end = static_cast<std::ptrdiff_t>(next.size() - i);
+            next.erase(next.begin() + static_cast<std::ptrdiff_t>(i));
+            parents.erase(parents.end() - from_end);
+            tokens.erase(tokens.end() - from_end);
+        }
+        open_ = std::move(next);
+    }
+
+  private:
+    // The best 2 beam continuations of all open hypotheses: even if `beam` of them end, `beam` go on. Ties: the earlier
+    // hypothesis, then the smaller token.
+    std::vector<Candidate> ranked(const float* values, const std::int32_t* ids, std::int64_t k) const {
+        std::vector<Candidate> all;
+        for (std::int64_t h = 0; h < open(); ++h)
+            for (std::int64_t j = 0; j < k; ++j)
+                all.push_back({open_[static_cast<std::size_t>(h)].log_probability + static_cast<double>(values[h * k + j]),
+                               static_cast<std::int32_t>(h), ids[h * k + j]});
+        std::stable_sort(all.begin(), all.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
+        all.resize(std::min(all.size(), static_cast<std::size_t>(2 * options_.beam)));
+        return all;
+    }
+
+    bool can_win(double log_probability) const {
+        return !found_ || normalised(log_probability, longest_, options_.length_penalty) > best_.score;
+    }
+
+    // A hypothesis that was cut loses against every one that ended.
+    void finish(std::int32_t node, double log_probability, bool ended) {
+        const double score = normalised(log_probability, length_, options_.length_penalty);
+        if (found_ && (best_.ended > ended || (best_.ended == ended && score <= best_.score))) return;
+        found_ = true;
+        best_ = {{}, log_probability, score, ended};
+        for (; node >= 0; node = tree_[static_cast<std::size_t>(node)].parent)
+            best_.tokens.push_back(tree_[static_cast<std::size_t>(node)].token);
+        std::reverse(best_.tokens.begin(), best_.tokens.end());
+    }
+
+    std::int64_t longest_;
+    const DecodeOptions& options_;
+    std::int64_t length_ = 0;  // tokens of every open hypothesis
+    std::vector<Node> tree_;
+    std::vector<Open> open_;
+    bool found_ = false;
+    Hypothesis best_;
+};
+
+Tensor as_tensor(const std::vector<std::int32_t>& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
+
+}  // namespace
+
+std::int64_t longest_translation(const nn::Transformer& model, std::int64_t source_tokens) {
+    return std::min(3 * source_tokens + 10, model.options().position_table);
+}
+
+std::vector<Hypothesis> beam_search(const nn::Transformer& model, std::span<const std::vector<std::int32_t>> sources,
+                                    const DecodeOptions& options) {
+    check(options.beam >= 1, "beam search: a beam of {}, wanted at least 1", options.beam);
+    if (sources.empty()) return {};
+    const NoGrad no_grad;
+    std::vector<std::int32_t> tokens;
+    std::vector<std::int64_t> lengths;
+    std::vector<Sentence> sentences;
+    std::int64_t longest = 0;
+    for (const auto& source : sources) {
+        tokens.insert(tokens.end(), source.begin(), source.end());
+        lengths.push_back(static_cast<std::int64_t>(source.size()));
+        sentences.emplace_back(longest_translation(model, lengths.back()), options);
+        longest = std::max(longest, longest_translation(model, lengths.back()));
+    }
+    const Spans spans = Spans::packed(lengths);
+    const Tensor memory = model.encode(as_tensor(tokens), spans).value();
+    const auto count = static_cast<std::int64_t>(sources.size());
+    nn::DecoderCache cache = model.start_decoding(memory, spans, count * options.beam, longest);
+    const std::int64_t k = std::min(2 * options.beam, model.options().target_vocabulary);
+
+    std::vector<std::int32_t> next(sources.size(), bos_id), parents;
+    while (!next.empty()) {
+        const kernels::TopK top = kernels::top_k_log_softmax(model.step(as_tensor(next), cache), k);
+        parents.clear();
+        next.clear();
+        std::int64_t row = 0;
+        for (Sentence& sentence : sentences) {
+            const std::int64_t open = sentence.open();
+            if (open == 0) continue;
+            sentence.advance(top.values.data<float>() + row * k, top.ids.data<std::int32_t>() + row * k, k,
+                             static_cast<std::int32_t>(row), parents, next);
+            row += open;
+        }
+        cache.reorder(parents);
+    }
+    std::vector<Hypothesis> results;
+    for (Sentence& sentence : sentences) results.push_back(std::move(sentence).best());
+    return results;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,137 @@
+// The fused feed-forward against the ops it is made of.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "autograd/gradcheck.h"
+#include "autograd/ops.h"
+#include "autograd/proofs.h"
+#include "core/parallel.h"
+#include "core/random.h"
+#include "kernels/feed_forward/feed_forward.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+using kernels::Activation;
+
+Tensor normal(const Shape& shape, std::uint64_t key, DType dtype) {
+    Tensor tensor = Tensor::empty(shape, DType::f64);
+    fill_normal(tensor, 0, 0.5, key);
+    return tensor.to(dtype);
+}
+
+struct Network {
+    Variable x, w1, b1, w2, b2;
+
+    Network(std::int64_t rows, std::int64_t d_model, std::int64_t d_ff, DType dtype)
+        : x(normal({rows, d_model}, 1, dtype), true),
+          w1(normal({d_ff, d_model}, 2, dtype), true),
+          b1(normal({d_ff}, 3, dtype), true),
+          w2(normal({d_model, d_ff}, 4, dtype), true),
+          b2(normal({d_model}, 5, dtype), true) {}
+
+    Variable fused(Activation activation, const Dropout& dropout) const {
+        return ops::feed_forward(x, w1, b1, w2, b2, activation, dropout);
+    }
+    // The same, op by op.
+    Variable composed(Activation activation, const Dropout& dropout) const {
+        const Variable u = ops::linear(x, w1, b1);
+        const Variable a = activation == Activation::relu ? ops::relu(u) : ops::gelu(u, activation == Activation::gelu_tanh);
+        return ops::linear(ops::dropout(a, dropout), w2, b2);
+    }
+    std::vector<Tensor> gradients() {
+        std::vector<Tensor> result;
+        for (Variable* each : {&x, &w1, &b1, &w2, &b2}) {
+            result.push_back(each->grad().clone());
+            each->zero_grad();
+        }
+        return result;
+    }
+};
+
+void expect_near(const Tensor& got, const Tensor& wanted, double tolerance) {
+    const std::vector<double> a = got.to_vector(), b = wanted.to_vector();
+    ASSERT_EQ(a.size(), b.size());
+    double largest = 0, error = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        largest = std::max(largest, std::abs(b[i]));
+        error = std::isnan(a[i]) ? INFINITY : std::max(error, std::abs(a[i] - b[i]));
+    }
+    EXPECT_TRUE(error <= tolerance * (largest + 1e-6)) << "error " << error << " of " << largest;
+}
+
+TEST(FeedForward, IsTheComposedNetworkInValueAndEveryGradient) {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh})
+            for (const double p : {0.0, 0.3})
+                for (const std::int64_t rows : {1, 33, 200}) {
+                    Network net(rows, 24, 50, dtype);
+                    const Dropout dropout(p, 99);
+                    const Tensor cotangent = normal({rows, 24}, 6, dtype);
+                    const double tolerance = dtype == DType::f32 ? 2e-5 : 1e-13;
+                    const Variable fused = net.fused(activation, dropout);
+                    backward(fused, cotangent);
+                    const std::vector<Tensor> got = net.gradients();
+                    const Variable composed = net.composed(activation, dropout);
+                    backward(composed, cotangent);
+                    const std::vector<Tensor> wanted = net.gradients();
+                    expect_near(fused.value(), composed.value(), tolerance);
+                    for (std::size_t i = 0; i < got.size(); ++i) expect_near(got[i], wanted[i], tolerance);
+                }
+}
+
+TEST(FeedForward, GivesTheSameBitsForAnyThreadsAndARowTheSameBitsAlone) {
+    const int before = threads();
+    std::vector<std::vector<double>> first;
+    for (const int count : {1, 2, 3}) {
+        set_threads(count);
+        Network net(250, 32, 64, DType::f32);
+        const Variable y = net.fused(Activation::relu, Dropout(0.2, 5));
+        backward(y, normal({250, 32}, 6, DType::f32));
+        std::vector<std::vector<double>> now = {y.value().to_vector()};
+        for (const Tensor& each : net.gradients()) now.push_back(each.to_vector());
+        if (first.empty()) first = now;
+        EXPECT_EQ(now, first) << count << " threads";
+        const Tensor whole = net.fused(Activation::relu, {}).value();
+        const kernels::FeedForwardWeights weights{net.w1.value(), net.b1.value(), net.w2.value(), net.b2.value()};
+        for (const std::int64_t row : {0, 95, 96, 249}) {
+            const auto alone =
+                kernels::feed_forward_forward(net.x.value().slice(row, row + 1), weights, Activation::relu, {}, false);
+            EXPECT_EQ(alone.y.to_vector(), whole.slice(row, row + 1).to_vector()) << "row " << row;
+        }
+    }
+    set_threads(before);
+}
+
+TEST(FeedForward, KeepsOneHiddenTensorAndNothingWithoutAGradient) {
+    const Network net(7, 8, 16, DType::f32);
+    {
+        const Variable y = net.fused(Activation::relu, {});
+        const auto memory = saved_memory();
+        ASSERT_EQ(memory.size(), 1u);
+        EXPECT_EQ(memory[0].bytes, 4 * (7 * 8 + 7 * 16 + 2 * 8 * 16));  // x, h, w1, w2
+    }
+    const NoGrad no_grad;
+    const kernels::FeedForwardWeights weights{net.w1.value(), {}, net.w2.value(), {}};
+    EXPECT_FALSE(kernels::feed_forward_forward(net.x.value(), weights, Activation::gelu, {}, false).hidden.defined());
+}
+
+TEST(FeedForward, NamesTheWeightThatDoesNotFit) {
+    const Network net(2, 8, 16, DType::f32);
+    const Variable wrong(Tensor::zeros({8, 15}, DType::f32));
+    expect_error([&] { ops::feed_forward(net.x, net.w1, net.b1, wrong, net.b2, Activation::relu); },
+                 "feed_forward: w2 has shape [8, 15], wanted [8, 16]");
+}
+
+TEST(FeedForward, GradientsAreProven) {
+    for (const GradientCase& each : proofs::feed_forward()) {
+        const GradcheckReport report = gradcheck(each.function, each.inputs, each.options);
+        EXPECT_TRUE(report.passed) << each.what << ": " << report.message;
+    }
+}
+
+}  // namespace
+}  // namespace heddle
