@@ -12,12 +12,16 @@ constexpr std::vector<GradientCase> (*kLists[])() = {
     proofs::elementwise,
     proofs::reduce,
     proofs::shape_ops,
+    proofs::matmul,
+    proofs::linear,
     proofs::activation,
     proofs::dropout,
     proofs::embedding,
     proofs::softmax,
     proofs::layer_norm,
+    proofs::feed_forward,
     proofs::cross_entropy,
+    proofs::linear_cross_entropy,
 };
 
 }  // namespace

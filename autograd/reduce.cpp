@@ -47,7 +47,9 @@ std::vector<GradientCase> reduce() {
     Tensor distinct = Tensor::empty({3, 4, 5}, DType::f64);
     for (std::int64_t i = 0; i < 60; ++i) distinct.data<double>()[i] = 0.1 * static_cast<double>(i * 37 % 60) - 3;
     const Tensor x = random_input({3, 4, 5}, 1);
-    const auto keep_of = [](int axis) { return axis == 1 ? "the middle axis, kept" : "one axis"; };
+    const auto keep_of = [](int axis) {
+        return axis == 1 ? "the middle axis, kept" : axis == 0 ? "the first axis" : "the last axis";
+    };
     std::vector<GradientCase> cases;
     for (const int axis : {0, 1, -1}) {
         const bool keep = axis == 1;
