@@ -209,7 +209,7 @@ class Proof {
         if (!elements.empty() && !(relative <= report_.worst)) report_.worst = relative;
         if (wrong == 0) return true;
         return failed(
-            "the gradient of input {} {} is wrong at {}\n  backward {:.12g}, central differences {:.12g} (error {:.3g}, "
+            "the gradient of input {} {} is wrong at {}\n  backward {:.9g}, central differences {:.9g} (error {:.3g}, "
             "allowed {:.3g})\n  wrong: {} of {} derivatives, when {}\n  likely cause: {}",
             i, subject_.input(i).shape(), index_text(subject_.input(i).shape(), elements[worst]), analytic[worst], numeric[worst],
             error, allowed, wrong, elements.size(), when, cause(i, elements[worst], error, analytic, numeric, allowed));
