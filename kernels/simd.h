@@ -52,7 +52,7 @@ inline void store(T* to, Vec<T> v) {
 /// The first n (< lanes) elements, the others `rest`.
 template <class T>
 inline Vec<T> load_part(const T* from, int n, T rest = 0) {
-    Vec<T> v = Vec<T>{} + rest;
+    Vec<T> v = rest - Vec<T>{};
     for (int i = 0; i < n; ++i) v[i] = from[i];
     return v;
 }
@@ -79,7 +79,7 @@ inline void store_at(T* row, std::int64_t j, std::int64_t cols, Vec<T> v) {
 
 template <class T>
 inline Vec<T> broadcast(T value) {
-    return Vec<T>{} + value;
+    return value - Vec<T>{};
 }
 
 template <class T>
