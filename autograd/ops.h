@@ -117,7 +117,7 @@ struct AttentionOptions {
     std::int64_t heads = 1;
     bool causal = false;  ///< aligned to the end when a query span is shorter than its key span
     Tensor mask = {};     ///< u8 [query_time, key_time] or [sentences, query_time, key_time], relative to the spans; or undefined
-    std::optional<double> scale;  ///< default 1 / sqrt(head width of q)
+    std::optional<double> scale = {};  ///< default 1 / sqrt(head width of q)
     Dropout dropout = {};         ///< of the attention weights
     Tensor* weights =
         nullptr;  ///< when set: receives [sentences, heads, longest query, longest key], zeros where nothing attends

@@ -30,6 +30,8 @@ class Variable {
     /// For a leaf: whether backward fills `grad()`. Otherwise: whether the tape recorded the op that made it.
     bool requires_grad() const;
     bool is_leaf() const;
+    /// Whether both are handles on the same value and gradient.
+    bool is(const Variable& other) const { return slot_ == other.slot_; }
     const std::string& name() const;
 
     /// The gradient that backward added up so far; undefined before the first backward. Leaves only.
