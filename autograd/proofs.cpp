@@ -19,6 +19,7 @@ constexpr std::vector<GradientCase> (*kLists[])() = {
     proofs::embedding,
     proofs::softmax,
     proofs::layer_norm,
+    proofs::attention,
     proofs::feed_forward,
     proofs::cross_entropy,
     proofs::linear_cross_entropy,

@@ -1,0 +1,222 @@
+// Attention, the plain way: one query row after the other, one key after the other.
+//
+// The softmax is online in its simplest form, a tile of one key: a running maximum, sum and weighted mean of the values; when a
+// larger score turns up, what was gathered so far is shrunk by e^{old maximum - new maximum}. Sums are kept in double.
+#include "kernels/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/dispatch.h"
+#include "core/parallel.h"
+#include "kernels/attention/attention_fast.h"
+#include "kernels/attention/attention_prepare.h"
+#include "kernels/attention/attention_running.h"
+
+namespace heddle::kernels {
+namespace {
+
+// The dropout factor of one weight.
+double factor(const Dropout& dropout, const AttentionItem& item, std::int64_t query, std::int64_t key) {
+    const bool kept = dropout.keeps(key, static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(item.head),
+                                    static_cast<std::uint32_t>(item.sentence));
+    return kept ? dropout.scale() : 0;
+}
+
+bool may_attend(const std::uint8_t* mask_row, std::int64_t key) { return mask_row == nullptr || mask_row[key] != 0; }
+
+template <class T>
+void forward_item(const AttentionView<T>& view, const AttentionItem& item, HeadRows<T> output, T* log_sum) {
+    const Span& queries = view.queries(item.sentence);
+    const Span& keys = view.keys(item.sentence);
+    RunningSoftmax running(view.dv());
+    for (std::int64_t i = 0; i < queries.length; ++i) {
+        const std::int64_t row = queries.start + i;
+        const T* query = view.query.at(row, item.head);
+        const std::uint8_t* mask = view.mask_row(item.sentence, i);
+        const std::int64_t visible = view.visible(item.sentence, i);
+        running.start();
+        for (std::int64_t j = 0; j < visible; ++j)
+            if (may_attend(mask, j))
+                running.add(view.scale * dot(query, view.key.at(keys.start + j, item.head), view.dk()),
+                            factor(view.dropout, item, i, j), view.value.at(keys.start + j, item.head));
+        running.finish(output.at(row, item.head));
+        if (log_sum != nullptr) log_sum[row * view.heads + item.head] = static_cast<T>(running.log_sum());
+    }
+}
+
+template <class T>
+void backward_item(const AttentionView<T>& view, const AttentionBackwardView<T>& back, const AttentionItem& item) {
+    const std::int64_t dk = view.dk(), dv = view.dv();
+    const Span& queries = view.queries(item.sentence);
+    const Span& keys = view.keys(item.sentence);
+    std::vector<double> d_query(static_cast<std::size_t>(dk));
+    std::vector<double> d_key(static_cast<std::size_t>(keys.length * dk));
+    std::vector<double> d_value(static_cast<std::size_t>(keys.length * dv));
+    const auto add = [](double times, const auto* from, double* to, std::int64_t n) {
+        for (std::int64_t c = 0; c < n; ++c) to[c] += times * static_cast<double>(from[c]);
+    };
+    const auto write = [](const double* from, const HeadRows<T>& to, std::int64_t row, std::int64_t head) {
+        if (to.data != nullptr) std::copy_n(from, to.width, to.at(row, head));
+    };
+    for (std::int64_t i = 0; i < queries.length; ++i) {
+        const std::int64_t row = queries.start + i;
+        const T* query = view.query.at(row, item.head);
+        const T* d_output = back.d_output.at(row, item.head);
+        const std::uint8_t* mask = view.mask_row(item.sentence, i);
+        const std::int64_t visible = view.visible(item.sentence, i);
+        const auto log_sum = static_cast<double>(back.log_sum[row * view.heads + item.head]);
+        const double delta = dot(d_output, back.output.at(row, item.head), dv);
+        std::fill(d_query.begin(), d_query.end(), 0.0);
+        for (std::int64_t j = 0; j < visible; ++j) {
+            if (!may_attend(mask, j)) continue;
+            const T* key = view.key.at(keys.start + j, item.head);
+            const double p = std::exp(view.scale * dot(query, key, dk) - log_sum);
+            const double f = factor(view.dropout, item, i, j);
+            const double d_score = p * (f * dot(d_output, view.value.at(keys.start + j, item.head), dv) - delta);
+            add(p * f, d_output, &d_value[static_cast<std::size_t>(j * dv)], dv);
+            add(view.scale * d_score, query, &d_key[static_cast<std::size_t>(j * dk)], dk);
+            add(view.scale * d_score, key, d_query.data(), dk);
+        }
+        write(d_query.data(), back.d_query, row, item.head);
+    }
+    for (std::int64_t j = 0; j < keys.length; ++j) {
+        write(d_key.data() + j * dk, back.d_key, keys.start + j, item.head);
+        write(d_value.data() + j * dv, back.d_value, keys.start + j, item.head);
+    }
+}
+
+// One row of P, into a row of zeros.
+template <class T>
+void weights_row(const AttentionView<T>& view, const AttentionItem& item, std::int64_t i, T* weights) {
+    const Span& keys = view.keys(item.sentence);
+    const T* query = view.query.at(view.queries(item.sentence).start + i, item.head);
+    const std::uint8_t* mask = view.mask_row(item.sentence, i);
+    std::vector<std::pair<std::int64_t, double>> scores;  // of the keys that may be attended to
+    for (std::int64_t j = 0; j < view.visible(item.sentence, i); ++j)
+        if (may_attend(mask, j))
+            scores.emplace_back(j, view.scale * dot(query, view.key.at(keys.start + j, item.head), view.dk()));
+    RunningSoftmax running(0);
+    running.start();
+    for (const auto& [j, score] : scores) running.add<T>(score, 1, nullptr);
+    for (const auto& [j, score] : scores) weights[j] = static_cast<T>(std::exp(score - running.log_sum()));
+}
+
+// `body(items)` for every piece, on several threads.
+template <class Body>
+void for_pieces(const AttentionRules& rules, std::int64_t work_per_weight, const Body& body) {
+    const AttentionPieces pieces(rules, work_per_weight);
+    parallel_for(pieces.size(), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t piece = begin; piece < end; ++piece) body(pieces[piece]);
+    });
+}
+
+AttentionResult make_result(const Columns& query, const Columns& value, const AttentionRules& rules, bool with_log_sum) {
+    const DType dtype = query.base.dtype();
+    AttentionResult result{Tensor::empty({query.rows(), value.count}, dtype), {}};
+    zero_gaps(result.output, rules.query_spans);
+    if (!with_log_sum) return result;
+    result.log_sum = Tensor::empty({query.rows(), rules.heads}, dtype);
+    zero_gaps(result.log_sum, rules.query_spans);
+    return result;
+}
+
+template <class T>
+AttentionBackwardView<T> view_backward(const AttentionRules& rules, const AttentionResult& forward, const Tensor& d_output,
+                                       const AttentionGradients& gradients) {
+    return {.output = head_rows<const T>(forward.output, rules.heads),
+            .log_sum = forward.log_sum.data<T>(),
+            .d_output = head_rows<const T>(d_output, rules.heads),
+            .d_query = head_rows<T>(gradients.query, rules.heads),
+            .d_key = head_rows<T>(gradients.key, rules.heads),
+            .d_value = head_rows<T>(gradients.value, rules.heads)};
+}
+
+void zero_gradient_gaps(const AttentionRules& rules, const AttentionGradients& gradients) {
+    zero_gaps(gradients.query, rules.query_spans);
+    zero_gaps(gradients.key, rules.key_spans);
+    zero_gaps(gradients.value, rules.key_spans);
+}
+
+}  // namespace
+
+AttentionResult attention_forward_reference(const Columns& query, const Columns& key, const Columns& value,
+                                            const AttentionRules& rules, bool with_log_sum) {
+    check_attention(query, key, value, rules);
+    AttentionResult result = make_result(query, value, rules, with_log_sum);
+    dispatch_float("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        const auto view = view_attention<T>(query, key, value, rules);
+        const auto output = head_rows<T>(result.output, rules.heads);
+        T* const log_sum = with_log_sum ? result.log_sum.data<T>() : nullptr;
+        for_pieces(rules, 4 * (view.dk() + view.dv()), [&](std::span<const AttentionItem> items) {
+            for (const AttentionItem& item : items) forward_item(view, item, output, log_sum);
+        });
+    });
+    return result;
+}
+
+void attention_backward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                                  const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
+    check_attention_backward(query, key, value, rules, forward, d_output, gradients);
+    zero_gradient_gaps(rules, gradients);
+    dispatch_float("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        const auto view = view_attention<T>(query, key, value, rules);
+        const auto back = view_backward<T>(rules, forward, d_output, gradients);
+        for_pieces(rules, 8 * (view.dk() + view.dv()), [&](std::span<const AttentionItem> items) {
+            for (const AttentionItem& item : items) backward_item(view, back, item);
+        });
+    });
+}
+
+AttentionResult attention_forward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                                  bool with_log_sum) {
+    if (!query.base.defined() || query.base.dtype() != DType::f32)
+        return attention_forward_reference(query, key, value, rules, with_log_sum);
+    check_attention(query, key, value, rules);
+    AttentionResult result = make_result(query, value, rules, with_log_sum);
+    const auto view = view_attention<float>(query, key, value, rules);
+    const auto output = head_rows<float>(result.output, rules.heads);
+    float* const log_sum = with_log_sum ? result.log_sum.data<float>() : nullptr;
+    const std::int64_t floats = attention_forward_scratch(rules.key_spans.longest(), view.dk(), view.dv());
+    for_pieces(rules, view.dk() + view.dv(), [&](std::span<const AttentionItem> items) {
+        const Tensor scratch = Tensor::empty({floats}, DType::f32);
+        HEDDLE_BY_LEVEL(attention_forward_fast)
+        (view, items.data(), std::ssize(items), output, log_sum, scratch.data<float>());
+    });
+    return result;
+}
+
+void attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                        const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
+    if (!query.base.defined() || query.base.dtype() != DType::f32)
+        return attention_backward_reference(query, key, value, rules, forward, d_output, gradients);
+    check_attention_backward(query, key, value, rules, forward, d_output, gradients);
+    zero_gradient_gaps(rules, gradients);
+    const auto view = view_attention<float>(query, key, value, rules);
+    const auto back = view_backward<float>(rules, forward, d_output, gradients);
+    const std::int64_t floats = attention_backward_scratch(rules.key_spans.longest(), view.dk(), view.dv());
+    for_pieces(rules, 2 * (view.dk() + view.dv()), [&](std::span<const AttentionItem> items) {
+        const Tensor scratch = Tensor::empty({floats}, DType::f32);
+        HEDDLE_BY_LEVEL(attention_backward_fast)(view, back, items.data(), std::ssize(items), scratch.data<float>());
+    });
+}
+
+Tensor attention_weights(const Columns& query, const Columns& key, const AttentionRules& rules) {
+    check_attention(query, key, key, rules);
+    const std::int64_t query_time = rules.query_spans.longest(), key_time = rules.key_spans.longest();
+    Tensor weights = Tensor::zeros({rules.query_spans.size(), rules.heads, query_time, key_time}, query.base.dtype());
+    dispatch_float("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        const auto view = view_attention<T>(query, key, key, rules);
+        T* const data = weights.data<T>();
+        for_pieces(rules, 4 * view.dk(), [&](std::span<const AttentionItem> items) {
+            for (const AttentionItem& item : items)
+                for (std::int64_t i = 0; i < view.queries(item.sentence).length; ++i)
+                    weights_row(view, item, i, data + ((item.sentence * rules.heads + item.head) * query_time + i) * key_time);
+        });
+    });
+    return weights;
+}
+
+}  // namespace heddle::kernels

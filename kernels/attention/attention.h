@@ -1,0 +1,80 @@
+// Scaled dot-product attention, multi-head, on packed batches.
+//
+// Source: Vaswani et al., "Attention Is All You Need" (2017), equation 1 and section 3.2. For one sentence and one head, with
+// Q [Tq, dk], K [Tk, dk], V [Tk, dv]:
+//
+//     S = scale Q K^T                    S_ij = -inf where query i may not attend to key j
+//     P = softmax over j of S            a row where nothing may be attended to: zeros
+//     O = (P * F) V                      F_ij = 0 or 1 / (1 - p): dropout of the weights; F = 1 without it
+//
+// Backward, from dO, with L_i = log sum_j e^{S_ij} (saved) and P_ij = e^{S_ij - L_i} computed again:
+//
+//     D_i  = sum_d dO_id O_id            equals sum_j P_ij dP_ij: the softmax's row sum, without any row of P
+//     dV   = (P * F)^T dO
+//     dP   = (dO V^T) * F
+//     dS   = P * (dP - D)
+//     dQ   = scale dS K
+//     dK   = scale dS^T Q
+//
+// P never exists as a whole: keys come in tiles and the softmax is brought up to date with each (Milakov and Gimelshein, "Online
+// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). Memory grows with time, not with its square.
+// Tiles are counted from the start of the sentence, and each query row is computed by itself in a fixed order: its bits do not
+// depend on its neighbours, its place in the batch, the number of query rows, or the number of threads.
+#pragma once
+
+#include <optional>
+
+#include "core/random.h"
+#include "core/spans.h"
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// Who attends to whom, and how.
+struct AttentionRules {
+    Spans query_spans;  ///< the i-th query span attends to the i-th key span
+    Spans key_spans;
+    std::int64_t heads = 1;
+    /// Query i of Tq attends to keys j <= i + Tk - Tq: aligned to the end, so that a query may be the last rows of its keys.
+    bool causal = false;
+    /// u8 [query_time, key_time] or [sentences, query_time, key_time], counted from the start of the spans, at least as large as
+    /// the longest of them; nonzero = may attend. Undefined: no mask.
+    Tensor mask = {};
+    std::optional<double> scale = {};  ///< default 1 / sqrt(dk)
+    Dropout dropout = {};              ///< of the weights; counter (key / 8, query, head, sentence)
+};
+
+struct AttentionResult {
+    Tensor output;   ///< [rows, heads * dv]; rows outside the query spans are zero
+    Tensor log_sum;  ///< [rows, heads]: L; +inf where nothing may be attended to, 0 outside the query spans; or undefined
+};
+
+/// query [rows, heads * dk], key [rows', heads * dk], value [rows', heads * dv], all f32 or all f64; head h owns columns [h dk,
+/// (h + 1) dk). Backward needs the inputs and both results. Error when shapes, spans or dtypes do not fit together.
+AttentionResult attention_forward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                                  bool with_log_sum = true);
+
+/// Where the gradients go: slices of the widths of query, key and value, each in a tensor with as many rows. They are
+/// overwritten, rows outside the spans with zeros; other columns are left alone. One without a base is not wanted. Slices of one
+/// tensor must not overlap.
+struct AttentionGradients {
+    Columns query;
+    Columns key;
+    Columns value;
+};
+
+/// `forward` is what attention_forward returned for the same arguments, d_output [rows, heads * dv].
+void attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                        const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients);
+
+/// P before dropout, for pictures and tests: [sentences, heads, longest query, longest key], zeros where nothing attends. This
+/// one is as large as it looks.
+Tensor attention_weights(const Columns& query, const Columns& key, const AttentionRules& rules);
+
+/// The plain loops of attention.cpp, which the functions above use for f64 only; f32 goes through attention_fast.cpp.
+AttentionResult attention_forward_reference(const Columns& query, const Columns& key, const Columns& value,
+                                            const AttentionRules& rules, bool with_log_sum = true);
+void attention_backward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                                  const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients);
+
+}  // namespace heddle::kernels

@@ -1,0 +1,176 @@
+// Attention backward, f32: the tiles of attention_fast.cpp again, with P computed from the saved log-sum-exp.
+#include "kernels/attention/attention_fast.h"
+#include "kernels/attention/attention_tiles.h"
+
+namespace heddle::kernels {
+namespace HEDDLE_LEVEL {
+namespace {
+
+struct Buffers {
+    float* key;         // [padded time, padded dk]
+    float* value;       // [padded time, padded dv]
+    float* d_key;       // [padded time, padded dk]
+    float* d_value;     // [padded time, padded dv]
+    float* query;       // [kQueryBlock, padded dk], scaled
+    float* query_t;     // [padded dk, kQueryBlock]
+    float* d_query;     // [kQueryBlock, padded dk]
+    float* d_output;    // [kQueryBlock, padded dv]
+    float* d_output_t;  // [padded dv, kQueryBlock]
+    float* output;      // [kQueryBlock, padded dv]
+    float* weights;     // [kKeyTile, kQueryBlock]: S, then P * F
+    float* d_scores;    // [kKeyTile, kQueryBlock]: dP, then dS
+    float* log_sum;     // [kQueryBlock]
+    float* delta;       // [kQueryBlock]: D
+
+    Buffers(float* at, std::int64_t time, std::int64_t dk, std::int64_t dv) {
+        const auto take = [&](std::int64_t floats) {
+            float* const start = at;
+            at += floats;
+            return start;
+        };
+        key = take(padded(time) * padded(dk));
+        value = take(padded(time) * padded(dv));
+        d_key = take(padded(time) * padded(dk));
+        d_value = take(padded(time) * padded(dv));
+        query = take(kQueryBlock * padded(dk));
+        query_t = take(padded(dk) * kQueryBlock);
+        d_query = take(kQueryBlock * padded(dk));
+        d_output = take(kQueryBlock * padded(dv));
+        d_output_t = take(padded(dv) * kQueryBlock);
+        output = take(kQueryBlock * padded(dv));
+        weights = take(kKeyTile * kQueryBlock);
+        d_scores = take(kKeyTile * kQueryBlock);
+        log_sum = take(kQueryBlock);
+        delta = take(kQueryBlock);
+    }
+};
+
+void zero(float* at, std::int64_t floats) {
+    for (std::int64_t i = 0; i < floats; i += kFloats) store(at + i, VecF{});
+}
+
+// D: the row sums of dO * O. Each row is first folded into one vector; transposing these turns sums across lanes into
+// sums down rows.
+void row_products(const Tile& tile, std::int64_t width, const Buffers& at) {
+    for (std::int64_t first = 0; first < tile.queries; first += kFloats) {
+        float folded[kFloats * kFloats], lanes[kFloats * kFloats];
+        for (std::int64_t q = 0; q < kFloats; ++q) {
+            VecF sum{};
+            for (std::int64_t c = 0; c < width; c += kFloats)
+                sum += load(at.d_output + (first + q) * width + c) * load(at.output + (first + q) * width + c);
+            store(folded + q * kFloats, sum);
+        }
+        transpose_square(folded, kFloats, lanes, kFloats);
+        VecF delta = load(lanes);
+        for (int i = 1; i < kFloats; ++i) delta += load(lanes + i * kFloats);
+        store(at.delta + first, delta);
+    }
+}
+
+void load_block(const AttentionView<float>& view, const AttentionBackwardView<float>& back, const Tile& tile, const Buffers& at) {
+    const std::int64_t first = view.queries(tile.sentence).start + tile.first_query;
+    pack(view.query.at(first, tile.head), view.query.pitch, tile.queries, view.dk(), static_cast<float>(view.scale), at.query);
+    pack(back.d_output.at(first, tile.head), back.d_output.pitch, tile.queries, view.dv(), 1, at.d_output);
+    pack(back.output.at(first, tile.head), back.output.pitch, tile.queries, view.dv(), 1, at.output);
+    transpose(at.query, padded(view.dk()), tile.queries, view.dk(), at.query_t, kQueryBlock);
+    transpose(at.d_output, padded(view.dv()), tile.queries, view.dv(), at.d_output_t, kQueryBlock);
+    row_products(tile, padded(view.dv()), at);
+    // Lanes without a query: e^{S - inf} = 0.
+    for (std::int64_t q = 0; q < kQueryBlock; ++q)
+        at.log_sum[q] = q < tile.queries ? back.log_sum[(first + q) * view.heads + tile.head] : kInfinity;
+    zero(at.d_query, kQueryBlock * padded(view.dk()));
+}
+
+// For one vector of queries: weights S -> P * F, d_scores dO V^T -> dS = P * (dO V^T * F - D).
+void softmax_backward_tile(const AttentionView<float>& view, const Tile& tile, std::int64_t v, const Buffers& at) {
+    float* weights = at.weights + v * kFloats;
+    float* d_scores = at.d_scores + v * kFloats;
+    const VecF log_sum = load(at.log_sum + v * kFloats);
+    const VecF delta = load(at.delta + v * kFloats);
+    if (!view.dropout.active()) {
+        for (std::int64_t k = 0; k < tile.keys * kQueryBlock; k += kQueryBlock) {
+            const VecF p = exp(load(weights + k) - log_sum);
+            store(weights + k, p);
+            store(d_scores + k, p * (load(d_scores + k) - delta));
+        }
+        return;
+    }
+    for (std::int64_t group = 0; group < tile.keys; group += 8) {
+        const KeyGroup kept(view.dropout, tile, v, group);
+        for (int j = 0; j < 8; ++j) {  // the rows behind the last key exist and are read by nobody
+            const std::int64_t k = (group + j) * kQueryBlock;
+            const VecF p = exp(load(weights + k) - log_sum);
+            const VecF factor = kept.factor(j);
+            store(weights + k, p * factor);
+            store(d_scores + k, p * (load(d_scores + k) * factor - delta));
+        }
+    }
+}
+
+void backward_tile(const AttentionView<float>& view, const AttentionBackwardView<float>& back, const Tile& tile,
+                   const Buffers& at) {
+    const std::int64_t dk = padded(view.dk()), dv = padded(view.dv());
+    const std::int64_t dk_vectors = (view.dk() + kFloats - 1) / kFloats, dv_vectors = (view.dv() + kFloats - 1) / kFloats;
+    const float* key = at.key + tile.first_key * dk;
+    const float* value = at.value + tile.first_key * dv;
+    product({key, dk, 1}, at.query_t, kQueryBlock, view.dk(), tile.keys, tile.vectors(), at.weights, kQueryBlock, false);
+    product({value, dv, 1}, at.d_output_t, kQueryBlock, view.dv(), tile.keys, tile.vectors(), at.d_scores, kQueryBlock, false);
+    mask_scores(view, tile, at.weights);
+    for (std::int64_t v = 0; v < tile.vectors(); ++v) softmax_backward_tile(view, tile, v, at);
+    if (back.d_value.data != nullptr)
+        product({at.weights, kQueryBlock, 1}, at.d_output, dv, tile.queries, tile.keys, dv_vectors,
+                at.d_value + tile.first_key * dv, dv, true);
+    if (back.d_key.data != nullptr)
+        product({at.d_scores, kQueryBlock, 1}, at.query, dk, tile.queries, tile.keys, dk_vectors, at.d_key + tile.first_key * dk,
+                dk, true);
+    if (back.d_query.data != nullptr)
+        product({at.d_scores, 1, kQueryBlock}, key, dk, tile.keys, tile.queries, dk_vectors, at.d_query, dk, true);
+}
+
+void backward_block(const AttentionView<float>& view, const AttentionBackwardView<float>& back, Tile tile, const Buffers& at) {
+    load_block(view, back, tile, at);
+    const std::int64_t end = visible_groups(view, tile);
+    for (tile.first_key = 0; tile.first_key < end; tile.first_key += kKeyTile) {
+        tile.keys = end - tile.first_key < kKeyTile ? end - tile.first_key : kKeyTile;
+        backward_tile(view, back, tile, at);
+    }
+    if (back.d_query.data == nullptr) return;
+    const std::int64_t first = view.queries(tile.sentence).start + tile.first_query;
+    for (std::int64_t q = 0; q < tile.queries; ++q)
+        unpack_row(at.d_query + q * padded(view.dk()), view.dk(), static_cast<float>(view.scale),
+                   back.d_query.at(first + q, tile.head));
+}
+
+void backward_item(const AttentionView<float>& view, const AttentionBackwardView<float>& back, const AttentionItem& item,
+                   const AttentionItem& next, float* scratch) {
+    const Span& queries = view.queries(item.sentence);
+    const Span& keys = view.keys(item.sentence);
+    const Buffers at(scratch, keys.length, view.dk(), view.dv());
+    pack(view.key.at(keys.start, item.head), view.key.pitch, keys.length, view.dk(), 1, at.key);
+    pack(view.value.at(keys.start, item.head), view.value.pitch, keys.length, view.dv(), 1, at.value);
+    prefetch_inputs(view, next);
+    prefetch(back.output, view.queries(next.sentence), next.head);
+    prefetch(back.d_output, view.queries(next.sentence), next.head);
+    zero(at.d_key, padded(keys.length) * padded(view.dk()));
+    zero(at.d_value, padded(keys.length) * padded(view.dv()));
+    for (std::int64_t q = 0; q < queries.length; q += kQueryBlock) {
+        const std::int64_t count = queries.length - q < kQueryBlock ? queries.length - q : kQueryBlock;
+        backward_block(view, back, {item.sentence, item.head, q, count, 0, 0}, at);
+    }
+    for (std::int64_t k = 0; k < keys.length; ++k) {
+        if (back.d_key.data != nullptr)
+            unpack_row(at.d_key + k * padded(view.dk()), view.dk(), 1, back.d_key.at(keys.start + k, item.head));
+        if (back.d_value.data != nullptr)
+            unpack_row(at.d_value + k * padded(view.dv()), view.dv(), 1, back.d_value.at(keys.start + k, item.head));
+    }
+}
+
+}  // namespace
+
+void attention_backward_fast(const AttentionView<float>& view, const AttentionBackwardView<float>& back,
+                             const AttentionItem* items, std::int64_t count, float* scratch) {
+    for (std::int64_t i = 0; i < count; ++i) backward_item(view, back, items[i], items[i + 1 < count ? i + 1 : i], scratch);
+}
+
+}  // namespace HEDDLE_LEVEL
+}  // namespace heddle::kernels

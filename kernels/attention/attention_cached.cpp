@@ -1,0 +1,80 @@
+#include "kernels/attention/attention_cached.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+#include "core/parallel.h"
+#include "kernels/attention/attention_fast.h"
+#include "kernels/attention/attention_prepare.h"
+#include "kernels/attention/attention_running.h"
+
+namespace heddle::kernels {
+namespace {
+
+void check_table(const Columns& query, const CachedKeys& cache) {
+    check_dtype("attention_cached", "table", cache.table, DType::i32);
+    check_rank("attention_cached", "table", cache.table, 2);
+    check(cache.table.dim(0) == query.rows() && std::ssize(cache.lengths) == query.rows(),
+          "attention_cached: table {} and {} lengths, wanted one row and one length for each of {} query rows",
+          cache.table.shape(), cache.lengths.size(), query.rows());
+    const std::int64_t time = cache.table.dim(1);
+    for (std::int64_t row = 0; row < query.rows(); ++row) {
+        const std::int64_t length = cache.lengths[static_cast<std::size_t>(row)];
+        check(length >= 0 && length <= time, "attention_cached: row {} has {} keys, but the table holds {}", row, length, time);
+        for (const std::int32_t slot :
+             cache.table.span<std::int32_t>().subspan(static_cast<std::size_t>(row * time), static_cast<std::size_t>(length)))
+            check(slot >= 0 && slot < cache.key.rows(), "attention_cached: row {} names cache row {}, but there are {}", row,
+                  slot, cache.key.rows());
+    }
+}
+
+// The reference: as attention.cpp's, with rows found through the table.
+template <class T>
+void attend_rows(const AttentionView<T>& view, const CachedKeys& cache, std::int64_t first, std::int64_t end,
+                 HeadRows<T> output) {
+    RunningSoftmax running(view.dv());
+    for (std::int64_t row = first; row < end; ++row) {
+        const std::int32_t* slots = cache.table.data<std::int32_t>() + row * cache.table.dim(1);
+        for (std::int64_t head = 0; head < view.heads; ++head) {
+            running.start();
+            for (std::int64_t j = 0; j < cache.lengths[static_cast<std::size_t>(row)]; ++j)
+                running.add(view.scale * dot(view.query.at(row, head), view.key.at(slots[j], head), view.dk()), 1,
+                            view.value.at(slots[j], head));
+            running.finish(output.at(row, head));
+        }
+    }
+}
+
+}  // namespace
+
+Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int64_t heads, std::optional<double> scale) {
+    check_defined("attention_cached", "query", query.base);
+    check_defined("attention_cached", "key", cache.key.base);
+    // The same checks as for one sentence whose keys are the whole cache.
+    const AttentionRules rules{
+        .query_spans = Spans({}, query.rows()), .key_spans = Spans({}, cache.key.rows()), .heads = heads, .scale = scale};
+    check_attention(query, cache.key, cache.value, rules);
+    check_table(query, cache);
+    Tensor result = Tensor::empty({query.rows(), cache.value.count}, query.base.dtype());
+    const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
+    const std::int64_t work = (longest + 16) * (query.count + cache.value.count);
+    dispatch_float("attention_cached", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        const auto view = view_attention<T>(query, cache.key, cache.value, rules);
+        const auto output = head_rows<T>(result, heads);
+        parallel_for(query.rows(), grain_for(work / 8), [&](std::int64_t first, std::int64_t end) {
+            if constexpr (std::is_same_v<T, float>) {
+                const Tensor scratch = Tensor::empty({attention_forward_scratch(longest, view.dk(), view.dv())}, DType::f32);
+                HEDDLE_BY_LEVEL(attention_cached_fast)
+                (view, cache.table.data<std::int32_t>(), cache.table.dim(1), cache.lengths.data(), first, end, output,
+                 scratch.data<float>());
+            } else {
+                attend_rows(view, cache, first, end, output);
+            }
+        });
+    });
+    return result;
+}
+
+}  // namespace heddle::kernels

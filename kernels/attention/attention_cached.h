@@ -1,0 +1,26 @@
+// Attention of single query rows over a cache of keys and values: decoding, token by token.
+//
+// A hypothesis keeps no copy of its keys: it keeps the numbers of the cache rows that hold them. A beam search reorders its
+// hypotheses by rewriting these numbers; hypotheses with a common beginning share its rows.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+struct CachedKeys {
+    Columns key;                            ///< [slots, heads * dk]
+    Columns value;                          ///< [slots, heads * dv]
+    Tensor table;                           ///< i32 [rows, time]: row r's keys lie in the cache rows table[r, 0 .. lengths[r])
+    std::span<const std::int64_t> lengths;  ///< rows numbers between 0 and time
+};
+
+/// Row r: softmax(scale query_r K_r^T) V_r with the keys and values that the table names; query [rows, heads * dk], result [rows,
+/// heads * dv]. Its bits are those of the last row of causal attention over the same tokens without a cache. A row without keys
+/// gives zeros. `scale` is 1 / sqrt(dk) by default. No backward. Error when shapes do not fit or the table leaves the cache.
+Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int64_t heads, std::optional<double> scale = {});
+
+}  // namespace heddle::kernels

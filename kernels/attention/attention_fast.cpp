@@ -1,0 +1,167 @@
+// Attention forward, f32: one sentence and head at a time, queries in blocks of kQueryBlock, keys in tiles of kKeyTile.
+#include "kernels/attention/attention_fast.h"
+
+#include "kernels/attention/attention_tiles.h"
+
+namespace heddle::kernels {
+namespace HEDDLE_LEVEL {
+namespace {
+
+// Where things lie in the scratch memory. Everything is a multiple of 16 floats, so every row starts at an aligned address.
+struct Buffers {
+    float* key;      // [padded time, padded dk]
+    float* value;    // [padded time, padded dv]
+    float* query;    // [kQueryBlock, padded dk], scaled
+    float* query_t;  // [padded dk, kQueryBlock]
+    float* scores;   // [kKeyTile, kQueryBlock]; later P, with dropout
+    float* output;   // [kQueryBlock, padded dv]
+    float* largest;  // [kQueryBlock]
+    float* sum;      // [kQueryBlock]
+    float* shrink;   // [kQueryBlock]: what earlier tiles are multiplied with when a larger score turns up
+
+    Buffers(float* at, std::int64_t time, std::int64_t dk, std::int64_t dv) {
+        const auto take = [&](std::int64_t floats) {
+            float* const start = at;
+            at += floats;
+            return start;
+        };
+        key = take(padded(time) * padded(dk));
+        value = take(padded(time) * padded(dv));
+        query = take(kQueryBlock * padded(dk));
+        query_t = take(padded(dk) * kQueryBlock);
+        scores = take(kKeyTile * kQueryBlock);
+        output = take(kQueryBlock * padded(dv));
+        largest = take(kQueryBlock);
+        sum = take(kQueryBlock);
+        shrink = take(kQueryBlock);
+    }
+};
+
+// The online softmax for one vector of queries: scores become e^{S - largest}, times the dropout factors.
+void softmax_tile(const AttentionView<float>& view, const Tile& tile, std::int64_t v, const Buffers& at) {
+    float* scores = at.scores + v * kFloats;
+    const VecF before = load(at.largest + v * kFloats);
+    VecF largest = before;
+    for (std::int64_t k = 0; k < tile.keys; ++k) largest = maximum<float>(load(scores + k * kQueryBlock), largest);
+    store(at.largest + v * kFloats, largest);
+    // Nothing may be attended to so far: any finite number gives e^{-inf} = 0.
+    const VecF base = largest == -kInfinity ? VecF{} : largest;
+    VecF sum{};
+    if (!view.dropout.active()) {
+        for (std::int64_t k = 0; k < tile.keys; ++k) {
+            const VecF p = exp(load(scores + k * kQueryBlock) - base);
+            sum += p;
+            store(scores + k * kQueryBlock, p);
+        }
+    } else {
+        for (std::int64_t group = 0; group < tile.keys; group += 8) {
+            const KeyGroup kept(view.dropout, tile, v, group);
+            for (int j = 0; j < 8; ++j) {  // the rows behind the last key exist and are read by nobody
+                float* row = scores + (group + j) * kQueryBlock;
+                const VecF p = exp(load(row) - base);
+                if (group + j < tile.keys) sum += p;
+                store(row, p * kept.factor(j));
+            }
+        }
+    }
+    const VecF shrink = exp(before - base);
+    store(at.shrink + v * kFloats, shrink);
+    store(at.sum + v * kFloats, load(at.sum + v * kFloats) * shrink + sum);
+}
+
+void shrink_output(const Tile& tile, std::int64_t width, const Buffers& at) {
+    for (std::int64_t q = 0; q < tile.queries; ++q)
+        for (std::int64_t c = 0; c < width; c += kFloats) {
+            float* to = at.output + q * width + c;
+            store(to, load(to) * at.shrink[q]);
+        }
+}
+
+void finish_block(const AttentionView<float>& view, const Tile& tile, const Buffers& at, HeadRows<float> output, float* log_sum) {
+    const std::int64_t first = view.queries(tile.sentence).start + tile.first_query;
+    for (std::int64_t v = 0; v < tile.vectors(); ++v) {
+        float* sum = at.sum + v * kFloats;
+        const VecF s = load(sum);
+        float* largest = at.largest + v * kFloats;
+        if (log_sum != nullptr) store(largest, s == 0 ? broadcast(kInfinity) : load(largest) + log_above_one(s));
+        store(sum, s == 0 ? VecF{} : 1 / s);
+    }
+    for (std::int64_t q = 0; q < tile.queries; ++q) {
+        unpack_row(at.output + q * padded(view.dv()), view.dv(), at.sum[q], output.at(first + q, tile.head));
+        if (log_sum != nullptr) log_sum[(first + q) * view.heads + tile.head] = at.largest[q];
+    }
+}
+
+void forward_block(const AttentionView<float>& view, Tile tile, const Buffers& at, HeadRows<float> output, float* log_sum) {
+    const std::int64_t dk = padded(view.dk()), dv = padded(view.dv());
+    const Span& queries = view.queries(tile.sentence);
+    pack(view.query.at(queries.start + tile.first_query, tile.head), view.query.pitch, tile.queries, view.dk(),
+         static_cast<float>(view.scale), at.query);
+    transpose(at.query, dk, tile.queries, view.dk(), at.query_t, kQueryBlock);
+    for (std::int64_t q = 0; q < kQueryBlock; q += kFloats) {
+        store(at.largest + q, broadcast(-kInfinity));
+        store(at.sum + q, VecF{});
+    }
+    const std::int64_t end = visible_groups(view, tile);
+    if (end == 0)
+        for (std::int64_t i = 0; i < kQueryBlock * dv; i += kFloats) store(at.output + i, VecF{});
+    for (tile.first_key = 0; tile.first_key < end; tile.first_key += kKeyTile) {
+        tile.keys = end - tile.first_key < kKeyTile ? end - tile.first_key : kKeyTile;
+        const bool later = tile.first_key > 0;
+        product({at.key + tile.first_key * dk, dk, 1}, at.query_t, kQueryBlock, view.dk(), tile.keys, tile.vectors(), at.scores,
+                kQueryBlock, false);
+        mask_scores(view, tile, at.scores);
+        for (std::int64_t v = 0; v < tile.vectors(); ++v) softmax_tile(view, tile, v, at);
+        if (later) shrink_output(tile, dv, at);
+        product({at.scores, 1, kQueryBlock}, at.value + tile.first_key * dv, dv, tile.keys, tile.queries,
+                (view.dv() + kFloats - 1) / kFloats, at.output, dv, later);
+    }
+    finish_block(view, tile, at, output, log_sum);
+}
+
+void forward_item(const AttentionView<float>& view, const AttentionItem& item, const AttentionItem& next, HeadRows<float> output,
+                  float* log_sum, float* scratch) {
+    const Span& queries = view.queries(item.sentence);
+    const Span& keys = view.keys(item.sentence);
+    const Buffers at(scratch, keys.length, view.dk(), view.dv());
+    pack(view.key.at(keys.start, item.head), view.key.pitch, keys.length, view.dk(), 1, at.key);
+    pack(view.value.at(keys.start, item.head), view.value.pitch, keys.length, view.dv(), 1, at.value);
+    prefetch_inputs(view, next);
+    for (std::int64_t q = 0; q < queries.length; q += kQueryBlock) {
+        const std::int64_t count = queries.length - q < kQueryBlock ? queries.length - q : kQueryBlock;
+        forward_block(view, {item.sentence, item.head, q, count, 0, 0}, at, output, log_sum);
+    }
+}
+
+}  // namespace
+
+void attention_forward_fast(const AttentionView<float>& view, const AttentionItem* items, std::int64_t count,
+                            HeadRows<float> output, float* log_sum, float* scratch) {
+    for (std::int64_t i = 0; i < count; ++i)
+        forward_item(view, items[i], items[i + 1 < count ? i + 1 : i], output, log_sum, scratch);
+}
+
+void attention_cached_fast(const AttentionView<float>& view, const std::int32_t* table, std::int64_t table_pitch,
+                           const std::int64_t* lengths, std::int64_t first, std::int64_t end, HeadRows<float> output,
+                           float* scratch) {
+    for (std::int64_t row = first; row < end; ++row) {
+        const std::int32_t* rows = table + row * table_pitch;
+        const Span query{row, 1}, keys{0, lengths[row]};
+        AttentionView<float> one = view;  // this row as the only sentence
+        one.query_spans = &query;
+        one.key_spans = &keys;
+        const Buffers at(scratch, keys.length, view.dk(), view.dv());
+        for (std::int64_t head = 0; head < view.heads; ++head) {
+            for (std::int64_t j = 0; j < keys.length; ++j) {
+                pack_row(view.key.at(rows[j], head), view.dk(), 1, at.key + j * padded(view.dk()));
+                pack_row(view.value.at(rows[j], head), view.dv(), 1, at.value + j * padded(view.dv()));
+            }
+            pack_end(keys.length, view.dk(), at.key);
+            pack_end(keys.length, view.dv(), at.value);
+            forward_block(one, {0, head, 0, 1, 0, 0}, at, output, nullptr);
+        }
+    }
+}
+
+}  // namespace HEDDLE_LEVEL
+}  // namespace heddle::kernels

@@ -1,0 +1,150 @@
+#include "kernels/attention/attention_prepare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "core/check.h"
+#include "core/dispatch.h"
+#include "core/format.h"
+
+namespace heddle::kernels {
+namespace {
+
+constexpr const char* kOp = "attention";
+
+void check_columns(const char* argument, const Columns& columns, const Spans& spans, const char* spans_name, std::int64_t heads) {
+    check_defined(kOp, argument, columns.base);
+    check(
+        columns.base.rank() >= 1 && columns.begin >= 0 && columns.count >= 0 && columns.begin + columns.count <= columns.pitch(),
+        "attention: {} takes columns [{}, {}) of {}", argument, columns.begin, columns.begin + columns.count,
+        columns.base.shape());
+    check(columns.count % heads == 0, "attention: {} has {} columns, which {} heads do not divide", argument, columns.count,
+          heads);
+    check(columns.rows() == spans.rows(), "attention: {} has {} rows {}, but {} describe {} rows", argument, columns.rows(),
+          columns.base.shape(), spans_name, spans.rows());
+}
+
+void check_mask(const AttentionRules& rules) {
+    const Tensor& mask = rules.mask;
+    if (!mask.defined()) return;
+    check_dtype(kOp, "mask", mask, DType::u8);
+    const bool shape_fits = (mask.rank() == 2 || (mask.rank() == 3 && mask.dim(0) == rules.query_spans.size())) &&
+                            mask.dim(-2) >= rules.query_spans.longest() && mask.dim(-1) >= rules.key_spans.longest();
+    check(shape_fits,
+          "attention: mask has shape {}, wanted [query_time, key_time] or [{}, query_time, key_time] with times of at least {} "
+          "and {}",
+          mask.shape(), rules.query_spans.size(), rules.query_spans.longest(), rules.key_spans.longest());
+}
+
+void check_gradient(const char* argument, const Columns& gradient, const Columns& input) {
+    if (!gradient.base.defined()) return;
+    check_dtype(kOp, argument, gradient.base, input.base.dtype());
+    check(gradient.rows() == input.rows() && gradient.count == input.count && gradient.begin >= 0 &&
+              gradient.begin + gradient.count <= gradient.pitch(),
+          "attention: {} is columns [{}, {}) of {}, wanted {} rows and {} columns", argument, gradient.begin,
+          gradient.begin + gradient.count, gradient.base.shape(), input.rows(), input.count);
+}
+
+}  // namespace
+
+void check_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
+    check(rules.heads >= 1, "attention: {} heads, wanted at least 1", rules.heads);
+    check(rules.query_spans.size() == rules.key_spans.size(),
+          "attention: {} query spans, but {} key spans; each sentence has one of both", rules.query_spans.size(),
+          rules.key_spans.size());
+    check_columns("query", query, rules.query_spans, "query_spans", rules.heads);
+    check_columns("key", key, rules.key_spans, "key_spans", rules.heads);
+    check_columns("value", value, rules.key_spans, "key_spans", rules.heads);
+    check_dtype(kOp, "key", key.base, query.base.dtype());
+    check_dtype(kOp, "value", value.base, query.base.dtype());
+    check(query.count == key.count, "attention: query has {} columns, but key has {}; their heads must have one width",
+          query.count, key.count);
+    check(query.count > 0, "attention: query has no columns");
+    check_mask(rules);
+}
+
+void check_attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                              const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
+    check_attention(query, key, value, rules);
+    for (const auto& [argument, tensor] : {std::pair("output", forward.output), std::pair("d_output", d_output)}) {
+        check_dtype(kOp, argument, tensor, query.base.dtype());
+        check_shape(kOp, argument, tensor, {query.rows(), value.count});
+    }
+    check_dtype(kOp, "log_sum", forward.log_sum, query.base.dtype());
+    check_shape(kOp, "log_sum", forward.log_sum, {query.rows(), rules.heads});
+    check_gradient("d_query", gradients.query, query);
+    check_gradient("d_key", gradients.key, key);
+    check_gradient("d_value", gradients.value, value);
+}
+
+template <class T>
+AttentionView<T> view_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
+    AttentionView<T> view;
+    view.query = head_rows<const T>(query, rules.heads);
+    view.key = head_rows<const T>(key, rules.heads);
+    view.value = head_rows<const T>(value, rules.heads);
+    view.query_spans = rules.query_spans.size() == 0 ? nullptr : &rules.query_spans[0];
+    view.key_spans = rules.key_spans.size() == 0 ? nullptr : &rules.key_spans[0];
+    view.heads = rules.heads;
+    view.causal = rules.causal;
+    if (rules.mask.defined()) {
+        view.mask = rules.mask.data<std::uint8_t>();
+        view.mask_pitch = rules.mask.dim(-1);
+        view.mask_sentence = rules.mask.rank() == 3 ? rules.mask.dim(1) * rules.mask.dim(2) : 0;
+    }
+    view.scale = rules.scale.value_or(1 / std::sqrt(static_cast<double>(view.dk())));
+    view.dropout = rules.dropout;
+    return view;
+}
+
+template AttentionView<float> view_attention<float>(const Columns&, const Columns&, const Columns&, const AttentionRules&);
+template AttentionView<double> view_attention<double>(const Columns&, const Columns&, const Columns&, const AttentionRules&);
+
+void zero_gaps(const Columns& columns, const Spans& spans) {
+    if (!columns.base.defined() || !spans.has_gaps()) return;
+    const std::int64_t element = size_of(columns.base.dtype());
+    const auto clear = [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; ++row)
+            std::memset(columns.base.bytes_data() + (row * columns.pitch() + columns.begin) * element, 0,
+                        static_cast<std::size_t>(columns.count * element));
+    };
+    std::int64_t end = 0;
+    for (const Span& span : spans) {
+        clear(end, span.start);
+        end = span.start + span.length;
+    }
+    clear(end, spans.rows());
+}
+
+AttentionPieces::AttentionPieces(const AttentionRules& rules, std::int64_t work_per_weight) {
+    constexpr std::int64_t kPieceWork = 1 << 18;  // about 10 microseconds of vectorised multiply-adds
+    const std::int64_t sentences = rules.query_spans.size();
+    const auto work = [&](std::int64_t sentence) {
+        const std::int64_t queries = rules.query_spans[sentence].length, keys = rules.key_spans[sentence].length;
+        return (queries * keys + queries + keys) * work_per_weight;
+    };
+    std::vector<std::int64_t> order(static_cast<std::size_t>(sentences));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return work(a) > work(b); });
+    items_.reserve(static_cast<std::size_t>(sentences * rules.heads));
+    std::int64_t piece = 0;
+    for (const std::int64_t sentence : order)
+        for (std::int64_t head = 0; head < rules.heads; ++head) {
+            items_.push_back({sentence, head});
+            piece += work(sentence);
+            if (piece < kPieceWork) continue;
+            ends_.push_back(items_.size());
+            piece = 0;
+        }
+    if (!items_.empty() && (ends_.empty() || ends_.back() != items_.size())) ends_.push_back(items_.size());
+}
+
+std::span<const AttentionItem> AttentionPieces::operator[](std::int64_t piece) const {
+    const auto at = static_cast<std::size_t>(piece);
+    const std::size_t begin = at == 0 ? 0 : ends_[at - 1];
+    return std::span(items_).subspan(begin, ends_[at] - begin);
+}
+
+}  // namespace heddle::kernels

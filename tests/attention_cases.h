@@ -1,0 +1,138 @@
+// Attention for tests: the formula with explicit matrices in double, and batches to try it on.
+#pragma once
+
+#include "kernels/attention/attention.h"
+#include "tests/numbers.h"
+
+namespace heddle::kernels {
+
+/// Query, key and value side by side in one projection, as the model has them: [rows, heads * (2 dk + dv)] (for cross attention
+/// the query lies in a tensor of its own), and the gradient of the output.
+struct AttentionCase {
+    AttentionRules rules;
+    std::int64_t dk = 32, dv = 32;
+    Tensor query_base, key_base, d_output;
+
+    Columns query() const { return {query_base, 0, rules.heads * dk}; }
+    Columns key() const { return {key_base, rules.heads * dk, rules.heads * dk}; }
+    Columns value() const { return {key_base, 2 * rules.heads * dk, rules.heads * dv}; }
+
+    AttentionCase to(DType dtype) const {
+        AttentionCase other = *this;
+        other.query_base = query_base.to(dtype);
+        other.key_base = key_base.to(dtype);
+        other.d_output = d_output.to(dtype);
+        return other;
+    }
+    AttentionResult forward() const { return attention_forward(query(), key(), value(), rules); }
+};
+
+/// NaN in all rows that belong to no sentence.
+inline void poison_gaps(Tensor& tensor, const Spans& spans) {
+    std::vector<bool> covered(static_cast<std::size_t>(spans.rows()));
+    for (const Span& span : spans)
+        for (std::int64_t i = 0; i < span.length; ++i) covered[static_cast<std::size_t>(span.start + i)] = true;
+    for (std::int64_t row = 0; row < spans.rows(); ++row)
+        if (!covered[static_cast<std::size_t>(row)]) tensor.slice(row, row + 1).fill_(std::numeric_limits<double>::quiet_NaN());
+}
+
+/// Random f32 numbers under the given rules; NaN in the gaps. `self`: the query is part of the same projection.
+inline AttentionCase make_case(AttentionRules rules, std::int64_t dk, std::int64_t dv, bool self, std::uint64_t key = 1) {
+    AttentionCase made{.rules = std::move(rules), .dk = dk, .dv = dv, .query_base = {}, .key_base = {}, .d_output = {}};
+    const Spans &queries = made.rules.query_spans, &keys = made.rules.key_spans;
+    made.key_base = normal({keys.rows(), made.rules.heads * (2 * dk + dv)}, DType::f32, key);
+    made.query_base = self ? made.key_base : normal({queries.rows(), made.rules.heads * dk + 3}, DType::f32, key + 1);
+    made.d_output = normal({queries.rows(), made.rules.heads * dv}, DType::f32, key + 2);
+    poison_gaps(made.key_base, keys);
+    if (!self) poison_gaps(made.query_base, queries);
+    poison_gaps(made.d_output, queries);
+    return made;
+}
+
+struct NaiveAttention {
+    Tensor output, weights;          // weights [sentences, heads, longest query, longest key], before dropout
+    Tensor d_query, d_key, d_value;  // [rows, heads * width]
+};
+
+inline bool allowed(const AttentionRules& rules, std::int64_t s, std::int64_t i, std::int64_t j) {
+    const std::int64_t tq = rules.query_spans[s].length, tk = rules.key_spans[s].length;
+    if (rules.causal && j > i + tk - tq) return false;
+    if (!rules.mask.defined()) return true;
+    const std::int64_t offset = rules.mask.rank() == 3 ? s * rules.mask.dim(1) * rules.mask.dim(2) : 0;
+    return rules.mask.data<std::uint8_t>()[offset + i * rules.mask.dim(-1) + j] != 0;
+}
+
+/// softmax(scale Q K^T + mask) V and its derivatives with whole matrices, for f64 tensors. The softmax's derivative is its
+/// Jacobian, written out: dS_j = sum_l dP_l P_l ([l = j] - P_j).
+inline NaiveAttention naive_attention(const AttentionCase& at) {
+    const AttentionRules& r = at.rules;
+    const std::int64_t H = r.heads, dk = at.dk, dv = at.dv;
+    const double scale = r.scale.value_or(1 / std::sqrt(static_cast<double>(dk)));
+    const auto q = [&](std::int64_t row, std::int64_t c) { return at.query().data<double>()[row * at.query().pitch() + c]; };
+    const auto k = [&](std::int64_t row, std::int64_t c) { return at.key().data<double>()[row * at.key().pitch() + c]; };
+    const auto v = [&](std::int64_t row, std::int64_t c) { return at.value().data<double>()[row * at.value().pitch() + c]; };
+    const auto zeros = [](const Shape& shape) { return Tensor::zeros(shape, DType::f64); };
+    const std::int64_t rows = r.query_spans.rows(), key_rows = r.key_spans.rows();
+    NaiveAttention n{zeros({rows, H * dv}), zeros({r.query_spans.size(), H, r.query_spans.longest(), r.key_spans.longest()}),
+                     zeros({rows, H * dk}), zeros({key_rows, H * dk}), zeros({key_rows, H * dv})};
+    for (std::int64_t s = 0; s < r.query_spans.size(); ++s)
+        for (std::int64_t h = 0; h < H; ++h)
+            for (std::int64_t i = 0; i < r.query_spans[s].length; ++i) {
+                const std::int64_t row = r.query_spans[s].start + i, first = r.key_spans[s].start, tk = r.key_spans[s].length;
+                std::vector<double> p(static_cast<std::size_t>(tk)), dp(p), f(p);
+                double largest = -INFINITY, sum = 0;
+                std::vector<double> score(p);
+                for (std::int64_t j = 0; j < tk; ++j) {
+                    for (std::int64_t c = 0; c < dk; ++c)
+                        score[static_cast<std::size_t>(j)] += scale * q(row, h * dk + c) * k(first + j, h * dk + c);
+                    if (allowed(r, s, i, j)) largest = std::max(largest, score[static_cast<std::size_t>(j)]);
+                }
+                for (std::int64_t j = 0; j < tk; ++j)
+                    if (allowed(r, s, i, j))
+                        sum += p[static_cast<std::size_t>(j)] = std::exp(score[static_cast<std::size_t>(j)] - largest);
+                for (std::int64_t j = 0; j < tk; ++j) {
+                    const auto at_j = static_cast<std::size_t>(j);
+                    if (sum > 0) p[at_j] /= sum;
+                    n.weights.data<double>()[((s * H + h) * n.weights.dim(2) + i) * n.weights.dim(3) + j] = p[at_j];
+                    f[at_j] = r.dropout.keeps(j, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(h),
+                                              static_cast<std::uint32_t>(s))
+                                  ? r.dropout.scale()
+                                  : 0;
+                    for (std::int64_t c = 0; c < dv; ++c) {
+                        const double d = at.d_output.data<double>()[row * H * dv + h * dv + c];
+                        n.output.data<double>()[row * H * dv + h * dv + c] += p[at_j] * f[at_j] * v(first + j, h * dv + c);
+                        n.d_value.data<double>()[(first + j) * H * dv + h * dv + c] += p[at_j] * f[at_j] * d;
+                        dp[at_j] += f[at_j] * d * v(first + j, h * dv + c);
+                    }
+                }
+                double mean = 0;
+                for (std::size_t j = 0; j < p.size(); ++j) mean += p[j] * dp[j];
+                for (std::int64_t j = 0; j < tk; ++j) {
+                    const double ds = p[static_cast<std::size_t>(j)] * (dp[static_cast<std::size_t>(j)] - mean);
+                    for (std::int64_t c = 0; c < dk; ++c) {
+                        n.d_query.data<double>()[row * H * dk + h * dk + c] += scale * ds * k(first + j, h * dk + c);
+                        n.d_key.data<double>()[(first + j) * H * dk + h * dk + c] += scale * ds * q(row, h * dk + c);
+                    }
+                }
+            }
+    return n;
+}
+
+/// `count` lengths between 1 and `longest`, the same for the same key.
+inline std::vector<std::int64_t> random_lengths(std::int64_t count, std::int64_t longest, std::uint64_t key) {
+    Sequence random(key);
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t i = 0; i < count; ++i)
+        lengths.push_back(1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(longest))));
+    return lengths;
+}
+
+/// A random mask of zeros and ones.
+inline Tensor random_mask(const Shape& shape, double share, std::uint64_t key) {
+    Tensor mask = Tensor::empty(shape, DType::u8);
+    Sequence random(key);
+    for (std::uint8_t& allowed : mask.span<std::uint8_t>()) allowed = random.uniform() < share ? 1 : 0;
+    return mask;
+}
+
+}  // namespace heddle::kernels
