@@ -94,8 +94,7 @@ int bench_train(Arguments arguments) {
     apply(options.machine);
 
     const Say say = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
-    options.data.valid.clear();
-    TrainingText text = read_training_text(options.data, {});
+    TrainingText text = read_training_text(options.data, [](std::string_view) {});
     Vocabularies vocabularies = make_vocabularies(options.vocabulary, text.training, say);
     const TrainingData data = encode_training_data(std::move(text), std::move(vocabularies));
     nn::Transformer model(transformer_options(options.model, data.vocabularies.source->size(), data.vocabularies.target->size()),

@@ -7,7 +7,7 @@
 namespace heddle::app {
 namespace {
 
-constexpr std::int64_t smallest_automatic_size = 64;
+constexpr std::int64_t smallest_automatic_size = 16;
 
 bool is_sentencepiece(const VocabularyRequest& request) { return request.type == "bpe" || request.type == "unigram"; }
 
