@@ -53,4 +53,9 @@ Variable Transformer::loss(const Sentences& source, const Sentences& target_in, 
     return ops::linear_cross_entropy(hidden, output_weight(), output_bias(), target_out, options, statistics);
 }
 
+Tensor Transformer::logits(const Tensor& hidden) const {
+    const Tensor bias = output_bias().defined() ? output_bias().value() : Tensor();
+    return kernels::linear_forward(hidden, output_weight().value(), bias, &packed_output_);
+}
+
 }  // namespace heddle::nn

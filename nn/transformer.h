@@ -62,6 +62,7 @@ class Transformer : public Module {
     Encoder encoder_;
     Decoder decoder_;
     std::unique_ptr<Linear> own_output_;  // null when it is the target embedding
+    mutable kernels::PackedWeight packed_output_;
 };
 
 }  // namespace heddle::nn
