@@ -7,15 +7,21 @@
 
 #include "core/spans.h"
 #include "core/tensor.h"
+#include "kernels/attention/attention_cached.h"
 
 namespace heddle::nn {
 
-/// Keys and values of all hypotheses of a batch, per decoder layer. Hypothesis h belongs to a sentence and has read `position()`
-/// tokens. Its key of place t lies in row `rows[h][t]` of the layer's keys: hypotheses with a common beginning share these rows,
-/// and a beam is reordered by rewriting the table, never by moving keys. Keys and values of the memory exist once per sentence.
+/// Keys and values of all hypotheses of a batch, per decoder layer. A hypothesis belongs to a sentence and has read `position()`
+/// tokens; it holds the numbers of the rows where the keys and values of its tokens lie. Hypotheses with a common beginning share
+/// these rows, and a beam is reordered by rewriting the numbers, never by moving keys. Keys and values of the memory exist once
+/// per sentence.
 class DecoderCache {
   public:
-    /// Hypotheses now; at first one per sentence, in the order of the sentences.
+    /// For sentences whose memories lie at `memory_spans`, one hypothesis each at first: at most `hypotheses` at once and
+    /// `capacity` tokens each. `memories` holds for each layer the keys and values of the memory side by side, [rows, 2 width].
+    DecoderCache(std::vector<Tensor> memories, const Spans& memory_spans, std::int64_t hypotheses, std::int64_t capacity);
+
+    /// Hypotheses now; at first one per sentence, always in the order of the sentences.
     std::int64_t hypotheses() const { return static_cast<std::int64_t>(sentences_.size()); }
     /// Tokens that every hypothesis has read.
     std::int64_t position() const { return position_; }
@@ -25,15 +31,42 @@ class DecoderCache {
     std::span<const std::int32_t> sentences() const { return sentences_; }
 
     /// Hypothesis i goes on from the former hypothesis parents[i]: a parent may occur several times (it branched), once or never
-    /// (it ended). The number of hypotheses becomes that of `parents`. Error when a parent does not exist.
+    /// (it ended). The number of hypotheses becomes that of `parents`. Error when a parent does not exist, the sentences would no
+    /// longer be in order, or the hypotheses are more than was said at first.
     void reorder(std::span<const std::int32_t> parents);
 
-  private:
-    friend class Transformer;
+    // ---- for the modules, in each step
 
+    /// Makes a place for one more token of every hypothesis. Error when the cache is full.
+    void advance();
+    /// Stores the newest token's keys and values side by side, one row per hypothesis: [hypotheses, 2 width] columns.
+    void store(std::int64_t layer, const Columns& keys_values);
+    /// The keys and values of all tokens that each hypothesis has read.
+    kernels::CachedKeys keys(std::int64_t layer) const;
+    /// Keys and values of the memory side by side.
+    const Tensor& memory(std::int64_t layer) const { return layers_[static_cast<std::size_t>(layer)].memory; }
+    const Spans& memory_spans() const { return memory_spans_; }
+    /// The rows of each sentence's hypotheses.
+    const Spans& groups() const { return groups_; }
+
+  private:
+    struct Layer {
+        Tensor memory;
+        Tensor own;  // [rows, 2 width]
+    };
+
+    void regroup();
+
+    std::vector<Layer> layers_;
+    Spans memory_spans_;
+    Spans groups_;
+    std::int64_t most_hypotheses_;
+    std::int64_t capacity_;
     std::int64_t position_ = 0;
-    std::int64_t capacity_ = 0;
+    std::int64_t used_rows_ = 0;  // of each layer's own keys
     std::vector<std::int32_t> sentences_;
+    std::vector<std::int64_t> lengths_;  // position_ for each hypothesis
+    Tensor table_;                       // i32 [hypotheses, capacity]: the row of each token
 };
 
 }  // namespace heddle::nn

@@ -11,8 +11,14 @@ FeedForward::FeedForward(Module& parent, std::string_view name, std::int64_t d_m
       outer_(*this, "outer", d_ff, d_model, bias) {}
 
 Variable FeedForward::forward(const Variable& x, Where where) const {
-    return ops::feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_,
-                             dropout(dropout_, "dropout"), where);
+    const Dropout drop = dropout(dropout_, "dropout");
+    if (drop.active() || will_record({x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias()}))
+        return ops::feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_, drop, where);
+    // The same arithmetic in three ops; a step of decoding has few rows, and the two Linears keep their weights packed.
+    const Variable u = inner_.forward(x, where);
+    const Variable h = activation_ == ops::Activation::relu ? ops::relu(u, where)
+                                                            : ops::gelu(u, activation_ == ops::Activation::gelu_tanh, where);
+    return outer_.forward(h, where);
 }
 
 }  // namespace heddle::nn

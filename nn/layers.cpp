@@ -65,4 +65,10 @@ Stream DecoderLayer::forward(const Stream& stream, const Spans& spans, const Var
     return join(asked, feed_forward_.forward(asked.input), 2, next);
 }
 
+Stream DecoderLayer::step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
+    const Stream read = join(stream, self_attention_.step(stream.input, cache, layer), 0, next);
+    const Stream asked = join(read, cross_attention_.step(read.input, cache, layer), 1, next);
+    return join(asked, feed_forward_.forward(asked.input), 2, next);
+}
+
 }  // namespace heddle::nn

@@ -43,6 +43,13 @@ Variable SelfAttention::forward(const Variable& x, const Spans& spans, const Att
     return output_.forward(ops::attention(query, key, value, spans, spans, options, where), where);
 }
 
+Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where) const {
+    const Tensor qkv = projection_.forward(x, where).value();
+    cache.store(layer, {qkv, width_, 2 * width_});
+    const Tensor attended = kernels::attention_cached({qkv, 0, width_}, cache.keys(layer), options_.heads);
+    return output_.forward(Variable(attended), where);
+}
+
 // ---- cross-attention
 
 CrossAttention::CrossAttention(Module& parent, std::string_view name, const AttentionOptions& options)
@@ -57,10 +64,19 @@ Variable CrossAttention::keys_values(const Variable& memory, Where where) const 
 
 Variable CrossAttention::forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                                  const AttentionCall& call, Where where) const {
+    return attend(x, keys_values(memory, where), spans, memory_spans, call, where);
+}
+
+// The hypotheses of a sentence are the rows of one span: they attend to its memory together.
+Variable CrossAttention::step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where) const {
+    return attend(x, Variable(cache.memory(layer)), cache.groups(), cache.memory_spans(), {}, where);
+}
+
+Variable CrossAttention::attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,
+                                const AttentionCall& call, Where where) const {
     const Variable query = query_.forward(x, where);
-    const Variable kv = keys_values(memory, where);
-    const ops::ColumnsOf key(kv, 0, width_);
-    const ops::ColumnsOf value(kv, width_, width_);
+    const ops::ColumnsOf key(keys_values, 0, width_);
+    const ops::ColumnsOf value(keys_values, width_, width_);
     const auto options = op_options(options_, call, dropout(options_.dropout, "dropout"));
     return output_.forward(ops::attention(query, key, value, spans, memory_spans, options, where), where);
 }

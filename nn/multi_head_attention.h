@@ -59,8 +59,8 @@ class CrossAttention : public Module {
     Variable step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
 
   private:
-    Variable attend(const Variable& query, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,
-                    const AttentionCall& call, const Where& where) const;
+    Variable attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,
+                    const AttentionCall& call, Where where) const;
 
     AttentionOptions options_;
     std::int64_t width_;

@@ -91,4 +91,17 @@ Variable Decoder::forward_checkpointed(Variable x, const Spans& spans, const Var
     return final_norm_ ? final_norm_->forward(x) : x;
 }
 
+Variable Decoder::step(const Variable& x, DecoderCache& cache) const {
+    Stream stream = Layer::open(x, options_.norm, norm_before(0));
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+        stream = layers_[i]->step(stream, cache, static_cast<std::int64_t>(i), norm_before(i + 1));
+    return close(stream, options_.norm, final_norm_.get());
+}
+
+std::vector<Tensor> Decoder::memory_keys_values(const Variable& memory) const {
+    std::vector<Tensor> all;
+    for (const auto& layer : layers_) all.push_back(layer->cross_attention().keys_values(memory).value());
+    return all;
+}
+
 }  // namespace heddle::nn

@@ -41,8 +41,10 @@ class Decoder : public Module {
     std::string_view kind() const override { return "Decoder"; }
     Variable forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                      AttentionMaps* maps = nullptr) const;
+    /// One new row per hypothesis; the cache has advanced.
     Variable step(const Variable& x, DecoderCache& cache) const;
-    const std::vector<std::unique_ptr<DecoderLayer>>& layers() const { return layers_; }
+    /// For each layer the memory's keys and values side by side, [rows', 2 heads head_dim].
+    std::vector<Tensor> memory_keys_values(const Variable& memory) const;
 
   private:
     const LayerNorm* norm_before(std::size_t layer) const;

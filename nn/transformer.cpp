@@ -58,4 +58,20 @@ Tensor Transformer::logits(const Tensor& hidden) const {
     return kernels::linear_forward(hidden, output_weight().value(), bias, &packed_output_);
 }
 
+DecoderCache Transformer::start_decoding(const Tensor& memory, const Spans& memory_spans, std::int64_t hypotheses,
+                                         std::int64_t length) const {
+    const NoGrad no_grad;
+    return {decoder_.memory_keys_values(Variable(memory)), memory_spans, hypotheses, length};
+}
+
+Tensor Transformer::step(const Tensor& tokens, DecoderCache& cache) const {
+    const NoGrad no_grad;
+    check_shape("step", "tokens", tokens, {cache.hypotheses()});
+    const std::int64_t position = cache.position();
+    cache.advance();
+    const Spans rows = Spans::padded(std::vector<std::int64_t>(static_cast<std::size_t>(cache.hypotheses()), 1), 1);
+    const Variable x = target_embedding().forward(tokens, rows, target_positions_, {}, position);
+    return logits(decoder_.step(x, cache).value());
+}
+
 }  // namespace heddle::nn
