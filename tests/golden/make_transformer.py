@@ -9,6 +9,7 @@ parameter, and for some cases "adam.NAME", the parameters after ten steps of Ada
 
 Needs torch and safetensors.
 """
+import copy
 import math
 import pathlib
 import sys
@@ -52,7 +53,8 @@ class Model(nn.Module):
     def embed(self, table, tokens):
         place = torch.arange(tokens.shape[1], dtype=torch.float64)[:, None]
         angle = place / 10000 ** (torch.arange(0, D, 2, dtype=torch.float64) / D)
-        return table(tokens) * math.sqrt(D) + torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+        positions = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+        return table(tokens) * math.sqrt(D) + positions.to(table.weight.dtype)
 
     def forward(self, source, source_padding, target, target_padding):
         memory = self.encoder(self.embed(self.source, source), src_key_padding_mask=source_padding)
@@ -98,8 +100,8 @@ def padded(rows):
     return tokens, padding
 
 
-def make(name, norm, final_norm, activation, tie, adam):
-    torch.manual_seed(sum(map(ord, name)))
+def build(seed, norm, final_norm, activation, tie):
+    torch.manual_seed(seed)
     model = Model(norm, final_norm, activation, tie).double().train()
     for parameter in model.parameters():  # every bias and norm away from its initial 0 or 1
         parameter.data = (parameter.data + 0.2 * torch.randn_like(parameter)).float().double()
@@ -109,39 +111,64 @@ def make(name, norm, final_norm, activation, tie, adam):
         model.output.weight = model.target.weight
     source = [torch.randint(model.source_vocabulary, (n,)) for n in SOURCE]
     target = [torch.randint(model.target_vocabulary, (n + 1,)) for n in TARGET]
+    return model, source, target
+
+
+def compute(model, source, target):
     source_tokens, source_padding = padded(source)
     target_in, target_padding = padded([row[:-1] for row in target])
-    target_out = torch.cat([row[1:] for row in target])
+    memory, hidden = model(source_tokens, source_padding, target_in, target_padding)
+    memory, hidden = memory[~source_padding], hidden[~target_padding]
+    logits = model.output(hidden)
+    loss = F.cross_entropy(logits, torch.cat([row[1:] for row in target]), label_smoothing=SMOOTHING)
+    return {"memory": memory, "hidden": hidden, "logits": logits, "loss": loss}
 
-    def compute():
-        memory, hidden = model(source_tokens, source_padding, target_in, target_padding)
-        memory, hidden = memory[~source_padding], hidden[~target_padding]
-        logits = model.output(hidden)
-        return memory, hidden, logits, F.cross_entropy(logits, target_out, label_smoothing=SMOOTHING)
 
-    memory, hidden, logits, loss = compute()
-    loss.backward()
+def rounding(model, source, target):
+    """How far PyTorch's own float32 is from its float64: the largest max|a-b| / max|b| of all results and gradients."""
+    found = []
+    for one in (model, copy.deepcopy(model).float()):
+        results = compute(one, source, target)
+        results["loss"].backward()
+        found.append(results | dict(one.named(lambda p: p.grad)))
+    model.zero_grad()
+    exact, rounded = found
+    return max(((rounded[n] - exact[n]).abs().max() / exact[n].abs().max()).item()
+               for n in exact if not n.endswith("attention.key.bias"))
+
+
+def well_conditioned(*case):
+    """Of 400 draws the one with the least rounding, so that a tight tolerance measures the program, not the draw."""
+    return build(min(range(400), key=lambda seed: rounding(*build(seed, *case))), *case)
+
+
+def make(norm, final_norm, activation, tie, adam):
+    model, source, target = well_conditioned(norm, final_norm, activation, tie)
+    results = compute(model, source, target)
+    results["loss"].backward()
     out = {n: t.float() for n, t in model.named(lambda p: p.data)}
     out |= {"gradient." + n: t for n, t in model.named(lambda p: p.grad)}
+    out |= {"expected." + n: t for n, t in results.items()}
     out |= {"batch.source": torch.cat(source).int(), "batch.source_lengths": torch.tensor(SOURCE).int(),
-            "batch.target_in": torch.cat([row[:-1] for row in target]).int(), "batch.target_out": target_out.int(),
+            "batch.target_in": torch.cat([row[:-1] for row in target]).int(),
+            "batch.target_out": torch.cat([row[1:] for row in target]).int(),
             "batch.target_lengths": torch.tensor(TARGET).int()}
-    out |= {"expected.memory": memory, "expected.hidden": hidden, "expected.logits": logits, "expected.loss": loss.reshape(1)}
     if adam:
         optimizer = torch.optim.Adam(model.parameters(), lr=LR, betas=BETAS, eps=EPS)
         for _ in range(STEPS):
             optimizer.zero_grad()
-            compute()[3].backward()
+            compute(model, source, target)["loss"].backward()
             optimizer.step()
         out |= {"adam." + n: t for n, t in model.named(lambda p: p.data)}
     return {n: t.detach().clone().contiguous() for n, t in out.items()}
 
 
 def main():
+    torch.set_num_threads(1)
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
     for name, case in CASES.items():
         metadata = dict(zip(("norm", "final_norm", "activation", "tie"), map(str, case)))
-        save_file(make(name, *case), str(folder / f"transformer_{name}.safetensors"), metadata)
+        save_file(make(*case), str(folder / f"transformer_{name}.safetensors"), metadata)
 
 
 if __name__ == "__main__":
