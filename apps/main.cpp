@@ -21,8 +21,12 @@ struct Command {
 };
 
 constexpr Command commands[] = {
-    {"gradcheck", "proves every op's gradient", gradcheck_command},
+    {"train", "trains a translator", train_command},
+    {"translate", "translates stdin to stdout", translate_command},
     {"evaluate", "gives the BLEU of a run or of a file", evaluate_command},
+    {"summary", "lists a model's modules and parameters", summary_command},
+    {"gradcheck", "proves every op's gradient", gradcheck_command},
+    {"bench", "measures training (bench train) or the ops (bench ops)", bench_command},
 };
 
 int print_help() {
