@@ -77,7 +77,7 @@ void add_learning_options(OptionTable& table, TrainingOptions& options) {
     table.add("weight-decay", options.weight_decay, "L2 penalty; with adamw decoupled from the gradient").at_least(0);
     table.add("lr", options.lr, "the peak learning rate; with noam the factor of the formula").at_least(0);
     table.add("schedule", options.schedule, "of the learning rate").one_of({"inverse-sqrt", "noam", "cosine", "constant"});
-    table.add("warmup", options.warmup, "updates until the peak").at_least(0);
+    table.add("warmup", options.warmup, "updates until the peak; a shorter cosine run takes a tenth of its own").at_least(0);
     table.add("clip", options.clip, "largest norm of the gradient; 0: no limit").at_least(0);
     table.add("seed", options.seed, "of everything random");
 }

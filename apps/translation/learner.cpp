@@ -17,10 +17,12 @@ optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
             .weight_decay = options.weight_decay};
 }
 
+// A cosine run that ends before its warm-up does would never leave it: such a run warms up for a tenth of its updates.
 optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
+    const bool too_short = options.schedule == "cosine" && options.warmup >= planned_updates;
     return {.kind = optim::schedule_kind(options.schedule),
             .lr = options.lr,
-            .warmup = options.warmup,
+            .warmup = too_short ? planned_updates / 10 : options.warmup,
             .d_model = d_model,
             .total = planned_updates};
 }

@@ -76,7 +76,7 @@ void TrainingLog::interval(const IntervalReport& r) {
 }
 
 void TrainingLog::validation(const ValidationReport& r) {
-    const std::string bleu = r.bleu ? fmt::format(" | BLEU {:.2f} ({} sentences, greedy)", *r.bleu, r.translated) : "";
+    const std::string bleu = r.bleu ? fmt::format(" | BLEU {:.2f}, {} of {} exact (greedy)", *r.bleu, r.exact, r.translated) : "";
     const std::string what = r.averaged > 0 ? fmt::format("average of {} validations", r.averaged) : "validation";
     line(fmt::format("{} | update {} | loss {:.4f} | perplexity {:.3f} | accuracy {:.2f} %{} | {:.1f} s{}", what, r.update,
                      r.loss, r.perplexity, 100 * r.accuracy, bleu, r.seconds, r.best ? " | best so far" : ""));
@@ -92,7 +92,11 @@ void TrainingLog::validation(const ValidationReport& r) {
                                      {"loss", r.loss},
                                      {"perplexity", r.perplexity},
                                      {"accuracy", r.accuracy}};
-    if (r.bleu) object["bleu"] = *r.bleu;
+    if (r.bleu) {
+        object["bleu"] = *r.bleu;
+        object["translated"] = r.translated;
+        object["exact"] = r.exact;
+    }
     object["seconds"] = r.seconds;
     object["best"] = r.best;
     for (const TranslatedSample& sample : r.samples)

@@ -39,6 +39,7 @@ struct ValidationReport {
     double accuracy = 0;         ///< share of target tokens that the most likely token names, given the true ones before
     std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
     std::int64_t translated = 0;
+    std::int64_t exact = 0;  ///< of these, how many equal their reference
     std::vector<TranslatedSample> samples;
     double seconds = 0;         ///< what the validation took
     bool best = false;          ///< the lowest loss so far

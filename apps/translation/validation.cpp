@@ -31,6 +31,7 @@ void add_translations(ValidationReport& report, const nn::Transformer& model, co
     const std::vector<std::string> hypotheses = translate(model, first.sources());
     report.bleu = corpus_bleu(hypotheses, first.targets()).score;
     report.translated = static_cast<std::int64_t>(count);
+    for (std::size_t i = 0; i < count; ++i) report.exact += hypotheses[i] == first.pairs[i].target ? 1 : 0;
     const auto samples = std::min(static_cast<std::size_t>(options.samples), count);
     for (std::size_t i = 0; i < samples; ++i) {
         const std::size_t at = i * count / samples;

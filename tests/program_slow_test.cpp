@@ -1,0 +1,137 @@
+// The whole program on a small task: train, translate, evaluate, repeat.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* tiny = " --layers 1 --d-model 32 --heads 2 --d-ff 64 --threads 2 --log-every 10";
+
+TEST(ProgramSlow, TrainsTranslatesAndEvaluatesATask) {
+    const Workplace here("task");
+    const ProgramResult trained = here.run("train --task copy --out RUN --updates 40 --valid-sentences 20" + std::string(tiny));
+    ASSERT_EQ(trained.status, 0) << trained.err;
+    EXPECT_EQ(trained.out, "");
+    EXPECT_THAT(trained.err, AllOf(HasSubstr("task copy"), HasSubstr("the task sets"), HasSubstr("update     20"),
+                                   HasSubstr("perplexity"), HasSubstr("BLEU"), HasSubstr("translation ")));
+    for (const char* file :
+         {"RUN/config.toml", "RUN/vocab.tsv", "RUN/model.safetensors", "RUN/best.safetensors", "RUN/log.jsonl", "RUN/test.in",
+          "RUN/test.out", "RUN/saves/latest/model.safetensors", "RUN/saves/latest/moments.safetensors"})
+        EXPECT_TRUE(here.exists(file)) << file;
+
+    const ProgramResult translated = here.run("translate --model RUN --beam 2", "a b c\n\nd e\r\n  \nf");
+    ASSERT_EQ(translated.status, 0) << translated.err;
+    EXPECT_EQ(std::count(translated.out.begin(), translated.out.end(), '\n'), 5) << "one line in, one line out";
+    EXPECT_THAT(translated.out, HasSubstr("\n\n"));
+    EXPECT_EQ(here.run("translate --model RUN", "").out, "");
+
+    const ProgramResult evaluated = here.run("evaluate --model RUN --beam 1 --output hypotheses");
+    ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+    EXPECT_THAT(evaluated.out, AllOf(HasSubstr("BLEU = "), HasSubstr("of 1000 lines")));
+    const ProgramResult scored = here.run("evaluate --hypotheses hypotheses --reference RUN/test.out");
+    EXPECT_EQ(scored.out, evaluated.out) << "the file of translations scores as the run did";
+
+    const ProgramResult summary = here.run("summary --model RUN");
+    EXPECT_EQ(summary.status, 0) << summary.err;
+    EXPECT_THAT(summary.out, HasSubstr("encoder.layers.0"));
+}
+
+TEST(ProgramSlow, RepeatsARunFromItsConfiguration) {
+    const Workplace here("repeat");
+    ASSERT_EQ(
+        here.run("train --task reverse --out ONE --updates 12 --valid-sentences 0 --dropout 0.1" + std::string(tiny)).status, 0);
+    const ProgramResult again = here.run("train --config ONE/config.toml --out TWO");
+    ASSERT_EQ(again.status, 0) << again.err;
+    EXPECT_EQ(here.read("ONE/config.toml"), here.read("TWO/config.toml"));
+    EXPECT_EQ(here.read("ONE/vocab.tsv"), here.read("TWO/vocab.tsv"));
+    EXPECT_EQ(here.read("ONE/model.safetensors"), here.read("TWO/model.safetensors")) << "bit for bit";
+    ASSERT_EQ(here.run("train --config ONE/config.toml --seed 2 --out THREE").status, 0);
+    EXPECT_NE(here.read("ONE/model.safetensors"), here.read("THREE/model.safetensors"));
+}
+
+TEST(ProgramSlow, RefusesToReplaceARun) {
+    const Workplace here("replace");
+    const std::string train = "train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(tiny);
+    ASSERT_EQ(here.run(train).status, 0);
+    const ProgramResult refused = here.run(train);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("--overwrite"));
+    EXPECT_EQ(here.run(train + " --overwrite").status, 0);
+}
+
+// Ten short pairs, many times: enough for a run, too little for 6000 subwords.
+void write_pairs(const Workplace& here, const std::string& name) {
+    std::string de, en;
+    for (int i = 0; i < 40; ++i) {
+        de += "ein Hund läuft\ndas Haus ist groß\ndie Katze schläft nicht\n";
+        en += "a dog runs\nthe house is big\nthe cat does not sleep\n";
+    }
+    here.write(name + ".de", de + "\n");
+    here.write(name + ".en", en + "left alone\n");
+}
+
+TEST(ProgramSlow, TrainsOnFilesWithEveryKindOfVocabulary) {
+    const Workplace here("files");
+    write_pairs(here, "t");
+    for (const char* kind : {"--vocab-type bpe", "--vocab-type unigram --vocab-size 40", "--vocab-type word --lowercase",
+                             "--vocab-type char --shared-vocab false", "--vocab-type word --shared-vocab false --tie none"}) {
+        const ProgramResult trained = here.run(
+            "train --train t --valid t --source de --target en --out RUN --overwrite --updates 3 " + std::string(kind) + tiny);
+        ASSERT_EQ(trained.status, 0) << kind << "\n" << trained.err;
+        EXPECT_THAT(trained.err, HasSubstr("1 training pairs with an empty side")) << kind;
+        const ProgramResult translated = here.run("translate --model RUN", "ein Hund\n");
+        EXPECT_EQ(translated.status, 0) << kind << "\n" << translated.err;
+        EXPECT_EQ(std::count(translated.out.begin(), translated.out.end(), '\n'), 1) << kind;
+    }
+}
+
+TEST(ProgramSlow, TakesEveryModelOption) {
+    const Workplace here("model");
+    write_pairs(here, "t");
+    for (const char* options :
+         {"--norm post --final-norm --activation gelu --bias false",
+          "--positions learned --position-table 64 --activation gelu-tanh",
+          "--tie target --encoder-layers 2 --decoder-layers 1 --head-dim 8", "--tie none --attention-dropout 0 --ffn-dropout 0.5",
+          "--optimizer adamw --weight-decay 0.01 --schedule noam --lr 1", "--optimizer sgd --schedule constant --lr 0.01",
+          "--schedule cosine --accumulate 2 --batch-tokens 100 --adam-betas 0.9,0.99 --adam-eps 1e-8 --clip 0"}) {
+        const ProgramResult trained = here.run("train --train t --source de --target en --out RUN --overwrite --updates 4" +
+                                               std::string(tiny) + " --vocab-type word " + options);
+        EXPECT_EQ(trained.status, 0) << options << "\n" << trained.err;
+    }
+}
+
+TEST(ProgramSlow, MeasuresTraining) {
+    const Workplace here("bench");
+    write_pairs(here, "t");
+    const ProgramResult result =
+        here.run("bench train --train t --source de --target en --updates 6 --skip 2 --json --vocab-type word" +
+                 std::string(" --layers 1 --d-model 32 --heads 2 --d-ff 64"));
+    ASSERT_EQ(result.status, 0) << result.err;
+    const auto object = nlohmann::json::parse(result.out);
+    for (const char* field : {"peer", "mode", "device", "dtype", "threads", "parameters", "updates", "tokens_per_second",
+                              "seconds", "peak_memory_mb"})
+        EXPECT_TRUE(object.contains(field)) << field;
+    EXPECT_EQ(object["updates"], 6);
+    EXPECT_GT(object["tokens_per_second"], 0);
+}
+
+TEST(ProgramSlow, MeasuresOps) {
+    const Workplace here("ops");
+    const ProgramResult table = here.run("bench ops --op layer_norm --seconds 0");
+    ASSERT_EQ(table.status, 0) << table.err;
+    EXPECT_THAT(table.out, AllOf(HasSubstr("GFLOP/s"), HasSubstr("layer_norm"), Not(HasSubstr("attention"))));
+    const auto object = nlohmann::json::parse(here.run("bench ops --op linear --seconds 0 --json").out);
+    EXPECT_GT(object["peak_gflops"], 0);
+    EXPECT_GT(object["ops"][0]["forward_gflops"], 0);
+}
+
+}  // namespace
+}  // namespace heddle

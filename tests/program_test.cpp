@@ -1,0 +1,138 @@
+// What the program says without training anything.
+#include "tests/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+const char* const commands[] = {"train", "translate", "evaluate", "summary", "gradcheck", "bench train", "bench ops"};
+
+// One line that begins as every complaint does.
+void expect_complaint(const ProgramResult& result, int status, const std::string& part) {
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_THAT(result.err, StartsWith("heddle: "));
+    EXPECT_THAT(result.err, HasSubstr(part));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(result.out, "");
+}
+
+TEST(Program, ShowsHelpOfEveryCommandOnStdout) {
+    const Workplace here("help");
+    EXPECT_THAT(here.run("--help").out, HasSubstr("usage: heddle COMMAND"));
+    for (const char* command : commands) {
+        const ProgramResult result = here.run(std::string(command) + " --help");
+        EXPECT_EQ(result.status, 0) << command;
+        EXPECT_EQ(result.err, "") << command;
+        EXPECT_THAT(result.out, StartsWith("heddle " + std::string(command) + " - "));
+        EXPECT_THAT(result.out, AllOf(HasSubstr("usage: heddle " + std::string(command)), HasSubstr("--config FILE"))) << command;
+    }
+}
+
+TEST(Program, SaysWhatItComputesWith) {
+    const Workplace here("version");
+    const ProgramResult result = here.run("--version");
+    EXPECT_EQ(result.status, 0);
+    EXPECT_THAT(result.out,
+                AllOf(StartsWith("heddle " HEDDLE_VERSION "\n"), HasSubstr("own tile kernels, v"), HasSubstr("threads")));
+}
+
+TEST(Program, WarnsWhenTheProcessorCouldDoBetter) {
+    const Workplace here("level");
+    setenv("HEDDLE_CPU_LEVEL", "v2", 1);
+    const ProgramResult low = here.run("--version");
+    setenv("HEDDLE_CPU_LEVEL", "v9", 1);
+    const ProgramResult unknown = here.run("--version");
+    unsetenv("HEDDLE_CPU_LEVEL");
+    EXPECT_THAT(low.out, HasSubstr("v2 (SSE4.2)"));
+    if (here.run("--version").out.find("v2 (") == std::string::npos) {
+        EXPECT_THAT(low.err, HasSubstr("warning"));
+    }
+    EXPECT_EQ(unknown.status, 1);
+}
+
+TEST(Program, EndsUsageErrorsWithStatusTwo) {
+    const Workplace here("usage");
+    expect_complaint(here.run(""), 2, "no command given");
+    expect_complaint(here.run("trian"), 2, "there is no command 'trian'");
+    expect_complaint(here.run("bench"), 2, "bench train or heddle bench ops");
+    expect_complaint(here.run("train"), 2, "--out RUN");
+    expect_complaint(here.run("train --out RUN"), 2, "--task numbers");
+    expect_complaint(here.run("train --out RUN --train x"), 2, "--source de --target en");
+    expect_complaint(here.run("train --out RUN --task numbers --train x"), 2, "--task and --train");
+    expect_complaint(here.run("train --out RUN --lr fast"), 2, "--lr is 'fast'");
+    expect_complaint(here.run("train --out RUN --speed 3"), 2, "--speed");
+    expect_complaint(here.run("train --config none.toml --out RUN"), 2, "none.toml");
+    expect_complaint(here.run("translate"), 2, "--model RUN");
+    expect_complaint(here.run("translate --model RUN --beam 0"), 2, "--beam is '0'");
+    expect_complaint(here.run("evaluate"), 2, "--hypotheses FILE --reference FILE");
+    expect_complaint(here.run("evaluate --hypotheses x --model y"), 2, "two ways");
+    expect_complaint(here.run("gradcheck --op nothing"), 2, "choose one of");
+    expect_complaint(here.run("summary --heads 3"), 2, "--heads 3 does not divide");
+    EXPECT_FALSE(here.exists("RUN")) << "a run that cannot begin leaves nothing behind";
+}
+
+TEST(Program, EndsOtherErrorsWithStatusOne) {
+    const Workplace here("errors");
+    here.write("a.de", "eins\nzwei\n");
+    here.write("a.en", "one\n");
+    here.write("bad.de", "\xff\n");
+    here.write("bad.en", "one\n");
+    expect_complaint(here.run("train --train a --source de --target en --out RUN"), 1, "2");
+    expect_complaint(here.run("train --train b --source de --target en --out RUN"), 1, "b.de");
+    expect_complaint(here.run("train --train bad --source de --target en --out RUN"), 1, "UTF-8");
+    expect_complaint(here.run("train --task jokes --out RUN"), 1, "numbers");
+    expect_complaint(here.run("translate --model RUN"), 1, "config.toml");
+    expect_complaint(here.run("evaluate --hypotheses a.de --reference a.en"), 1, "2");
+    EXPECT_FALSE(here.exists("RUN")) << "a run that cannot begin leaves nothing behind";
+}
+
+TEST(Program, ScoresAFileOfTranslations) {
+    const Workplace here("score");
+    here.write("h", "the cat sat on the mat .\nA dog\n");
+    here.write("r", "the cat sat on the mat .\na dog\n");
+    const ProgramResult result = here.run("evaluate --hypotheses h --reference r");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, AllOf(StartsWith("BLEU = "), HasSubstr("case:mixed"), HasSubstr("exact: 1 of 2 lines (50.00 %)")));
+    EXPECT_THAT(here.run("evaluate --hypotheses h --reference r --lowercase").out, StartsWith("BLEU = 100.00"));
+}
+
+TEST(Program, PrintsTheStandardModel) {
+    const Workplace here("summary");
+    const ProgramResult result = here.run("summary");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, AllOf(StartsWith("module"), HasSubstr("2,157,056")));
+    EXPECT_THAT(here.run("summary --vocab-size 100 --tie none --layers 1 --d-model 8 --d-ff 16 --heads 2").out,
+                HasSubstr("output"));
+}
+
+TEST(Program, ProvesGradients) {
+    const Workplace here("gradcheck");
+    const ProgramResult proven = here.run("gradcheck --op layer_norm");
+    EXPECT_EQ(proven.status, 0) << proven.err;
+    EXPECT_THAT(proven.out, AllOf(HasSubstr("worst error"), HasSubstr("proven"), HasSubstr("of 1 ops")));
+    const ProgramResult list = here.run("gradcheck --list");
+    EXPECT_EQ(list.status, 0);
+    for (const char* op :
+         {"matmul", "linear", "attention", "embedding", "softmax", "layer_norm", "feed_forward", "cross_entropy"})
+        EXPECT_THAT(list.out, HasSubstr(std::string(op) + "\t"));
+}
+
+TEST(Program, ReportsAFullDisk) {
+    if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+    const Workplace here("full");
+    const ProgramResult result = here.run("summary", "", "/dev/full");
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, AllOf(StartsWith("heddle: "), HasSubstr("No space left")));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,337 @@
+#include "apps/translation/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "apps/run.h"
+#include "apps/tasks/tasks.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/safetensors.h"
+
+namespace heddle::app {
+namespace {
+
+using testing::HasSubstr;
+
+// A small corpus of the copy task: `count` sentences of two to four of five letters.
+TrainingData copy_data(std::int64_t count, std::int64_t validation = 0) {
+    Sequence numbers(5);
+    TrainingText text;
+    for (std::int64_t i = 0; i < count + validation; ++i) {
+        std::string line;
+        for (std::uint64_t n = 2 + numbers.below(3); n > 0; --n)
+            line += std::string(1, static_cast<char>('a' + numbers.below(5))) + " ";
+        line.pop_back();
+        (i < count ? text.training : text.validation).pairs.push_back({line, line});
+    }
+    VocabularyRequest request;
+    request.type = "word";
+    Vocabularies vocabularies = make_vocabularies(request, text.training, [](std::string_view) {});
+    return encode_training_data(std::move(text), std::move(vocabularies));
+}
+
+nn::TransformerOptions tiny_model(const TrainingData& data, double dropout = 0) {
+    nn::TransformerOptions options;
+    options.source_vocabulary = options.target_vocabulary = data.vocabularies.source->size();
+    options.encoder_layers = options.decoder_layers = 1;
+    options.d_model = 32;
+    options.heads = 2;
+    options.d_ff = 64;
+    options.dropout = dropout;
+    return options;
+}
+
+TrainingOptions tiny_training() {
+    TrainingOptions options;
+    options.lr = 1e-2;
+    options.warmup = 30;
+    options.batch_tokens = 200;
+    options.average = 1;
+    options.label_smoothing = 0;
+    options.valid_sentences = 0;
+    return options;
+}
+
+std::vector<float> weights_of(const Learner& learner) {
+    const auto values = learner.parameters().values.span<float>();
+    return {values.begin(), values.end()};
+}
+
+// The weights after a few updates of a model with dropout.
+std::vector<float> trained_weights(const TrainingData& data, std::uint64_t seed) {
+    TrainingOptions options = tiny_training();
+    options.updates = 12;
+    options.seed = seed;
+    nn::Transformer model(tiny_model(data, 0.2), seed);
+    TrainingLog log({}, true);
+    Trainer trainer(model, data, options, log);
+    trainer.run();
+    return weights_of(trainer.learner());
+}
+
+Batch batch_of(const TrainingData& data, std::vector<std::int64_t> indices) { return make_batch(data.training, indices); }
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+    double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+        if (!(difference <= largest)) largest = difference;
+    }
+    return largest;
+}
+
+// One thread while it lives: for models so small that waking a second one costs more than it computes.
+class OneThread {
+  public:
+    OneThread() { set_threads(1); }
+    ~OneThread() { set_threads(before_); }
+    OneThread(const OneThread&) = delete;
+    OneThread& operator=(const OneThread&) = delete;
+
+  private:
+    int before_ = threads();
+};
+
+TEST(Trainer, TeachesATinyModelToCopy) {
+    const OneThread alone;
+    const TrainingData data = copy_data(800, 100);
+    TrainingOptions options = tiny_training();
+    options.epochs = 15;
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    const TrainingResult result = Trainer(model, data, options, log).run();
+    EXPECT_EQ(result.epochs, 15);
+    EXPECT_EQ(result.ended_by, "15 epochs");
+    ASSERT_TRUE(result.result);
+    EXPECT_GT(result.result->accuracy, 0.97);
+    EXPECT_LT(result.result->perplexity, 1.2);
+    EXPECT_FALSE(model.training());
+}
+
+TEST(Trainer, GivesTheSameBitsForTheSameSeedAndAnyNumberOfThreads) {
+    const TrainingData data = copy_data(200);
+    const int before = threads();
+    const std::vector<float> once = trained_weights(data, 3);
+    for (const int count : {1, 2, 3}) {
+        set_threads(count);
+        EXPECT_EQ(trained_weights(data, 3), once) << count << " threads";
+    }
+    set_threads(before);
+    EXPECT_NE(trained_weights(data, 4), once);
+}
+
+TEST(Trainer, EndsAfterUpdatesInTheMiddleOfAnEpoch) {
+    const TrainingData data = copy_data(300, 20);
+    TrainingOptions options = tiny_training();
+    options.updates = 3;
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    const TrainingResult result = Trainer(model, data, options, log).run();
+    EXPECT_EQ(result.updates, 3);
+    EXPECT_EQ(result.epochs, 1);
+    EXPECT_TRUE(result.result) << "the end of training is validated";
+}
+
+TEST(Trainer, EndsWhenPatienceIsOver) {
+    const TrainingData data = copy_data(100, 20);
+    TrainingOptions options = tiny_training();
+    options.lr = 0;  // nothing ever gets better
+    options.epochs = 50;
+    options.patience = 2;
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    const TrainingResult result = Trainer(model, data, options, log).run();
+    EXPECT_EQ(result.epochs, 3) << "the first validation is the best, two more are not better";
+    EXPECT_THAT(result.ended_by, HasSubstr("2 validations"));
+}
+
+TEST(Trainer, EndsWhenTheTimeIsOver) {
+    const TrainingData data = copy_data(100);
+    TrainingOptions options = tiny_training();
+    options.minutes = 0.01;
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    const TrainingResult result = Trainer(model, data, options, log).run();
+    EXPECT_GE(result.seconds, 0.6);
+    EXPECT_LT(result.seconds, 6);
+    EXPECT_EQ(result.ended_by, "0.01 minutes");
+}
+
+TEST(Learner, ComputesTwoHalfBatchesLikeOneWholeBatch) {
+    const TrainingData data = copy_data(40);
+    nn::Transformer one(tiny_model(data)), two(tiny_model(data));
+    Learner whole(one, tiny_training(), 0), halves(two, tiny_training(), 0);
+    const Batch full = batch_of(data, {0, 1, 2, 3, 4, 5});
+    const Batch parts[] = {batch_of(data, {0, 1}), batch_of(data, {2, 3, 4, 5})};
+    const UpdateReport a = whole.update({&full, 1});
+    const UpdateReport b = halves.update(parts);
+    EXPECT_EQ(a.targets, b.targets);
+    EXPECT_EQ(a.tokens, b.tokens);
+    EXPECT_EQ(a.sentences, 6);
+    EXPECT_NEAR(a.loss, b.loss, 1e-4 * a.loss);
+    EXPECT_NEAR(a.gradient_norm, b.gradient_norm, 1e-4 * a.gradient_norm);
+    const double scale = 1e-4 * largest_difference(weights_of(whole), std::vector<float>(weights_of(whole).size(), 0.0f));
+    EXPECT_LE(largest_difference(weights_of(whole), weights_of(halves)), scale);
+}
+
+TEST(Learner, ReportsTheNormBeforeClippingAndStepsByTheClippedGradient) {
+    const TrainingData data = copy_data(20);
+    TrainingOptions options = tiny_training();
+    options.optimizer = "sgd";
+    options.momentum = 0;
+    options.schedule = "constant";
+    options.lr = 1;
+    options.clip = 1e-3;
+    nn::Transformer model(tiny_model(data));
+    Learner learner(model, options, 0);
+    const std::vector<float> before = weights_of(learner);
+    const Batch batch = batch_of(data, {0, 1, 2});
+    const UpdateReport report = learner.update({&batch, 1});
+    EXPECT_GT(report.gradient_norm, 1e-2);
+    double squares = 0;
+    const std::vector<float> after = weights_of(learner);
+    for (std::size_t i = 0; i < before.size(); ++i)
+        squares += std::pow(static_cast<double>(after[i]) - static_cast<double>(before[i]), 2);
+    EXPECT_NEAR(std::sqrt(squares), 1e-3, 2e-5) << "a step of sgd with rate 1 is as long as the clipped gradient";
+}
+
+TEST(Learner, FollowsTheSchedule) {
+    const TrainingData data = copy_data(20);
+    TrainingOptions options = tiny_training();
+    options.lr = 0.3;
+    options.warmup = 4;
+    nn::Transformer model(tiny_model(data));
+    Learner learner(model, options, 0);
+    const Batch batch = batch_of(data, {0, 1, 2});
+    EXPECT_NEAR(learner.update({&batch, 1}).learning_rate, 0.3 / 4, 1e-12);
+    EXPECT_NEAR(learner.update({&batch, 1}).learning_rate, 0.3 * 2 / 4, 1e-12);
+    EXPECT_EQ(learner.updates(), 2);
+}
+
+TEST(Learner, StopsWithAdviceWhenTheLossIsNotFinite) {
+    const TrainingData data = copy_data(20);
+    nn::Transformer model(tiny_model(data));
+    Learner learner(model, tiny_training(), 0);
+    learner.parameters().values.fill_(std::numeric_limits<double>::quiet_NaN());
+    const Batch batch = batch_of(data, {0, 1});
+    try {
+        learner.update({&batch, 1});
+        FAIL() << "no error";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("the loss became"));
+        EXPECT_THAT(error.what(), HasSubstr("--lr"));
+    }
+}
+
+TEST(Validation, CountsTokensWithoutTouchingTheTape) {
+    const TrainingData data = copy_data(50, 10);
+    nn::Transformer model(tiny_model(data, 0.5));
+    const std::int64_t before = tape_size();
+    const ValidationReport a = validate(model, data.validation, data.validation_text, {}, {});
+    const ValidationReport b = validate(model, data.validation, data.validation_text, {}, {.batch_tokens = 20});
+    EXPECT_EQ(tape_size(), before);
+    EXPECT_TRUE(model.training()) << "the mode is given back";
+    EXPECT_NEAR(a.loss, b.loss, 1e-6 * a.loss) << "no dropout, and batches do not matter";
+    EXPECT_NEAR(a.perplexity, std::exp(a.loss), 1e-12);
+    EXPECT_FALSE(a.bleu);
+}
+
+TEST(Validation, TranslatesTheFirstSentencesForBleu) {
+    const TrainingData data = copy_data(50, 10);
+    nn::Transformer model(tiny_model(data));
+    const TranslateLines parrot = [](const nn::Transformer& used, const std::vector<std::string>& lines) {
+        EXPECT_FALSE(used.training());
+        return lines;
+    };
+    const ValidationReport report =
+        validate(model, data.validation, data.validation_text, parrot, {.sentences = 8, .samples = 3});
+    EXPECT_EQ(report.translated, 8);
+    ASSERT_TRUE(report.bleu);
+    EXPECT_GT(*report.bleu, 99.9);
+    ASSERT_EQ(report.samples.size(), 3u);
+    EXPECT_EQ(report.samples[0].source, data.validation_text.pairs[0].source);
+    EXPECT_EQ(report.samples[0].hypothesis, report.samples[0].reference);
+}
+
+TEST(WeightAverage, IsTheMeanOfTheLastSnapshots) {
+    WeightAverage average(2);
+    for (const float value : {1.0f, 2.0f, 5.0f}) average.add(Tensor::full({3}, value, DType::f32));
+    EXPECT_EQ(average.size(), 2);
+    EXPECT_EQ(average.mean().to_vector(), (std::vector<double>{3.5, 3.5, 3.5}));
+}
+
+TEST(WeightAverage, KeepsCopies) {
+    WeightAverage average(3);
+    Tensor weights = Tensor::full({2}, 1, DType::f32);
+    average.add(weights);
+    weights.fill_(7);
+    EXPECT_EQ(average.mean().to_vector(), (std::vector<double>{1, 1}));
+    EXPECT_THROW(WeightAverage(0), Error);
+    EXPECT_THROW(WeightAverage(1).mean(), Error);
+}
+
+class RunFolderTest : public testing::Test {
+  protected:
+    void TearDown() override { std::filesystem::remove_all(path_); }
+    std::filesystem::path path_ = std::filesystem::temp_directory_path() /
+                                  ("heddle_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(RunFolderTest, HoldsModelBestAndLatestSave) {
+    const TrainingData data = copy_data(60, 10);
+    TrainingOptions options = tiny_training();
+    options.epochs = 3;
+    options.average = 2;
+    nn::Transformer model(tiny_model(data));
+    {
+        const RunFolder folder(path_, false);
+        TrainingLog log(folder.log(), true);
+        Trainer(model, data, options, log, &folder).run();
+    }
+    const SafetensorsFile averaged(path_ / "model.safetensors");
+    const SafetensorsFile last(path_ / "saves" / "latest" / "model.safetensors");
+    const SafetensorsFile moments(path_ / "saves" / "latest" / "moments.safetensors");
+    EXPECT_TRUE(std::filesystem::exists(path_ / "best.safetensors"));
+    for (const auto& [name, tensor] : model.named_tensors()) {
+        EXPECT_EQ(averaged.load(name).to_vector(), tensor.to_vector()) << "the model ends with the averaged weights: " << name;
+        EXPECT_TRUE(last.contains(name));
+        EXPECT_TRUE(moments.contains("first_moment." + name));
+        EXPECT_TRUE(moments.contains("second_moment." + name));
+    }
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_ / "saves"), {}), 2) << "one save, and the link to it";
+    EXPECT_GT(std::filesystem::file_size(path_ / "log.jsonl"), 0u);
+}
+
+TEST_F(RunFolderTest, IsNotReplacedUnasked) {
+    { const RunFolder folder(path_, false), again(path_, false); }
+    RunFolder(path_, false).write_config("x = 1\n");
+    EXPECT_THROW(RunFolder(path_, false), Error);
+    EXPECT_THROW(RunFolder::check_free(path_, false), Error);
+    std::filesystem::create_directories(path_ / "mine");
+    const RunFolder replaced(path_, true);
+    EXPECT_FALSE(std::filesystem::exists(path_ / "config.toml"));
+    EXPECT_TRUE(std::filesystem::exists(path_ / "mine")) << "files that are not the run's stay";
+}
+
+TEST(TrainingData, ShrinksAVocabularyThatNobodyAskedFor) {
+    Corpus text;
+    for (int i = 0; i < 30; ++i) text.pairs.push_back({"eine kleine Zeile", "one short line"});
+    std::string said;
+    VocabularyRequest request;
+    const Vocabularies both = make_vocabularies(request, text, [&](std::string_view line) { said += std::string(line) + "\n"; });
+    EXPECT_TRUE(both.shared());
+    EXPECT_LT(both.source->size(), default_subwords);
+    EXPECT_EQ(request.size, both.source->size()) << "the configuration holds the size that came out";
+    EXPECT_THAT(said, HasSubstr("too small for 6000 tokens"));
+    VocabularyRequest strict;
+    strict.size = default_subwords;
+    EXPECT_THROW(make_vocabularies(strict, text, [](std::string_view) {}), Error);
+}
+
+}  // namespace
+}  // namespace heddle::app
