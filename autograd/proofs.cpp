@@ -9,20 +9,13 @@ namespace {
 
 // In the order of proofs.h; one to a line.
 constexpr std::vector<GradientCase> (*kLists[])() = {
-    proofs::elementwise,
-    proofs::reduce,
-    proofs::shape_ops,
-    proofs::matmul,
-    proofs::linear,
-    proofs::activation,
-    proofs::dropout,
-    proofs::embedding,
-    proofs::softmax,
-    proofs::layer_norm,
-    proofs::attention,
-    proofs::feed_forward,
-    proofs::cross_entropy,
-    proofs::linear_cross_entropy,
+    proofs::elementwise,   proofs::reduce,
+    proofs::shape_ops,     proofs::matmul,
+    proofs::linear,        proofs::activation,
+    proofs::dropout,       proofs::embedding,
+    proofs::softmax,       proofs::layer_norm,
+    proofs::attention,     proofs::feed_forward,
+    proofs::cross_entropy, proofs::linear_cross_entropy,
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ void example() {
 }
 // clang-format on
 
-// Folders and line numbers are not what the page is about: "/home/me/tests/tape_doc_test.cpp:42" becomes
+// Folders and line numbers are not what the page is about: "../../tests/tape_doc_test.cpp:42" becomes
 // "tests/tape_doc_test.cpp:N".
 std::string without_places(std::string text) {
     const std::string file = "tape_doc_test.cpp:";
