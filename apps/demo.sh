@@ -24,7 +24,7 @@ finished=$SECONDS
 
 echo
 echo "Some of the numbers it has never seen:"
-paste -d '\n' "$run/test.en" "$run/test.translated" /dev/null | head -n 24 | sed '2~3s/^/  -> /'
+paste -d '\n' <(head -n 8 "$run/test.en") <(head -n 8 "$run/test.translated") /dev/null | sed '2~3s/^/  -> /'
 awk 'NR == FNR { wanted[FNR] = $0; next }
      { total++; if ($0 == wanted[FNR]) exact++ }
      END { if (total == 0) exit 1; printf "Translated exactly: %d of %d unseen numbers (%.1f %%)\n", exact, total, 100 * exact / total }' \
