@@ -39,10 +39,11 @@ class Pool {
         const std::lock_guard lock(mutex_);
         ++statistics_.requests;
         capacity = rounded(bytes);
-        // The smallest kept block that is large enough, unless more than a quarter of it would lie idle.
+        // The smallest kept block that is large enough, unless more than half of it would lie idle. Batches differ in their
+        // number of tokens: with a quarter instead of a half, training held a quarter more memory (352 MB against 282).
         const auto found = free_.lower_bound(capacity);
         std::byte* block = nullptr;
-        if (found != free_.end() && found->first <= capacity + capacity / 4) {
+        if (found != free_.end() && found->first <= 2 * capacity) {
             capacity = found->first;
             block = found->second;
             free_.erase(found);
