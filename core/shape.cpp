@@ -36,7 +36,7 @@ std::int64_t Shape::product(int axes) const {
         if (extent == 0) return 0;  // also when the other extents alone are too many to count
         if (__builtin_mul_overflow(product, extent, &product)) product = -1;
     }
-    check(product >= 0, "shape: {} has more elements than 64 bits can count", str());
+    check(product >= 0, "shape: {} has more elements than 64 bits can count", *this);
     return product;
 }
 
@@ -44,7 +44,7 @@ std::string Shape::str() const { return fmt::format("[{}]", fmt::join(extents_.b
 
 int Shape::index(int axis) const {
     const int at = axis < 0 ? axis + rank_ : axis;
-    check(at >= 0 && at < rank_, "shape: axis {} of {}, which has {} axes", axis, str(), rank_);
+    check(at >= 0 && at < rank_, "shape: axis {} of {}, which has {} axes", axis, *this, rank_);
     return at;
 }
 
