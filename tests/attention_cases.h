@@ -52,6 +52,9 @@ inline AttentionCase make_case(AttentionRules rules, std::int64_t dk, std::int64
 struct NaiveAttention {
     Tensor output, weights;          // weights [sentences, heads, longest query, longest key], before dropout
     Tensor d_query, d_key, d_value;  // [rows, heads * width]
+    // Sums of the absolute values of the terms of d_query and d_key, P_j |dP_j| + P_j |mean|, before they cancel: what rounding
+    // errors are proportional to. With two keys of nearly equal dP the gradients themselves are a hundred times smaller.
+    Tensor d_query_terms, d_key_terms;
 };
 
 inline bool allowed(const AttentionRules& rules, std::int64_t s, std::int64_t i, std::int64_t j) {
@@ -73,8 +76,10 @@ inline NaiveAttention naive_attention(const AttentionCase& at) {
     const auto v = [&](std::int64_t row, std::int64_t c) { return at.value().data<double>()[row * at.value().pitch() + c]; };
     const auto zeros = [](const Shape& shape) { return Tensor::zeros(shape, DType::f64); };
     const std::int64_t rows = r.query_spans.rows(), key_rows = r.key_spans.rows();
-    NaiveAttention n{zeros({rows, H * dv}), zeros({r.query_spans.size(), H, r.query_spans.longest(), r.key_spans.longest()}),
-                     zeros({rows, H * dk}), zeros({key_rows, H * dk}), zeros({key_rows, H * dv})};
+    NaiveAttention n{zeros({rows, H * dv}),     zeros({r.query_spans.size(), H, r.query_spans.longest(), r.key_spans.longest()}),
+                     zeros({rows, H * dk}),     zeros({key_rows, H * dk}),
+                     zeros({key_rows, H * dv}), zeros({rows, H * dk}),
+                     zeros({key_rows, H * dk})};
     for (std::int64_t s = 0; s < r.query_spans.size(); ++s)
         for (std::int64_t h = 0; h < H; ++h)
             for (std::int64_t i = 0; i < r.query_spans[s].length; ++i) {
@@ -109,13 +114,32 @@ inline NaiveAttention naive_attention(const AttentionCase& at) {
                 for (std::size_t j = 0; j < p.size(); ++j) mean += p[j] * dp[j];
                 for (std::int64_t j = 0; j < tk; ++j) {
                     const double ds = p[static_cast<std::size_t>(j)] * (dp[static_cast<std::size_t>(j)] - mean);
+                    const double terms =
+                        p[static_cast<std::size_t>(j)] * (std::abs(dp[static_cast<std::size_t>(j)]) + std::abs(mean));
                     for (std::int64_t c = 0; c < dk; ++c) {
+                        n.d_query_terms.data<double>()[row * H * dk + h * dk + c] +=
+                            std::abs(scale * terms * k(first + j, h * dk + c));
+                        n.d_key_terms.data<double>()[(first + j) * H * dk + h * dk + c] +=
+                            std::abs(scale * terms * q(row, h * dk + c));
                         n.d_query.data<double>()[row * H * dk + h * dk + c] += scale * ds * k(first + j, h * dk + c);
                         n.d_key.data<double>()[(first + j) * H * dk + h * dk + c] += scale * ds * q(row, h * dk + c);
                     }
                 }
             }
     return n;
+}
+
+/// max |a - b| / max terms; infinity for a NaN.
+inline double error_among(const Tensor& a, const Tensor& b, const Tensor& terms) {
+    const std::vector<double> given = a.to_vector(), wanted = b.to_vector(), all = terms.to_vector();
+    double worst = 0, largest = 0;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        const double error = std::abs(given[i] - wanted[i]);
+        if (!(error <= std::numeric_limits<double>::max())) return std::numeric_limits<double>::infinity();
+        worst = std::max(worst, error);
+        largest = std::max(largest, all[i]);
+    }
+    return worst == 0 ? 0 : worst / largest;
 }
 
 /// `count` lengths between 1 and `longest`, the same for the same key.

@@ -78,10 +78,10 @@ void load_block(const AttentionView<float>& view, const AttentionBackwardView<fl
     // Lanes without a query: e^{S - inf} = 0.
     for (std::int64_t q = 0; q < kQueryBlock; ++q)
         at.log_sum[q] = q < tile.queries ? back.log_sum[(first + q) * view.heads + tile.head] : kInfinity;
-    zero(at.d_query, kQueryBlock * padded(view.dk()));
 }
 
-// For one vector of queries: weights S -> P * F, d_scores dO V^T -> dS = P * (dO V^T * F - D).
+// For one vector of queries: weights S -> P * F, d_scores dO V^T -> dS = P * (dO V^T * F - D). S - L is at most 0 but for
+// rounding.
 void softmax_backward_tile(const AttentionView<float>& view, const Tile& tile, std::int64_t v, const Buffers& at) {
     float* weights = at.weights + v * kFloats;
     float* d_scores = at.d_scores + v * kFloats;
@@ -89,7 +89,7 @@ void softmax_backward_tile(const AttentionView<float>& view, const Tile& tile, s
     const VecF delta = load(at.delta + v * kFloats);
     if (!view.dropout.active()) {
         for (std::int64_t k = 0; k < tile.keys * kQueryBlock; k += kQueryBlock) {
-            const VecF p = exp(load(weights + k) - log_sum);
+            const VecF p = exp_below_zero(load(weights + k) - log_sum);
             store(weights + k, p);
             store(d_scores + k, p * (load(d_scores + k) - delta));
         }
@@ -97,9 +97,9 @@ void softmax_backward_tile(const AttentionView<float>& view, const Tile& tile, s
     }
     for (std::int64_t group = 0; group < tile.keys; group += 8) {
         const KeyGroup kept(view.dropout, tile, v, group);
-        for (int j = 0; j < 8; ++j) {  // the rows behind the last key exist and are read by nobody
+        for (int j = 0; j < 8; ++j) {
             const std::int64_t k = (group + j) * kQueryBlock;
-            const VecF p = exp(load(weights + k) - log_sum);
+            const VecF p = exp_below_zero(load(weights + k) - log_sum);
             const VecF factor = kept.factor(j);
             store(weights + k, p * factor);
             store(d_scores + k, p * (load(d_scores + k) * factor - delta));
@@ -111,25 +111,27 @@ void backward_tile(const AttentionView<float>& view, const AttentionBackwardView
                    const Buffers& at) {
     const std::int64_t dk = padded(view.dk()), dv = padded(view.dv());
     const std::int64_t dk_vectors = (view.dk() + kFloats - 1) / kFloats, dv_vectors = (view.dv() + kFloats - 1) / kFloats;
+    const bool later_block = tile.first_query > 0;  // an earlier one wrote the keys' gradients
     const float* key = at.key + tile.first_key * dk;
     const float* value = at.value + tile.first_key * dv;
-    product({key, dk, 1}, at.query_t, kQueryBlock, view.dk(), tile.keys, tile.vectors(), at.weights, kQueryBlock, false);
-    product({value, dv, 1}, at.d_output_t, kQueryBlock, view.dv(), tile.keys, tile.vectors(), at.d_scores, kQueryBlock, false);
+    product({key, dk, 1}, at.query_t, kQueryBlock, view.dk(), tile.rows(), tile.vectors(), at.weights, kQueryBlock, false);
+    product({value, dv, 1}, at.d_output_t, kQueryBlock, view.dv(), tile.rows(), tile.vectors(), at.d_scores, kQueryBlock, false);
     mask_scores(view, tile, at.weights);
     for (std::int64_t v = 0; v < tile.vectors(); ++v) softmax_backward_tile(view, tile, v, at);
     if (back.d_value.data != nullptr)
         product({at.weights, kQueryBlock, 1}, at.d_output, dv, tile.queries, tile.keys, dv_vectors,
-                at.d_value + tile.first_key * dv, dv, true);
+                at.d_value + tile.first_key * dv, dv, later_block);
     if (back.d_key.data != nullptr)
         product({at.d_scores, kQueryBlock, 1}, at.query, dk, tile.queries, tile.keys, dk_vectors, at.d_key + tile.first_key * dk,
-                dk, true);
+                dk, later_block);
     if (back.d_query.data != nullptr)
-        product({at.d_scores, 1, kQueryBlock}, key, dk, tile.keys, tile.queries, dk_vectors, at.d_query, dk, true);
+        product({at.d_scores, 1, kQueryBlock}, key, dk, tile.keys, tile.queries, dk_vectors, at.d_query, dk, tile.first_key > 0);
 }
 
 void backward_block(const AttentionView<float>& view, const AttentionBackwardView<float>& back, Tile tile, const Buffers& at) {
     load_block(view, back, tile, at);
     const std::int64_t end = visible_groups(view, tile);
+    if (end == 0) zero(at.d_query, kQueryBlock * padded(view.dk()));
     for (tile.first_key = 0; tile.first_key < end; tile.first_key += kKeyTile) {
         tile.keys = end - tile.first_key < kKeyTile ? end - tile.first_key : kKeyTile;
         backward_tile(view, back, tile, at);
@@ -142,20 +144,18 @@ void backward_block(const AttentionView<float>& view, const AttentionBackwardVie
 }
 
 void backward_item(const AttentionView<float>& view, const AttentionBackwardView<float>& back, const AttentionItem& item,
-                   const AttentionItem& next, float* scratch) {
+                   float* scratch) {
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
     const Buffers at(scratch, keys.length, view.dk(), view.dv());
     pack(view.key.at(keys.start, item.head), view.key.pitch, keys.length, view.dk(), 1, at.key);
     pack(view.value.at(keys.start, item.head), view.value.pitch, keys.length, view.dv(), 1, at.value);
-    prefetch_inputs(view, next);
-    prefetch(back.output, view.queries(next.sentence), next.head);
-    prefetch(back.d_output, view.queries(next.sentence), next.head);
-    zero(at.d_key, padded(keys.length) * padded(view.dk()));
-    zero(at.d_value, padded(keys.length) * padded(view.dv()));
+    // The first block writes the rows of the keys that it sees, later ones add to them.
+    const std::int64_t seen = queries.length == 0 ? 0 : visible_groups(view, block_of(item, queries, 0));
+    zero(at.d_key + seen * padded(view.dk()), (padded(keys.length) - seen) * padded(view.dk()));
+    zero(at.d_value + seen * padded(view.dv()), (padded(keys.length) - seen) * padded(view.dv()));
     for (std::int64_t q = 0; q < queries.length; q += kQueryBlock) {
-        const std::int64_t count = queries.length - q < kQueryBlock ? queries.length - q : kQueryBlock;
-        backward_block(view, back, {item.sentence, item.head, q, count, 0, 0}, at);
+        backward_block(view, back, block_of(item, queries, q), at);
     }
     for (std::int64_t k = 0; k < keys.length; ++k) {
         if (back.d_key.data != nullptr)
@@ -169,7 +169,7 @@ void backward_item(const AttentionView<float>& view, const AttentionBackwardView
 
 void attention_backward_fast(const AttentionView<float>& view, const AttentionBackwardView<float>& back,
                              const AttentionItem* items, std::int64_t count, float* scratch) {
-    for (std::int64_t i = 0; i < count; ++i) backward_item(view, back, items[i], items[i + 1 < count ? i + 1 : i], scratch);
+    for (std::int64_t i = 0; i < count; ++i) backward_item(view, back, items[i], scratch);
 }
 
 }  // namespace HEDDLE_LEVEL

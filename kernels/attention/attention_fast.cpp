@@ -49,22 +49,22 @@ void softmax_tile(const AttentionView<float>& view, const Tile& tile, std::int64
     VecF sum{};
     if (!view.dropout.active()) {
         for (std::int64_t k = 0; k < tile.keys; ++k) {
-            const VecF p = exp(load(scores + k * kQueryBlock) - base);
+            const VecF p = exp_below_zero(load(scores + k * kQueryBlock) - base);
             sum += p;
             store(scores + k * kQueryBlock, p);
         }
     } else {
         for (std::int64_t group = 0; group < tile.keys; group += 8) {
             const KeyGroup kept(view.dropout, tile, v, group);
-            for (int j = 0; j < 8; ++j) {  // the rows behind the last key exist and are read by nobody
+            for (int j = 0; j < 8; ++j) {
                 float* row = scores + (group + j) * kQueryBlock;
-                const VecF p = exp(load(row) - base);
-                if (group + j < tile.keys) sum += p;
+                const VecF p = exp_below_zero(load(row) - base);
+                sum += p;
                 store(row, p * kept.factor(j));
             }
         }
     }
-    const VecF shrink = exp(before - base);
+    const VecF shrink = exp_below_zero(before - base);
     store(at.shrink + v * kFloats, shrink);
     store(at.sum + v * kFloats, load(at.sum + v * kFloats) * shrink + sum);
 }
@@ -108,7 +108,7 @@ void forward_block(const AttentionView<float>& view, Tile tile, const Buffers& a
     for (tile.first_key = 0; tile.first_key < end; tile.first_key += kKeyTile) {
         tile.keys = end - tile.first_key < kKeyTile ? end - tile.first_key : kKeyTile;
         const bool later = tile.first_key > 0;
-        product({at.key + tile.first_key * dk, dk, 1}, at.query_t, kQueryBlock, view.dk(), tile.keys, tile.vectors(), at.scores,
+        product({at.key + tile.first_key * dk, dk, 1}, at.query_t, kQueryBlock, view.dk(), tile.rows(), tile.vectors(), at.scores,
                 kQueryBlock, false);
         mask_scores(view, tile, at.scores);
         for (std::int64_t v = 0; v < tile.vectors(); ++v) softmax_tile(view, tile, v, at);
@@ -119,26 +119,22 @@ void forward_block(const AttentionView<float>& view, Tile tile, const Buffers& a
     finish_block(view, tile, at, output, log_sum);
 }
 
-void forward_item(const AttentionView<float>& view, const AttentionItem& item, const AttentionItem& next, HeadRows<float> output,
-                  float* log_sum, float* scratch) {
+void forward_item(const AttentionView<float>& view, const AttentionItem& item, HeadRows<float> output, float* log_sum,
+                  float* scratch) {
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
     const Buffers at(scratch, keys.length, view.dk(), view.dv());
     pack(view.key.at(keys.start, item.head), view.key.pitch, keys.length, view.dk(), 1, at.key);
     pack(view.value.at(keys.start, item.head), view.value.pitch, keys.length, view.dv(), 1, at.value);
-    prefetch_inputs(view, next);
-    for (std::int64_t q = 0; q < queries.length; q += kQueryBlock) {
-        const std::int64_t count = queries.length - q < kQueryBlock ? queries.length - q : kQueryBlock;
-        forward_block(view, {item.sentence, item.head, q, count, 0, 0}, at, output, log_sum);
-    }
+    for (std::int64_t q = 0; q < queries.length; q += kQueryBlock)
+        forward_block(view, block_of(item, queries, q), at, output, log_sum);
 }
 
 }  // namespace
 
 void attention_forward_fast(const AttentionView<float>& view, const AttentionItem* items, std::int64_t count,
                             HeadRows<float> output, float* log_sum, float* scratch) {
-    for (std::int64_t i = 0; i < count; ++i)
-        forward_item(view, items[i], items[i + 1 < count ? i + 1 : i], output, log_sum, scratch);
+    for (std::int64_t i = 0; i < count; ++i) forward_item(view, items[i], output, log_sum, scratch);
 }
 
 void attention_cached_fast(const AttentionView<float>& view, const std::int32_t* table, std::int64_t table_pitch,

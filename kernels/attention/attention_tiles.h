@@ -134,7 +134,9 @@ inline void pack_end(std::int64_t rows, std::int64_t width, float* to) {
 
 /// to = factor * from for one row of `width` floats.
 inline void unpack_row(const float* from, std::int64_t width, float factor, float* to) {
-    for (std::int64_t c = 0; c < width; c += kFloats) store_at<float>(to, c, width, load(from + c) * factor);
+    const std::int64_t whole = width / kFloats * kFloats;
+    for (std::int64_t c = 0; c < whole; c += kFloats) store(to + c, load(from + c) * factor);
+    if (whole < width) store_part(to + whole, load(from + whole) * factor, static_cast<int>(width - whole));
 }
 
 /// One query block of one sentence and head against one key tile.
@@ -146,7 +148,15 @@ struct Tile {
     std::int64_t first_key;
     std::int64_t keys;
     std::int64_t vectors() const { return (queries + kFloats - 1) / kFloats; }
+    /// The keys and, up to a whole group of 8, rows of zeros behind the last one.
+    std::int64_t rows() const { return (keys + 7) / 8 * 8; }
 };
+
+/// The item's block of queries from `first` on.
+inline Tile block_of(const AttentionItem& item, const Span& queries, std::int64_t first) {
+    const std::int64_t rest = queries.length - first;
+    return {item.sentence, item.head, first, rest < kQueryBlock ? rest : kQueryBlock, 0, 0};
+}
 
 /// Keys [0, end) are all that the block's queries could attend to, up to a whole group of 8: the products' tiles and the dropout
 /// groups that end there never touch a real key behind it.
@@ -156,23 +166,10 @@ inline std::int64_t visible_groups(const AttentionView<float>& view, const Tile&
     return end < time ? end : time;
 }
 
-/// Asks for one head's rows, which will be needed soon: they lie far apart, which the hardware does not foresee.
-inline void prefetch(const HeadRows<const float>& rows, const Span& span, std::int64_t head) {
-    constexpr std::int64_t kLine = 16;  // floats
-    // More than this falls out of the cache again before it is used.
-    const std::int64_t count = span.length < kKeyTile ? span.length : kKeyTile;
-    for (std::int64_t r = 0; r < count; ++r)
-        for (std::int64_t c = 0; c < rows.width; c += kLine) __builtin_prefetch(rows.at(span.start + r, head) + c);
-}
-
-inline void prefetch_inputs(const AttentionView<float>& view, const AttentionItem& item) {
-    prefetch(view.query, view.queries(item.sentence), item.head);
-    prefetch(view.key, view.keys(item.sentence), item.head);
-    prefetch(view.value, view.keys(item.sentence), item.head);
-}
-
-/// scores [keys, kQueryBlock]: -inf where the query may not attend.
+/// scores [rows, kQueryBlock]: -inf where the query may not attend.
 inline void mask_scores(const AttentionView<float>& view, const Tile& tile, float* scores) {
+    for (std::int64_t k = tile.keys; k < tile.rows(); ++k)
+        for (std::int64_t v = 0; v < tile.vectors(); ++v) store(scores + k * kQueryBlock + v * kFloats, broadcast(-kInfinity));
     if (view.causal) {
         // Lane q sees the keys up to q + shift, both counted within the tile.
         const std::int64_t shift =
