@@ -45,18 +45,20 @@ void example() {
 }
 // clang-format on
 
-// Folders and line numbers are not what the page is about: "../../tests/tape_doc_test.cpp:42" becomes
-// "tests/tape_doc_test.cpp:N".
+// Line numbers are not what the page is about, nor is the way in which the compiler was given the file's name:
+// "<folder>/tape_doc_test.cpp:42" becomes "tests/tape_doc_test.cpp:N".
 std::string without_places(std::string text) {
-    const std::string file = "tape_doc_test.cpp:";
-    for (std::size_t at = text.find(file); at != std::string::npos; at = text.find(file, at + 1)) {
-        const std::size_t number = at + file.size();
+    const std::string here = __FILE__;
+    const std::string name = "tape_doc_test.cpp";
+    const std::string folder = here.substr(0, here.size() - name.size());
+    const auto replace_all = [&text](const std::string& what, const std::string& by) {
+        for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+            text.replace(at, what.size(), by);
+    };
+    replace_all(folder + name, "tests/" + name);
+    for (std::size_t at = text.find(name + ":"); at != std::string::npos; at = text.find(name + ":", at + 1)) {
+        const std::size_t number = at + name.size() + 1;
         text.replace(number, text.find_first_not_of("0123456789", number) - number, "N");
-        const std::size_t folder = text.find_last_of(" \"n", at) + 1;
-        if (text.substr(folder, at - folder).ends_with("/tests/")) {
-            text.replace(folder, at - folder, "tests/");
-            at = folder + 6;
-        }
     }
     return text;
 }
