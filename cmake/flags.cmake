@@ -6,8 +6,6 @@ add_compile_options(-Wno-stringop-overflow)
 add_compile_options(-Wno-restrict)
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
-# Errors name places in the source as they stand in the project, wherever it was built.
-add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 include_directories(${PROJECT_SOURCE_DIR})
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

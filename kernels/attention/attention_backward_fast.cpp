@@ -45,10 +45,6 @@ struct Buffers {
     }
 };
 
-void zero(float* at, std::int64_t floats) {
-    for (std::int64_t i = 0; i < floats; i += kFloats) store(at + i, VecF{});
-}
-
 // D: the row sums of dO * O. Each row is first folded into one vector; transposing these turns sums across lanes into
 // sums down rows.
 void row_products(const Tile& tile, std::int64_t width, const Buffers& at) {
@@ -72,12 +68,18 @@ void load_block(const AttentionView<float>& view, const AttentionBackwardView<fl
     pack(view.query.at(first, tile.head), view.query.pitch, tile.queries, view.dk(), static_cast<float>(view.scale), at.query);
     pack(back.d_output.at(first, tile.head), back.d_output.pitch, tile.queries, view.dv(), 1, at.d_output);
     pack(back.output.at(first, tile.head), back.output.pitch, tile.queries, view.dv(), 1, at.output);
-    transpose(at.query, padded(view.dk()), tile.queries, view.dk(), at.query_t, kQueryBlock);
-    transpose(at.d_output, padded(view.dv()), tile.queries, view.dv(), at.d_output_t, kQueryBlock);
-    row_products(tile, padded(view.dv()), at);
     // Lanes without a query: e^{S - inf} = 0.
     for (std::int64_t q = 0; q < kQueryBlock; ++q)
         at.log_sum[q] = q < tile.queries ? back.log_sum[(first + q) * view.heads + tile.head] : kInfinity;
+    // Nor do queries that may attend to nothing: 0 * NaN would reach the keys.
+    for (std::int64_t q = 0; view.mask != nullptr && q < tile.queries; ++q) {
+        if (at.log_sum[q] != kInfinity) continue;
+        zero(at.query + q * padded(view.dk()), padded(view.dk()));
+        zero(at.d_output + q * padded(view.dv()), padded(view.dv()));
+    }
+    transpose(at.query, padded(view.dk()), tile.queries, view.dk(), at.query_t, kQueryBlock);
+    transpose(at.d_output, padded(view.dv()), tile.queries, view.dv(), at.d_output_t, kQueryBlock);
+    row_products(tile, padded(view.dv()), at);
 }
 
 // For one vector of queries: weights S -> P * F, d_scores dO V^T -> dS = P * (dO V^T * F - D). S - L is at most 0 but for
@@ -150,6 +152,7 @@ void backward_item(const AttentionView<float>& view, const AttentionBackwardView
     const Buffers at(scratch, keys.length, view.dk(), view.dv());
     pack(view.key.at(keys.start, item.head), view.key.pitch, keys.length, view.dk(), 1, at.key);
     pack(view.value.at(keys.start, item.head), view.value.pitch, keys.length, view.dv(), 1, at.value);
+    clear_hidden(view, item.sentence, at.key, at.value);
     // The first block writes the rows of the keys that it sees, later ones add to them.
     const std::int64_t seen = queries.length == 0 ? 0 : visible_groups(view, block_of(item, queries, 0));
     zero(at.d_key + seen * padded(view.dk()), (padded(keys.length) - seen) * padded(view.dk()));

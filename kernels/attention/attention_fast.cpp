@@ -126,6 +126,7 @@ void forward_item(const AttentionView<float>& view, const AttentionItem& item, H
     const Buffers at(scratch, keys.length, view.dk(), view.dv());
     pack(view.key.at(keys.start, item.head), view.key.pitch, keys.length, view.dk(), 1, at.key);
     pack(view.value.at(keys.start, item.head), view.value.pitch, keys.length, view.dv(), 1, at.value);
+    clear_hidden(view, item.sentence, at.key, at.value);
     for (std::int64_t q = 0; q < queries.length; q += kQueryBlock)
         forward_block(view, block_of(item, queries, q), at, output, log_sum);
 }

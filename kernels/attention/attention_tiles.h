@@ -166,6 +166,23 @@ inline std::int64_t visible_groups(const AttentionView<float>& view, const Tile&
     return end < time ? end : time;
 }
 
+inline void zero(float* at, std::int64_t floats) {
+    for (std::int64_t i = 0; i < floats; i += kFloats) store(at + i, VecF{});
+}
+
+/// Zeros for the packed keys and values that the mask hides from every query of the sentence: their weights are 0, but whatever
+/// stands there, 0 * NaN would reach everybody.
+inline void clear_hidden(const AttentionView<float>& view, std::int64_t sentence, float* key, float* value) {
+    if (view.mask == nullptr) return;
+    for (std::int64_t k = 0; k < view.keys(sentence).length; ++k) {
+        std::int64_t q = 0;
+        while (q < view.queries(sentence).length && (view.mask_row(sentence, q)[k] == 0 || k >= view.visible(sentence, q))) ++q;
+        if (q < view.queries(sentence).length) continue;
+        zero(key + k * padded(view.dk()), padded(view.dk()));
+        zero(value + k * padded(view.dv()), padded(view.dv()));
+    }
+}
+
 /// scores [rows, kQueryBlock]: -inf where the query may not attend.
 inline void mask_scores(const AttentionView<float>& view, const Tile& tile, float* scores) {
     for (std::int64_t k = tile.keys; k < tile.rows(); ++k)
