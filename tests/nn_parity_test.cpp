@@ -48,32 +48,39 @@ class Parity : public testing::TestWithParam<std::string> {
         return model.loss(source, target_in, target_out, {.label_smoothing = 0.1});
     }
 
-    void expect_parity(DType dtype, double tolerance) const {
+    /// f32: 2e-6, or twice the largest error of PyTorch's own f32 in the same model. The models are random, not chosen to be well
+    /// conditioned, and rounding alone takes some beyond 2e-6. Of 40 models (3,472 tensors) 33 stayed within it, and the errors were
+    /// 3.0e-7 in the median and 3.6e-6 at most, where PyTorch's own f32 had 4.0e-7 and 4.8e-6.
+    double tolerance_for(DType dtype) const {
+        return dtype == DType::f64 ? 1e-12 : std::max(2e-6, 2 * file.load("rounding").item());
+    }
+
+    void expect_parity(DType dtype) const {
         const auto net = model(dtype);
-        expect_close("memory", net->encode(source.tokens, source.spans).value(), tolerance);
+        expect_close("expected.memory", net->encode(source.tokens, source.spans).value(), dtype);
         const Variable memory = net->encode(source.tokens, source.spans);
         const Variable hidden = net->decode(target_in.tokens, target_in.spans, memory, source.spans);
-        expect_close("hidden", hidden.value(), tolerance);
-        expect_close("logits", net->logits(hidden.value()), tolerance);
+        expect_close("expected.hidden", hidden.value(), dtype);
+        expect_close("expected.logits", net->logits(hidden.value()), dtype);
         const Variable loss = loss_of(*net);
-        expect_close("loss", loss.value(), tolerance);
+        expect_close("expected.loss", loss.value(), dtype);
         backward(loss);
         std::size_t compared = 0;
         for (const auto& [name, gradient] : gradients_of(*net)) {
             ++compared;
             if (is_key_bias(name)) {
-                for (const double value : gradient.to_vector()) EXPECT_LE(std::abs(value), tolerance) << name;
+                for (const double value : gradient.to_vector())
+                    EXPECT_LE(std::abs(value), dtype == DType::f64 ? 1e-12 : 2e-6) << name;
                 continue;
             }
-            const double difference = relative_error(gradient, file.load("gradient." + name));
-            EXPECT_TRUE(difference <= tolerance) << name << " differs by " << difference;
+            expect_close("gradient." + name, gradient, dtype);
         }
         EXPECT_EQ(compared, net->named_tensors().size());
     }
 
-    void expect_close(const std::string& what, const Tensor& value, double tolerance) const {
-        const double difference = relative_error(value, file.load("expected." + what));
-        EXPECT_TRUE(difference <= tolerance) << what << " differs by " << difference;
+    void expect_close(const std::string& what, const Tensor& value, DType dtype) const {
+        const double difference = relative_error(value, file.load(what));
+        EXPECT_TRUE(difference <= tolerance_for(dtype)) << what << " differs by " << difference;
     }
 
     SafetensorsFile file;
@@ -82,8 +89,8 @@ class Parity : public testing::TestWithParam<std::string> {
     Tensor target_out = file.load("batch.target_out");
 };
 
-TEST_P(Parity, ForwardLossAndEveryGradientEqualPyTorchInF64) { expect_parity(DType::f64, 1e-12); }
-TEST_P(Parity, ForwardLossAndEveryGradientEqualPyTorchInF32) { expect_parity(DType::f32, 2e-6); }
+TEST_P(Parity, ForwardLossAndEveryGradientEqualPyTorchInF64) { expect_parity(DType::f64); }
+TEST_P(Parity, ForwardLossAndEveryGradientEqualPyTorchInF32) { expect_parity(DType::f32); }
 
 class AdamParity : public Parity {};
 

@@ -5,7 +5,8 @@
 
 Each file holds a model's parameters under Heddle's names (numbers that float32 holds exactly, so one file serves both types),
 a batch of sentences one after the other, and what PyTorch computes: memory, hidden, logits, loss, "gradient.NAME" for each
-parameter, and for some cases "adam.NAME", the parameters after ten steps of Adam.
+parameter, and for some cases "adam.NAME", the parameters after ten steps of Adam. "rounding" tells how far PyTorch's own float32
+is from that: the largest max|a-b| / max|b|.
 
 Needs torch and safetensors.
 """
@@ -21,6 +22,7 @@ from safetensors.torch import save_file
 
 D, HEADS, FF, LAYERS = 8, 2, 12, 2
 SOURCE, TARGET = [5, 3, 7], [4, 6, 1]  # lengths
+SEED = 1
 SMOOTHING, LR, BETAS, EPS, STEPS = 0.1, 1e-2, (0.9, 0.98), 1e-9, 10
 
 CASES = {  # norm, final norm, activation, tied embeddings, ten Adam steps
@@ -133,17 +135,13 @@ def rounding(model, source, target):
         found.append(results | dict(one.named(lambda p: p.grad)))
     model.zero_grad()
     exact, rounded = found
-    return max(((rounded[n] - exact[n]).abs().max() / exact[n].abs().max()).item()
+    return max((rounded[n] - exact[n]).abs().max() / exact[n].abs().max()
                for n in exact if not n.endswith("attention.key.bias"))
 
 
-def well_conditioned(*case):
-    """Of 400 draws the one with the least rounding, so that a tight tolerance measures the program, not the draw."""
-    return build(min(range(400), key=lambda seed: rounding(*build(seed, *case))), *case)
-
-
 def make(norm, final_norm, activation, tie, adam):
-    model, source, target = well_conditioned(norm, final_norm, activation, tie)
+    model, source, target = build(SEED, norm, final_norm, activation, tie)
+    own_rounding = rounding(model, source, target)
     results = compute(model, source, target)
     results["loss"].backward()
     out = {n: t.float() for n, t in model.named(lambda p: p.data)}
@@ -153,6 +151,7 @@ def make(norm, final_norm, activation, tie, adam):
             "batch.target_in": torch.cat([row[:-1] for row in target]).int(),
             "batch.target_out": torch.cat([row[1:] for row in target]).int(),
             "batch.target_lengths": torch.tensor(TARGET).int()}
+    out["rounding"] = own_rounding
     if adam:
         optimizer = torch.optim.Adam(model.parameters(), lr=LR, betas=BETAS, eps=EPS)
         for _ in range(STEPS):
