@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
-#include <vector>
 
 #include "core/format.h"
 
@@ -31,15 +32,108 @@ class FirstException {
     std::exception_ptr exception_;
 };
 
-void run_pieces(std::atomic<std::int64_t>& next, std::int64_t n, std::int64_t grain, RangeBody body, FirstException& error) {
-    inside = true;
-    try {
-        for (std::int64_t begin; (begin = next.fetch_add(grain)) < n;) body(begin, std::min(n, begin + grain));
-    } catch (...) {
-        error.capture();
-        next.store(n);
+// One parallel_for: what its threads share.
+struct Loop {
+    std::int64_t n;
+    std::int64_t grain;
+    RangeBody body;
+    std::atomic<std::int64_t> next{0};
+    FirstException error{};
+
+    // Takes pieces until none is left.
+    void run() {
+        inside = true;
+        try {
+            for (std::int64_t begin; (begin = next.fetch_add(grain)) < n;) body(begin, std::min(n, begin + grain));
+        } catch (...) {
+            error.capture();
+            next.store(n);
+        }
+        inside = false;
     }
-    inside = false;
+};
+
+// Waits until ready(value). Loops follow each other within microseconds and waking a sleeper takes long, so it looks for two
+// milliseconds before it sleeps; between looks it lets others have the processor. (Two threads training on two processors beside
+// one other busy program: 10,700 tokens/s, and 5,500 with GCC's OpenMP, which does not let go; alone there is no difference.)
+template <class Ready>
+void wait_until(std::atomic<std::uint32_t>& value, const Ready& ready) {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto patience = std::chrono::milliseconds(2);
+    const auto start = Clock::now();
+    for (;;) {
+        const std::uint32_t now = value.load(std::memory_order_acquire);
+        if (ready(now)) return;
+        if (Clock::now() - start < patience)
+            std::this_thread::yield();
+        else
+            value.wait(now, std::memory_order_acquire);
+    }
+}
+
+// The threads that help the caller of a parallel_for. They sleep between loops and are never joined: the pool lives as long as
+// the program. One loop at a time; a thread that finds the pool busy runs its loop alone.
+//
+// The gate tells helpers of a loop: ticket * kTicket + (open ? kOpen : 0) + helpers inside. A helper comes in by counting itself
+// while the gate is open. The caller closes it when it finds no more pieces and waits for those inside only: nobody
+// waits for a helper that the system has not even woken.
+class Pool {
+  public:
+    // False when the pool is busy: nothing was done.
+    bool run(Loop& loop, int helpers) {
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock) return false;
+        start(helpers);
+        loop_ = &loop;
+        wanted_ = helpers;
+        left_.store(0, std::memory_order_relaxed);
+        gate_.store((gate_.load(std::memory_order_relaxed) / kTicket + 1) * kTicket + kOpen, std::memory_order_release);
+        gate_.notify_all();
+        loop.run();
+        const std::uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) % kOpen;
+        wait_until(left_, [&](std::uint32_t left) { return left == inside; });
+        return true;
+    }
+
+  private:
+    void start(int helpers) {
+        try {
+            for (; started_ < helpers; ++started_) std::thread([this, number = started_] { help(number); }).detach();
+        } catch (const std::system_error&) {
+            // The system gives no more threads: those there are, the caller at least, do all the work.
+        }
+    }
+
+    static constexpr std::uint32_t kOpen = 1 << 11;  // more helpers than any machine has processors
+    static constexpr std::uint32_t kTicket = 1 << 12;
+
+    [[noreturn]] void help(int number) {
+        std::uint32_t seen = 0;
+        for (;;) {
+            wait_until(gate_, [&](std::uint32_t gate) { return gate / kTicket != seen; });
+            std::uint32_t gate = gate_.load(std::memory_order_acquire);
+            seen = gate / kTicket;
+            bool in = false;
+            while (!in && (gate & kOpen) != 0 && gate / kTicket == seen)
+                in = gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel);
+            if (!in) continue;
+            if (number < wanted_) loop_->run();
+            left_.fetch_add(1, std::memory_order_release);
+            left_.notify_one();
+        }
+    }
+
+    std::mutex mutex_;
+    std::atomic<std::uint32_t> gate_{0};
+    std::atomic<std::uint32_t> left_{0};  // helpers that have come out again
+    Loop* loop_ = nullptr;
+    int wanted_ = 0;   // helpers that this loop may have
+    int started_ = 0;  // helpers there are
+};
+
+Pool& pool() {
+    static Pool* const the_pool = new Pool;
+    return *the_pool;
 }
 
 }  // namespace
@@ -59,24 +153,14 @@ std::int64_t grain_for(std::int64_t work) { return std::max<std::int64_t>(1, 655
 void parallel_for(std::int64_t n, std::int64_t grain, RangeBody body) {
     if (n <= 0) return;
     grain = std::clamp<std::int64_t>(grain, 1, n);
-    const auto helpers = static_cast<int>(std::min<std::int64_t>(threads(), (n - 1) / grain + 1));
-    if (helpers <= 1 || inside) {
+    const auto workers = static_cast<int>(std::min<std::int64_t>(threads(), (n - 1) / grain + 1));
+    if (workers <= 1 || inside) {
         for (std::int64_t begin = 0; begin < n; begin += grain) body(begin, std::min(n, begin + grain));
         return;
     }
-    std::atomic<std::int64_t> next{0};
-    FirstException error;
-#ifdef HEDDLE_OPENMP
-#pragma omp parallel num_threads(helpers)
-    run_pieces(next, n, grain, body, error);
-#else
-    {
-        std::vector<std::jthread> workers;
-        for (int i = 1; i < helpers; ++i) workers.emplace_back([&] { run_pieces(next, n, grain, body, error); });
-        run_pieces(next, n, grain, body, error);
-    }
-#endif
-    error.rethrow();
+    Loop loop{.n = n, .grain = grain, .body = body};
+    if (!pool().run(loop, workers - 1)) loop.run();
+    loop.error.rethrow();
 }
 
 }  // namespace heddle
