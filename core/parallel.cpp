@@ -87,7 +87,8 @@ class Pool {
         loop_ = &loop;
         wanted_ = helpers;
         left_.store(0, std::memory_order_relaxed);
-        gate_.store((gate_.load(std::memory_order_relaxed) / kTicket + 1) * kTicket + kOpen, std::memory_order_release);
+        // An exchange, not a store: notify_all must not look for sleepers before the gate is seen to be open.
+        gate_.exchange((gate_.load(std::memory_order_relaxed) / kTicket + 1) * kTicket + kOpen);
         gate_.notify_all();
         loop.run();
         const std::uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) % kOpen;
