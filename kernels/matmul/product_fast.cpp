@@ -67,6 +67,7 @@ enum class Start { zero, bias, c };
 template <class T>
 struct Stretch {
     const T* panel;       // the panel's rows from k0 on
+    std::int64_t row;     // from one of them to the next
     std::int64_t k0;      // first step of k
     std::int64_t k;       // steps
     std::int64_t column;  // first column of C
@@ -99,11 +100,12 @@ template <class T, int Rows, ReadA read>
         }
         for (int v = 0; v < kVectors; ++v) acc[i][v] = load(from + v * lanes);
     }
-    multiply<T, Rows, read>(at.k, a, read == ReadA::rows ? job.a.row : 0, at.panel, job.panel_row, acc);
+    multiply<T, Rows, read>(at.k, a, read == ReadA::rows ? job.a.row : 0, at.panel, at.row, acc);
+    // maximum(0, NaN) is NaN, maximum(NaN, 0) would be 0.
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
         T* to = whole ? c + i * job.c.row : edge;
-        for (int v = 0; v < kVectors; ++v) store(to + v * lanes, at.relu ? maximum<T>(acc[i][v], Vec<T>{}) : acc[i][v]);
+        for (int v = 0; v < kVectors; ++v) store(to + v * lanes, at.relu ? maximum<T>(Vec<T>{}, acc[i][v]) : acc[i][v]);
         if (!whole)
             for (std::int64_t j = 0; j < at.n; ++j) c[i * job.c.row + j] = edge[j];
     }
@@ -143,6 +145,16 @@ void pack_block(const TileJob<T>& job, std::int64_t first, std::int64_t rows, st
     }
 }
 
+// A stretch of a B that is read in place, copied row behind row: with a pitch of 2 or 4 KB its rows would fall into the same few
+// sets of the first-level cache and throw each other out before the second tile reads them.
+template <class T>
+void copy_panel(Stretch<T>& at, T* to) {
+    for (std::int64_t p = 0; p < at.k; ++p)
+        for (int v = 0; v < kVectors; ++v) store(to + p * kWidth<T> + v * kLanes<T>, load(at.panel + p * at.row + v * kLanes<T>));
+    at.panel = to;
+    at.row = kWidth<T>;
+}
+
 // The stretches of k in ascending order, and for each the panels. k == 0 still makes one: C becomes what it starts from.
 template <class T, class Body>
 void each_stretch(const TileJob<T>& job, std::int64_t depth, const Body& body) {
@@ -160,6 +172,7 @@ template <class T, class Body>
 void each_panel(const TileJob<T>& job, Stretch<T> at, const Body& body) {
     for (at.column = 0; at.column < job.n; at.column += kWidth<T>) {
         at.panel = job.panels + at.column / kWidth<T> * job.panel_next + at.k0 * job.panel_row;
+        at.row = job.panel_row;
         at.n = std::min<std::int64_t>(kWidth<T>, job.n - at.column);
         body(at);
     }
@@ -174,11 +187,13 @@ void run(const TileJob<T>& job) {
         return;
     }
     alignas(64) thread_local T packed[kPackedDepth * kBlock];
+    alignas(64) thread_local T panel[kPackedDepth * kWidth<T>];
     each_stretch(job, kPackedDepth, [&](const Stretch<T>& stretch) {
         for (std::int64_t first = 0; first < job.m; first += kBlock) {
             const std::int64_t rows = std::min<std::int64_t>(kBlock, job.m - first);
             pack_block(job, first, rows, stretch.k0, stretch.k, packed);
-            each_panel(job, stretch, [&](const Stretch<T>& at) {
+            each_panel(job, stretch, [&](Stretch<T> at) {
+                if (job.panel_row != kWidth<T>) copy_panel(at, panel);
                 for (std::int64_t i = 0; i < rows; i += kRows)
                     rows_of_panel<T, ReadA::packed>(job, at, first + i, first + std::min<std::int64_t>(rows, i + kRows),
                                                     packed + i * stretch.k);
