@@ -4,8 +4,6 @@
 
 namespace heddle {
 
-void fail(const std::string& message) { throw Error(message); }
-
 std::string_view name(DType dtype) {
     switch (dtype) {
         case DType::f64: return "f64";

@@ -13,7 +13,8 @@ namespace heddle {
 std::string read_file(const std::filesystem::path& path);
 
 /// Replaces the file at `path` by these bytes: a reader sees the old file or the new one, never a half, and after a power
-/// failure one of the two is on the disk. Error, with path and reason; the old file is then untouched.
+/// failure one of the two is on the disk. Error, with path and reason; the old file is then untouched, unless only the last step, asking
+/// the disk to keep the folder's entry, failed: then the new one stands.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 

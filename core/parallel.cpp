@@ -1,5 +1,7 @@
 #include "core/parallel.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,15 +15,19 @@
 namespace heddle {
 namespace {
 
+constexpr int kMostThreads = 1024;
 std::atomic<int> thread_count = 0;  // 0: not set yet
 thread_local bool inside = false;   // within a parallel_for body
 
-// The first exception of any piece; the others are dropped, as a sequential loop would never have reached them.
+// The exception of the lowest piece; the others are dropped. Pieces are taken in ascending order, so every lower one has begun,
+// and this is the exception that a sequential loop throws.
 class FirstException {
   public:
-    void capture() {
+    void capture(std::int64_t piece) {
         const std::lock_guard lock(mutex_);
-        if (!exception_) exception_ = std::current_exception();
+        if (exception_ && piece_ < piece) return;
+        exception_ = std::current_exception();
+        piece_ = piece;
     }
     void rethrow() const {
         if (exception_) std::rethrow_exception(exception_);
@@ -30,7 +36,15 @@ class FirstException {
   private:
     std::mutex mutex_;
     std::exception_ptr exception_;
+    std::int64_t piece_ = 0;
 };
+
+// Those that this process may use, which in a container or under taskset are fewer than the machine has.
+int processors() {
+    cpu_set_t allowed;
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
+    return static_cast<int>(std::thread::hardware_concurrency());
+}
 
 // One parallel_for: what its threads share.
 struct Loop {
@@ -43,11 +57,13 @@ struct Loop {
     // Takes pieces until none is left.
     void run() {
         inside = true;
-        try {
-            for (std::int64_t begin; (begin = next.fetch_add(grain)) < n;) body(begin, std::min(n, begin + grain));
-        } catch (...) {
-            error.capture();
-            next.store(n);
+        for (std::int64_t begin; (begin = next.fetch_add(grain)) < n;) {
+            try {
+                body(begin, std::min(n, begin + grain));
+            } catch (...) {
+                error.capture(begin);
+                next.store(n);
+            }
         }
         inside = false;
     }
@@ -91,8 +107,8 @@ class Pool {
         gate_.exchange((gate_.load(std::memory_order_relaxed) / kTicket + 1) * kTicket + kOpen);
         gate_.notify_all();
         loop.run();
-        const std::uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) % kOpen;
-        wait_until(left_, [&](std::uint32_t left) { return left == inside; });
+        const std::uint32_t entered = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) % kOpen;
+        wait_until(left_, [&](std::uint32_t left) { return left == entered; });
         return true;
     }
 
@@ -105,7 +121,7 @@ class Pool {
         }
     }
 
-    static constexpr std::uint32_t kOpen = 1 << 11;  // more helpers than any machine has processors
+    static constexpr std::uint32_t kOpen = 1 << 11;  // above kMostThreads
     static constexpr std::uint32_t kTicket = 1 << 12;
 
     [[noreturn]] void help(int number) {
@@ -140,12 +156,12 @@ Pool& pool() {
 }  // namespace
 
 int threads() {
-    if (thread_count == 0) thread_count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (thread_count == 0) thread_count = std::clamp(processors(), 1, kMostThreads);
     return thread_count;
 }
 
 void set_threads(int count) {
-    check(count >= 1, "threads: {} asked for, at least 1 wanted", count);
+    check(count >= 1 && count <= kMostThreads, "threads: {} asked for, 1 to {} wanted", count, kMostThreads);
     thread_count = count;
 }
 

@@ -28,9 +28,9 @@ class RangeBody {
 /// thrown again in the caller. A parallel_for inside a body runs on the body's thread alone.
 void parallel_for(std::int64_t n, std::int64_t grain, RangeBody body);
 
-/// Threads that parallel_for uses; at first the number of processors.
+/// Threads that parallel_for uses; at first the number of processors that this process may use.
 int threads();
-/// Error when `count` is below 1.
+/// Error unless `count` is 1 to 1024.
 void set_threads(int count);
 
 /// A grain for bodies that cost about `work` elementary operations per index: pieces worth about 30 microseconds.

@@ -2,6 +2,7 @@
 #include "core/parallel.h"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -103,6 +104,24 @@ TEST_F(Parallel, ExceptionsComeBackToTheCaller) {
     }
 }
 
+TEST_F(Parallel, TheExceptionIsTheOneThatASequentialLoopThrows) {
+    for (const int count : {1, 2, 4}) {
+        set_threads(count);
+        for (int round = 0; round < 50; ++round) {
+            std::string thrown;
+            try {
+                parallel_for(64, 1, [](std::int64_t begin, std::int64_t) {
+                    if (begin == 20) std::this_thread::sleep_for(std::chrono::microseconds(50));
+                    if (begin >= 20) throw std::runtime_error(std::to_string(begin));
+                });
+            } catch (const std::runtime_error& error) {
+                thrown = error.what();
+            }
+            EXPECT_EQ(thrown, "20") << count;
+        }
+    }
+}
+
 TEST_F(Parallel, WorksAgainAfterAnException) {
     set_threads(4);
     for (int round = 0; round < 20; ++round) {
@@ -158,7 +177,7 @@ TEST_F(Parallel, SeveralThreadsMayUseItAtOnce) {
 }
 
 TEST_F(Parallel, RefusesNoThreads) {
-    expect_error([] { set_threads(0); }, "threads: 0 asked for, at least 1 wanted");
+    expect_error([] { set_threads(0); }, "threads: 0 asked for, 1 to 1024 wanted");
     EXPECT_GE(threads(), 1);
 }
 

@@ -1,0 +1,7 @@
+#include "core/error.h"
+
+namespace heddle {
+
+void fail(const std::string& message) { throw Error(message); }
+
+}  // namespace heddle
