@@ -126,6 +126,38 @@ TEST(FeedForward, NamesTheWeightThatDoesNotFit) {
                  "feed_forward: w2 has shape [8, 15], wanted [8, 16]");
 }
 
+// A NaN that ReLU turned into 0 would be trained on, and nobody would see it.
+TEST(FeedForward, ReluKeepsANaN) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Network net(3, 8, 16, dtype);
+        Tensor poisoned = net.w1.value();
+        if (dtype == DType::f32)
+            poisoned.data<float>()[0] = NAN;
+        else
+            poisoned.data<double>()[0] = NAN;
+        const Variable y = net.fused(Activation::relu, {});
+        for (const double value : y.value().to_vector()) EXPECT_TRUE(std::isnan(value));
+        backward(y, normal({3, 8}, 6, dtype));
+        EXPECT_TRUE(std::isnan(net.x.grad().to_vector()[0])) << "dx = du W1";
+        EXPECT_TRUE(std::isnan(net.w2.grad().to_vector()[0])) << "dW2 = dy^T h";
+        EXPECT_NE(net.b1.grad().to_vector()[0], 0) << "the gradient goes through, as in relu";
+    }
+}
+
+TEST(FeedForward, NamesTheGradientThatDoesNotFit) {
+    const Network net(2, 8, 16, DType::f32);
+    const kernels::FeedForwardWeights weights{net.w1.value(), net.b1.value(), net.w2.value(), net.b2.value()};
+    const kernels::FeedForwardResult forward = kernels::feed_forward_forward(net.x.value(), weights, Activation::relu, {}, true);
+    kernels::FeedForwardWeights gradients{Tensor::zeros({16, 8}, DType::f32), Tensor::zeros({1}, DType::f32),
+                                          Tensor::zeros({8, 16}, DType::f32), Tensor::zeros({8}, DType::f32)};
+    expect_error(
+        [&] {
+            kernels::feed_forward_backward(forward.y, net.x.value(), forward.hidden, weights, Activation::relu, {}, {},
+                                           gradients);
+        },
+        "the gradient of b1 has shape [1], wanted [16]");
+}
+
 TEST(FeedForward, GradientsAreProven) {
     for (const GradientCase& each : proofs::feed_forward()) {
         const GradcheckReport report = gradcheck(each.function, each.inputs, each.options);

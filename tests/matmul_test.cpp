@@ -168,6 +168,9 @@ TEST(Product, KeepsPanelsOfAWeightUntilItChanges) {
     const float* first = packed.panels<float>(weight);
     EXPECT_EQ(packed.panels<float>(weight), first);
     EXPECT_EQ(kernels::linear_forward(x, weight, {}, &packed).to_vector(), kernels::linear_forward(x, weight, {}).to_vector());
+    const Tensor top = weight.slice(0, 2);
+    EXPECT_EQ(kernels::linear_forward(x, top, {}, &packed).to_vector(), kernels::linear_forward(x, top, {}).to_vector());
+    EXPECT_EQ(kernels::linear_forward(x, weight, {}, &packed).to_vector(), kernels::linear_forward(x, weight, {}).to_vector());
     weight.fill_(0.5);
     EXPECT_EQ(kernels::linear_forward(x, weight, {}, &packed).to_vector(), kernels::linear_forward(x, weight, {}).to_vector());
 }

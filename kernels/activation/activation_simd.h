@@ -1,4 +1,4 @@
-// GELU on vectors, for *_fast.cpp files: the activation itself, and the epilogues of products.
+// GELU on vectors, for *_fast.cpp files.
 #pragma once
 
 #include "kernels/simd.h"

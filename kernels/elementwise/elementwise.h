@@ -50,7 +50,7 @@ Tensor log_backward(const Tensor& dy, const Tensor& x);
 /// 0.
 Tensor where_backward(const Tensor& dy, const Tensor& condition, bool take);
 
-/// target += x in place, f32 or f64 of one shape. Does not bump the version: gradients are not saved values.
+/// target += x in place, f32 or f64 of one shape. The caller bumps the version: it knows the place that errors should name.
 void accumulate(Tensor& target, const Tensor& x);
 
 }  // namespace heddle::kernels

@@ -130,6 +130,12 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
     check_weights(x, weights);
     check_shape("feed_forward_backward", "dy", dy, {x.rows(), weights.w2.dim(0)});
     check_shape("feed_forward_backward", "hidden", hidden, {x.rows(), weights.w1.dim(0)});
+    check_dtype("feed_forward_backward", "dy", dy, x.dtype());
+    check_dtype("feed_forward_backward", "hidden", hidden, x.dtype());
+    if (wants.b1) {
+        check_shape("feed_forward_backward", "the gradient of b1", gradients.b1, {weights.w1.dim(0)});
+        check_dtype("feed_forward_backward", "the gradient of b1", gradients.b1, x.dtype());
+    }
     const bool relu = activation == Activation::relu;
     if (wants.w2) {
         const Tensor h = relu ? hidden : dropout_forward(activate(hidden, activation), dropout);

@@ -12,7 +12,7 @@ void relu_dropout_gradient(float* dh, const float* h, std::int64_t rows, std::in
         VecF sums = {};
         for (std::int64_t i = 0; i < rows; ++i) {
             const VecF value = load_at(h + i * cols, j, cols);
-            const VecF gradient = value > 0.0f ? load_at(dh + i * cols, j, cols) * scale : VecF{};
+            const VecF gradient = value <= 0.0f ? VecF{} : load_at(dh + i * cols, j, cols) * scale;  // a NaN lets it through
             store_at(dh + i * cols, j, cols, gradient);
             sums += gradient;
         }

@@ -3,7 +3,8 @@
 //     forward    y = x W^T + b                         x [rows, in], W [out, in] (PyTorch's layout), b [out], y [rows, out]
 //     backward   dx = dy W,  dW = dy^T x,  db = sum of dy over the rows
 //
-// Saved for backward: x and W. dW and db are added to what their tensors hold, the sum over rows in ascending order.
+// Saved for backward: x and W. dW and db are added to what their tensors hold: dW row by row in ascending order, db in sums of
+// 128 rows each. Threads leave no trace in the bits.
 #pragma once
 
 #include "core/tensor.h"

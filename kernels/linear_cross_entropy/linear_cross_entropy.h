@@ -5,8 +5,8 @@
 //
 // x [rows, d_model], W [V, d_model], targets i32 [rows]; q is the smoothed target distribution (kernels/cross_entropy). The
 // rows go through in chunks: a chunk's logits are made, turned into dlogits in place and used up for dx and dW at once, in the
-// forward pass; backward only scales by the gradient of the loss. Sums over rows run in ascending order, so chunks and
-// threads leave no trace in the bits.
+// forward pass; backward only scales by the gradient of the loss. Sums over rows run in ascending order (db's in parts of a
+// chunk), so threads leave no trace in the bits.
 #pragma once
 
 #include "core/tensor.h"

@@ -122,13 +122,14 @@ void reference_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef
 template <class T>
 const T* PackedWeight::panels(const Tensor& weight) {
     const bool fresh = panels_.defined() && panels_.dtype() == weight.dtype() && storage_ == weight.storage_id() &&
-                       version_ == weight.version() && data_ == weight.bytes_data();
+                       version_ == weight.version() && data_ == weight.bytes_data() && shape_ == weight.shape();
     if (!fresh) {
         const MatrixRef<const T> rows{weight.data<T>(), weight.cols(), 1};
         panels_ = make_panels(rows.transposed(), weight.cols(), weight.rows());
         storage_ = weight.storage_id();
         version_ = weight.version();
         data_ = weight.bytes_data();
+        shape_ = weight.shape();
     }
     return panels_.data<T>();
 }

@@ -102,6 +102,7 @@ class PackedWeight {
     std::uint64_t storage_ = 0;
     std::uint64_t version_ = 0;
     const void* data_ = nullptr;
+    Shape shape_;
 };
 
 }  // namespace heddle::kernels
