@@ -35,7 +35,7 @@ class Proof {
         try {
             report_.passed = value_is_finite() && bits_repeat() && gradients_are_right() && zero_gives_zero() &&
                              jacobian_is_right() && combinations_are_right() && remainder_is_quadratic() && inputs_are_kept();
-        } catch (const Error& error) {
+        } catch (const std::exception& error) {
             failed("the function threw: {}", error.what());
         }
         return std::move(report_);
@@ -236,7 +236,8 @@ class Proof {
     }
 
     bool has_full_jacobian(std::size_t i) const {
-        return output_.numel() * subject_.input(i).numel() <= options_.full_jacobian_up_to;
+        const std::int64_t elements = subject_.input(i).numel();
+        return elements > 0 && output_.numel() * elements <= options_.full_jacobian_up_to;
     }
 
     std::vector<bool> all() const { return std::vector<bool>(subject_.inputs(), true); }

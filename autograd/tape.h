@@ -118,7 +118,7 @@ std::int64_t tape_size();
 struct SavedMemory {
     std::string op;
     std::int64_t nodes = 0;
-    std::int64_t bytes = 0;  ///< storages saved by several nodes count once, for the first
+    std::int64_t bytes = 0;  ///< a tensor, or view, saved by several nodes counts once, for the first
 };
 
 /// Saved memory per op of this thread's tape, largest first.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "autograd/tape_impl.h"
 
@@ -24,14 +25,15 @@ std::string escaped(std::string_view text) {
 
 std::vector<SavedMemory> Tape::saved_memory() const {
     std::map<std::string, SavedMemory> by_op;
-    std::set<std::uint64_t> seen;
+    std::set<std::tuple<std::uint64_t, const void*, std::int64_t>> seen;
     for (const Node& node : nodes_) {
         if (node.dead) continue;
         SavedMemory& entry = by_op[node.op];
         entry.op = node.op;
         ++entry.nodes;
         for (const Saved& saved : node.saved)
-            if (seen.insert(saved.tensor.storage_id()).second) entry.bytes += saved.tensor.bytes();
+            if (seen.emplace(saved.tensor.storage_id(), saved.tensor.bytes_data(), saved.tensor.bytes()).second)
+                entry.bytes += saved.tensor.bytes();
     }
     std::vector<SavedMemory> report;
     for (auto& [op, entry] : by_op) report.push_back(std::move(entry));

@@ -48,7 +48,11 @@ class Tape::Sink final : public Gradients {
                       gradient.shape(), gradient.dtype(), input.shape, input.dtype);
         search_for_anomaly(gradient, node_.op, node_.where, "the gradient of input", i);
         Tensor& target = tape_.target(node_, input);
-        if (target.defined()) return kernels::accumulate(target, gradient);
+        if (target.defined()) {
+            kernels::accumulate(target, gradient);
+            added_to(i);
+            return;
+        }
         // Moved when nobody else holds it; what another owner could still change is copied.
         target = gradient.unique() ? std::move(gradient) : gradient.clone();
     }
@@ -67,13 +71,18 @@ class Tape::Sink final : public Gradients {
         return input.needs ? tape_.target(node_, input) : Tensor();
     }
 
-    // What an op added into in place can be searched only when it is done.
-    void search_accumulated() const {
-        for (const int i : accumulated_)
-            search_for_anomaly(tape_.target(node_, input_at(i)), node_.op, node_.where, "the gradient of input", i);
+    // What an op added into in place is complete, and can be searched, only when the op is done.
+    void finish() const {
+        for (const int i : accumulated_) added_to(i);
     }
 
   private:
+    void added_to(int i) const {
+        const Tensor& target = tape_.target(node_, input_at(i));
+        target.bump_version(node_.where);
+        search_for_anomaly(target, node_.op, node_.where, "the gradient of input", i);
+    }
+
     Output& output_at(int i) const {
         check(i >= 0 && i < static_cast<int>(node_.outputs.size()), "{}: backward asks for output {} of {}", node_.op, i,
               node_.outputs.size());
@@ -144,7 +153,7 @@ void Tape::visit(Node& node, bool retain) {
     const NoGrad no_grad;
     check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, place(node.where));
     node.backward(sink);
-    sink.search_accumulated();
+    sink.finish();
     for (Output& output : node.outputs) output.gradient = Tensor();
     if (!retain) bury(node);
 }

@@ -318,6 +318,17 @@ TEST(Tape, SeesAChangeThroughAnotherHandleOnTheSameMemory) {
     expect_error([&] { backward(y, random_input({2, 2}, 1)); }, "changed in place");
 }
 
+// A gradient is a tensor like others: an op may have saved it, and the next backward adds to it in place.
+TEST(Tape, SeesThatASavedGradientWasAddedTo) {
+    const Variable w(random_input({2, 3}, 1), true);
+    const Tensor ones = Tensor::full({2, 2}, 1, DType::f64);
+    backward(product(w, w), ones);
+    const Variable gradient(w.grad());
+    const Variable y = product(gradient, w);
+    backward(y, ones, true);
+    expect_error([&] { backward(y, ones); }, "changed in place");
+}
+
 TEST(Tape, RefusesAGradientOfTheWrongShape) {
     const Variable x = leaf({1, 2});
     const Variable y =
