@@ -27,7 +27,9 @@ echo "Some of the numbers it has never seen:"
 paste -d '\n' <(head -n 8 "$run/test.en") <(head -n 8 "$run/test.translated") /dev/null | sed '2~3s/^/  -> /'
 awk 'NR == FNR { wanted[FNR] = $0; next }
      { total++; if ($0 == wanted[FNR]) exact++ }
-     END { if (total == 0) exit 1; printf "Translated exactly: %d of %d unseen numbers (%.1f %%)\n", exact, total, 100 * exact / total }' \
+     END { if (total == 0) exit 1
+           printf "Translated exactly: %d of %d unseen numbers (%.1f %%)\n", exact, total, 100 * exact / total
+           if (exact < 0.99 * total) { print "That is fewer than 99 of 100: something is wrong here."; exit 1 } }' \
     "$run/test.de" "$run/test.translated"
 echo "Training took $((trained - start)) s, translating $((finished - trained)) s; the run is in $run"
 echo "Try it:  echo 'twelve thousand three hundred forty-five' | $heddle translate --model $run"

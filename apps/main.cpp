@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -47,9 +48,27 @@ int run(Arguments arguments) {
                                   : "there is no command '" + std::string(name) + "'; see heddle --help");
 }
 
-int complain(const char* message, int status) {
+// An error is one line: of a long list, what a person reads.
+std::string one_line(const std::string& text) {
+    constexpr std::size_t longest = 400;
+    std::istringstream lines(text);
+    std::string result, line;
+    int more = 0;
+    while (std::getline(lines, line)) {
+        line.erase(0, line.find_first_not_of(' '));
+        if (result.empty())
+            result = line;
+        else if (more == 0 && result.size() + line.size() < longest)
+            result += (result.back() == ':' ? " " : "; ") + line;
+        else
+            ++more;
+    }
+    return more == 0 ? result : result + "; and " + std::to_string(more) + " more";
+}
+
+int complain(const std::string& message, int status) {
     std::fflush(stdout);
-    std::fprintf(stderr, "heddle: %s\n", message);
+    std::fprintf(stderr, "heddle: %s\n", one_line(message).c_str());
     return status;
 }
 
@@ -57,7 +76,7 @@ int guarded(Arguments arguments) {
     try {
         const int status = run(arguments);
         if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-        return complain((std::string("the results cannot be written to stdout: ") + std::strerror(errno)).c_str(), 1);
+        return complain(std::string("the results cannot be written to stdout: ") + std::strerror(errno), 1);
     } catch (const UsageError& error) {
         return complain(error.what(), 2);
     } catch (const std::bad_alloc&) {

@@ -42,4 +42,9 @@ TransformerOptions TransformerOptions::complete() const {
     return all;
 }
 
+std::optional<std::int64_t> TransformerOptions::longest_sentence() const {
+    if (positions != Positions::learned) return {};
+    return position_table;
+}
+
 }  // namespace heddle::nn

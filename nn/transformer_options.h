@@ -32,13 +32,15 @@ struct TransformerOptions {
     double norm_eps = 1e-5;
     ops::Activation activation = ops::Activation::relu;
     Positions positions = Positions::sinusoidal;
-    std::int64_t position_table = 512;  ///< rows of the position tables; a limit for learned ones only
+    std::int64_t position_table = 512;  ///< rows of the position tables; sinusoidal ones grow when longer sentences come
     Tie tie = Tie::all;
     bool checkpoint_layers = false;  ///< compute each layer again in backward instead of keeping its inside
 
     /// The same with every default put in. Error when an extent is not positive, heads do not divide d_model (head_dim 0), a
     /// dropout leaves [0, 1), or the vocabularies cannot be tied.
     TransformerOptions complete() const;
+    /// The most tokens that a sentence may have: the rows of learned tables; nothing for sinusoidal positions, which set no limit.
+    std::optional<std::int64_t> longest_sentence() const;
 };
 
 }  // namespace heddle::nn

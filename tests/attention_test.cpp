@@ -31,9 +31,8 @@ ThreeGradients backward_of(const AttentionCase& at, const AttentionResult& forwa
     return g;
 }
 
-// d_query and d_key are sums of P (dP - mean), in which nearly equal numbers cancel: no algorithm that rounds dP can bound its
-// error by the result, only by the sum of the terms' absolute values (Higham, Accuracy and Stability of Numerical Algorithms,
-// 2002, equation 3.5). That measure is the stricter one wherever little cancels, so its tolerance is a few roundings only.
+// d_query and d_key are sums of P (dP - mean), in which nearly equal numbers cancel: rounding errors are bounded by the sum of
+// the terms' absolute values, not by the result (Higham 2002, equation 3.5). The tolerance for it is a few roundings only.
 void expect_formula(const AttentionCase& at, const NaiveAttention& wanted, bool reference, double tolerance,
                     double terms_tolerance, const std::string& what) {
     const AttentionResult result = forward_of(at, reference);
@@ -165,9 +164,7 @@ TEST(Attention, RowsThatTheMaskTakesOutMayHoldAnything) {
             const AttentionResult wanted = clean.forward(), given = dirty.forward();
             EXPECT_TRUE(same_bits(given.output, wanted.output));
             const ThreeGradients all = backward_of(clean, wanted, false), g = backward_of(dirty, given, false);
-            EXPECT_TRUE(same_bits(g.query, all.query));
-            EXPECT_TRUE(same_bits(g.key, all.key));
-            EXPECT_TRUE(same_bits(g.value, all.value));
+            EXPECT_TRUE(same_bits(g.query, all.query) && same_bits(g.key, all.key) && same_bits(g.value, all.value));
         }
 }
 

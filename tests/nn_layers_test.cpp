@@ -194,6 +194,26 @@ TEST(DropoutPlaces, EachProbabilityActsInTrainingAloneAndNeverInEvaluation) {
     }
 }
 
+// The paper's three places, all at once: with next to everything dropped from both embedding sums and from the output of each
+// sublayer, nothing is left for the final norm, which then gives its bias. A place that did not drop would show: no bias is zero.
+TEST(DropoutPlaces, BothEmbeddingsAndEverySublayerDrop) {
+    TransformerOptions options = tiny_options();  // pre-norm
+    options.dropout = 0.9999;
+    options.attention_dropout = options.ffn_dropout = 0;
+    Transformer model(options, 1, DType::f64);
+    disturb(model);
+    const NoGrad no_grad;
+    generator().start(1, 0);
+    const Sentences source = packed({random_tokens(5, 11, 1)}), target = packed({random_tokens(4, 13, 2)});
+    const Variable memory = model.encode(source.tokens, source.spans);
+    const Variable hidden = model.decode(target.tokens, target.spans, memory, source.spans);
+    for (const auto& [value, stack] : {std::pair(memory.value(), "encoder"), std::pair(hidden.value(), "decoder")}) {
+        const std::vector<double> bias = named_tensor(model, stack + std::string(".final_norm.bias")).to_vector();
+        const std::vector<double> values = value.to_vector();
+        for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], bias[i % bias.size()]) << stack << ", element " << i;
+    }
+}
+
 TEST(DropoutPlaces, EveryModuleAndCallDrawsAKeyOfItsOwn) {
     Root root;
     const FeedForward a(root, "a", 2, 3, ops::Activation::relu);

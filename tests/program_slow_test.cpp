@@ -44,6 +44,20 @@ TEST(ProgramSlow, TrainsTranslatesAndEvaluatesATask) {
     EXPECT_THAT(summary.out, HasSubstr("encoder.layers.0"));
 }
 
+// What the demo does, by the options that the task sets itself.
+TEST(ProgramSlow, LearnsNumbersAndTranslatesUnseenOnes) {
+    const Workplace here("numbers");
+    const ProgramResult trained = here.run("train --task numbers --out RUN --valid-sentences 0");
+    ASSERT_EQ(trained.status, 0) << trained.err;
+    const ProgramResult translated = here.run("translate --model RUN", here.read("RUN/test.en"));
+    ASSERT_EQ(translated.status, 0) << translated.err;
+    std::istringstream given(translated.out), wanted(here.read("RUN/test.de"));
+    int exact = 0, total = 0;
+    for (std::string a, b; std::getline(wanted, b); ++total) exact += std::getline(given, a) && a == b ? 1 : 0;
+    EXPECT_EQ(total, 1000);
+    EXPECT_GE(exact, 990);
+}
+
 TEST(ProgramSlow, RepeatsARunFromItsConfiguration) {
     const Workplace here("repeat");
     ASSERT_EQ(
@@ -55,6 +69,19 @@ TEST(ProgramSlow, RepeatsARunFromItsConfiguration) {
     EXPECT_EQ(here.read("ONE/model.safetensors"), here.read("TWO/model.safetensors")) << "bit for bit";
     ASSERT_EQ(here.run("train --config ONE/config.toml --seed 2 --out THREE").status, 0);
     EXPECT_NE(here.read("ONE/model.safetensors"), here.read("THREE/model.safetensors"));
+}
+
+TEST(ProgramSlow, SaysInOneLineThatWeightsDoNotFit) {
+    const Workplace here("misfit");
+    ASSERT_EQ(here.run("train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(tiny)).status, 0);
+    std::string config = here.read("RUN/config.toml");
+    const std::size_t at = config.find("d-ff = 64");
+    ASSERT_NE(at, std::string::npos);
+    here.write("RUN/config.toml", config.replace(at, 9, "d-ff = 65"));
+    const ProgramResult refused = here.run("translate --model RUN", "a b");
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("wanted [65"), HasSubstr(" more")));
 }
 
 TEST(ProgramSlow, RefusesToReplaceARun) {
@@ -93,7 +120,7 @@ TEST(ProgramSlow, TrainsOnFilesWithEveryKindOfVocabulary) {
     }
 }
 
-TEST(ProgramSlow, TakesEveryModelOption) {
+TEST(ProgramSlow, TrainsWithEveryModelOption) {
     const Workplace here("model");
     write_pairs(here, "t");
     for (const char* options :

@@ -3,59 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "apps/run.h"
-#include "apps/tasks/tasks.h"
 #include "core/error.h"
 #include "core/parallel.h"
-#include "core/safetensors.h"
+#include "tests/training_support.h"
 
 namespace heddle::app {
 namespace {
 
 using testing::HasSubstr;
-
-// A small corpus of the copy task: `count` sentences of two to four of five letters.
-TrainingData copy_data(std::int64_t count, std::int64_t validation = 0) {
-    Sequence numbers(5);
-    TrainingText text;
-    for (std::int64_t i = 0; i < count + validation; ++i) {
-        std::string line;
-        for (std::uint64_t n = 2 + numbers.below(3); n > 0; --n)
-            line += std::string(1, static_cast<char>('a' + numbers.below(5))) + " ";
-        line.pop_back();
-        (i < count ? text.training : text.validation).pairs.push_back({line, line});
-    }
-    VocabularyRequest request;
-    request.type = "word";
-    Vocabularies vocabularies = make_vocabularies(request, text.training, [](std::string_view) {});
-    return encode_training_data(std::move(text), std::move(vocabularies));
-}
-
-nn::TransformerOptions tiny_model(const TrainingData& data, double dropout = 0) {
-    nn::TransformerOptions options;
-    options.source_vocabulary = options.target_vocabulary = data.vocabularies.source->size();
-    options.encoder_layers = options.decoder_layers = 1;
-    options.d_model = 32;
-    options.heads = 2;
-    options.d_ff = 64;
-    options.dropout = dropout;
-    return options;
-}
-
-TrainingOptions tiny_training() {
-    TrainingOptions options;
-    options.lr = 1e-2;
-    options.warmup = 30;
-    options.batch_tokens = 200;
-    options.average = 1;
-    options.label_smoothing = 0;
-    options.valid_sentences = 0;
-    return options;
-}
 
 std::vector<float> weights_of(const Learner& learner) {
     const auto values = learner.parameters().values.span<float>();
@@ -275,47 +235,30 @@ TEST(WeightAverage, KeepsCopies) {
     EXPECT_THROW(WeightAverage(1).mean(), Error);
 }
 
-class RunFolderTest : public testing::Test {
-  protected:
-    void TearDown() override { std::filesystem::remove_all(path_); }
-    std::filesystem::path path_ = std::filesystem::temp_directory_path() /
-                                  ("heddle_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-};
-
-TEST_F(RunFolderTest, HoldsModelBestAndLatestSave) {
-    const TrainingData data = copy_data(60, 10);
+// Learned positions number no more tokens than their table has rows: longer sentences are left out, in training and validation.
+TEST(Trainer, LeavesOutWhatLearnedPositionsCannotNumber) {
+    const TrainingData data = copy_data(200, 20);
+    nn::TransformerOptions narrow = tiny_model(data);
+    narrow.positions = nn::Positions::learned;
+    narrow.position_table = 4;  // three letters and the end mark
     TrainingOptions options = tiny_training();
-    options.epochs = 3;
-    options.average = 2;
-    nn::Transformer model(tiny_model(data));
-    {
-        const RunFolder folder(path_, false);
-        TrainingLog log(folder.log(), true);
-        Trainer(model, data, options, log, &folder).run();
-    }
-    const SafetensorsFile averaged(path_ / "model.safetensors");
-    const SafetensorsFile last(path_ / "saves" / "latest" / "model.safetensors");
-    const SafetensorsFile moments(path_ / "saves" / "latest" / "moments.safetensors");
-    EXPECT_TRUE(std::filesystem::exists(path_ / "best.safetensors"));
-    for (const auto& [name, tensor] : model.named_tensors()) {
-        EXPECT_EQ(averaged.load(name).to_vector(), tensor.to_vector()) << "the model ends with the averaged weights: " << name;
-        EXPECT_TRUE(last.contains(name));
-        EXPECT_TRUE(moments.contains("first_moment." + name));
-        EXPECT_TRUE(moments.contains("second_moment." + name));
-    }
-    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_ / "saves"), {}), 2) << "one save, and the link to it";
-    EXPECT_GT(std::filesystem::file_size(path_ / "log.jsonl"), 0u);
+    options.updates = 3;
+    options.max_length = 0;
+    nn::Transformer model(narrow);
+    TrainingLog log({}, true);
+    EXPECT_EQ(Trainer(model, data, options, log).run().updates, 3);
+
+    narrow.position_table = 2;
+    nn::Transformer hopeless(narrow);
+    EXPECT_THROW(Trainer(hopeless, data, options, log), Error);
 }
 
-TEST_F(RunFolderTest, IsNotReplacedUnasked) {
-    { const RunFolder folder(path_, false), again(path_, false); }
-    RunFolder(path_, false).write_config("x = 1\n");
-    EXPECT_THROW(RunFolder(path_, false), Error);
-    EXPECT_THROW(RunFolder::check_free(path_, false), Error);
-    std::filesystem::create_directories(path_ / "mine");
-    const RunFolder replaced(path_, true);
-    EXPECT_FALSE(std::filesystem::exists(path_ / "config.toml"));
-    EXPECT_TRUE(std::filesystem::exists(path_ / "mine")) << "files that are not the run's stay";
+TEST(Trainer, RefusesValidationTextWithoutAUsablePairBeforeItTrains) {
+    TrainingData data = copy_data(50, 5);
+    for (TokenPair& pair : data.validation) pair.source.clear();
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    EXPECT_THROW(Trainer(model, data, tiny_training(), log), Error);
 }
 
 TEST(TrainingData, ShrinksAVocabularyThatNobodyAskedFor) {

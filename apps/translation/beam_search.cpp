@@ -29,6 +29,9 @@ struct Candidate {
     std::int32_t token;
 };
 
+// Continuations that are looked at: even if `beam` of them end, `beam` go on. Greedy search looks at the best one only.
+std::int64_t considered(std::int64_t beam) { return beam == 1 ? 1 : 2 * beam; }
+
 double normalised(double log_probability, std::int64_t length, double alpha) {
     return log_probability / std::pow(static_cast<double>(length), alpha);
 }
@@ -76,8 +79,7 @@ class Sentence {
     }
 
   private:
-    // The best 2 beam continuations of all open hypotheses: even if `beam` of them end, `beam` go on. Ties: the earlier
-    // hypothesis, then the smaller token.
+    // The best continuations of all open hypotheses. Ties: the earlier hypothesis, then the smaller token.
     std::vector<Candidate> ranked(const float* values, const std::int32_t* ids, std::int64_t k) const {
         std::vector<Candidate> all;
         for (std::int64_t h = 0; h < open(); ++h)
@@ -86,7 +88,7 @@ class Sentence {
                                static_cast<std::int32_t>(h), ids[h * k + j]});
         std::stable_sort(all.begin(), all.end(),
                          [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
-        all.resize(std::min(all.size(), static_cast<std::size_t>(2 * options_.beam)));
+        all.resize(std::min(all.size(), static_cast<std::size_t>(considered(options_.beam))));
         return all;
     }
 
@@ -119,7 +121,8 @@ Tensor as_tensor(const std::vector<std::int32_t>& ids) { return Tensor::from(ids
 }  // namespace
 
 std::int64_t longest_translation(const nn::Transformer& model, std::int64_t source_tokens) {
-    return std::min(3 * source_tokens + 10, model.options().position_table);
+    const std::int64_t most = 3 * source_tokens + 10;
+    return std::min(most, model.options().longest_sentence().value_or(most));
 }
 
 std::vector<Hypothesis> beam_search(const nn::Transformer& model, std::span<const std::vector<std::int32_t>> sources,
@@ -141,7 +144,7 @@ std::vector<Hypothesis> beam_search(const nn::Transformer& model, std::span<cons
     const Tensor memory = model.encode(as_tensor(tokens), spans).value();
     const auto count = static_cast<std::int64_t>(sources.size());
     nn::DecoderCache cache = model.start_decoding(memory, spans, count * options.beam, longest);
-    const std::int64_t k = std::min(2 * options.beam, model.options().target_vocabulary);
+    const std::int64_t k = std::min(considered(options.beam), model.options().target_vocabulary);
 
     std::vector<std::int32_t> next(sources.size(), bos_id), parents;
     while (!next.empty()) {

@@ -5,8 +5,8 @@
 // Wu et al., "Google's neural machine translation system" (2016), section 7, with their ((5 + |y|) / 6)^alpha in its plain form
 // |y|^alpha, as Marian and CTranslate2 have it. alpha = 0 compares plain log-probabilities. At each step every open hypothesis is
 // continued by its most probable tokens; the best `beam` continuations that do not end stay open, those among the best 2 beam
-// that end are finished. A hypothesis is closed once it cannot win: log p only falls, so log p / longest^alpha bounds what it can
-// still reach.
+// that end are finished. (A beam of 1 is greedy: the most probable token alone, until it is the end mark.) A hypothesis is closed
+// once it cannot win: log p only falls, so log p / longest^alpha bounds what it can still reach.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Hypothesis {
     bool ended = false;  ///< false: cut at the greatest length
 };
 
-/// The tokens that a translation may have at most: 3 x source + 10, or what the model's position table holds.
+/// The tokens that a translation may have at most: 3 x source + 10, or what a table of learned positions holds.
 std::int64_t longest_translation(const nn::Transformer& model, std::int64_t source_tokens);
 
 /// The best hypothesis for each source (token ids, end mark included). All sources are decoded together, each as if it were

@@ -27,12 +27,12 @@ std::vector<std::string> split_lines(std::string_view text, std::string_view nam
     return lines;
 }
 
+}  // namespace
+
 bool is_blank(const std::string& text) {
     const std::u32string code_points = decode_utf8(text);
     return std::all_of(code_points.begin(), code_points.end(), is_space);
 }
-
-}  // namespace
 
 std::vector<std::string> Corpus::sources() const {
     std::vector<std::string> out;

@@ -28,6 +28,9 @@ struct Corpus {
     std::vector<std::string> both_sides() const;
 };
 
+/// Whether a line holds nothing but white space.
+bool is_blank(const std::string& text);
+
 /// The pairs that training uses, and how many had an empty side (nothing, or whitespace only).
 struct TrainingPairs {
     Corpus corpus;

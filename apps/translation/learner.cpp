@@ -6,7 +6,6 @@
 #include "core/format.h"
 
 namespace heddle::app {
-namespace {
 
 optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
     return {.method = optim::method(options.optimizer),
@@ -16,6 +15,8 @@ optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
             .eps = options.adam_eps,
             .weight_decay = options.weight_decay};
 }
+
+namespace {
 
 // A cosine run that ends before its warm-up does would never leave it: such a run warms up for a tenth of its updates.
 optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {

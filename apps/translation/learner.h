@@ -22,6 +22,9 @@ struct UpdateReport {
     double learning_rate = 0;
 };
 
+/// The optimizer that the options describe.
+optim::OptimizerOptions optimizer_options(const TrainingOptions& options);
+
 /// Moves the model's parameters to flat storage and updates them. Everything random of an update is a function of the seed and
 /// the update's number.
 class Learner {

@@ -24,10 +24,16 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       translate_(std::move(translate)),
       batches_per_epoch_(static_cast<std::int64_t>(plan().batches.size())),
       learner_(model, options, planned_updates()),
-      average_(options.average) {}
+      average_(options.average) {
+    // Better now than after the first epoch: an error when no validation pair can be used.
+    if (!data_.validation.empty()) plan_validation(model_, data_.validation, validation_batch_tokens);
+}
 
 BatchPlan Trainer::plan() const {
-    const BatchOptions wanted{.batch_tokens = options_.batch_tokens, .max_length = options_.max_length, .shuffle = true};
+    // Sentences that a table of learned positions cannot number are left out like those above --max-length.
+    const std::int64_t table = model_.options().longest_sentence().value_or(options_.max_length);
+    const std::int64_t longest = options_.max_length == 0 ? table : std::min(options_.max_length, table);
+    const BatchOptions wanted{.batch_tokens = options_.batch_tokens, .max_length = longest, .shuffle = true};
     return plan_batches(data_.training, wanted, options_.seed, static_cast<std::uint64_t>(epoch_));
 }
 
@@ -46,7 +52,8 @@ TrainingResult Trainer::run() {
                           grouped_text(first.too_long + first.too_wide), grouped_text(first.empty)));
     start_ = Clock::now();
     for (; !ended(); ++epoch_) run_epoch();
-    TrainingResult result{.epochs = epoch_ - 1, .updates = learner_.updates(), .seconds = 0, .ended_by = ended_by_, .result = {}};
+    --epoch_;  // the last one that began
+    TrainingResult result{.epochs = epoch_, .updates = learner_.updates(), .seconds = 0, .ended_by = ended_by_, .result = {}};
     finish(result);
     return result;
 }

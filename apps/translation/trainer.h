@@ -20,7 +20,7 @@ struct TrainingResult {
     std::int64_t epochs = 0;  ///< begun
     std::int64_t updates = 0;
     double seconds = 0;
-    std::string ended_by;                    ///< "20 epochs", "4 minutes", "patience"
+    std::string ended_by;                    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
     std::optional<ValidationReport> result;  ///< of the averaged weights, when there is validation text
 };
 

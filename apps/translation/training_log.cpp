@@ -12,6 +12,12 @@
 
 namespace heddle::app {
 
+namespace {
+
+constexpr auto replace_invalid = nlohmann::ordered_json::error_handler_t::replace;
+
+}  // namespace
+
 std::string duration_text(double seconds) {
     if (!(seconds >= 0) || seconds > 1e8) return "?";
     const auto s = static_cast<std::int64_t>(seconds + 0.5);
@@ -54,7 +60,10 @@ void TrainingLog::json(std::string_view object) {
     check(static_cast<bool>(file_), "log.jsonl cannot be written; is the disk full?");
 }
 
-void TrainingLog::note(std::string_view text) { line(text); }
+void TrainingLog::note(std::string_view text) {
+    line(text);
+    if (file_.is_open()) json(nlohmann::ordered_json({{"kind", "note"}, {"text", text}}).dump(-1, ' ', false, replace_invalid));
+}
 
 void TrainingLog::interval(const IntervalReport& r) {
     line(
@@ -71,7 +80,8 @@ void TrainingLog::interval(const IntervalReport& r) {
                                  {"tokens_per_second", std::round(r.tokens_per_second)},
                                  {"gradient_norm", r.gradient_norm},
                                  {"learning_rate", r.learning_rate},
-                                 {"seconds", r.elapsed}})
+                                 {"seconds", r.elapsed},
+                                 {"eta", r.eta}})
              .dump());
 }
 
@@ -102,7 +112,7 @@ void TrainingLog::validation(const ValidationReport& r) {
     for (const TranslatedSample& sample : r.samples)
         object["samples"].push_back(
             {{"source", sample.source}, {"reference", sample.reference}, {"translation", sample.hypothesis}});
-    json(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    json(object.dump(-1, ' ', false, replace_invalid));
 }
 
 void TrainingLog::progress(const IntervalReport& r) {

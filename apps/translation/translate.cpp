@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "apps/translation/corpus.h"
 #include "core/parallel.h"
 
 namespace heddle::app {
@@ -20,7 +21,9 @@ std::vector<std::vector<std::int32_t>> encode_lines(const Vocabulary& vocabulary
     parallel_for(static_cast<std::int64_t>(lines.size()), 64, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             auto& source = sources[static_cast<std::size_t>(i)];
-            source = vocabulary.encode(lines[static_cast<std::size_t>(i)]);
+            const std::string& line = lines[static_cast<std::size_t>(i)];
+            if (is_blank(line)) continue;
+            source = vocabulary.encode(line);
             if (!source.empty()) source.push_back(eos_id);
         }
     });

@@ -41,10 +41,15 @@ void add_translations(ValidationReport& report, const nn::Transformer& model, co
 
 }  // namespace
 
+BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens) {
+    const std::int64_t longest = model.options().longest_sentence().value_or(0);
+    return plan_batches(pairs, {.batch_tokens = batch_tokens, .max_length = longest, .shuffle = false}, 0, 0);
+}
+
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens) {
     const NoGrad no_grad;
     Likelihood sum;
-    const BatchPlan plan = plan_batches(pairs, {.batch_tokens = batch_tokens, .max_length = 0, .shuffle = false}, 0, 0);
+    const BatchPlan plan = plan_validation(model, pairs, batch_tokens);
     for (const std::vector<std::int64_t>& indices : plan.batches) {
         const Batch batch = make_batch(pairs, indices);
         ops::LossStatistics statistics;

@@ -29,7 +29,11 @@ struct Likelihood {
     std::int64_t correct = 0;
 };
 
-/// Pairs with an empty side, and those wider than `batch_tokens`, count nothing. The model must be in evaluation mode.
+/// The batches that likelihood() goes through. Error when no pair can be used.
+BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
+
+/// Pairs with an empty side, those wider than `batch_tokens` and those too long for learned positions count nothing. The model
+/// must be in evaluation mode.
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
 
 /// Loss, perplexity and accuracy over `pairs`, BLEU and samples over the first sentences of `text`. Fills everything but epoch,

@@ -47,7 +47,12 @@ void Vocabulary::save(const std::string& path) const { write_file_atomically(pat
 
 std::unique_ptr<Vocabulary> Vocabulary::load(const std::string& path, bool lowercase) {
     std::string bytes = read_file(path);
-    if (is_counted_vocabulary(bytes)) return load_counted(bytes, path);
+    if (is_counted_vocabulary(bytes)) {
+        std::unique_ptr<Vocabulary> counted = load_counted(bytes, path);
+        check(!lowercase || counted->lowercase(), "{}: this vocabulary was made of text with capitals; leave out --lowercase",
+              path);
+        return counted;
+    }
     return load_sentencepiece(std::move(bytes), path, lowercase);
 }
 

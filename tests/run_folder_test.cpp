@@ -1,0 +1,130 @@
+// What a training run leaves on the disk.
+#include "apps/translation/run_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "tests/training_support.h"
+
+namespace heddle::app {
+namespace {
+
+class RunFolderTest : public testing::Test {
+  protected:
+    void TearDown() override { std::filesystem::remove_all(path_); }
+    std::filesystem::path path_ = std::filesystem::temp_directory_path() /
+                                  ("heddle_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(RunFolderTest, HoldsModelBestAndLatestSave) {
+    const TrainingData data = copy_data(60, 10);
+    TrainingOptions options = tiny_training();
+    options.epochs = 3;
+    options.average = 2;
+    nn::Transformer model(tiny_model(data));
+    {
+        const RunFolder folder(path_, false);
+        TrainingLog log(folder.log(), true);
+        Trainer(model, data, options, log, &folder).run();
+    }
+    const SafetensorsFile averaged(path_ / "model.safetensors");
+    const SafetensorsFile last(path_ / "saves" / "latest" / "model.safetensors");
+    const SafetensorsFile moments(path_ / "saves" / "latest" / "moments.safetensors");
+    EXPECT_TRUE(std::filesystem::exists(path_ / "best.safetensors"));
+    for (const auto& [name, tensor] : model.named_tensors()) {
+        EXPECT_EQ(averaged.load(name).to_vector(), tensor.to_vector()) << "the model ends with the averaged weights: " << name;
+        EXPECT_TRUE(last.contains(name));
+        EXPECT_TRUE(moments.contains("first_moment." + name));
+        EXPECT_TRUE(moments.contains("second_moment." + name));
+    }
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_ / "saves"), {}), 2) << "one save, and the link to it";
+    EXPECT_GT(std::filesystem::file_size(path_ / "log.jsonl"), 0u);
+}
+
+// A run whose loss gets worse again, so that the last weights, the best ones and the average are three different models. The
+// translator of the validations keeps a copy of what it was given.
+TEST_F(RunFolderTest, KeepsTheBestWeightsAndTheAverageOfTheLastOnesAndLogsEverything) {
+    const TrainingData data = copy_data(120, 10);
+    TrainingOptions options = tiny_training();
+    options.updates = 44;
+    options.valid_every = 6;
+    options.save_every = 20;
+    options.log_every = 10;
+    options.warmup = 1;
+    options.lr = 0.05;
+    options.schedule = "constant";
+    options.average = 3;
+    options.valid_sentences = 2;
+    nn::Transformer model(tiny_model(data));
+    std::vector<std::map<std::string, std::vector<double>>> validated;
+    const TranslateLines copy_weights = [&](const nn::Transformer& used, const std::vector<std::string>& lines) {
+        auto& weights = validated.emplace_back();
+        for (const auto& [name, tensor] : used.named_tensors()) weights[name] = tensor.to_vector();
+        return lines;
+    };
+    std::int64_t epochs = 0;
+    {
+        const RunFolder folder(path_, false);
+        TrainingLog log(folder.log(), true);
+        epochs = Trainer(model, data, options, log, &folder, copy_weights).run().epochs;
+    }
+    std::vector<double> losses;
+    std::vector<std::int64_t> at;
+    std::map<std::string, int> kinds;
+    std::ifstream lines(path_ / "log.jsonl");
+    for (std::string line; std::getline(lines, line);) {
+        const auto object = nlohmann::json::parse(line);
+        ++kinds[object["kind"]];
+        if (object["kind"] == "note") continue;
+        EXPECT_LE(object["epoch"], epochs) << line;
+        EXPECT_GE(object["epoch"], 1) << line;
+        if (object["kind"] == "training") {
+            for (const char* field :
+                 {"update", "sentences", "loss", "tokens_per_second", "gradient_norm", "learning_rate", "eta"})
+                EXPECT_TRUE(object.contains(field)) << field;
+        }
+        if (object["kind"] != "validation") continue;
+        at.push_back(object["update"]);
+        losses.push_back(object["loss"]);
+        EXPECT_EQ(object["best"], losses.back() == *std::min_element(losses.begin(), losses.end())) << line;
+        for (const char* field : {"perplexity", "accuracy", "bleu", "samples"}) EXPECT_TRUE(object.contains(field)) << field;
+    }
+    EXPECT_EQ(at, (std::vector<std::int64_t>{6, 12, 18, 24, 30, 36, 42, 44}));
+    EXPECT_EQ(kinds["training"], 4);
+    EXPECT_EQ(kinds["average"], 1);
+    EXPECT_GE(kinds["note"], 2) << "what is read, and why training ended";
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_ / "saves"), {}), 2) << "one save, and the link to it";
+    EXPECT_TRUE(std::filesystem::exists(path_ / "saves" / "44"));
+
+    ASSERT_EQ(validated.size(), 9u) << "eight validations, and one of the average";
+    const auto best = static_cast<std::size_t>(std::min_element(losses.begin(), losses.end()) - losses.begin());
+    ASSERT_LT(best, 7u) << "the loss must get worse again, or the test shows nothing";
+    const SafetensorsFile kept(path_ / "best.safetensors"), averaged(path_ / "model.safetensors");
+    for (const auto& [name, weights] : validated[best]) {
+        EXPECT_EQ(kept.load(name).to_vector(), weights) << name;
+        const std::vector<double> mean = averaged.load(name).to_vector();
+        for (std::size_t i = 0; i < mean.size(); ++i)
+            ASSERT_NEAR(mean[i], (validated[5][name][i] + validated[6][name][i] + validated[7][name][i]) / 3, 1e-6) << name;
+    }
+}
+
+TEST_F(RunFolderTest, IsNotReplacedUnasked) {
+    { const RunFolder folder(path_, false), again(path_, false); }
+    RunFolder(path_, false).write_config("x = 1\n");
+    EXPECT_THROW(RunFolder(path_, false), Error);
+    EXPECT_THROW(RunFolder::check_free(path_, false), Error);
+    std::filesystem::create_directories(path_ / "mine");
+    const RunFolder replaced(path_, true);
+    EXPECT_FALSE(std::filesystem::exists(path_ / "config.toml"));
+    EXPECT_TRUE(std::filesystem::exists(path_ / "mine")) << "files that are not the run's stay";
+}
+
+}  // namespace
+}  // namespace heddle::app
