@@ -10,7 +10,11 @@ void add_data_options(OptionTable& table, DataOptions& options) {
     table.add("valid", options.valid, "sentence pairs to validate on").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de");
     table.add("target", options.target, "file ending of the target language").called("en");
-    table.add("task", options.task, "learn a generated task instead: numbers, dates, sentences, copy or reverse").called("NAME");
+    table
+        .add(
+            "task", options.task,
+            "learn a generated task instead: numbers, dates, sentences, copy or reverse; it sets model and schedule, and says so")
+        .called("NAME");
     table.add("out", options.out, "the run's folder; it is made").called("RUN").not_in_config();
     table.add("overwrite", options.overwrite, "replace a run that is there already").not_in_config();
 }

@@ -4,6 +4,9 @@
 
 #include "autograd/ops.h"
 #include "core/random.h"
+#include "kernels/adam/adam.h"
+#include "kernels/gradient_norm/gradient_norm.h"
+#include "kernels/top_k/top_k.h"
 
 namespace heddle::app {
 namespace {
@@ -207,6 +210,39 @@ void add_composable(std::vector<OpCase>& cases) {
         "gather", " rows", [=] { return ops::gather(fresh(x), indices); }, 2, 3));
 }
 
+// What has no backward: the optimizer's pass over the parameters of the standard translator, and the choice of the next token.
+void add_without_backward(std::vector<OpCase>& cases) {
+    constexpr std::int64_t parameters = 2'157'056;
+    const auto flat = [] { return Tensor::full({parameters}, 0.01, DType::f32); };
+    const Spans all = Spans::packed(std::vector<std::int64_t>{parameters});
+    const Tensor gradients = flat();
+    cases.push_back({.op = "gradient_norm",
+                     .what = fmt::format("[{}]", parameters),
+                     .run =
+                         [=] {
+                             kernels::gradient_norm(gradients);
+                             return Variable();
+                         },
+                     .forward_bytes = elements(parameters)});
+    cases.push_back({.op = "adam",
+                     .what = fmt::format("[{}]", parameters),
+                     .run =
+                         [=, values = flat(), first = flat(), second = flat()]() mutable {
+                             kernels::adam_step(values, gradients, first, second, all, {.lr = 1e-4});
+                             return Variable();
+                         },
+                     .forward_bytes = elements(7.0 * parameters)});
+    const Tensor logits = random({some_rows, vocabulary}).value();
+    cases.push_back({.op = "top_k",
+                     .what = fmt::format("[{}, {}], the best 10", some_rows, vocabulary),
+                     .run =
+                         [=] {
+                             kernels::top_k_log_softmax(logits, 10);
+                             return Variable();
+                         },
+                     .forward_bytes = elements(static_cast<double>(some_rows * vocabulary))});
+}
+
 }  // namespace
 
 std::vector<OpCase> op_cases() {
@@ -225,6 +261,7 @@ std::vector<OpCase> op_cases() {
     cases.push_back(embedding_case());
     add_rowwise(cases);
     add_composable(cases);
+    add_without_backward(cases);
     return cases;
 }
 

@@ -13,7 +13,7 @@ namespace heddle::app {
 struct OpCase {
     std::string op;
     std::string what;               ///< "[2800, 128] x [384, 128]^T"
-    std::function<Variable()> run;  ///< records on the tape
+    std::function<Variable()> run;  ///< records on the tape; gives nothing when the op has no backward
     double forward_operations = 0;  ///< multiplications and additions; 0 for ops whose time is memory traffic
     double backward_operations = 0;
     double forward_bytes = 0;  ///< what must be read and written at least, each tensor once
