@@ -71,7 +71,8 @@ struct Loop {
 
 // Waits until ready(value). Loops follow each other within microseconds and waking a sleeper takes long, so it looks for two
 // milliseconds before it sleeps; between looks it lets others have the processor. (Two threads training on two processors beside
-// one other busy program: 10,700 tokens/s, and 5,500 with GCC's OpenMP, which does not let go; alone there is no difference.)
+// one other busy program: 10,500 and 8,300 tokens/s in two runs; 5,100 and 7,000 with GCC's OpenMP, which does not let go. Alone
+// there is no difference.)
 template <class Ready>
 void wait_until(std::atomic<std::uint32_t>& value, const Ready& ready) {
     using Clock = std::chrono::steady_clock;
