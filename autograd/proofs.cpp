@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// In the order of proofs.h; one to a line.
+// In the order of proofs.h.
 constexpr std::vector<GradientCase> (*kLists[])() = {
     proofs::elementwise,   proofs::reduce,
     proofs::shape_ops,     proofs::matmul,

@@ -50,7 +50,7 @@ class Tape::Sink final : public Gradients {
         Tensor& target = tape_.target(node_, input);
         if (target.defined()) {
             kernels::accumulate(target, gradient);
-            added_to(i);
+            added_to(target, i);
             return;
         }
         // Moved when nobody else holds it; what another owner could still change is copied.
@@ -73,12 +73,12 @@ class Tape::Sink final : public Gradients {
 
     // What an op added into in place is complete, and can be searched, only when the op is done.
     void finish() const {
-        for (const int i : accumulated_) added_to(i);
+        for (const int i : accumulated_) added_to(tape_.target(node_, input_at(i)), i);
     }
 
   private:
-    void added_to(int i) const {
-        const Tensor& target = tape_.target(node_, input_at(i));
+    // `target` is the gradient of input i.
+    void added_to(const Tensor& target, int i) const {
         target.bump_version(node_.where);
         search_for_anomaly(target, node_.op, node_.where, "the gradient of input", i);
     }

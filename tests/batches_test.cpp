@@ -6,8 +6,8 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/parallel.h"
 #include "core/random.h"
+#include "tests/numbers.h"
 
 namespace heddle::app {
 namespace {
@@ -152,12 +152,11 @@ TEST(EncodeCorpus, IsTheSameForAnyNumberOfThreads) {
     Corpus corpus;
     for (int i = 0; i < 500; ++i) corpus.pairs.push_back({"a b c " + std::to_string(i), std::to_string(i * 7) + " x"});
     const auto vocabulary = train_vocabulary({.type = VocabularyType::character, .size = 0}, corpus.both_sides());
-    const int before = threads();
-    set_threads(1);
-    const std::vector<TokenPair> alone = encode_corpus(corpus, *vocabulary, *vocabulary);
-    set_threads(3);
-    const std::vector<TokenPair> together = encode_corpus(corpus, *vocabulary, *vocabulary);
-    set_threads(before);
+    const auto encoded = [&](int count) {
+        const WithThreads on(count);
+        return encode_corpus(corpus, *vocabulary, *vocabulary);
+    };
+    const std::vector<TokenPair> alone = encoded(1), together = encoded(3);
     ASSERT_EQ(alone.size(), 500u);
     for (std::size_t i = 0; i < alone.size(); ++i) {
         ASSERT_EQ(alone[i].source, together[i].source);

@@ -11,7 +11,6 @@
 
 #include "apps/translation/translate.h"
 #include "autograd/tape.h"
-#include "core/parallel.h"
 #include "tests/nn_support.h"
 
 namespace heddle::app {
@@ -206,9 +205,7 @@ class TranslateLines : public testing::Test {
         options.type = VocabularyType::word;
         vocabularies_.source = vocabularies_.target = train_vocabulary(options, lines_);
     }
-    ~TranslateLines() override { set_threads(threads_); }
 
-    int threads_ = threads();
     std::vector<std::string> lines_ = many_lines(500);
     Vocabularies vocabularies_;
 };
@@ -222,7 +219,7 @@ TEST_F(TranslateLines, GivesEachLineItsOwnTranslationInAnyCompanyAndOnAnyThreads
     EXPECT_GT(std::set<std::string>(alone.begin(), alone.end()).size(), 20u)
         << "the lines must differ, or the test shows nothing";
     for (const int count : {1, 2, 3}) {
-        set_threads(count);
+        const WithThreads on(count);
         EXPECT_EQ(translate_lines(model, vocabularies_, lines_, options), alone) << count << " threads";
     }
 }

@@ -7,9 +7,9 @@
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
-#include "core/parallel.h"
 #include "core/random.h"
 #include "kernels/feed_forward/feed_forward.h"
+#include "tests/numbers.h"
 #include "tests/support.h"
 
 namespace heddle {
@@ -84,10 +84,9 @@ TEST(FeedForward, IsTheComposedNetworkInValueAndEveryGradient) {
 }
 
 TEST(FeedForward, GivesTheSameBitsForAnyThreadsAndARowTheSameBitsAlone) {
-    const int before = threads();
     std::vector<std::vector<double>> first;
     for (const int count : {1, 2, 3}) {
-        set_threads(count);
+        const WithThreads on(count);
         Network net(250, 32, 64, DType::f32);
         const Variable y = net.fused(Activation::relu, Dropout(0.2, 5));
         backward(y, normal({250, 32}, 6, DType::f32));
@@ -103,7 +102,6 @@ TEST(FeedForward, GivesTheSameBitsForAnyThreadsAndARowTheSameBitsAlone) {
             EXPECT_EQ(alone.y.to_vector(), whole.slice(row, row + 1).to_vector()) << "row " << row;
         }
     }
-    set_threads(before);
 }
 
 TEST(FeedForward, KeepsOneHiddenTensorAndNothingWithoutAGradient) {

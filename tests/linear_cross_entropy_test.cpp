@@ -6,9 +6,9 @@
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
-#include "core/parallel.h"
 #include "core/random.h"
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
+#include "tests/numbers.h"
 #include "tests/support.h"
 
 namespace heddle {
@@ -40,16 +40,6 @@ struct Problem {
         return result;
     }
 };
-
-double relative_error(const Tensor& got, const Tensor& wanted) {
-    const std::vector<double> a = got.to_vector(), b = wanted.to_vector();
-    double largest = 1e-12, error = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        largest = std::max(largest, std::abs(b[i]));
-        error = std::isnan(a[i]) ? INFINITY : std::max(error, std::abs(a[i] - b[i]));
-    }
-    return error / largest;
-}
 
 TEST(LinearCrossEntropy, IsTheLinearMapFollowedByCrossEntropy) {
     for (const DType dtype : {DType::f32, DType::f64})
@@ -88,10 +78,9 @@ TEST(LinearCrossEntropy, ScalesItsGradientsByTheGradientOfTheLoss) {
 }
 
 TEST(LinearCrossEntropy, GivesTheSameBitsForAnyThreads) {
-    const int before = threads();
     std::vector<std::vector<double>> first;
     for (const int count : {1, 2, 3}) {
-        set_threads(count);
+        const WithThreads on(count);
         Problem problem(400, 32, 90, DType::f32);
         const Variable loss = ops::linear_cross_entropy(problem.x, problem.weight, problem.bias, problem.targets);
         backward(loss);
@@ -100,7 +89,6 @@ TEST(LinearCrossEntropy, GivesTheSameBitsForAnyThreads) {
         if (first.empty()) first = now;
         EXPECT_EQ(now, first) << count << " threads";
     }
-    set_threads(before);
 }
 
 TEST(LinearCrossEntropy, IsZeroWithZeroGradientsWhenEveryTargetIsIgnored) {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "autograd/ops.h"
-#include "core/parallel.h"
 #include "core/random.h"
 #include "kernels/linear/linear.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/product.h"
+#include "tests/numbers.h"
 #include "tests/support.h"
 
 namespace heddle {
@@ -120,17 +120,16 @@ struct Extents {
 constexpr Extents kModelShapes[] = {{128, 384}, {128, 256}, {128, 128}, {128, 512}, {512, 128}, {128, 6000}};
 
 TEST(Product, GivesARowTheSameBitsForAnyNumberOfRowsAnyOffsetAndAnyThreads) {
-    const int before = threads();
     for (const auto& [in, out] : kModelShapes) {
         const std::int64_t most = out > 1000 ? 64 : 200;
         Tensor x = Tensor::empty({most, in}, DType::f32), weight = Tensor::empty({out, in}, DType::f32);
         fill_normal(x, 0, 1, 1);
         fill_normal(weight, 0, 1, 2);
-        set_threads(1);
+        const WithThreads one(1);
         const Tensor whole = kernels::linear_forward(x, weight, {});
         for (std::int64_t rows = 1; rows <= most; rows += out > 1000 ? 9 : rows < 30 ? 1 : 7)
             for (const int count : {1, 2, 3}) {
-                set_threads(count);
+                const WithThreads on(count);
                 const std::int64_t offset = (rows * 13) % (most - rows + 1);
                 const Tensor part = kernels::linear_forward(x.slice(offset, offset + rows), weight, {});
                 ASSERT_EQ(
@@ -139,25 +138,22 @@ TEST(Product, GivesARowTheSameBitsForAnyNumberOfRowsAnyOffsetAndAnyThreads) {
                     << in << " -> " << out << ", " << rows << " rows from " << offset << ", " << count << " threads";
             }
     }
-    set_threads(before);
 }
 
 TEST(Product, GivesWeightGradientsTheSameBitsForAnyThreads) {
-    const int before = threads();
     for (const auto& [in, out] : kModelShapes) {
         Tensor x = Tensor::empty({150, in}, DType::f32), dy = Tensor::empty({150, out}, DType::f32);
         fill_normal(x, 0, 1, 1);
         fill_normal(dy, 0, 1, 2);
         Tensor first;
         for (const int count : {1, 2, 3, 7}) {
-            set_threads(count);
+            const WithThreads on(count);
             Tensor dweight = Tensor::zeros({out, in}, DType::f32);
             kernels::linear_backward_weight(dy, x, dweight);
             if (!first.defined()) first = dweight;
             ASSERT_EQ(std::memcmp(first.data<float>(), dweight.data<float>(), static_cast<std::size_t>(first.bytes())), 0);
         }
     }
-    set_threads(before);
 }
 
 TEST(Product, KeepsPanelsOfAWeightUntilItChanges) {

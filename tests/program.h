@@ -2,13 +2,14 @@
 #pragma once
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include "tests/support.h"
 
 namespace heddle {
 
@@ -21,16 +22,7 @@ struct ProgramResult {
 /// A folder of its own for one test, removed with it.
 class Workplace {
   public:
-    explicit Workplace(const std::string& name)
-        : path_(std::filesystem::temp_directory_path() / ("heddle_program_" + name + "_" + std::to_string(getpid()))) {
-        std::filesystem::remove_all(path_);
-        std::filesystem::create_directories(path_);
-    }
-    ~Workplace() { std::filesystem::remove_all(path_); }
-    Workplace(const Workplace&) = delete;
-    Workplace& operator=(const Workplace&) = delete;
-
-    std::string path(const std::string& name) const { return (path_ / name).string(); }
+    std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
     void write(const std::string& name, const std::string& text) const { std::ofstream(path(name), std::ios::binary) << text; }
     std::string read(const std::string& name) const {
         std::ostringstream text;
@@ -43,13 +35,13 @@ class Workplace {
     ProgramResult run(const std::string& arguments, const std::string& input = "", const std::string& output = "stdout") const {
         write("stdin", input);
         const std::string command =
-            "cd '" + path_.string() + "' && '" HEDDLE_PROGRAM "' " + arguments + " <stdin >" + output + " 2>stderr";
+            "cd '" + folder_.path().string() + "' && '" HEDDLE_PROGRAM "' " + arguments + " <stdin >" + output + " 2>stderr";
         const int status = std::system(command.c_str());
         return {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1, .out = read("stdout"), .err = read("stderr")};
     }
 
   private:
-    std::filesystem::path path_;
+    TemporaryFolder folder_;
 };
 
 }  // namespace heddle

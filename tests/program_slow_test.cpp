@@ -16,7 +16,7 @@ using testing::Not;
 constexpr const char* tiny = " --layers 1 --d-model 32 --heads 2 --d-ff 64 --threads 2 --log-every 10";
 
 TEST(ProgramSlow, TrainsTranslatesAndEvaluatesATask) {
-    const Workplace here("task");
+    const Workplace here;
     const ProgramResult trained = here.run("train --task copy --out RUN --updates 40 --valid-sentences 20" + std::string(tiny));
     ASSERT_EQ(trained.status, 0) << trained.err;
     EXPECT_EQ(trained.out, "");
@@ -46,7 +46,7 @@ TEST(ProgramSlow, TrainsTranslatesAndEvaluatesATask) {
 
 // What the demo does, by the options that the task sets itself.
 TEST(ProgramSlow, LearnsNumbersAndTranslatesUnseenOnes) {
-    const Workplace here("numbers");
+    const Workplace here;
     const ProgramResult trained = here.run("train --task numbers --out RUN --valid-sentences 0");
     ASSERT_EQ(trained.status, 0) << trained.err;
     const ProgramResult translated = here.run("translate --model RUN", here.read("RUN/test.en"));
@@ -59,7 +59,7 @@ TEST(ProgramSlow, LearnsNumbersAndTranslatesUnseenOnes) {
 }
 
 TEST(ProgramSlow, RepeatsARunFromItsConfiguration) {
-    const Workplace here("repeat");
+    const Workplace here;
     ASSERT_EQ(
         here.run("train --task reverse --out ONE --updates 12 --valid-sentences 0 --dropout 0.1" + std::string(tiny)).status, 0);
     const ProgramResult again = here.run("train --config ONE/config.toml --out TWO");
@@ -72,7 +72,7 @@ TEST(ProgramSlow, RepeatsARunFromItsConfiguration) {
 }
 
 TEST(ProgramSlow, SaysInOneLineThatWeightsDoNotFit) {
-    const Workplace here("misfit");
+    const Workplace here;
     ASSERT_EQ(here.run("train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(tiny)).status, 0);
     std::string config = here.read("RUN/config.toml");
     const std::size_t at = config.find("d-ff = 64");
@@ -85,7 +85,7 @@ TEST(ProgramSlow, SaysInOneLineThatWeightsDoNotFit) {
 }
 
 TEST(ProgramSlow, RefusesToReplaceARun) {
-    const Workplace here("replace");
+    const Workplace here;
     const std::string train = "train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(tiny);
     ASSERT_EQ(here.run(train).status, 0);
     const ProgramResult refused = here.run(train);
@@ -106,7 +106,7 @@ void write_pairs(const Workplace& here, const std::string& name) {
 }
 
 TEST(ProgramSlow, TrainsOnFilesWithEveryKindOfVocabulary) {
-    const Workplace here("files");
+    const Workplace here;
     write_pairs(here, "t");
     for (const char* kind : {"--vocab-type bpe", "--vocab-type unigram --vocab-size 40", "--vocab-type word --lowercase",
                              "--vocab-type char --shared-vocab false", "--vocab-type word --shared-vocab false --tie none"}) {
@@ -121,7 +121,7 @@ TEST(ProgramSlow, TrainsOnFilesWithEveryKindOfVocabulary) {
 }
 
 TEST(ProgramSlow, TrainsWithEveryModelOption) {
-    const Workplace here("model");
+    const Workplace here;
     write_pairs(here, "t");
     for (const char* options :
          {"--norm post --final-norm --activation gelu --bias false",
@@ -136,7 +136,7 @@ TEST(ProgramSlow, TrainsWithEveryModelOption) {
 }
 
 TEST(ProgramSlow, MeasuresTraining) {
-    const Workplace here("bench");
+    const Workplace here;
     write_pairs(here, "t");
     const ProgramResult result =
         here.run("bench train --train t --source de --target en --updates 6 --skip 2 --json --vocab-type word" +
@@ -151,7 +151,7 @@ TEST(ProgramSlow, MeasuresTraining) {
 }
 
 TEST(ProgramSlow, MeasuresOps) {
-    const Workplace here("ops");
+    const Workplace here;
     const ProgramResult table = here.run("bench ops --op layer_norm --seconds 0");
     ASSERT_EQ(table.status, 0) << table.err;
     EXPECT_THAT(table.out, AllOf(HasSubstr("GFLOP/s"), HasSubstr("layer_norm"), Not(HasSubstr("attention"))));

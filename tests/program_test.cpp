@@ -26,7 +26,7 @@ void expect_complaint(const ProgramResult& result, int status, const std::string
 }
 
 TEST(Program, ShowsHelpOfEveryCommandOnStdout) {
-    const Workplace here("help");
+    const Workplace here;
     EXPECT_THAT(here.run("--help").out, HasSubstr("usage: heddle COMMAND"));
     for (const char* command : commands) {
         const ProgramResult result = here.run(std::string(command) + " --help");
@@ -38,7 +38,7 @@ TEST(Program, ShowsHelpOfEveryCommandOnStdout) {
 }
 
 TEST(Program, SaysWhatItComputesWith) {
-    const Workplace here("version");
+    const Workplace here;
     const ProgramResult result = here.run("--version");
     EXPECT_EQ(result.status, 0);
     EXPECT_THAT(result.out,
@@ -46,7 +46,7 @@ TEST(Program, SaysWhatItComputesWith) {
 }
 
 TEST(Program, WarnsWhenTheProcessorCouldDoBetter) {
-    const Workplace here("level");
+    const Workplace here;
     setenv("HEDDLE_CPU_LEVEL", "v2", 1);
     const ProgramResult low = here.run("--version");
     setenv("HEDDLE_CPU_LEVEL", "v9", 1);
@@ -60,7 +60,7 @@ TEST(Program, WarnsWhenTheProcessorCouldDoBetter) {
 }
 
 TEST(Program, EndsUsageErrorsWithStatusTwo) {
-    const Workplace here("usage");
+    const Workplace here;
     expect_complaint(here.run(""), 2, "no command given");
     expect_complaint(here.run("trian"), 2, "there is no command 'trian'");
     expect_complaint(here.run("bench"), 2, "bench train or heddle bench ops");
@@ -81,7 +81,7 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
 }
 
 TEST(Program, EndsOtherErrorsWithStatusOne) {
-    const Workplace here("errors");
+    const Workplace here;
     here.write("a.de", "eins\nzwei\n");
     here.write("a.en", "one\n");
     here.write("bad.de", "\xff\n");
@@ -96,7 +96,7 @@ TEST(Program, EndsOtherErrorsWithStatusOne) {
 }
 
 TEST(Program, ScoresAFileOfTranslations) {
-    const Workplace here("score");
+    const Workplace here;
     here.write("h", "the cat sat on the mat .\nA dog\n");
     here.write("r", "the cat sat on the mat .\na dog\n");
     const ProgramResult result = here.run("evaluate --hypotheses h --reference r");
@@ -106,7 +106,7 @@ TEST(Program, ScoresAFileOfTranslations) {
 }
 
 TEST(Program, PrintsTheStandardModel) {
-    const Workplace here("summary");
+    const Workplace here;
     const ProgramResult result = here.run("summary");
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.out, AllOf(StartsWith("module"), HasSubstr("2,157,056")));
@@ -115,7 +115,7 @@ TEST(Program, PrintsTheStandardModel) {
 }
 
 TEST(Program, ProvesGradients) {
-    const Workplace here("gradcheck");
+    const Workplace here;
     const ProgramResult proven = here.run("gradcheck --op layer_norm");
     EXPECT_EQ(proven.status, 0) << proven.err;
     EXPECT_THAT(proven.out, AllOf(HasSubstr("worst error"), HasSubstr("proven"), HasSubstr("of 1 ops")));
@@ -128,7 +128,7 @@ TEST(Program, ProvesGradients) {
 
 TEST(Program, ReportsAFullDisk) {
     if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
-    const Workplace here("full");
+    const Workplace here;
     const ProgramResult result = here.run("summary", "", "/dev/full");
     EXPECT_EQ(result.status, 1);
     EXPECT_THAT(result.err, AllOf(StartsWith("heddle: "), HasSubstr("No space left")));

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/safetensors.h"
+#include "tests/support.h"
 #include "tests/training_support.h"
 
 namespace heddle::app {
@@ -18,9 +19,8 @@ namespace {
 
 class RunFolderTest : public testing::Test {
   protected:
-    void TearDown() override { std::filesystem::remove_all(path_); }
-    std::filesystem::path path_ = std::filesystem::temp_directory_path() /
-                                  ("heddle_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    TemporaryFolder folder_;
+    std::filesystem::path path_ = folder_ / "run";
 };
 
 TEST_F(RunFolderTest, HoldsModelBestAndLatestSave) {

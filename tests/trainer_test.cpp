@@ -9,7 +9,7 @@
 
 #include "apps/run.h"
 #include "core/error.h"
-#include "core/parallel.h"
+#include "tests/numbers.h"
 #include "tests/training_support.h"
 
 namespace heddle::app {
@@ -45,20 +45,15 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
     return largest;
 }
 
-// One thread while it lives: for models so small that waking a second one costs more than it computes.
-class OneThread {
-  public:
-    OneThread() { set_threads(1); }
-    ~OneThread() { set_threads(before_); }
-    OneThread(const OneThread&) = delete;
-    OneThread& operator=(const OneThread&) = delete;
-
-  private:
-    int before_ = threads();
-};
+// A tiny model, trained on this data without a word.
+TrainingResult trained(const TrainingData& data, const TrainingOptions& options) {
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    return Trainer(model, data, options, log).run();
+}
 
 TEST(Trainer, TeachesATinyModelToCopy) {
-    const OneThread alone;
+    const WithThreads alone(1);  // waking a second one would cost more than it computes
     const TrainingData data = copy_data(800, 100);
     TrainingOptions options = tiny_training();
     options.epochs = 15;
@@ -75,13 +70,11 @@ TEST(Trainer, TeachesATinyModelToCopy) {
 
 TEST(Trainer, GivesTheSameBitsForTheSameSeedAndAnyNumberOfThreads) {
     const TrainingData data = copy_data(200);
-    const int before = threads();
     const std::vector<float> once = trained_weights(data, 3);
     for (const int count : {1, 2, 3}) {
-        set_threads(count);
+        const WithThreads on(count);
         EXPECT_EQ(trained_weights(data, 3), once) << count << " threads";
     }
-    set_threads(before);
     EXPECT_NE(trained_weights(data, 4), once);
 }
 
@@ -89,9 +82,7 @@ TEST(Trainer, EndsAfterUpdatesInTheMiddleOfAnEpoch) {
     const TrainingData data = copy_data(300, 20);
     TrainingOptions options = tiny_training();
     options.updates = 3;
-    nn::Transformer model(tiny_model(data));
-    TrainingLog log({}, true);
-    const TrainingResult result = Trainer(model, data, options, log).run();
+    const TrainingResult result = trained(data, options);
     EXPECT_EQ(result.updates, 3);
     EXPECT_EQ(result.epochs, 1);
     EXPECT_TRUE(result.result) << "the end of training is validated";
@@ -103,9 +94,7 @@ TEST(Trainer, EndsWhenPatienceIsOver) {
     options.lr = 0;  // nothing ever gets better
     options.epochs = 50;
     options.patience = 2;
-    nn::Transformer model(tiny_model(data));
-    TrainingLog log({}, true);
-    const TrainingResult result = Trainer(model, data, options, log).run();
+    const TrainingResult result = trained(data, options);
     EXPECT_EQ(result.epochs, 3) << "the first validation is the best, two more are not better";
     EXPECT_THAT(result.ended_by, HasSubstr("2 validations"));
 }
@@ -114,9 +103,7 @@ TEST(Trainer, EndsWhenTheTimeIsOver) {
     const TrainingData data = copy_data(100);
     TrainingOptions options = tiny_training();
     options.minutes = 0.01;
-    nn::Transformer model(tiny_model(data));
-    TrainingLog log({}, true);
-    const TrainingResult result = Trainer(model, data, options, log).run();
+    const TrainingResult result = trained(data, options);
     EXPECT_GE(result.seconds, 0.6);
     EXPECT_LT(result.seconds, 6);
     EXPECT_EQ(result.ended_by, "0.01 minutes");

@@ -43,9 +43,9 @@ OpTimes measure(const OpCase& one, double seconds) {
         const auto start = Clock::now();
         const Variable result = one.run();
         const auto middle = Clock::now();
-        if (result.defined() && !cotangent.defined()) cotangent = Tensor::full(result.shape(), 0.01, DType::f32);
+        if (one.goes_back() && !cotangent.defined()) cotangent = Tensor::full(result.shape(), 0.01, DType::f32);
         const auto go_back = Clock::now();
-        if (result.defined()) heddle::backward(result, cotangent);
+        if (one.goes_back()) heddle::backward(result, cotangent);
         const auto done = Clock::now();
         if (repeat == 0) continue;  // the first one fills caches and the allocator
         forward.push_back(std::chrono::duration<double>(middle - start).count());
@@ -57,10 +57,9 @@ OpTimes measure(const OpCase& one, double seconds) {
 std::string rate(double amount, double seconds) { return amount > 0 ? fmt::format("{:.1f}", amount / seconds / 1e9) : "-"; }
 
 void print_row(const OpCase& one, const OpTimes& times) {
-    const bool goes_back = one.backward_bytes > 0;
     fmt::print("{:<20}  {:<54}  {:>9.1f}  {:>8}  {:>7}  {:>9}  {:>8}  {:>7}\n", one.op, one.what, 1e6 * times.forward,
                rate(one.forward_operations, times.forward), rate(one.forward_bytes, times.forward),
-               goes_back ? fmt::format("{:.1f}", 1e6 * times.backward) : "-", rate(one.backward_operations, times.backward),
+               one.goes_back() ? fmt::format("{:.1f}", 1e6 * times.backward) : "-", rate(one.backward_operations, times.backward),
                rate(one.backward_bytes, times.backward));
 }
 
@@ -72,7 +71,7 @@ nlohmann::ordered_json as_json(const OpCase& one, const OpTimes& times) {
         row[side + "_gb_per_second"] = bytes / seconds / 1e9;
     };
     add("forward", times.forward, one.forward_operations, one.forward_bytes);
-    if (one.backward_bytes > 0) add("backward", times.backward, one.backward_operations, one.backward_bytes);
+    if (one.goes_back()) add("backward", times.backward, one.backward_operations, one.backward_bytes);
     return row;
 }
 

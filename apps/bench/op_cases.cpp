@@ -78,7 +78,6 @@ OpCase attention_case(bool causal) {
             .run =
                 [=] {
                     const Variable projection = fresh(qkv);
-
                     return ops::attention({projection, 0, d_model}, {projection, d_model, d_model},
                                           {projection, 2 * d_model, d_model}, where, where, options);
                 },

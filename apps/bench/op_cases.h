@@ -18,6 +18,8 @@ struct OpCase {
     double backward_operations = 0;
     double forward_bytes = 0;  ///< what must be read and written at least, each tensor once
     double backward_bytes = 0;
+
+    bool goes_back() const { return backward_bytes > 0; }
 };
 
 /// All cases: a batch of 200 sentences of 14 tokens, d_model 128, 4 heads, d_ff 512, 6000 tokens, dropout 0.2.

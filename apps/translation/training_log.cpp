@@ -14,7 +14,10 @@ namespace heddle::app {
 
 namespace {
 
-constexpr auto replace_invalid = nlohmann::ordered_json::error_handler_t::replace;
+// One line; bytes that are no UTF-8 become U+FFFD.
+std::string dumped(const nlohmann::ordered_json& object) {
+    return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 }  // namespace
 
@@ -62,7 +65,7 @@ void TrainingLog::json(std::string_view object) {
 
 void TrainingLog::note(std::string_view text) {
     line(text);
-    if (file_.is_open()) json(nlohmann::ordered_json({{"kind", "note"}, {"text", text}}).dump(-1, ' ', false, replace_invalid));
+    if (file_.is_open()) json(dumped({{"kind", "note"}, {"text", text}}));
 }
 
 void TrainingLog::interval(const IntervalReport& r) {
@@ -72,17 +75,16 @@ void TrainingLog::interval(const IntervalReport& r) {
                     r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
                     r.gradient_norm, r.learning_rate, duration_text(r.eta)));
     if (!file_.is_open()) return;
-    json(nlohmann::ordered_json({{"kind", "training"},
-                                 {"epoch", r.epoch},
-                                 {"update", r.update},
-                                 {"sentences", r.sentences},
-                                 {"loss", r.loss},
-                                 {"tokens_per_second", std::round(r.tokens_per_second)},
-                                 {"gradient_norm", r.gradient_norm},
-                                 {"learning_rate", r.learning_rate},
-                                 {"seconds", r.elapsed},
-                                 {"eta", r.eta}})
-             .dump());
+    json(dumped({{"kind", "training"},
+                 {"epoch", r.epoch},
+                 {"update", r.update},
+                 {"sentences", r.sentences},
+                 {"loss", r.loss},
+                 {"tokens_per_second", std::round(r.tokens_per_second)},
+                 {"gradient_norm", r.gradient_norm},
+                 {"learning_rate", r.learning_rate},
+                 {"seconds", r.elapsed},
+                 {"eta", r.eta}}));
 }
 
 void TrainingLog::validation(const ValidationReport& r) {
@@ -112,7 +114,7 @@ void TrainingLog::validation(const ValidationReport& r) {
     for (const TranslatedSample& sample : r.samples)
         object["samples"].push_back(
             {{"source", sample.source}, {"reference", sample.reference}, {"translation", sample.hypothesis}});
-    json(object.dump(-1, ' ', false, replace_invalid));
+    json(dumped(object));
 }
 
 void TrainingLog::progress(const IntervalReport& r) {
