@@ -1,0 +1,112 @@
+#include "apps/translation/event_file.h"
+
+#include <array>
+#include <bit>
+#include <chrono>
+
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+// ---- protobuf: a field is a key (its number and the kind of its value) and the value; numbers are little-endian
+
+enum class Wire : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+
+// Seven bits a byte, the lowest first; the high bit says that more follow.
+void put_varint(std::string& out, std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+    out += static_cast<char>(value);
+}
+
+template <class Unsigned>
+void put_fixed(std::string& out, Unsigned value) {
+    for (std::size_t i = 0; i < sizeof(value); ++i) out += static_cast<char>(value >> (8 * i));
+}
+
+void put_key(std::string& out, unsigned field, Wire wire) { put_varint(out, field << 3 | static_cast<unsigned>(wire)); }
+
+void put_bytes(std::string& out, unsigned field, std::string_view bytes) {
+    put_key(out, field, Wire::bytes);
+    put_varint(out, bytes.size());
+    out += bytes;
+}
+
+// ---- the messages of event.proto and summary.proto, with their field numbers
+
+std::string begun_event(double wall_time) {
+    std::string event;
+    put_key(event, 1, Wire::fixed64);
+    put_fixed(event, std::bit_cast<std::uint64_t>(wall_time));
+    return event;
+}
+
+std::string version_event() {
+    std::string event = begun_event(wall_time());
+    put_bytes(event, 3, "brain.Event:2");
+    return event;
+}
+
+std::string scalar_event(std::int64_t step, double wall_time, std::span<const Scalar> scalars) {
+    std::string summary;
+    for (const Scalar& scalar : scalars) {
+        std::string value;
+        put_bytes(value, 1, scalar.tag);
+        put_key(value, 2, Wire::fixed32);
+        put_fixed(value, std::bit_cast<std::uint32_t>(static_cast<float>(scalar.value)));
+        put_bytes(summary, 1, value);
+    }
+    std::string event = begun_event(wall_time);
+    put_key(event, 2, Wire::varint);
+    put_varint(event, static_cast<std::uint64_t>(step));
+    put_bytes(event, 5, summary);
+    return event;
+}
+
+// ---- checksums
+
+constexpr std::array<std::uint32_t, 256> remainders = [] {
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+        std::uint32_t rest = byte;
+        for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? 0x82f63b78u : 0);
+        table[byte] = rest;
+    }
+    return table;
+}();
+
+// TFRecord masks its checksums, because the CRC of bytes that hold their own CRC tells nothing.
+std::uint32_t masked(std::string_view bytes) { return std::rotr(crc32c(std::as_bytes(std::span(bytes))), 15) + 0xa282ead8u; }
+
+}  // namespace
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+    std::uint32_t rest = ~0u;
+    for (const std::byte byte : bytes) rest = (rest >> 8) ^ remainders[(rest ^ static_cast<std::uint32_t>(byte)) & 0xff];
+    return ~rest;
+}
+
+double wall_time() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+EventFile::EventFile(const std::filesystem::path& path) : path_(path), file_(path, std::ios::app | std::ios::binary) {
+    check(file_.is_open(), "{}: cannot be written; check the folder's permissions", path_.string());
+    length_ = file_.seekp(0, std::ios::end).tellp();
+    if (length_ == 0) write_record(version_event());
+}
+
+void EventFile::add(std::int64_t step, double wall_time, std::span<const Scalar> scalars) {
+    write_record(scalar_event(step, wall_time, scalars));
+}
+
+void EventFile::write_record(std::string_view message) {
+    std::string record;
+    put_fixed(record, std::uint64_t{message.size()});
+    put_fixed(record, masked(record));
+    record += message;
+    put_fixed(record, masked(message));
+    file_ << record << std::flush;
+    check(file_.good(), "{}: cannot be written; is the disk full?", path_.string());
+    length_ += static_cast<std::int64_t>(record.size());
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,50 @@
+// TensorBoard's event files: scalars over the steps of a run, for `tensorboard --logdir RUN`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string_view>
+
+namespace heddle::app {
+
+/// TensorBoard reads what lies in a run's folder under a name with "tfevents" in it.
+inline constexpr const char* event_file_name = "events.out.tfevents.heddle";
+
+/// One number of an event: {"train/loss", 5.1}. The file keeps an f32.
+struct Scalar {
+    std::string_view tag;
+    double value = 0;
+};
+
+/// Appends events to a file. Each is a TFRecord (length, its masked CRC, the bytes, their masked CRC) around a protobuf message
+/// of TensorFlow's event.proto: the few fields that a scalar needs, encoded by hand.
+class EventFile {
+  public:
+    /// Opens `path` to append, and begins a new or empty file with the record that names its version. To go on after an
+    /// interrupted run, cut the file back to a length() first. Error when it cannot be written.
+    explicit EventFile(const std::filesystem::path& path);
+
+    /// One event with these numbers, on its way to the disk when the call returns. `wall_time`: seconds since 1970. Error when
+    /// the disk is full.
+    void add(std::int64_t step, double wall_time, std::span<const Scalar> scalars);
+    /// Bytes of the whole file so far.
+    std::int64_t length() const { return length_; }
+
+  private:
+    void write_record(std::string_view message);
+
+    std::filesystem::path path_;
+    std::ofstream file_;
+    std::int64_t length_ = 0;
+};
+
+/// Seconds since 1970, now.
+double wall_time();
+
+/// The checksum with the polynomial of Castagnoli (RFC 3720, section 12.1), as it stands there: not masked.
+std::uint32_t crc32c(std::span<const std::byte> bytes);
+
+}  // namespace heddle::app
