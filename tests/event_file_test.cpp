@@ -6,11 +6,14 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
 
 #include "apps/translation/sentencepiece_vocabulary.h"
+#include "apps/translation/training_log.h"
 #include "core/file.h"
+#include "tests/python.h"
 #include "tests/support.h"
 
 namespace heddle::app {
@@ -215,6 +218,68 @@ TEST_F(EventFileTest, LivesBesideSentencePiece) {
     file.add(0, wall_time(), size);
     EXPECT_EQ(events_in(path_).at(1).scalars.at("vocabulary/size"), 30);
     EXPECT_FALSE(vocabulary->encode("kleine Wörter").empty());
+}
+
+// ---- what a run writes
+
+void log_a_run(const std::filesystem::path& log_file) {
+    TrainingLog log(log_file, true);
+    IntervalReport interval;
+    interval.update = 100;
+    interval.loss = 4.5;
+    interval.tokens_per_second = 1234;
+    interval.gradient_norm = 0.75;
+    interval.learning_rate = 6e-4;
+    log.interval(interval);
+    ValidationReport validation;
+    validation.update = 150;
+    validation.loss = 4.25;
+    validation.perplexity = 70;
+    validation.accuracy = 0.25;
+    log.validation(validation);
+    validation.bleu = 12.5;
+    validation.averaged = 3;
+    log.validation(validation);
+    log.note("a note is no number");
+}
+
+using Scalars = std::map<std::string, std::map<std::int64_t, float>>;
+
+const Scalars logged = {{"train/loss", {{100, 4.5f}}},           {"train/tokens_per_second", {{100, 1234.0f}}},
+                        {"train/gradient_norm", {{100, 0.75f}}}, {"train/learning_rate", {{100, 6e-4f}}},
+                        {"validation/loss", {{150, 4.25f}}},     {"validation/perplexity", {{150, 70.0f}}},
+                        {"validation/accuracy", {{150, 0.25f}}}, {"average/loss", {{150, 4.25f}}},
+                        {"average/perplexity", {{150, 70.0f}}},  {"average/accuracy", {{150, 0.25f}}},
+                        {"average/bleu", {{150, 12.5f}}}};
+
+TEST_F(EventFileTest, HoldsWhatTheLogSays) {
+    const double before = wall_time();
+    log_a_run(folder_ / "log.jsonl");
+    Scalars read;
+    for (const Event& event : events_in(path_)) {
+        EXPECT_GE(event.wall_time, before);
+        for (const auto& [tag, value] : event.scalars) read[tag][event.step] = value;
+    }
+    EXPECT_EQ(read, logged);
+}
+
+TEST_F(EventFileTest, IsReadByTensorBoard) {
+    HEDDLE_NEEDS_PYTHON_WITH("tensorboard");
+    log_a_run(folder_ / "log.jsonl");
+    std::ofstream(folder_ / "read.py") << R"(
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+run = EventAccumulator(sys.argv[1], purge_orphaned_data=False).Reload()
+scalars = {tag: {event.step: event.value for event in run.Scalars(tag)} for tag in run.Tags()["scalars"]}
+json.dump(scalars, open(sys.argv[1] + "/read.json", "w"))
+)";
+    const std::string folder = folder_.path().string();
+    ASSERT_EQ(std::system(("'" + python() + "' '" + folder + "/read.py' '" + folder + "'").c_str()), 0);
+    const auto found = nlohmann::json::parse(read_file(folder_ / "read.json"));
+    Scalars read;
+    for (const auto& [tag, points] : found.items())
+        for (const auto& [step, value] : points.items()) read[tag][std::stoll(step)] = value.get<float>();
+    EXPECT_EQ(read, logged);
 }
 
 }  // namespace

@@ -116,12 +116,16 @@ TEST_F(RunFolderTest, KeepsTheBestWeightsAndTheAverageOfTheLastOnesAndLogsEveryt
 
 TEST_F(RunFolderTest, IsNotReplacedUnasked) {
     { const RunFolder folder(path_, false), again(path_, false); }
-    RunFolder(path_, false).write_config("x = 1\n");
+    const RunFolder first(path_, false);
+    first.write_config("x = 1\n");
+    { const TrainingLog log(first.log(), true); }
+    EXPECT_TRUE(std::filesystem::exists(path_ / event_file_name));
     EXPECT_THROW(RunFolder(path_, false), Error);
     EXPECT_THROW(RunFolder::check_free(path_, false), Error);
     std::filesystem::create_directories(path_ / "mine");
     const RunFolder replaced(path_, true);
     EXPECT_FALSE(std::filesystem::exists(path_ / "config.toml"));
+    EXPECT_FALSE(std::filesystem::exists(path_ / event_file_name)) << "old curves would go on in the new run's";
     EXPECT_TRUE(std::filesystem::exists(path_ / "mine")) << "files that are not the run's stay";
 }
 

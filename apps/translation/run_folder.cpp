@@ -19,6 +19,7 @@ constexpr const char* run_files[] = {"config.toml",
                                      "model.safetensors",
                                      "best.safetensors",
                                      "log.jsonl",
+                                     "events.out.tfevents.heddle",
                                      "saves"};
 
 // `latest` is a symbolic link: a new one is made beside it and renamed onto it, so that it always names a whole save.

@@ -6,6 +6,7 @@
 //     RUN/best.safetensors   the weights with the best validation loss
 //     RUN/saves/<update>/    the last weights and the optimizer's moments; RUN/saves/latest names the newest one
 //     RUN/log.jsonl          what the log said
+//     RUN/events.out.*       its numbers, for TensorBoard
 #pragma once
 
 #include <cstdint>

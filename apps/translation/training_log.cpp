@@ -19,6 +19,15 @@ std::string dumped(const nlohmann::ordered_json& object) {
     return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+std::vector<Scalar> scalars(const ValidationReport& r) {
+    const bool mean = r.averaged > 0;
+    std::vector<Scalar> all = {{mean ? "average/loss" : "validation/loss", r.loss},
+                               {mean ? "average/perplexity" : "validation/perplexity", r.perplexity},
+                               {mean ? "average/accuracy" : "validation/accuracy", r.accuracy}};
+    if (r.bleu) all.push_back({mean ? "average/bleu" : "validation/bleu", *r.bleu});
+    return all;
+}
+
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -41,6 +50,7 @@ TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet) : quiet_
     if (file.empty()) return;
     file_.open(file, std::ios::app | std::ios::binary);
     check(static_cast<bool>(file_), "{}: cannot be written; check the folder's permissions", file.string());
+    events_.emplace(file.parent_path() / event_file_name);
 }
 
 TrainingLog::~TrainingLog() { clear_progress(); }
@@ -75,6 +85,11 @@ void TrainingLog::interval(const IntervalReport& r) {
                     r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
                     r.gradient_norm, r.learning_rate, duration_text(r.eta)));
     if (!file_.is_open()) return;
+    const Scalar numbers[] = {{"train/loss", r.loss},
+                              {"train/tokens_per_second", r.tokens_per_second},
+                              {"train/gradient_norm", r.gradient_norm},
+                              {"train/learning_rate", r.learning_rate}};
+    events_->add(r.update, wall_time(), numbers);
     json(dumped({{"kind", "training"},
                  {"epoch", r.epoch},
                  {"update", r.update},
@@ -98,6 +113,7 @@ void TrainingLog::validation(const ValidationReport& r) {
         line("    translation " + sample.hypothesis);
     }
     if (!file_.is_open()) return;
+    events_->add(r.update, wall_time(), scalars(r));
     nlohmann::ordered_json object = {{"kind", r.averaged > 0 ? "average" : "validation"},
                                      {"epoch", r.epoch},
                                      {"update", r.update},

@@ -1,4 +1,5 @@
-// What a training run says: one line per interval on stderr, everything also as JSON lines in a file.
+// What a training run says: one line per interval on stderr, everything also as JSON lines in a file, the numbers as events for
+// TensorBoard.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "apps/translation/event_file.h"
 
 namespace heddle::app {
 
@@ -46,7 +49,7 @@ struct ValidationReport {
     std::int64_t averaged = 0;  ///< over how many validations the weights were averaged; 0: they are the last ones
 };
 
-/// Writes to stderr and, when a file is given, appends JSON lines to it.
+/// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it.
 class TrainingLog {
   public:
     /// `file` may be empty: no JSON then. Error when it cannot be written.
@@ -66,6 +69,7 @@ class TrainingLog {
     void clear_progress();
 
     std::ofstream file_;
+    std::optional<EventFile> events_;
     bool quiet_;
     bool terminal_;
     bool showing_progress_ = false;
