@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 namespace heddle::app {
 
@@ -14,6 +15,7 @@ int evaluate_command(Arguments arguments);
 int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);
 int bench_command(Arguments arguments);  ///< bench train, bench ops
-int version_command();
+/// `commit`: of the build, may be empty.
+int version_command(std::string_view commit);
 
 }  // namespace heddle::app

@@ -10,6 +10,7 @@
 
 #include "apps/commands.h"
 #include "apps/usage_error.h"
+#include "apps/version.h"
 
 namespace {
 
@@ -41,7 +42,7 @@ int print_help() {
 int run(Arguments arguments) {
     const std::string_view name = arguments.empty() ? "" : arguments[0];
     if (name == "--help" || name == "-h" || name == "help") return print_help();
-    if (name == "--version" || name == "version") return version_command();
+    if (name == "--version" || name == "version") return version_command(build_commit);
     for (const Command& command : commands)
         if (command.name == name) return command.run(arguments.subspan(1));
     throw UsageError(name.empty() ? "no command given; see heddle --help"

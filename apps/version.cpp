@@ -1,3 +1,5 @@
+#include "apps/version.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -8,11 +10,15 @@
 
 namespace heddle::app {
 
-int version_command() {
+const char* const version = HEDDLE_VERSION;
+
+int version_command(std::string_view commit) {
     const CpuLevel used = cpu_level();
-    fmt::print("heddle {}\n", HEDDLE_VERSION);
+    fmt::print("heddle {}\n", version);
+    if (!commit.empty()) fmt::print("commit    {}\n", commit);
     fmt::print("products  own tile kernels, {}\n", name(used));
     fmt::print("threads   {}\n", threads());
+    fmt::print("devices   cpu\n");
     if (used < processor_level())
         fmt::print(stderr, "heddle: warning: this processor has {}, but HEDDLE_CPU_LEVEL holds the program at {}\n",
                    name(processor_level()), name(used));

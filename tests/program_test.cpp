@@ -6,10 +6,13 @@
 
 #include <chrono>
 
+#include "tests/documents.h"
+
 namespace heddle {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
@@ -37,12 +40,25 @@ TEST(Program, ShowsHelpOfEveryCommandOnStdout) {
     }
 }
 
+// The version stands in CMakeLists.txt alone.
+std::string project_version() {
+    const std::string text = project_file("CMakeLists.txt"), before = "project(heddle VERSION ";
+    const std::size_t begin = text.find(before) + before.size();
+    return text.substr(begin, text.find(' ', begin) - begin);
+}
+
 TEST(Program, SaysWhatItComputesWith) {
     const Workplace here;
     const ProgramResult result = here.run("--version");
     EXPECT_EQ(result.status, 0);
-    EXPECT_THAT(result.out,
-                AllOf(StartsWith("heddle " HEDDLE_VERSION "\n"), HasSubstr("own tile kernels, v"), HasSubstr("threads")));
+    EXPECT_THAT(result.out, AllOf(StartsWith("heddle " + project_version() + "\n"), HasSubstr("\nproducts  own tile kernels, v"),
+                                  HasSubstr("\nthreads   "), HasSubstr("\ndevices   cpu\n")));
+    const bool checkout = std::filesystem::exists(HEDDLE_SOURCE_DIR "/.git") &&
+                          std::system("git -C '" HEDDLE_SOURCE_DIR "' describe --always >/dev/null 2>&1") == 0;
+    if (checkout)
+        EXPECT_THAT(result.out, ContainsRegex("\ncommit    [0-9a-f]+(-dirty)?\n"));
+    else
+        EXPECT_THAT(result.out, testing::Not(HasSubstr("commit")));
 }
 
 TEST(Program, WarnsWhenTheProcessorCouldDoBetter) {

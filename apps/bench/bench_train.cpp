@@ -10,6 +10,7 @@
 #include "apps/run.h"
 #include "apps/translation/learner.h"
 #include "apps/translation/training_data.h"
+#include "apps/version.h"
 #include "core/cpu.h"
 #include "core/parallel.h"
 
@@ -102,7 +103,7 @@ int bench_train(Arguments arguments) {
     Learner learner(model, options.training, 0);
     const Speed speed = run_updates(learner, data.training, options);
 
-    const nlohmann::ordered_json result = {{"peer", fmt::format("heddle {}", HEDDLE_VERSION)},
+    const nlohmann::ordered_json result = {{"peer", fmt::format("heddle {}", version)},
                                            {"mode", fmt::format("own tile kernels, {}", name(cpu_level()))},
                                            {"device", options.machine.device},
                                            {"dtype", "f32"},

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "apps/translation/unicode.h"
+#include "apps/version.h"
 #include "core/format.h"
 #include "core/parallel.h"
 
@@ -184,7 +185,7 @@ BleuScore corpus_bleu(std::span<const std::string> hypotheses, std::span<const s
 }
 
 std::string BleuScore::signature() const {
-    return fmt::format("nrefs:1|case:{}|eff:no|tok:13a|smooth:exp|version:heddle-{}", lowercase ? "lc" : "mixed", HEDDLE_VERSION);
+    return fmt::format("nrefs:1|case:{}|eff:no|tok:13a|smooth:exp|version:heddle-{}", lowercase ? "lc" : "mixed", version);
 }
 
 std::string BleuScore::text() const {
