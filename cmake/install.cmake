@@ -1,0 +1,27 @@
+# cmake --install: the program, the libraries with their headers, and what find_package(heddle) reads. Two components: `program`
+# is what a person runs, `development` what other programs are built with.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(rooms core kernels autograd nn optim)
+foreach(room ${rooms})
+  set_target_properties(heddle_${room} PROPERTIES EXPORT_NAME ${room})
+  list(APPEND libraries heddle_${room})
+endforeach()
+install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle)
+
+# Headers lie below include/heddle as they lie here: "core/tensor.h". Those with code for one x86-64 level, and a file's own, stay.
+install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
+        REGEX "(_fast|_impl|_simd|_rows?|_tiles|_view|_prepare|_running|/simd)\\.h$" EXCLUDE)
+
+set(config ${PROJECT_BINARY_DIR}/generated)
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)
+configure_package_config_file(cmake/heddleConfig.cmake.in ${config}/heddleConfig.cmake INSTALL_DESTINATION ${config_folder})
+write_basic_package_version_file(${config}/heddleConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${config}/heddleConfig.cmake ${config}/heddleConfigVersion.cmake DESTINATION ${config_folder} COMPONENT development)
+install(EXPORT heddle NAMESPACE heddle:: FILE heddleTargets.cmake DESTINATION ${config_folder} COMPONENT development)
+
+install(TARGETS heddle RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program RENAME copyright)

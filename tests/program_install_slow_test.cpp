@@ -1,0 +1,133 @@
+// What cmake --install and cpack make of this build: a folder that other programs find, and packages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/documents.h"
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+struct Output {
+    int status = -1;
+    std::string text;
+};
+
+/// A shell command with its stdout and stderr.
+Output shell(const std::string& command) {
+    Output output;
+    FILE* pipe = popen(("{ " + command + "; } 2>&1").c_str(), "r");
+    char buffer[4096];
+    for (std::size_t n; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) output.text.append(buffer, n);
+    output.status = WEXITSTATUS(pclose(pipe));
+    return output;
+}
+
+std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+std::string text_of(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+std::vector<fs::path> files_below(const fs::path& folder) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+        if (entry.is_regular_file()) files.push_back(entry.path());
+    return files;
+}
+
+class Installed : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        folder_ = new Workplace;
+        install_ = shell("cmake --install '" HEDDLE_BUILD_DIR "' --prefix " + quoted(path("")));
+    }
+    static void TearDownTestSuite() {
+        delete folder_;
+        folder_ = nullptr;
+    }
+    void SetUp() override { ASSERT_EQ(install_.status, 0) << install_.text; }
+    static std::string path(const std::string& name) { return folder_->path("prefix/" + name); }
+    static const Workplace& folder() { return *folder_; }
+
+  private:
+    static inline Workplace* folder_ = nullptr;
+    static inline Output install_;
+};
+
+TEST_F(Installed, BuildsAndRunsAProgramThatFindsIt) {
+    const std::string build = quoted(folder().path("build"));
+    const Output made =
+        shell("cmake -S '" HEDDLE_SOURCE_DIR "/tests/installed' -B " + build +
+              " -DCMAKE_CXX_COMPILER='" HEDDLE_CXX "' -DCMAKE_PREFIX_PATH=" + quoted(path("")) + " && cmake --build " + build);
+    ASSERT_EQ(made.status, 0) << made.text;
+    EXPECT_EQ(shell(build + "/line").text, "y = 3.000 x + -2.000\n");
+}
+
+TEST_F(Installed, RunsTheProgram) {
+    EXPECT_EQ(shell(quoted(path("bin/heddle")) + " --version").text, shell("'" HEDDLE_PROGRAM "' --version").text);
+}
+
+// An installed folder may be moved, and was perhaps built elsewhere.
+TEST_F(Installed, NamesNoFolderOfTheBuild) {
+    int looked_at = 0;
+    for (const fs::path& file : files_below(path(""))) {
+        if (file.extension() == ".a" || file.filename() == "heddle") continue;
+        ++looked_at;
+        EXPECT_THAT(text_of(file), AllOf(Not(HasSubstr(HEDDLE_SOURCE_DIR)), Not(HasSubstr(path(""))))) << file;
+    }
+    EXPECT_GT(looked_at, 50);
+}
+
+// Each source file includes its own header first, so a header that compiles here compiles there if its own includes are there.
+TEST_F(Installed, HasEveryHeaderThatItsHeadersInclude) {
+    const fs::path include = path("include/heddle");
+    const std::string before = "#include \"";
+    std::string missing;
+    int found = 0;
+    for (const fs::path& header : files_below(include)) {
+        std::ifstream text(header);
+        for (std::string line; std::getline(text, line);) {
+            if (!line.starts_with(before)) continue;
+            ++found;
+            const std::string included = line.substr(before.size(), line.rfind('"') - before.size());
+            if (!fs::exists(include / included)) missing += header.string() + ": " + included + "\n";
+        }
+    }
+    EXPECT_EQ(missing, "");
+    EXPECT_GT(found, 50);
+    EXPECT_FALSE(fs::exists(include / "kernels/simd.h")) << "code for one instruction set stays inside";
+}
+
+TEST(InstallPage, ShowsTheProgramThatIsBuiltHere) {
+    expect_compiled("docs/install.md", "tests/installed/line.cpp");
+    EXPECT_EQ(fenced_blocks("docs/install.md", "cmake").at(0), project_file("tests/installed/CMakeLists.txt"));
+}
+
+TEST(Package, HoldsTheProgramAndNamesWhatItNeeds) {
+    for (const char* tool : {"cpack", "dpkg-deb", "dpkg-shlibdeps"})
+        if (shell(std::string(tool) + " --version").status != 0) GTEST_SKIP() << tool << " is missing: nothing is packed";
+    const Workplace here;
+    const std::string to = quoted(here.path("packages"));
+    const Output packed = shell("cpack -G DEB --config '" HEDDLE_BUILD_DIR "/CPackConfig.cmake' -B " + to);
+    ASSERT_EQ(packed.status, 0) << packed.text;
+    const std::string program = shell("dpkg-deb -c " + to + "/heddle_*.deb").text;
+    EXPECT_THAT(program,
+                AllOf(HasSubstr("./usr/bin/heddle\n"), HasSubstr("./usr/share/doc/heddle/copyright\n"), Not(HasSubstr(".h\n"))));
+    EXPECT_THAT(shell("dpkg-deb -f " + to + "/heddle_*.deb Depends").text,
+                AllOf(HasSubstr("libc6"), HasSubstr("libsentencepiece")));
+    const std::string development = shell("dpkg-deb -c " + to + "/heddle-dev_*.deb").text;
+    EXPECT_THAT(development, AllOf(HasSubstr("./usr/include/heddle/nn/transformer.h\n"), HasSubstr("/libheddle_nn.a\n"),
+                                   HasSubstr("/cmake/heddle/heddleConfig.cmake\n"), Not(HasSubstr("bin/heddle"))));
+    EXPECT_THAT(shell("dpkg-deb -f " + to + "/heddle-dev_*.deb Depends").text, HasSubstr("libfmt-dev"));
+}
+
+}  // namespace
+}  // namespace heddle
