@@ -4,6 +4,7 @@
 
 #include "tests/documents.h"
 #include "tests/program.h"
+#include "tests/shell.h"
 
 namespace heddle {
 namespace {
@@ -12,23 +13,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
-
-struct Output {
-    int status = -1;
-    std::string text;
-};
-
-/// A shell command with its stdout and stderr.
-Output shell(const std::string& command) {
-    Output output;
-    FILE* pipe = popen(("{ " + command + "; } 2>&1").c_str(), "r");
-    char buffer[4096];
-    for (std::size_t n; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) output.text.append(buffer, n);
-    output.status = WEXITSTATUS(pclose(pipe));
-    return output;
-}
-
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 std::string text_of(const fs::path& path) {
     std::ostringstream text;
@@ -47,7 +31,7 @@ class Installed : public testing::Test {
   protected:
     static void SetUpTestSuite() {
         folder_ = new Workplace;
-        install_ = shell("cmake --install '" HEDDLE_BUILD_DIR "' --prefix " + quoted(path("")));
+        install_ = shell("cmake --install '" HEDDLE_BUILD_DIR "' --prefix " + quoted(path("")) + " 2>&1");
     }
     static void TearDownTestSuite() {
         delete folder_;
@@ -59,14 +43,14 @@ class Installed : public testing::Test {
 
   private:
     static inline Workplace* folder_ = nullptr;
-    static inline Output install_;
+    static inline ShellOutput install_;
 };
 
 TEST_F(Installed, BuildsAndRunsAProgramThatFindsIt) {
     const std::string build = quoted(folder().path("build"));
-    const Output made =
-        shell("cmake -S '" HEDDLE_SOURCE_DIR "/tests/installed' -B " + build +
-              " -DCMAKE_CXX_COMPILER='" HEDDLE_CXX "' -DCMAKE_PREFIX_PATH=" + quoted(path("")) + " && cmake --build " + build);
+    const ShellOutput made = shell("cmake -S '" HEDDLE_SOURCE_DIR "/tests/installed' -B " + build +
+                                   " -DCMAKE_CXX_COMPILER='" HEDDLE_CXX "' -DCMAKE_PREFIX_PATH=" + quoted(path("")) +
+                                   " 2>&1 && cmake --build " + build + " 2>&1");
     ASSERT_EQ(made.status, 0) << made.text;
     EXPECT_EQ(shell(build + "/line").text, "y = 3.000 x + -2.000\n");
 }
@@ -113,14 +97,15 @@ TEST(InstallPage, ShowsTheProgramThatIsBuiltHere) {
 
 TEST(Package, HoldsTheProgramAndNamesWhatItNeeds) {
     for (const char* tool : {"cpack", "dpkg-deb", "dpkg-shlibdeps"})
-        if (shell(std::string(tool) + " --version").status != 0) GTEST_SKIP() << tool << " is missing: nothing is packed";
+        if (!has_program(tool)) GTEST_SKIP() << tool << " is missing: nothing is packed";
     const Workplace here;
     const std::string to = quoted(here.path("packages"));
-    const Output packed = shell("cpack -G DEB --config '" HEDDLE_BUILD_DIR "/CPackConfig.cmake' -B " + to);
+    const ShellOutput packed = shell("cpack -G DEB --config '" HEDDLE_BUILD_DIR "/CPackConfig.cmake' -B " + to + " 2>&1");
     ASSERT_EQ(packed.status, 0) << packed.text;
     const std::string program = shell("dpkg-deb -c " + to + "/heddle_*.deb").text;
-    EXPECT_THAT(program,
-                AllOf(HasSubstr("./usr/bin/heddle\n"), HasSubstr("./usr/share/doc/heddle/copyright\n"), Not(HasSubstr(".h\n"))));
+    EXPECT_THAT(program, AllOf(HasSubstr("./usr/bin/heddle\n"), HasSubstr("./usr/share/doc/heddle/copyright\n"),
+                               HasSubstr("./usr/share/man/man1/heddle.1\n"),
+                               HasSubstr("./usr/share/bash-completion/completions/heddle\n"), Not(HasSubstr(".h\n"))));
     EXPECT_THAT(shell("dpkg-deb -f " + to + "/heddle_*.deb Depends").text,
                 AllOf(HasSubstr("libc6"), HasSubstr("libsentencepiece")));
     const std::string development = shell("dpkg-deb -c " + to + "/heddle-dev_*.deb").text;

@@ -1,0 +1,69 @@
+// What is made from the program's own --help: the page of all options, the manual page, completion in bash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/documents.h"
+#include "tests/shell.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string maker = "bash '" HEDDLE_SOURCE_DIR "/docs/make-command-line.sh' ";
+
+TEST(CommandLinePage, IsWhatTheProgramSays) {
+    const ShellOutput made = shell(maker + "'" HEDDLE_PROGRAM "'");
+    ASSERT_EQ(made.status, 0);
+    EXPECT_THAT(made.text, HasSubstr("\n## heddle bench ops\n"));
+    EXPECT_TRUE(made.text == project_file("docs/command-line.md"))
+        << "docs/command-line.md is not what the program says; run\n    bash docs/make-command-line.sh > docs/command-line.md";
+}
+
+TEST(ManualPage, IsWellFormed) {
+    const TemporaryFolder folder;
+    const std::string page = quoted((folder / "heddle.1").string());
+    ASSERT_EQ(shell(maker + "--man '" HEDDLE_PROGRAM "' > " + page).status, 0);
+    EXPECT_THAT(shell("cat " + page).text, HasSubstr("\n.SH HEDDLE BENCH OPS\n"));
+    if (!has_program("groff")) GTEST_SKIP() << "groff is missing: the manual page was not formatted";
+    EXPECT_EQ(shell("groff -man -ww -z " + page + " 2>&1").text, "") << "warnings";
+    EXPECT_THAT(shell("groff -man -Tascii -P-c " + page).text, HasSubstr("--length-penalty X  "));
+}
+
+// What bash is offered for a line that ends in `words`.
+std::string offered(const std::string& words) {
+    return shell("bash -c 'PATH=$(dirname \"" HEDDLE_PROGRAM "\"):$PATH; source \"" HEDDLE_SOURCE_DIR
+                 "/apps/completion.bash\"; COMP_WORDS=(" +
+                 words + "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _heddle; echo \"${COMPREPLY[*]}\"'")
+        .text;
+}
+
+TEST(Completion, OffersCommandsOptionsAndValues) {
+    EXPECT_EQ(offered("heddle t"), "train translate\n");
+    EXPECT_EQ(offered("heddle bench \"\""), "train ops\n");
+    EXPECT_EQ(offered("heddle bench train --sk"), "--skip\n");
+    EXPECT_EQ(offered("heddle translate --model RUN --b"), "--beam\n");
+    EXPECT_EQ(offered("heddle train --norm \"\""), "pre post\n");
+    EXPECT_EQ(offered("heddle train --norm = po"), "post\n") << "--norm=po is three words of bash";
+    EXPECT_EQ(offered("heddle train --norm ="), "pre post\n");
+    EXPECT_EQ(offered("heddle train --shared-vocab f"), "false\n");
+    EXPECT_EQ(offered("heddle train --overwrite --vocab-m"), "--vocab-model\n") << "a switch needs no value";
+    EXPECT_EQ(offered("heddle train --config /et"), "/etc\n");
+    EXPECT_EQ(offered("heddle train --lr \"\""), "\n") << "any number";
+    EXPECT_EQ(offered("heddle nothing --"), "\n");
+}
+
+TEST(Completion, KnowsEveryOptionOfEveryCommand) {
+    for (const std::string command : {"train", "translate", "evaluate", "summary", "gradcheck", "bench train", "bench ops"}) {
+        std::istringstream help(shell("'" HEDDLE_PROGRAM "' " + command + " --help").text);
+        std::string wanted;
+        for (std::string line; std::getline(help, line);)
+            if (line.starts_with("  --"))
+                wanted += (wanted.empty() ? "" : " ") + line.substr(2, line.find_first_of(" \n", 2) - 2);
+        EXPECT_EQ(offered("heddle " + command + " --"), wanted + "\n");
+    }
+}
+
+}  // namespace
+}  // namespace heddle
