@@ -21,6 +21,22 @@ TEST(CommandLinePage, IsWhatTheProgramSays) {
         << "docs/command-line.md is not what the program says; run\n    bash docs/make-command-line.sh > docs/command-line.md";
 }
 
+// The last cell of each row of the table of options is Heddle's.
+TEST(ComingFromPage, NamesOptionsThatThereAre) {
+    const std::string all = project_file("docs/command-line.md");
+    std::istringstream page(project_file("docs/coming-from.md"));
+    int options = 0;
+    for (std::string line; std::getline(page, line);) {
+        if (!line.starts_with("| ")) continue;
+        const std::size_t cell = line.rfind('|', line.size() - 2);
+        for (std::size_t at = line.find("--", cell); at < line.size(); at = line.find("--", at + 2), ++options) {
+            const std::string option = line.substr(at, line.find_first_of(" `", at) - at);
+            EXPECT_THAT(all, HasSubstr("\n  " + option + " ")) << line;
+        }
+    }
+    EXPECT_GT(options, 40);
+}
+
 TEST(ManualPage, IsWellFormed) {
     const TemporaryFolder folder;
     const std::string page = quoted((folder / "heddle.1").string());
