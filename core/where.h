@@ -1,6 +1,8 @@
 // A place in the source code.
 #pragma once
 
+#include <string_view>
+
 namespace heddle {
 
 /// The file and line of a call, for errors and reports: declared as the last parameter, `Where where = Where::current()`, it is
@@ -8,13 +10,22 @@ namespace heddle {
 class Where {
   public:
     Where() = default;
-    static constexpr Where current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+    static constexpr Where current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {in_project(file), line};
+    }
 
+    /// "nn/linear.cpp" for a file of the project, wherever that was built; any other file as the compiler spells it.
     constexpr const char* file_name() const { return file_; }
     constexpr int line() const { return line_; }
 
   private:
     constexpr Where(const char* file, int line) : file_(file), line_(line) {}
+
+    static constexpr const char* in_project(const char* file) {
+        constexpr std::string_view here = __FILE__;
+        constexpr std::string_view root = here.substr(0, here.size() - std::string_view("core/where.h").size());
+        return std::string_view(file).starts_with(root) ? file + root.size() : file;
+    }
 
     const char* file_ = "";
     int line_ = 0;

@@ -105,7 +105,7 @@ TEST(Tensor, RemembersWhereItWasLastChangedInPlace) {
     Tensor tensor = counting({2});
     tensor.fill_(1);
     EXPECT_EQ(tensor.changed_at().line(), __LINE__ - 1);
-    EXPECT_STREQ(tensor.changed_at().file_name(), __FILE__);
+    EXPECT_STREQ(tensor.changed_at().file_name(), "tests/tensor_test.cpp") << "a place in the project, wherever it was built";
     tensor.slice(0, 1).bump_version();
     EXPECT_EQ(tensor.changed_at().line(), __LINE__ - 1);
     EXPECT_EQ(counting({2}).changed_at().line(), 0);
