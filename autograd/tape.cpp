@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "autograd/tape_impl.h"
 #include "core/dispatch.h"
@@ -15,6 +16,7 @@ namespace {
 thread_local std::shared_ptr<Tape> current_tape;
 thread_local bool grad_mode = true;
 thread_local bool anomaly_mode = false;
+thread_local const std::string* current_module = nullptr;
 
 const std::shared_ptr<Tape>& tape() {
     if (!current_tape) current_tape = std::make_shared<Tape>();
@@ -25,14 +27,21 @@ const std::shared_ptr<Tape>& tape() {
 
 std::string place(const Where& where) { return fmt::format("{}:{}", where.file_name(), where.line()); }
 
-void search_for_anomaly(const Tensor& tensor, const char* op, const Where& where, const char* what, int number) {
+const std::string& module_to_record() {
+    static const std::string none;
+    return anomaly_mode && current_module != nullptr ? *current_module : none;
+}
+
+void search_for_anomaly(const Tensor& tensor, const Origin& origin, const char* what, int number) {
     if (!anomaly_mode || !tensor.defined() || (tensor.dtype() != DType::f32 && tensor.dtype() != DType::f64)) return;
-    dispatch_float(op, tensor.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(origin.op, tensor.dtype(), [&]<class T>(TypeTag<T>) {
         const T* values = tensor.data<T>();
-        for (std::int64_t i = 0; i < tensor.numel(); ++i)
-            if (!std::isfinite(values[i]))
-                fail_with("anomaly: {} {} {} of {} at {} holds {} at element {} of {}", what, number, tensor.shape(), op,
-                          place(where), static_cast<double>(values[i]), i, tensor.numel());
+        for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+            if (std::isfinite(values[i])) continue;
+            const std::string module = origin.module.empty() ? "" : fmt::format(" in module {}", origin.module);
+            fail_with("anomaly: {} {} {} of {}{} at {} holds {} at element {} of {}", what, number, tensor.shape(), origin.op,
+                      module, place(origin.where), static_cast<double>(values[i]), i, tensor.numel());
+        }
     });
 }
 
@@ -46,7 +55,7 @@ bool will_record(std::initializer_list<Variable> inputs) { return will_record(st
 
 std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry) {
     for (std::size_t i = 0; i < outputs.size(); ++i)
-        search_for_anomaly(outputs[i], entry.op, entry.where, "output", static_cast<int>(i));
+        search_for_anomaly(outputs[i], {entry.op, entry.where, module_to_record()}, "output", static_cast<int>(i));
     if (will_record(entry.inputs) || (entry.always && grad_mode))
         return Tape::append(tape(), std::move(outputs), std::move(entry));
     std::vector<Variable> results;
@@ -83,6 +92,9 @@ NoGrad::NoGrad() : before_(grad_mode) { grad_mode = false; }
 NoGrad::~NoGrad() { grad_mode = before_; }
 AnomalyMode::AnomalyMode() : before_(anomaly_mode) { anomaly_mode = true; }
 AnomalyMode::~AnomalyMode() { anomaly_mode = before_; }
+
+InModule::InModule(const std::string& name) : before_(std::exchange(current_module, &name)) {}
+InModule::~InModule() { current_module = before_; }
 
 FreshTape::FreshTape() : before_(current_tape), grad_before_(grad_mode) {
     current_tape = std::make_shared<Tape>();

@@ -61,7 +61,7 @@ struct Record {
 };
 
 /// Makes `output` a Variable and, when an input requires a gradient, a node of the tape. In anomaly mode a NaN or Inf in
-/// `output` is an Error with the op's name, shape and source line.
+/// `output` is an Error with the op's name, module, shape and source line.
 Variable record(Tensor output, Record entry);
 /// The same for an op with several outputs.
 std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry);
@@ -96,6 +96,19 @@ class AnomalyMode {
 
   private:
     bool before_;
+};
+
+/// While it lives, what this thread records belongs to the module of this name, which anomaly mode tells; of nested ones the
+/// innermost counts. `name` must outlive it.
+class InModule {
+  public:
+    explicit InModule(const std::string& name);
+    ~InModule();
+    InModule(const InModule&) = delete;
+    InModule& operator=(const InModule&) = delete;
+
+  private:
+    const std::string* before_;
 };
 
 /// While it lives, this thread records on a fresh tape; activation checkpointing recomputes on one.

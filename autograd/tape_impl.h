@@ -59,6 +59,7 @@ class Tape {
         std::int64_t number = 0;  // in creation order, never used twice
         const char* op = "";
         Where where;
+        std::string module;  // in anomaly mode
         std::vector<Input> inputs;
         std::vector<Saved> saved;
         Backward backward;
@@ -89,7 +90,17 @@ class Tape {
 /// "file:line"
 std::string place(const Where& where);
 
-/// In anomaly mode: an Error with op, shape, place and element when `tensor` holds a NaN or Inf.
-void search_for_anomaly(const Tensor& tensor, const char* op, const Where& where, const char* what, int number);
+/// The op that made a tensor, as anomaly mode names it.
+struct Origin {
+    const char* op;
+    const Where& where;
+    const std::string& module;
+};
+
+/// In anomaly mode the innermost InModule's name; else empty.
+const std::string& module_to_record();
+
+/// In anomaly mode: an Error with op, module, shape, place and element when `tensor` holds a NaN or Inf.
+void search_for_anomaly(const Tensor& tensor, const Origin& origin, const char* what, int number);
 
 }  // namespace heddle

@@ -46,7 +46,7 @@ class Tape::Sink final : public Gradients {
         if (!gradient.defined() || gradient.shape() != input.shape || gradient.dtype() != input.dtype)
             fail_with("{} at {}: backward gave input {} a gradient {} {}, wanted {} {}", node_.op, place(node_.where), i,
                       gradient.shape(), gradient.dtype(), input.shape, input.dtype);
-        search_for_anomaly(gradient, node_.op, node_.where, "the gradient of input", i);
+        search_for_anomaly(gradient, {node_.op, node_.where, node_.module}, "the gradient of input", i);
         Tensor& target = tape_.target(node_, input);
         if (target.defined()) {
             kernels::accumulate(target, gradient);
@@ -80,7 +80,7 @@ class Tape::Sink final : public Gradients {
     // `target` is the gradient of input i.
     void added_to(const Tensor& target, int i) const {
         target.bump_version(node_.where);
-        search_for_anomaly(target, node_.op, node_.where, "the gradient of input", i);
+        search_for_anomaly(target, {node_.op, node_.where, node_.module}, "the gradient of input", i);
     }
 
     Output& output_at(int i) const {

@@ -45,6 +45,7 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabul
 
 Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout,
                             std::int64_t first_position, Where where) const {
+    const InModule in_module(name());
     ops::EmbeddingOptions options;
     options.scale = std::sqrt(static_cast<double>(weight_.cols()));
     options.positions = positions.table(first_position + spans.longest());

@@ -11,6 +11,7 @@ FeedForward::FeedForward(Module& parent, std::string_view name, std::int64_t d_m
       outer_(*this, "outer", d_ff, d_model, bias) {}
 
 Variable FeedForward::forward(const Variable& x, Where where) const {
+    const InModule in_module(name());
     const Dropout drop = dropout(dropout_, "dropout");
     if (drop.active() || will_record({x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias()}))
         return ops::feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_, drop, where);

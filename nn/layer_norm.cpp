@@ -7,10 +7,14 @@ LayerNorm::LayerNorm(Module& parent, std::string_view name, std::int64_t cols, d
     bias_ = add_parameter("bias", Tensor::zeros({cols}, dtype()));
 }
 
-Variable LayerNorm::forward(const Variable& x, Where where) const { return ops::layer_norm(x, weight_, bias_, eps_, where); }
+Variable LayerNorm::forward(const Variable& x, Where where) const {
+    const InModule in_module(name());
+    return ops::layer_norm(x, weight_, bias_, eps_, where);
+}
 
 ops::ResidualNorm LayerNorm::after_residual(const Variable& x, const Variable& sublayer, const Dropout& dropout,
                                             Where where) const {
+    const InModule in_module(name());
     return ops::residual_layer_norm(x, sublayer, weight_, bias_, eps_, dropout, where);
 }
 

@@ -29,6 +29,7 @@ Stream Layer::join(const Stream& stream, const Variable& output, std::size_t i, 
     const bool pre = norm_place_ == NormPlace::pre;
     const LayerNorm* norm = !pre ? norms_[i].get() : i + 1 < norms_.size() ? norms_[i + 1].get() : next;
     if (norm == nullptr) {
+        const InModule in_module(name());
         const Variable sum = ops::residual(stream.sum, output, drop);
         return {sum, sum};
     }

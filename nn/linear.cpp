@@ -33,6 +33,7 @@ Linear::Linear(Module& parent, std::string_view name, std::int64_t in, const std
 }
 
 Variable Linear::forward(const Variable& x, Where where) const {
+    const InModule in_module(name());
     if (will_record({x, weight_, bias_})) return ops::linear(x, weight_, bias_, where);
     const Tensor bias = bias_.defined() ? bias_.value() : Tensor();
     return record(kernels::linear_forward(x.value(), weight_.value(), bias, &packed_),

@@ -35,6 +35,7 @@ SelfAttention::SelfAttention(Module& parent, std::string_view name, const Attent
       output_(*this, "output", width_, options.d_model, options.bias) {}
 
 Variable SelfAttention::forward(const Variable& x, const Spans& spans, const AttentionCall& call, Where where) const {
+    const InModule in_module(name());
     const Variable qkv = projection_.forward(x, where);
     const ops::ColumnsOf query(qkv, 0, width_);
     const ops::ColumnsOf key(qkv, width_, width_);
@@ -74,6 +75,7 @@ Variable CrossAttention::step(const Variable& x, const DecoderCache& cache, std:
 
 Variable CrossAttention::attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,
                                 const AttentionCall& call, Where where) const {
+    const InModule in_module(name());
     const Variable query = query_.forward(x, where);
     const ops::ColumnsOf key(keys_values, 0, width_);
     const ops::ColumnsOf value(keys_values, width_, width_);

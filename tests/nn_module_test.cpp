@@ -1,6 +1,7 @@
 // Names, counting, freezing, initial values and flat memory of modules.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "nn/flat.h"
@@ -240,6 +241,27 @@ TEST(Summary, ListsEachModuleWithItsShapes) {
         EXPECT_EQ(row.parameters, 24 * 9);
     }
     EXPECT_TRUE(found);
+}
+
+// ---- anomaly mode
+
+// A NaN in one weight is first seen in its module's output; a NaN in a cotangent, in the gradient of the last module's input.
+TEST(AnomalyMode, NamesTheModuleThatAValueComesFrom) {
+    struct Net : Module {
+        Linear hidden{*this, "hidden", 4, 4};
+        Linear output{*this, "output", 4, 2};
+    } net;
+    const Variable x(Tensor::full({3, 4}, 1, net.dtype()));
+    const AnomalyMode anomaly;
+    const Variable y = net.output.forward(net.hidden.forward(x));
+    expect_error(
+        [&] {
+            backward(y, Tensor::full({3, 2}, std::nan(""), net.dtype()));
+        },
+        "of linear in module output at tests/nn_module_test.cpp:");
+    Tensor weight = net.hidden.weight().value();
+    weight.fill_(std::nan(""));
+    expect_error([&] { net.output.forward(net.hidden.forward(x)); }, "of linear in module hidden at tests/nn_module_test.cpp:");
 }
 
 }  // namespace
