@@ -1,5 +1,7 @@
 #include "optim/optimizer.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "core/check.h"
@@ -36,10 +38,9 @@ void Optimizer::set_active(std::vector<Span> ranges) { active_ = Spans(std::move
 
 double Optimizer::step(const StepOptions& with, Where where) {
     const double norm = kernels::gradient_norm(gradients_, active_) * std::abs(with.gradient_scale);
-    check(std::isfinite(norm),
-          "optimizer: the norm of the gradient is {} at update {}; the parameters were left as they are. A lower "
-          "learning rate or a longer warm-up usually helps; anomaly mode names the op",
-          norm, updates_);
+    if (!std::isfinite(norm))
+        throw NotFinite(
+            fmt::format("the norm of the gradient is {} at update {}; the parameters were left as they are", norm, updates_));
     const double factor = with.gradient_scale * kernels::clip_factor(norm, with.clip);
     if (options_.method == Method::sgd) {
         kernels::sgd_step(parameters_, gradients_, first_, active_, {with.lr, options_.momentum, options_.weight_decay, factor},

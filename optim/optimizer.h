@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/spans.h"
 #include "core/tensor.h"
 
@@ -30,6 +31,12 @@ struct OptimizerOptions {
     double weight_decay = 0;  ///< L2 for sgd and adam, decoupled for adamw
 };
 
+/// The gradient's norm is NaN or infinite.
+class NotFinite : public Error {
+  public:
+    using Error::Error;
+};
+
 /// What one update is told.
 struct StepOptions {
     double lr = 0;
@@ -47,8 +54,8 @@ class Optimizer {
     /// decay moves them, and they do not count in the norm. Error when a range leaves the parameters or overlaps the one before.
     void set_active(std::vector<Span> ranges);
 
-    /// One update, in place. Returns the norm of the gradient, scaled but not yet clipped. Error when the norm is not finite;
-    /// nothing was changed then.
+    /// One update, in place. Returns the norm of the gradient, scaled but not yet clipped. NotFinite when the norm is not
+    /// finite; nothing was changed then.
     double step(const StepOptions& with, Where where = Where::current());
     /// Sets all gradients to zero.
     void zero_gradients(Where where = Where::current());

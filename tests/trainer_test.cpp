@@ -170,7 +170,7 @@ TEST(Learner, StopsWithAdviceWhenTheLossIsNotFinite) {
         learner.update({&batch, 1});
         FAIL() << "no error";
     } catch (const Error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("the loss became"));
+        EXPECT_THAT(error.what(), HasSubstr("in update 1: the loss is nan"));
         EXPECT_THAT(error.what(), HasSubstr("--lr"));
     }
 }

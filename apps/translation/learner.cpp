@@ -1,9 +1,10 @@
 #include "apps/translation/learner.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "autograd/tape.h"
-#include "core/format.h"
 
 namespace heddle::app {
 
@@ -48,9 +49,7 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
     const Variable loss = model_.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
                                       {Tensor::from(batch.target_in, targets), batch.target_spans},
                                       Tensor::from(batch.target_out, targets), options, &statistics);
-    check(std::isfinite(statistics.loss),
-          "training: the loss became {} at update {}; the weights have run away. Lower --lr, raise --warmup, or give --clip 1",
-          statistics.loss, updates() + 1);
+    if (!std::isfinite(statistics.loss)) throw optim::NotFinite(fmt::format("the loss is {}", statistics.loss));
     backward(loss);
     report.loss += statistics.loss;
     report.targets += batch.target_tokens;
@@ -58,22 +57,45 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
     report.sentences += batch.sentences;
 }
 
-UpdateReport Learner::update(std::span<const Batch> batches) {
+UpdateReport Learner::gradients(std::span<const Batch> batches) {
     std::int64_t targets = 0;
     for (const Batch& batch : batches) targets += batch.target_tokens;
     optimizer_.zero_gradients();
     UpdateReport report;
     std::int64_t number = 0;
     for (const Batch& batch : batches) accumulate(batch, number++, static_cast<double>(targets), report);
-    report.learning_rate = schedule_.rate(updates());
-    report.gradient_norm = optimizer_.step({.lr = report.learning_rate, .clip = options_.clip});
     return report;
 }
 
-nn::NamedTensors Learner::moments() const {
+UpdateReport Learner::update(std::span<const Batch> batches) {
+    try {
+        UpdateReport report = gradients(batches);
+        report.learning_rate = schedule_.rate(updates());
+        report.gradient_norm = optimizer_.step({.lr = report.learning_rate, .clip = options_.clip});
+        return report;
+    } catch (const optim::NotFinite& failed) {
+        const std::string origin = origin_of_divergence(batches);
+        throw Divergence(fmt::format("training diverged in update {}: {}. {}. Lower --lr, raise --warmup, or give --clip 1",
+                                     updates() + 1, failed.what(), origin));
+    }
+}
+
+// The same arithmetic again, with every value searched: the keys of everything random are those of the first time.
+std::string Learner::origin_of_divergence(std::span<const Batch> batches) {
+    const AnomalyMode search;
+    try {
+        gradients(batches);
+    } catch (const Error& found) {
+        return found.what();
+    }
+    return "Searched once more, every single value is finite";
+}
+
+nn::NamedTensors Learner::moments(bool copied) const {
     nn::NamedTensors moments;
     for (const auto& [array, tensor] : optimizer_.state())
-        for (auto& [name, part] : parameters_.named(tensor)) moments.emplace_back(array + "." + name, part);
+        for (auto& [name, part] : parameters_.named(copied ? tensor.clone() : tensor))
+            moments.emplace_back(array + "." + name, part);
     return moments;
 }
 

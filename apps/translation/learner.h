@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "apps/divergence.h"
 #include "apps/options.h"
 #include "apps/translation/batches.h"
 #include "nn/flat.h"
@@ -33,19 +35,23 @@ class Learner {
     Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates);
 
     /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
-    /// but for rounding and dropout. Error that says what to change when the loss or the gradient is not finite; the weights are
-    /// then those before the update.
+    /// but for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before
+    /// the update, and the message names the op, the module and the source line that the first such value came from.
     UpdateReport update(std::span<const Batch> batches);
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
+    /// For a run that goes on, whose weights and moments were filled in.
+    void set_updates(std::int64_t updates) { optimizer_.set_updates(updates); }
     const nn::FlatParameters& parameters() const { return parameters_; }
     nn::FlatParameters& parameters() { return parameters_; }
-    /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", sharing their storage.
-    nn::NamedTensors moments() const;
+    /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", sharing their storage or copied.
+    nn::NamedTensors moments(bool copied = false) const;
 
   private:
+    UpdateReport gradients(std::span<const Batch> batches);
     void accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report);
+    std::string origin_of_divergence(std::span<const Batch> batches);
 
     nn::Transformer& model_;
     TrainingOptions options_;
