@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "apps/commands.h"
+#include "apps/divergence.h"
 #include "apps/usage_error.h"
 #include "apps/version.h"
 
@@ -26,6 +27,7 @@ constexpr Command commands[] = {
     {"train", "trains a translator", train_command},
     {"translate", "translates stdin to stdout", translate_command},
     {"evaluate", "gives the BLEU of a run or of a file", evaluate_command},
+    {"average", "averages the weights of a run's saves", average_command},
     {"summary", "lists a model's modules and parameters", summary_command},
     {"gradcheck", "proves every op's gradient", gradcheck_command},
     {"bench", "measures training (bench train) or the ops (bench ops)", bench_command},
@@ -80,6 +82,8 @@ int guarded(Arguments arguments) {
         return complain(std::string("the results cannot be written to stdout: ") + std::strerror(errno), 1);
     } catch (const UsageError& error) {
         return complain(error.what(), 2);
+    } catch (const Divergence& error) {
+        return complain(error.what(), 3);
     } catch (const std::bad_alloc&) {
         return complain("the memory does not suffice; use smaller batches (--batch-tokens) or a smaller model", 1);
     } catch (const std::exception& error) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace heddle::app {
 
 void add_data_options(OptionTable& table, DataOptions& options) {
@@ -16,6 +19,11 @@ void add_data_options(OptionTable& table, DataOptions& options) {
             "learn a generated task instead: numbers, dates, sentences, copy or reverse; it sets model and schedule, and says so")
         .called("NAME");
     table.add("out", options.out, "the run's folder; it is made").called("RUN").not_in_config();
+    table.add("resume", options.resume, "go on with this run from its last save; other limits or rates may be given")
+        .called("RUN")
+        .not_in_config();
+    table.add("init", options.init, "begin with the weights, vocabulary and model options of this run (fine-tuning)")
+        .called("RUN");
     table.add("overwrite", options.overwrite, "replace a run that is there already").not_in_config();
 }
 
@@ -99,6 +107,9 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
     table.add("valid-sentences", options.valid_sentences, "sentences translated for the BLEU of a validation; 0: none")
         .at_least(0);
     table.add("save-every", options.save_every, "updates between saves; 0: at the end of each epoch").at_least(0);
+    table.add("keep", options.keep, "saves to keep, the newest ones").at_least(1);
+    table.add("on-divergence", options.on_divergence, "loss or gradient not finite: end, or leave the update out and go on")
+        .one_of({"stop", "skip"});
     table.add("log-every", options.log_every, "updates between log lines").at_least(1);
 }
 
@@ -120,11 +131,25 @@ void add_decode_options(OptionTable& table, DecodeOptions& options) {
     table.add("length-penalty", options.length_penalty, "a hypothesis scores log p / length^X").at_least(0);
 }
 
+namespace {
+
+// Another model, another vocabulary, or another order of the batches: a save means nothing there. (Whether the text is the same
+// one is seen by its digest, wherever its files are now.)
+bool shapes_the_run(const Option& option) {
+    constexpr std::string_view single[] = {"source",     "target",     "task",      "init", "batch-tokens",
+                                           "max-length", "accumulate", "optimizer", "seed"};
+    return option.group == "Model" || option.group == "Vocabulary" ||
+           std::find(std::begin(single), std::end(single), option.name) != std::end(single);
+}
+
+}  // namespace
+
 OptionTable train_table(TrainSettings& settings) {
     OptionTable table("train", "learns to translate from sentence pairs");
     table.usage =
         "usage: heddle train --train PREFIX --valid PREFIX --source de --target en --out RUN [options]\n"
         "       heddle train --task numbers --out RUN [options]\n"
+        "       heddle train --resume RUN [options]\n"
         "       heddle train --config RUN/config.toml --out ANOTHER\n";
     add_data_options(table, settings.data);
     add_model_options(table, settings.model);
@@ -132,6 +157,7 @@ OptionTable train_table(TrainSettings& settings) {
     add_learning_options(table, settings.training);
     add_course_options(table, settings.training);
     add_machine_options(table, settings.machine);
+    for (Option& option : table.options()) option.fixed = shapes_the_run(option);
     return table;
 }
 

@@ -28,6 +28,7 @@ struct Option {
     std::optional<double> below;  ///< value < below
     bool in_config = true;        ///< may stand in a configuration file, and is written to the run's
     bool is_flag = false;         ///< may stand without a value
+    bool fixed = false;           ///< a run that goes on cannot change it
     int values = 1;               ///< how many values follow
     bool given = false;           ///< on the command line or in the configuration file
 

@@ -14,8 +14,10 @@ struct DataOptions {
     std::string valid;   ///< the same, for validation
     std::string source;  ///< file ending of the source language: "de"
     std::string target;
-    std::string task;  ///< or a generated task
-    std::string out;   ///< the run's folder
+    std::string task;    ///< or a generated task
+    std::string out;     ///< the run's folder
+    std::string resume;  ///< or the folder of a run to go on with
+    std::string init;    ///< a run whose weights and vocabulary a new one begins with
     bool overwrite = false;
 };
 
@@ -77,6 +79,8 @@ struct TrainingOptions {
     std::int64_t valid_every = 0;
     std::int64_t valid_sentences = 500;
     std::int64_t save_every = 0;
+    std::int64_t keep = 1;
+    std::string on_divergence = "stop";
     std::int64_t log_every = 100;
 };
 

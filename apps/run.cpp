@@ -53,14 +53,26 @@ TrainSettings read_settings(const std::filesystem::path& run) {
     return settings;
 }
 
+ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run) {
+    TrainSettings copy = settings;
+    ModelIdentity identity{.options = {}, .vocabulary = vocabulary_digest(run)};
+    const OptionTable table = train_table(copy);
+    for (const Option& option : table.options())
+        if (option.group == "Model" || option.name == "lowercase")
+            identity.options += fmt::format("{} = {}\n", option.name, option.write());
+    return identity;
+}
+
 Run open_run(const std::filesystem::path& run, const std::string& weights) {
     Run opened{.settings = read_settings(run), .vocabularies = {}, .model = nullptr};
     check(std::filesystem::exists(run / weights), "{}: there is no {} yet; let heddle train reach its first validation",
           run.string(), weights);
+    // Before anything is made of them: do the files belong together?
+    const SafetensorsFile file = open_weights(run / weights, model_identity(opened.settings, run));
     opened.vocabularies = Vocabularies::load(run, opened.settings.vocabulary.lowercase);
     opened.model = std::make_unique<nn::Transformer>(
         transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size()));
-    nn::load(*opened.model, run / weights);
+    nn::load(opened.model->named_tensors(), file);
     opened.model->eval();
     return opened;
 }

@@ -7,6 +7,7 @@
 
 #include "apps/options.h"
 #include "apps/translation/vocabularies.h"
+#include "apps/translation/weights_file.h"
 #include "nn/transformer.h"
 
 namespace heddle::app {
@@ -17,6 +18,9 @@ nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64
 
 /// The settings in RUN/config.toml, resolved. Error when RUN is no folder that heddle train made.
 TrainSettings read_settings(const std::filesystem::path& run);
+
+/// What the weights of a run belong to: the options of its model, as TOML lines, and the vocabularies in its folder.
+ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run);
 
 /// A trained model with all that is needed to use it.
 struct Run {

@@ -1,8 +1,11 @@
 #include "apps/translation/run_folder.h"
 
+#include <algorithm>
+#include <charconv>
+#include <string>
+
 #include "core/file.h"
 #include "core/format.h"
-#include "core/safetensors.h"
 
 namespace heddle::app {
 namespace {
@@ -22,24 +25,68 @@ constexpr const char* run_files[] = {"config.toml",
                                      "events.out.tfevents.heddle",
                                      "saves"};
 
+bool is_run(const fs::path& path) { return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors"); }
+
+bool is_part(const fs::path& path) { return path.extension() == ".part"; }
+
+void must(const std::error_code& failed, const char* what, const fs::path& path) {
+    check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
+}
+
+void make_folder(const fs::path& path) {
+    std::error_code failed;
+    fs::create_directory(path, failed);
+    must(failed, "made", path);
+}
+
+void rename_onto(const fs::path& from, const fs::path& to) {
+    std::error_code failed;
+    fs::rename(from, to, failed);
+    must(failed, "written", to);
+}
+
+// A folder that is half removed has another name, so nobody takes it for a save.
+void rerename_onto(const fs::path& path) {
+    std::error_code failed;
+    if (!fs::exists(path, failed)) return;
+    const fs::path part = path.string() + ".old.part";
+    fs::remove_all(part, failed);
+    rename_onto(path, part);
+    fs::remove_all(part, failed);
+    must(failed, "removed", part);
+}
+
 // `latest` is a symbolic link: a new one is made beside it and renamed onto it, so that it always names a whole save.
 void point_latest_to(const fs::path& saves, const std::string& name) {
     const fs::path fresh = saves / "latest.part";
-    fs::remove(fresh);
-    fs::create_directory_symlink(name, fresh);
-    fs::rename(fresh, saves / "latest");
+    std::error_code failed;
+    fs::remove(fresh, failed);
+    fs::create_directory_symlink(name, fresh, failed);
+    must(failed, "made", fresh);
+    rename_onto(fresh, saves / "latest");
     sync_folder(saves);
+}
+
+// The number that a save's folder is called by; -1 for every other name.
+std::int64_t save_number(const fs::path& path) {
+    const std::string name = path.filename().string();
+    std::int64_t number = -1;
+    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return failed == std::errc{} && end == name.data() + name.size() ? number : -1;
+}
+
+void remove_parts(const fs::path& folder) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+        if (is_part(entry.path())) fs::remove_all(entry.path(), ignored);
 }
 
 }  // namespace
 
-bool RunFolder::is_run(const fs::path& path) {
-    return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors");
-}
-
 void RunFolder::check_free(const fs::path& path, bool overwrite) {
-    check(overwrite || !is_run(path), "{} holds a run already; choose another --out, or replace it with --overwrite",
-          path.string());
+    check(overwrite || !is_run(path),
+          "{} holds a run already; go on with it (--resume {}), choose another --out, or replace it with --overwrite",
+          path.string(), path.string());
 }
 
 RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
@@ -47,36 +94,87 @@ RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
     std::error_code failed;
     fs::create_directories(path_, failed);
     check(!failed, "--out {}: the folder cannot be made: {}", path_.string(), failed.message());
+    lock_ = std::make_unique<RunLock>(path_);
+    check_free(path_, overwrite);  // another process may have begun in between
     if (is_run(path_))
-        for (const char* name : run_files) fs::remove_all(path_ / name);
+        for (const char* name : run_files) fs::remove_all(path_ / name, failed);
+    remove_parts(path_);
+    make_folder(path_ / "saves");
+}
+
+RunFolder RunFolder::reopen(fs::path path) {
+    check(fs::exists(path / "config.toml"), "--resume {}: there is no run; wanted a folder that heddle train made",
+          path.string());
+    auto lock = std::make_unique<RunLock>(path);
+    remove_parts(path);
+    remove_parts(path / "saves");
+    return {std::move(path), std::move(lock)};
 }
 
 void RunFolder::write_config(std::string_view toml) const { write_file_atomically(path_ / "config.toml", toml); }
 
-void RunFolder::write_model(const nn::NamedTensors& weights) const { save_safetensors(path_ / "model.safetensors", weights); }
-
-void RunFolder::write_best(const nn::NamedTensors& weights) const { save_safetensors(path_ / "best.safetensors", weights); }
-
-void RunFolder::save(std::int64_t update, const nn::NamedTensors& weights, const nn::NamedTensors& moments) const {
-    const fs::path saves = path_ / "saves";
-    const std::string name = fmt::format("{}", update);
-    const fs::path part = saves / (name + ".part");
-    fs::remove_all(part);
-    fs::create_directories(part);
-    save_safetensors(part / "model.safetensors", weights);
-    if (!moments.empty()) save_safetensors(part / "moments.safetensors", moments);
-    fs::remove_all(saves / name);
-    fs::rename(part, saves / name);
-    sync_folder(saves);
-    point_latest_to(saves, name);
-    remove_saves_but(name);
+void RunFolder::write_model(const nn::NamedTensors& weights) const {
+    save_weights(path_ / "model.safetensors", weights, identity_);
 }
 
-void RunFolder::remove_saves_but(const std::string& kept) const {
-    for (const auto& entry : fs::directory_iterator(path_ / "saves")) {
-        const std::string name = entry.path().filename().string();
-        if (name != kept && name != "latest") fs::remove_all(entry.path());
+void RunFolder::write_best(const nn::NamedTensors& weights) const {
+    save_weights(path_ / "best.safetensors", weights, identity_);
+}
+
+void RunFolder::save(const Save& save, std::int64_t keep) const {
+    const fs::path part = save_folder(path_, save.state.updates).string() + ".part";
+    std::error_code ignored;
+    fs::remove_all(part, ignored);
+    try {
+        make_folder(part);
+        write_save(part, save, identity_);
+        put_in_place(part, save.state.updates);
+    } catch (const Error& error) {
+        fs::remove_all(part, ignored);  // room on a full disk
+        fail_with("update {} cannot be saved: {}; the save before is whole, heddle train --resume {} goes on from there",
+                  save.state.updates, error.what(), path_.string());
     }
+    remove_all_but(save.state.updates, keep);
+}
+
+void RunFolder::put_in_place(const fs::path& part, std::int64_t update) const {
+    const fs::path final = save_folder(path_, update);
+    rerename_onto(final);  // left by a run that did not come to name it `latest`
+    rename_onto(part, final);
+    sync_folder(path_ / "saves");
+    point_latest_to(path_ / "saves", final.filename().string());
+}
+
+void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
+    std::vector<std::int64_t> updates = saved_updates(path_);
+    // Higher numbers are of a future that this run, which went on from an older save, will not have.
+    std::erase_if(updates, [&](std::int64_t update) {
+        if (update > newest) rerename_onto(save_folder(path_, update));
+        return update > newest;
+    });
+    while (static_cast<std::int64_t>(updates.size()) > keep) {
+        rerename_onto(save_folder(path_, updates.front()));
+        updates.erase(updates.begin());
+    }
+}
+
+std::vector<std::int64_t> saved_updates(const fs::path& run) {
+    std::vector<std::int64_t> updates;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(run / "saves", ignored))
+        if (const std::int64_t number = save_number(entry.path()); number >= 0) updates.push_back(number);
+    std::sort(updates.begin(), updates.end());
+    return updates;
+}
+
+fs::path save_folder(const fs::path& run, std::int64_t update) { return run / "saves" / fmt::format("{}", update); }
+
+fs::path latest_save(const fs::path& run) {
+    std::error_code ignored;
+    const fs::path named = fs::read_symlink(run / "saves" / "latest", ignored);
+    if (!named.empty() && fs::is_directory(run / "saves" / named, ignored)) return run / "saves" / named;
+    const std::vector<std::int64_t> updates = saved_updates(run);
+    return updates.empty() ? fs::path() : save_folder(run, updates.back());
 }
 
 }  // namespace heddle::app

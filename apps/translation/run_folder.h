@@ -4,41 +4,64 @@
 //     RUN/vocab.*            the vocabularies
 //     RUN/model.safetensors  the weights to use: the average of the last validations
 //     RUN/best.safetensors   the weights with the best validation loss
-//     RUN/saves/<update>/    the last weights and the optimizer's moments; RUN/saves/latest names the newest one
+//     RUN/saves/<update>/    what a run goes on from (save.h); RUN/saves/latest names the newest one
 //     RUN/log.jsonl          what the log said
 //     RUN/events.out.*       its numbers, for TensorBoard
+//     RUN/lock               the process that trains now
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
+#include <memory>
 #include <string_view>
+#include <vector>
 
-#include "nn/module.h"
+#include "apps/translation/run_lock.h"
+#include "apps/translation/save.h"
 
 namespace heddle::app {
 
+/// A run's folder as the process that trains sees it: nobody else may write there while this object lives.
 class RunFolder {
   public:
     /// Error when a run is there already, unless `overwrite`. Changes nothing.
     static void check_free(const std::filesystem::path& path, bool overwrite);
-    /// Makes the folder. Error when a run is there already, unless `overwrite`: then its files go (no other files do).
+    /// Makes the folder. Error when a run is there already, unless `overwrite`: then its files go (no other files do). Error when
+    /// another process trains there.
     RunFolder(std::filesystem::path path, bool overwrite);
+    /// The folder of a run that goes on; what a process that was killed left half written goes. Error when there is no run.
+    static RunFolder reopen(std::filesystem::path path);
 
     const std::filesystem::path& path() const { return path_; }
     std::filesystem::path log() const { return path_ / "log.jsonl"; }
     void write_config(std::string_view toml) const;
+
+    /// What all weights that are written from now on belong to.
+    void identify(ModelIdentity identity) { identity_ = std::move(identity); }
+    const ModelIdentity& identity() const { return identity_; }
     /// Weights under the parameters' names, atomically.
     void write_model(const nn::NamedTensors& weights) const;
     void write_best(const nn::NamedTensors& weights) const;
-    /// A new folder saves/<update>/ with weights and moments, on the disk before `latest` names it. Older saves go then.
-    void save(std::int64_t update, const nn::NamedTensors& weights, const nn::NamedTensors& moments) const;
+    /// A new folder saves/<update>/, on the disk before `latest` names it; then only the newest `keep` saves stay. Error when it
+    /// cannot be written: the save before is as it was.
+    void save(const Save& save, std::int64_t keep) const;
 
   private:
-    static bool is_run(const std::filesystem::path& path);
-    void remove_saves_but(const std::string& kept) const;
+    RunFolder(std::filesystem::path path, std::unique_ptr<RunLock> lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+    void put_in_place(const std::filesystem::path& part, std::int64_t update) const;
+    void remove_all_but(std::int64_t newest, std::int64_t keep) const;
 
     std::filesystem::path path_;
+    std::unique_ptr<RunLock> lock_;
+    ModelIdentity identity_;
 };
+
+/// The numbers of a run's whole saves, ascending.
+std::vector<std::int64_t> saved_updates(const std::filesystem::path& run);
+/// The folder of one of them.
+std::filesystem::path save_folder(const std::filesystem::path& run, std::int64_t update);
+/// The folder of the save to go on from: the one that `latest` names, or the newest if that is gone; empty when there is none.
+std::filesystem::path latest_save(const std::filesystem::path& run);
 
 }  // namespace heddle::app

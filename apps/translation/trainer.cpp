@@ -1,6 +1,7 @@
 #include "apps/translation/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/format.h"
@@ -9,8 +10,22 @@ namespace heddle::app {
 namespace {
 
 constexpr std::int64_t validation_batch_tokens = 3000;
+// With --on-divergence skip: so many skipped updates in a row are no accident.
+constexpr std::int64_t most_skipped_in_a_row = 50;
 
 std::int64_t groups(std::int64_t batches, std::int64_t size) { return (batches + size - 1) / size; }
+
+void check_same_text(const TextDigests& saved, const TextDigests& now) {
+    const auto check_one = [](const char* what, std::int64_t pairs_then, const std::string& then, std::int64_t pairs_now,
+                              const std::string& now) {
+        check(then == now,
+              "the {} text is another one than the run began with: {} pairs (digest {}) then, {} pairs (digest {}) now; give the "
+              "same files, or begin a new run (--init takes over the weights)",
+              what, pairs_then, then, pairs_now, now);
+    };
+    check_one("training", saved.training_pairs, saved.training, now.training_pairs, now.training);
+    check_one("validation", saved.validation_pairs, saved.validation, now.validation_pairs, now.validation);
+}
 
 }  // namespace
 
@@ -24,7 +39,9 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       translate_(std::move(translate)),
       batches_per_epoch_(static_cast<std::int64_t>(plan().batches.size())),
       learner_(model, options, planned_updates()),
-      average_(options.average) {
+      average_(options.average),
+      start_(Clock::now()) {
+    state_.text = digests(data);
     // Better now than after the first epoch: an error when no validation pair can be used.
     if (!data_.validation.empty()) plan_validation(model_, data_.validation, validation_batch_tokens);
 }
@@ -34,7 +51,7 @@ BatchPlan Trainer::plan() const {
     const std::int64_t table = model_.options().longest_sentence().value_or(options_.max_length);
     const std::int64_t longest = options_.max_length == 0 ? table : std::min(options_.max_length, table);
     const BatchOptions wanted{.batch_tokens = options_.batch_tokens, .max_length = longest, .shuffle = true};
-    return plan_batches(data_.training, wanted, options_.seed, static_cast<std::uint64_t>(epoch_));
+    return plan_batches(data_.training, wanted, options_.seed, static_cast<std::uint64_t>(state_.epoch));
 }
 
 std::int64_t Trainer::planned_updates() const {
@@ -45,135 +62,236 @@ std::int64_t Trainer::planned_updates() const {
     return planned == unlimited ? 0 : planned;
 }
 
+// ---- saving and going on
+
+void Trainer::resume(const std::filesystem::path& save) {
+    const TrainingState saved = read_state(save);
+    check_same_text(saved.text, state_.text);
+    const nn::FlatParameters& parameters = learner_.parameters();
+    const auto fresh = [&] { return Tensor::zeros(parameters.values.shape(), parameters.values.dtype()); };
+    Save into{.state = saved,
+              .weights = parameters.named(parameters.values),
+              .moments = learner_.moments(),
+              .averaged = {},
+              .best = {}};
+    std::vector<Tensor> averaged;
+    for (std::int64_t i = 0; i < saved.averaged; ++i) into.averaged.push_back(parameters.named(averaged.emplace_back(fresh())));
+    if (saved.best_loss) into.best = parameters.named(best_ = fresh());
+    read_save(save, into, folder_ != nullptr ? folder_->identity() : ModelIdentity());
+
+    for (const Tensor& weights : averaged) average_.add(weights);
+    state_ = saved;
+    seconds_before_ = saved.seconds;
+    saved_at_ = saved.updates;
+    learner_.set_updates(saved.updates);
+    batches_per_epoch_ = static_cast<std::int64_t>(plan().batches.size());
+    log_.cut_back(saved.lengths);
+    publish(best_.defined());
+}
+
+// Everything that still changes is copied, so that training goes on while the copy is written.
+Save Trainer::copy() const {
+    const nn::FlatParameters& parameters = learner_.parameters();
+    Save save{.state = state_,
+              .weights = parameters.named(parameters.values.clone()),
+              .moments = learner_.moments(true),
+              .averaged = {},
+              .best = {}};
+    for (const Tensor& weights : average_.snapshots()) save.averaged.push_back(parameters.named(weights));
+    if (best_.defined()) save.best = parameters.named(best_);
+    save.state.averaged = average_.size();
+    save.state.seconds = elapsed();
+    save.state.lengths = log_.lengths();
+    return save;
+}
+
+void Trainer::save_now() {
+    if (saved_at_ == learner_.updates() || folder_ == nullptr) return;
+    saved_at_ = learner_.updates();
+    writer_.start([folder = folder_, save = copy(), keep = options_.keep] { folder->save(save, keep); });
+}
+
+// The weights that translate; nobody goes on from them.
+void Trainer::publish(bool best) const {
+    if (folder_ == nullptr) return;
+    const nn::FlatParameters& parameters = learner_.parameters();
+    if (best) folder_->write_best(parameters.named(best_));
+    if (average_.size() > 0) folder_->write_model(parameters.named(average_.mean()));
+}
+
+// ---- the loop
+
 TrainingResult Trainer::run() {
     const BatchPlan first = plan();
-    log_.note(fmt::format("training: {} pairs, {} batches of up to {} tokens an epoch ({} pairs too long, {} empty are left out)",
-                          grouped_text(first.sentences), grouped_text(batches_per_epoch_), grouped_text(options_.batch_tokens),
-                          grouped_text(first.too_long + first.too_wide), grouped_text(first.empty)));
+    if (state_.updates == 0)
+        log_.note(
+            fmt::format("training: {} pairs, {} batches of up to {} tokens an epoch ({} pairs too long, {} empty are left out)",
+                        grouped_text(first.sentences), grouped_text(batches_per_epoch_), grouped_text(options_.batch_tokens),
+                        grouped_text(first.too_long + first.too_wide), grouped_text(first.empty)));
     start_ = Clock::now();
-    for (; !ended(); ++epoch_) run_epoch();
-    --epoch_;  // the last one that began
-    TrainingResult result{.epochs = epoch_, .updates = learner_.updates(), .seconds = 0, .ended_by = ended_by_, .result = {}};
-    finish(result);
+    while (!over()) {
+        run_epoch();
+        if (over()) break;
+        ++state_.epoch;
+        state_.batches = state_.sentences = 0;
+    }
+    TrainingResult result{
+        .epochs = state_.epoch, .updates = learner_.updates(), .seconds = 0, .ended_by = ended_by_, .stopped = {}, .result = {}};
+    if (ended_by_.empty())
+        stop(result);
+    else
+        finish(result);
     return result;
 }
 
+// What is left of the epoch, its end included, unless the run is over before.
 void Trainer::run_epoch() {
     model_.train();
     const BatchPlan epoch = plan();
     batches_per_epoch_ = static_cast<std::int64_t>(epoch.batches.size());
-    epoch_batches_done_ = epoch_sentences_ = 0;
-    const auto size = static_cast<std::size_t>(options_.accumulate);
-    for (std::size_t at = 0; at < epoch.batches.size(); at += size) {
+    while (!epoch_is_over()) {
         update_start_ = Clock::now();
+        const std::int64_t end = std::min(state_.batches + options_.accumulate, batches_per_epoch_);
         std::vector<Batch> batches;
-        for (std::size_t i = at; i < std::min(at + size, epoch.batches.size()); ++i)
-            batches.push_back(make_batch(data_.training, epoch.batches[i]));
-        epoch_batches_done_ += static_cast<std::int64_t>(batches.size());
-        after_update(learner_.update(batches));
-        if (epoch_batches_done_ < batches_per_epoch_ && ended()) return;
+        for (; state_.batches < end; ++state_.batches)
+            batches.push_back(make_batch(data_.training, epoch.batches[static_cast<std::size_t>(state_.batches)]));
+        update(batches);
+        if (!epoch_is_over() && over()) return;
     }
     if (options_.valid_every == 0) validate_now();
     if (options_.save_every == 0) save_now();
 }
 
+void Trainer::update(std::span<const Batch> batches) {
+    try {
+        const UpdateReport report = learner_.update(batches);
+        state_.skipped_in_a_row = 0;
+        after_update(report);
+    } catch (const Divergence& divergence) {
+        if (options_.on_divergence != "skip") throw;
+        ++state_.skipped;
+        log_.note(fmt::format("skipped ({} so far): {}", state_.skipped, divergence.what()));
+        if (++state_.skipped_in_a_row < most_skipped_in_a_row) return;
+        throw Divergence(
+            fmt::format("{} updates in a row diverged; the last one: {}", state_.skipped_in_a_row, divergence.what()));
+    }
+}
+
 void Trainer::after_update(const UpdateReport& report) {
-    epoch_sentences_ += report.sentences;
-    interval_loss_ += report.loss;
-    interval_targets_ += report.targets;
-    interval_tokens_ += report.tokens;
-    interval_seconds_ += std::chrono::duration<double>(Clock::now() - update_start_).count();
-    if (learner_.updates() % options_.log_every == 0) {
+    state_.updates = learner_.updates();
+    state_.sentences += report.sentences;
+    state_.interval.loss += report.loss;
+    state_.interval.targets += report.targets;
+    state_.interval.tokens += report.tokens;
+    state_.interval.seconds += std::chrono::duration<double>(Clock::now() - update_start_).count();
+    if (state_.updates % options_.log_every == 0) {
         log_.interval(interval(report));
-        interval_loss_ = interval_seconds_ = 0;
-        interval_targets_ = interval_tokens_ = 0;
+        state_.interval = {};
     } else {
         log_.progress(interval(report));
     }
-    if (options_.valid_every > 0 && learner_.updates() % options_.valid_every == 0) validate_now();
-    if (options_.save_every > 0 && learner_.updates() % options_.save_every == 0) save_now();
+    if (options_.valid_every > 0 && state_.updates % options_.valid_every == 0) validate_now();
+    if (options_.save_every > 0 && state_.updates % options_.save_every == 0) save_now();
+    writer_.check_ended();
 }
 
 IntervalReport Trainer::interval(const UpdateReport& last) const {
-    return {.epoch = epoch_,
-            .update = learner_.updates(),
-            .sentences = epoch_sentences_,
-            .loss = interval_loss_ / static_cast<double>(std::max<std::int64_t>(1, interval_targets_)),
-            .tokens_per_second = static_cast<double>(interval_tokens_) / std::max(interval_seconds_, 1e-9),
+    const Interval& sums = state_.interval;
+    return {.epoch = state_.epoch,
+            .update = state_.updates,
+            .sentences = state_.sentences,
+            .loss = sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.targets)),
+            .tokens_per_second = static_cast<double>(sums.tokens) / std::max(sums.seconds, 1e-9),
             .gradient_norm = last.gradient_norm,
             .learning_rate = last.learning_rate,
             .elapsed = elapsed(),
             .eta = eta()};
 }
 
-double Trainer::elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+double Trainer::elapsed() const { return seconds_before_ + std::chrono::duration<double>(Clock::now() - start_).count(); }
 
 double Trainer::eta() const {
     double least = std::numeric_limits<double>::infinity();
     const auto after = [&](double done) { least = std::min(least, elapsed() * (1 - done) / std::max(done, 1e-9)); };
-    const double epoch_done = static_cast<double>(epoch_batches_done_) / static_cast<double>(batches_per_epoch_);
-    if (options_.epochs) after((static_cast<double>(epoch_ - 1) + epoch_done) / static_cast<double>(*options_.epochs));
-    if (options_.updates) after(static_cast<double>(learner_.updates()) / static_cast<double>(*options_.updates));
+    const double epoch_done = static_cast<double>(state_.batches) / static_cast<double>(batches_per_epoch_);
+    if (options_.epochs) after((static_cast<double>(state_.epoch - 1) + epoch_done) / static_cast<double>(*options_.epochs));
+    if (options_.updates) after(static_cast<double>(state_.updates) / static_cast<double>(*options_.updates));
     if (options_.minutes) least = std::min(least, 60 * *options_.minutes - elapsed());
     return std::max(0.0, least);
 }
 
+bool Trainer::over() {
+    stopped_ = stopped_ || (stop_wanted_ && stop_wanted_());
+    return ended() || stopped_;
+}
+
 bool Trainer::ended() {
-    const bool epoch_over = epoch_batches_done_ == batches_per_epoch_ || epoch_batches_done_ == 0;
     if (!ended_by_.empty()) return true;
-    if (options_.updates && learner_.updates() >= *options_.updates)
+    if (options_.updates && state_.updates >= *options_.updates)
         ended_by_ = fmt::format("{} updates", *options_.updates);
     else if (options_.minutes && elapsed() >= 60 * *options_.minutes)
         ended_by_ = fmt::format("{} minutes", *options_.minutes);
-    else if (options_.epochs && epoch_over && epoch_ > *options_.epochs)
+    else if (options_.epochs && epoch_is_over() && state_.epoch >= *options_.epochs)
         ended_by_ = fmt::format("{} epochs", *options_.epochs);
-    else if (options_.patience > 0 && validations_since_best_ >= options_.patience)
-        ended_by_ = fmt::format("{} validations without a better loss", validations_since_best_);
+    else if (options_.patience > 0 && state_.validations_since_best >= options_.patience)
+        ended_by_ = fmt::format("{} validations without a better loss", state_.validations_since_best);
     return !ended_by_.empty();
 }
 
+ValidationReport Trainer::validation() {
+    ValidationReport report = validate(model_, data_.validation, data_.validation_text, translate_,
+                                       {.batch_tokens = validation_batch_tokens, .sentences = options_.valid_sentences});
+    if (!std::isfinite(report.loss))
+        throw Divergence(
+            fmt::format("training diverged before update {}: the validation loss is {}. Lower --lr, raise --warmup, "
+                        "or give --clip 1",
+                        state_.updates + 1, report.loss));
+    report.epoch = state_.epoch;
+    report.update = state_.updates;
+    return report;
+}
+
 void Trainer::validate_now() {
-    if (validated_at_ == learner_.updates()) return;
-    validated_at_ = learner_.updates();
-    average_.add(learner_.parameters().values);
+    if (state_.validated_at == state_.updates) return;
+    state_.validated_at = state_.updates;
+    const Tensor& weights = learner_.parameters().values;
+    bool best = false;
     if (!data_.validation.empty()) {
-        ValidationReport report = validate(model_, data_.validation, data_.validation_text, translate_,
-                                           {.batch_tokens = validation_batch_tokens, .sentences = options_.valid_sentences});
-        report.epoch = epoch_;
-        report.update = learner_.updates();
-        report.best = !has_best_ || report.loss < best_loss_;
-        validations_since_best_ = report.best ? 0 : validations_since_best_ + 1;
-        if (report.best) {
-            has_best_ = true;
-            best_loss_ = report.loss;
-            if (folder_ != nullptr) folder_->write_best(model_.named_tensors());
+        ValidationReport report = validation();
+        best = report.best = !state_.best_loss || report.loss < *state_.best_loss;
+        state_.validations_since_best = best ? 0 : state_.validations_since_best + 1;
+        if (best) {
+            state_.best_loss = report.loss;
+            best_ = weights.clone();
         }
         log_.validation(report);
         last_validation_ = std::move(report);
     }
-    if (folder_ != nullptr) folder_->write_model(learner_.parameters().named(average_.mean()));
+    average_.add(weights);
+    publish(best);
 }
 
-void Trainer::save_now() {
-    if (saved_at_ == learner_.updates() || folder_ == nullptr) return;
-    saved_at_ = learner_.updates();
-    folder_->save(learner_.updates(), model_.named_tensors(), learner_.moments());
-}
-
-void Trainer::finish(TrainingResult& result) {
-    validate_now();
+void Trainer::stop(TrainingResult& result) {
     save_now();
+    writer_.wait();
+    result.stopped = true;
     result.seconds = elapsed();
-    log_.note(fmt::format("training ended after {}: {} updates in {}", ended_by_, grouped_text(result.updates),
+}
+
+// The save comes first: a run that ends between two validations and is given more epochs later has not seen the last one.
+void Trainer::finish(TrainingResult& result) {
+    save_now();
+    validate_now();
+    writer_.wait();
+    result.seconds = elapsed();
+    const std::string skipped = state_.skipped == 0 ? "" : fmt::format(", {} skipped", state_.skipped);
+    log_.note(fmt::format("training ended after {}: {} updates{} in {}", ended_by_, grouped_text(result.updates), skipped,
                           duration_text(result.seconds)));
     model_.eval();
     learner_.parameters().values.copy_(average_.mean());
     result.result = std::move(last_validation_);
     if (data_.validation.empty() || average_.size() < 2) return;
-    ValidationReport report = validate(model_, data_.validation, data_.validation_text, translate_,
-                                       {.batch_tokens = validation_batch_tokens, .sentences = options_.valid_sentences});
-    report.epoch = result.epochs;
-    report.update = result.updates;
+    ValidationReport report = validation();
     report.averaged = average_.size();
     log_.validation(report);
     result.result = std::move(report);

@@ -3,14 +3,18 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "apps/options.h"
 #include "apps/translation/learner.h"
 #include "apps/translation/run_folder.h"
+#include "apps/translation/save_writer.h"
 #include "apps/translation/training_data.h"
 #include "apps/translation/training_log.h"
+#include "apps/translation/training_state.h"
 #include "apps/translation/validation.h"
 #include "apps/translation/weight_average.h"
 
@@ -21,6 +25,7 @@ struct TrainingResult {
     std::int64_t updates = 0;
     double seconds = 0;
     std::string ended_by;                    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
+    bool stopped = false;                    ///< because somebody asked for it: the run is saved and not at its end
     std::optional<ValidationReport> result;  ///< of the averaged weights, when there is validation text
 };
 
@@ -31,21 +36,37 @@ class Trainer {
     Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
             const RunFolder* folder = nullptr, TranslateLines translate = {});
 
-    /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode.
+    /// Before run(): goes on from this save, with the bits of the run that never stopped. Puts the folder's top-level weights and
+    /// the log back to what they were. Error when a file is damaged, or of another model or text than `data`.
+    void resume(const std::filesystem::path& save);
+    /// Before run(): training stops, with a save, after the first update at which `wanted` says so.
+    void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
+
+    /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
+    /// stopped. Divergence, unless the options say that such updates are to be skipped.
     TrainingResult run();
+    /// Writes a save of the state now, before the first update for example.
+    void save_now();
 
     const Learner& learner() const { return learner_; }
+    const TrainingState& state() const { return state_; }
 
   private:
     using Clock = std::chrono::steady_clock;
 
     void run_epoch();
+    void update(std::span<const Batch> batches);
     void after_update(const UpdateReport& report);
     void validate_now();
-    void save_now();
+    ValidationReport validation();
     void finish(TrainingResult& result);
+    void stop(TrainingResult& result);
+    Save copy() const;
+    void publish(bool best) const;
     BatchPlan plan() const;
     std::int64_t planned_updates() const;
+    bool epoch_is_over() const { return state_.batches == batches_per_epoch_; }
+    bool over();
     bool ended();
     double elapsed() const;
     double eta() const;
@@ -57,26 +78,22 @@ class Trainer {
     TrainingLog& log_;
     const RunFolder* folder_;
     TranslateLines translate_;
-    std::int64_t epoch_ = 1;
+    std::function<bool()> stop_wanted_;
+
+    TrainingState state_;
     std::int64_t batches_per_epoch_ = 0;
     Learner learner_;
     WeightAverage average_;
+    Tensor best_;  // weights of the best validation, never changed; undefined before the first
+    SaveWriter writer_;
 
     Clock::time_point start_;
-    std::int64_t epoch_batches_done_ = 0;
-    std::int64_t epoch_sentences_ = 0;
-    double interval_loss_ = 0;
-    std::int64_t interval_targets_ = 0;
-    std::int64_t interval_tokens_ = 0;
-    double interval_seconds_ = 0;  // of updates only: validations do not slow the tokens per second down
     Clock::time_point update_start_;
-    std::int64_t validated_at_ = -1;
+    double seconds_before_ = 0;  // of training, before start_
     std::int64_t saved_at_ = -1;
-    double best_loss_ = 0;
-    std::int64_t validations_since_best_ = 0;
-    bool has_best_ = false;
     std::optional<ValidationReport> last_validation_;
     std::string ended_by_;
+    bool stopped_ = false;
 };
 
 }  // namespace heddle::app

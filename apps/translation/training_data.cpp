@@ -2,6 +2,7 @@
 
 #include "apps/translation/training_log.h"
 #include "apps/usage_error.h"
+#include "core/digest.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -29,6 +30,19 @@ std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, st
         } catch (const Error&) {
             if (!may_shrink || options.size * 3 / 4 < smallest_automatic_size) throw;
         }
+}
+
+std::string digest_of(const std::vector<TokenPair>& pairs) {
+    Digest digest;
+    const auto add = [&](const std::vector<std::int32_t>& ids) {
+        digest.add(std::as_bytes(std::span(ids)));
+        digest.add(std::as_bytes(std::span(&eos_id, 1)));
+    };
+    for (const TokenPair& pair : pairs) {
+        add(pair.source);
+        add(pair.target);
+    }
+    return digest.text();
 }
 
 Vocabularies load_given(VocabularyRequest& request, const Say& say) {
@@ -70,6 +84,15 @@ Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, c
     say(fmt::format("vocabularies: {} and {} {} tokens", grouped_text(both.source->size()), grouped_text(both.target->size()),
                     request.type));
     return both;
+}
+
+TextDigests digests(const TrainingData& data) {
+    Digest validation_text;
+    for (const SentencePair& pair : data.validation_text.pairs) validation_text.add(pair.source + "\n" + pair.target + "\n");
+    return {.training_pairs = static_cast<std::int64_t>(data.training.size()),
+            .training = digest_of(data.training),
+            .validation_pairs = static_cast<std::int64_t>(data.validation.size()),
+            .validation = digest(digest_of(data.validation) + validation_text.text())};
 }
 
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies) {

@@ -30,6 +30,16 @@ TrainingText read_training_text(const DataOptions& options, const Say& say);
 /// asked for shrinks to what the text allows; the sizes that came out are written into `request`.
 Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say);
 
+/// Tells one text from another, as token ids and, for validation, as text, too.
+struct TextDigests {
+    std::int64_t training_pairs = 0;
+    std::string training;
+    std::int64_t validation_pairs = 0;
+    std::string validation;
+
+    friend bool operator==(const TextDigests&, const TextDigests&) = default;
+};
+
 /// What the trainer reads.
 struct TrainingData {
     Vocabularies vocabularies;
@@ -38,5 +48,7 @@ struct TrainingData {
     Corpus validation_text;
 };
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies);
+
+TextDigests digests(const TrainingData& data);
 
 }  // namespace heddle::app

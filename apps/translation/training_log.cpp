@@ -28,6 +28,14 @@ std::vector<Scalar> scalars(const ValidationReport& r) {
     return all;
 }
 
+// A file that is shorter, after a power failure, stays as it is.
+void cut(const std::filesystem::path& path, std::int64_t length) {
+    std::error_code failed;
+    if (std::filesystem::file_size(path, failed) <= static_cast<std::uintmax_t>(length)) return;
+    if (!failed) std::filesystem::resize_file(path, static_cast<std::uintmax_t>(length), failed);
+    check(!failed, "{}: cannot be written: {}", path.string(), failed.message());
+}
+
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -46,11 +54,29 @@ std::string grouped_text(std::int64_t number) {
     return text;
 }
 
-TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {
+TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet)
+    : path_(file), quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {
     if (file.empty()) return;
     file_.open(file, std::ios::app | std::ios::binary);
     check(static_cast<bool>(file_), "{}: cannot be written; check the folder's permissions", file.string());
     events_.emplace(file.parent_path() / event_file_name);
+}
+
+LogLengths TrainingLog::lengths() const {
+    if (!file_.is_open()) return {};
+    std::error_code failed;
+    const auto size = std::filesystem::file_size(path_, failed);
+    check(!failed, "{}: {}; was the folder moved or removed?", path_.string(), failed.message());
+    return {.log = static_cast<std::int64_t>(size), .events = events_->length()};
+}
+
+void TrainingLog::cut_back(const LogLengths& to) {
+    if (!file_.is_open()) return;
+    const std::filesystem::path events = path_.parent_path() / event_file_name;
+    events_.reset();
+    cut(path_, to.log);
+    cut(events, to.events);
+    events_.emplace(events);
 }
 
 TrainingLog::~TrainingLog() { clear_progress(); }

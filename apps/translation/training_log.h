@@ -49,12 +49,23 @@ struct ValidationReport {
     std::int64_t averaged = 0;  ///< over how many validations the weights were averaged; 0: they are the last ones
 };
 
+/// How long, in bytes, log.jsonl and the TensorBoard events are.
+struct LogLengths {
+    std::int64_t log = 0;
+    std::int64_t events = 0;
+};
+
 /// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it.
 class TrainingLog {
   public:
     /// `file` may be empty: no JSON then. Error when it cannot be written.
     explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false);
     ~TrainingLog();
+
+    /// Of the files so far; 0 without files. Error when they are no longer there.
+    LogLengths lengths() const;
+    /// Cuts the files back to what they were when a save was made. Error when that fails.
+    void cut_back(const LogLengths& to);
 
     void interval(const IntervalReport& report);
     void validation(const ValidationReport& report);
@@ -68,6 +79,7 @@ class TrainingLog {
     void json(std::string_view object);
     void clear_progress();
 
+    std::filesystem::path path_;
     std::ofstream file_;
     std::optional<EventFile> events_;
     bool quiet_;

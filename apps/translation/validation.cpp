@@ -74,7 +74,7 @@ ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pai
     report.loss = sum.nll / tokens;
     report.perplexity = std::exp(report.loss);
     report.accuracy = static_cast<double>(sum.correct) / tokens;
-    add_translations(report, model, text, translate, options);
+    if (std::isfinite(report.loss)) add_translations(report, model, text, translate, options);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }

@@ -13,14 +13,8 @@ WeightAverage::WeightAverage(std::int64_t count) : count_(count) {
 }
 
 void WeightAverage::add(const Tensor& weights) {
-    if (size() == count_) {
-        Tensor oldest = std::move(snapshots_.front());
-        snapshots_.pop_front();
-        oldest.copy_(weights);
-        snapshots_.push_back(std::move(oldest));
-    } else {
-        snapshots_.push_back(weights.clone());
-    }
+    if (size() == count_) snapshots_.pop_front();
+    snapshots_.push_back(weights.clone());
 }
 
 Tensor WeightAverage::mean() const {

@@ -14,8 +14,10 @@ class WeightAverage {
     /// Keeps the last `count` snapshots. Error when it is below 1.
     explicit WeightAverage(std::int64_t count);
 
-    /// Adds a copy of `weights` [n] and forgets the oldest snapshot when there are more than `count`.
+    /// Adds a copy of `weights` [n] and forgets the oldest snapshot when there are more than `count`. A snapshot never changes.
     void add(const Tensor& weights);
+    /// Oldest first.
+    const std::deque<Tensor>& snapshots() const { return snapshots_; }
     /// The mean of the snapshots, [n]. Error when there is none.
     Tensor mean() const;
     std::int64_t size() const { return static_cast<std::int64_t>(snapshots_.size()); }

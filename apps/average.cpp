@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "apps/commands.h"
+#include "apps/option_rows.h"
+#include "apps/run.h"
+#include "apps/translation/run_folder.h"
+#include "apps/translation/weight_average.h"
+#include "core/format.h"
+#include "nn/flat.h"
+#include "nn/serialize.h"
+
+namespace heddle::app {
+namespace {
+
+struct AverageOptions {
+    std::string run;
+    std::int64_t last = 5;
+    std::string out;
+};
+
+// The mean of the weights of these saves, in the model's own parameters.
+void average_saves(nn::Transformer& model, const std::filesystem::path& run, std::span<const std::int64_t> updates,
+                   const ModelIdentity& identity) {
+    nn::FlatParameters parameters = nn::flatten(model);
+    WeightAverage average(static_cast<std::int64_t>(updates.size()));
+    for (const std::int64_t update : updates) {
+        nn::load(parameters.named(parameters.values),
+                 open_weights(save_folder(run, update) / "model.safetensors", identity, update));
+        average.add(parameters.values);
+    }
+    parameters.values.copy_(average.mean());
+}
+
+}  // namespace
+
+int average_command(Arguments arguments) {
+    AverageOptions options;
+    OptionTable table("average", "averages the weights of a run's last saves");
+    table.usage = "usage: heddle average RUN --last N\n";
+    table.group("Average");
+    table.add("model", options.run, "the folder of a run, as the first word or here").called("RUN");
+    table.add("last", options.last, "how many saves; train with --keep N to have so many").at_least(1);
+    table.add("out", options.out, "write this file").called("FILE").defaults_to("the run's model.safetensors");
+    if (!arguments.empty() && arguments[0][0] != '-') {
+        options.run = arguments[0];
+        arguments = arguments.subspan(1);
+    }
+    if (!parse_command_line(table, arguments)) return 0;
+    check_usage(!options.run.empty(), "average: no run; give heddle average RUN --last N");
+
+    const TrainSettings settings = read_settings(options.run);
+    const RunFolder folder = RunFolder::reopen(options.run);
+    const std::vector<std::int64_t> updates = saved_updates(options.run);
+    const auto last = static_cast<std::size_t>(options.last);
+    check(updates.size() >= last,
+          "{}: it has {} saves, and the average of {} was asked for; give --last {}, or train with --keep {}", options.run,
+          updates.size(), last, updates.size(), last);
+    const std::span<const std::int64_t> chosen = std::span(updates).last(last);
+
+    const ModelIdentity identity = model_identity(settings, options.run);
+    const Vocabularies vocabularies = Vocabularies::load(options.run, settings.vocabulary.lowercase);
+    nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
+    average_saves(model, options.run, chosen, identity);
+    const std::string out = options.out.empty() ? (folder.path() / weights_file("average")).string() : options.out;
+    save_weights(out, model.named_tensors(), identity);
+    fmt::print(stderr, "{}: the average of the weights at updates {}\n", out, fmt::join(chosen, ", "));
+    return 0;
+}
+
+}  // namespace heddle::app

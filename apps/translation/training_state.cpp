@@ -1,0 +1,75 @@
+#include "apps/translation/training_state.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/digest.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The fields under their names, once for both directions.
+template <class State, class Field>
+void visit(State& state, Field&& field) {
+    field("updates", state.updates);
+    field("epoch", state.epoch);
+    field("batches", state.batches);
+    field("sentences", state.sentences);
+    field("interval_loss", state.interval.loss);
+    field("interval_targets", state.interval.targets);
+    field("interval_tokens", state.interval.tokens);
+    field("interval_seconds", state.interval.seconds);
+    field("seconds", state.seconds);
+    field("skipped", state.skipped);
+    field("skipped_in_a_row", state.skipped_in_a_row);
+    field("validated_at", state.validated_at);
+    field("best_loss", state.best_loss);
+    field("validations_since_best", state.validations_since_best);
+    field("averaged", state.averaged);
+    field("log_bytes", state.lengths.log);
+    field("events_bytes", state.lengths.events);
+    field("training_pairs", state.text.training_pairs);
+    field("training_digest", state.text.training);
+    field("validation_pairs", state.text.validation_pairs);
+    field("validation_digest", state.text.validation);
+}
+
+template <class T>
+void put(Json& value, const T& field) {
+    value = field;
+}
+void put(Json& value, const std::optional<double>& field) { value = field ? Json(*field) : Json(); }
+
+template <class T>
+void take(const Json& value, T& field) {
+    field = value.get<T>();
+}
+void take(const Json& value, std::optional<double>& field) {
+    field = value.is_null() ? std::optional<double>() : value.get<double>();
+}
+
+}  // namespace
+
+std::string TrainingState::serialized() const {
+    Json object;
+    visit(*this, [&](const char* name, const auto& field) { put(object[name], field); });
+    object["digest"] = digest(object.dump(1));
+    return object.dump(1) + "\n";
+}
+
+TrainingState TrainingState::parse(std::string_view text, std::string_view name) {
+    TrainingState state;
+    try {
+        const Json object = Json::parse(text);
+        visit(state, [&](const char* field_name, auto& field) { take(object.at(field_name), field); });
+    } catch (const nlohmann::json::exception& error) {
+        fail_with("{}: the file is damaged: {}; delete this save and go on from another", name, error.what());
+    }
+    check(state.serialized() == text, "{}: the file was changed since it was written; delete this save and go on from another",
+          name);
+    return state;
+}
+
+}  // namespace heddle::app

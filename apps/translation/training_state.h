@@ -1,0 +1,44 @@
+// Where a training run stands, beside its weights: everything that a run which goes on has to know.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apps/translation/training_data.h"
+#include "apps/translation/training_log.h"
+
+namespace heddle::app {
+
+/// What the next log line will say, so far.
+struct Interval {
+    double loss = 0;  ///< summed over targets
+    std::int64_t targets = 0;
+    std::int64_t tokens = 0;
+    double seconds = 0;  ///< of updates only: validations do not slow the tokens per second down
+};
+
+struct TrainingState {
+    std::int64_t updates = 0;
+    std::int64_t epoch = 1;      ///< the one that goes on
+    std::int64_t batches = 0;    ///< of this epoch that are done
+    std::int64_t sentences = 0;  ///< in these
+    Interval interval = {};
+    double seconds = 0;        ///< of training
+    std::int64_t skipped = 0;  ///< updates that were left out because they diverged
+    std::int64_t skipped_in_a_row = 0;
+    std::int64_t validated_at = -1;
+    std::optional<double> best_loss = {};
+    std::int64_t validations_since_best = 0;
+    std::int64_t averaged = 0;  ///< weights in the average
+    LogLengths lengths = {};
+    TextDigests text = {};  ///< what it learns from
+
+    /// As JSON that knows whether it was changed.
+    std::string serialized() const;
+    /// The reverse. Error, with `name`, when the text is not exactly what serialized() made.
+    static TrainingState parse(std::string_view text, std::string_view name);
+};
+
+}  // namespace heddle::app

@@ -1,0 +1,32 @@
+// Files of weights that know what they belong to.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "core/safetensors.h"
+#include "nn/module.h"
+
+namespace heddle::app {
+
+/// What makes weights mean something: the model's options and the vocabularies. A file of weights carries both, so that files of
+/// two runs, or a configuration that was changed by hand, are noticed instead of giving nonsense.
+struct ModelIdentity {
+    std::string options;     ///< TOML lines of the options that shape the model
+    std::string vocabulary;  ///< the vocabularies' digest
+};
+
+/// Writes the tensors atomically, with the identity, in a save the update, and a digest of all this and the elements in the
+/// metadata ("heddle.model", "heddle.vocabulary", "heddle.update", "heddle.digest").
+void save_weights(const std::filesystem::path& path, const nn::NamedTensors& tensors, const ModelIdentity& identity,
+                  std::optional<std::int64_t> update = {});
+
+/// Opens a file of weights for nn::load. Error when it is damaged, of another model (names the option) or vocabulary, or, in a
+/// save, of another update. A file without such metadata, which another program wrote, is taken as it is unless an update is
+/// wanted.
+SafetensorsFile open_weights(const std::filesystem::path& path, const ModelIdentity& identity,
+                             std::optional<std::int64_t> update = {});
+
+}  // namespace heddle::app
