@@ -2,6 +2,7 @@
 #include "apps/translation/run_folder.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -115,18 +116,48 @@ TEST_F(RunFolderTest, KeepsTheBestWeightsAndTheAverageOfTheLastOnesAndLogsEveryt
 }
 
 TEST_F(RunFolderTest, IsNotReplacedUnasked) {
-    { const RunFolder folder(path_, false), again(path_, false); }
-    const RunFolder first(path_, false);
-    first.write_config("x = 1\n");
-    { const TrainingLog log(first.log(), true); }
-    EXPECT_TRUE(std::filesystem::exists(path_ / event_file_name));
-    EXPECT_THROW(RunFolder(path_, false), Error);
-    EXPECT_THROW(RunFolder::check_free(path_, false), Error);
+    { const RunFolder folder(path_, false); }
+    {
+        const RunFolder again(path_, false);
+        again.write_config("x = 1\n");
+        const TrainingLog log(again.log(), true);
+        EXPECT_TRUE(std::filesystem::exists(path_ / event_file_name));
+    }
+    expect_error([&] { RunFolder(path_, false); }, "--overwrite");
+    expect_error([&] { RunFolder::check_free(path_, false); }, "--resume");
     std::filesystem::create_directories(path_ / "mine");
     const RunFolder replaced(path_, true);
     EXPECT_FALSE(std::filesystem::exists(path_ / "config.toml"));
     EXPECT_FALSE(std::filesystem::exists(path_ / event_file_name)) << "old curves would go on in the new run's";
     EXPECT_TRUE(std::filesystem::exists(path_ / "mine")) << "files that are not the run's stay";
+}
+
+TEST_F(RunFolderTest, BelongsToOneProcessAtATime) {
+    {
+        const RunFolder folder(path_, false);
+        folder.write_config("x = 1\n");
+        const std::string message = error_of([&] { RunFolder::reopen(path_); });
+        EXPECT_NE(message.find("in use: process " + std::to_string(getpid())), std::string::npos) << message;
+        expect_error([&] { RunFolder(path_, true); }, "in use");
+        EXPECT_TRUE(std::filesystem::exists(path_ / "config.toml")) << "--overwrite removes nothing before it has the lock";
+    }
+    EXPECT_FALSE(std::filesystem::exists(path_ / "lock"));
+    // A process that was killed leaves its file; it locks nothing.
+    std::ofstream(path_ / "lock") << "process 1 on somewhere\n";
+    EXPECT_NO_THROW(RunFolder::reopen(path_));
+}
+
+TEST_F(RunFolderTest, ClearsAwayWhatAKilledProcessLeftHalfWritten) {
+    RunFolder(path_, false).write_config("x = 1\n");
+    std::ofstream(path_ / ".heddle-12-3.part") << "half";
+    std::filesystem::create_directories(path_ / "saves" / "40.part");
+    std::filesystem::create_directories(path_ / "saves" / "20");
+    std::ofstream(path_ / "saves" / "40.part" / "model.safetensors") << "half";
+    const RunFolder folder = RunFolder::reopen(path_);
+    EXPECT_FALSE(std::filesystem::exists(path_ / ".heddle-12-3.part"));
+    EXPECT_FALSE(std::filesystem::exists(path_ / "saves" / "40.part"));
+    EXPECT_TRUE(std::filesystem::exists(path_ / "saves" / "20"));
+    expect_error([&] { RunFolder::reopen(folder_ / "nothing"); }, "there is no run");
 }
 
 }  // namespace

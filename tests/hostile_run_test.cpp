@@ -1,0 +1,215 @@
+// Runs whose files are not what they were: every one is refused with an Error, none crashes the program or translates nonsense.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "apps/commands.h"
+#include "apps/run.h"
+#include "apps/translation/run_folder.h"
+#include "core/file.h"
+#include "core/random.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Two small runs that differ in everything but their shapes: the files of one fit into the other but for their meaning.
+class HostileRun : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        folder_ = new TemporaryFolder;
+        for (const char* type : {"word", "bpe"}) {
+            make(std::string("good-") + type, type, "1");
+            make(std::string("other-") + type, type, "2");
+        }
+    }
+    static void TearDownTestSuite() { delete folder_; }
+
+    static fs::path path(const std::string& name) { return folder_->path() / name; }
+
+    static void make(const std::string& name, const std::string& type, const std::string& seed) {
+        Sequence numbers(seed[0]);
+        std::string text;
+        for (int line = 0; line < 80; ++line) {
+            for (std::uint64_t n = 2 + numbers.below(4); n > 0; --n)
+                text += std::string(1, static_cast<char>('a' + numbers.below(8))) + " ";
+            text.back() = '\n';
+        }
+        for (const char* side : {".a", ".b"}) write_file_atomically(path("text" + seed + side), std::string_view(text));
+        const std::string prefix = path("text" + seed).string(), out = path(name).string();
+        const char* const arguments[] = {"--train",
+                                         prefix.c_str(),
+                                         "--valid",
+                                         prefix.c_str(),
+                                         "--source",
+                                         "a",
+                                         "--target",
+                                         "b",
+                                         "--out",
+                                         out.c_str(),
+                                         "--vocab-type",
+                                         type.c_str(),
+                                         "--vocab-size",
+                                         type == "bpe" ? "20" : "0",
+                                         "--layers",
+                                         "1",
+                                         "--d-model",
+                                         "8",
+                                         "--heads",
+                                         "2",
+                                         "--d-ff",
+                                         "8",
+                                         "--updates",
+                                         "4",
+                                         "--save-every",
+                                         "2",
+                                         "--valid-sentences",
+                                         "2",
+                                         "--log-every",
+                                         "1000",
+                                         "--seed",
+                                         seed.c_str()};
+        testing::internal::CaptureStderr();
+        const int status = train_command(arguments);
+        const std::string said = testing::internal::GetCapturedStderr();
+        ASSERT_EQ(status, 0) << said;
+    }
+
+    // A new copy of a run.
+    static fs::path copy(const std::string& name) {
+        const fs::path fresh = path("fresh");
+        fs::remove_all(fresh);
+        fs::copy(path(name), fresh, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+        return fresh;
+    }
+
+    static std::vector<double> weights(const fs::path& run, const char* file) {
+        std::vector<double> all;
+        for (const auto& [name, tensor] : open_run(run, file).model->named_tensors())
+            for (const double value : tensor.to_vector()) all.push_back(value);
+        return all;
+    }
+
+    static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* HostileRun::folder_ = nullptr;
+
+using Damage = std::pair<std::string, std::string>;  // what was done, and the bytes that came of it
+
+std::vector<Damage> damages(const std::string& bytes, const std::string& other, Sequence& numbers) {
+    std::vector<Damage> all = {{"emptied", ""}, {"swapped", other}, {"doubled", bytes + bytes}, {"a byte more", bytes + "\n"}};
+    for (int i = 0; i < 6; ++i) {
+        const std::size_t end = numbers.below(bytes.size());
+        all.emplace_back("cut to " + std::to_string(end), bytes.substr(0, end));
+    }
+    for (int i = 0; i < 24; ++i) {
+        const std::size_t at = numbers.below(bytes.size()), bit = numbers.below(8);
+        std::string flipped = bytes;
+        flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
+        all.emplace_back("bit " + std::to_string(bit) + " of byte " + std::to_string(at) + " flipped", flipped);
+    }
+    std::string shuffled = bytes;
+    numbers.shuffle(shuffled);
+    all.emplace_back("shuffled", shuffled);
+    return all;
+}
+
+// Whether `use` refuses what is there; an exception that is no Error, or a crash, fails the test.
+bool refuses(const std::function<void()>& use) {
+    try {
+        use();
+    } catch (const Error& error) {
+        EXPECT_FALSE(std::string(error.what()).empty());
+        return true;
+    }
+    return false;
+}
+
+TEST_F(HostileRun, IsRefusedOrTranslatesAsBefore) {
+    Sequence numbers(1);
+    int folders = 0, refused = 0, harmless = 0;
+    for (const std::string type : {"word", "bpe"}) {
+        const std::string good = "good-" + type, other = "other-" + type,
+                          vocabulary = type == "bpe" ? "vocab.model" : "vocab.tsv";
+        for (const std::string& file : {std::string("model.safetensors"), vocabulary, std::string("config.toml")}) {
+            const std::string bytes = read_file(path(good) / file);
+            ASSERT_NE(bytes, read_file(path(other) / file)) << file;
+            for (const auto& [what, damaged] : damages(bytes, read_file(path(other) / file), numbers)) {
+                const fs::path run = copy(good);
+                write_file_atomically(run / file, std::string_view(damaged));
+                std::vector<double> opened;
+                const bool refusal = refuses([&] { opened = weights(run, "model.safetensors"); });
+                // A configuration holds much that a translation does not depend on; everything else is in no way optional.
+                EXPECT_TRUE(refusal || file == "config.toml") << type << " " << file << ": " << what;
+                if (!refusal) {
+                    EXPECT_EQ(opened, weights(path(good), "model.safetensors")) << type << " " << file << ": " << what;
+                }
+                ++folders;
+                ++(refusal ? refused : harmless);
+            }
+        }
+        for (const std::string& file : {std::string("model.safetensors"), vocabulary, std::string("config.toml")}) {
+            const fs::path run = copy(good);
+            fs::remove(run / file);
+            EXPECT_TRUE(refuses([&] { open_run(run); })) << file << " is missing";
+            fs::create_directory(run / file);
+            EXPECT_TRUE(refuses([&] { open_run(run); })) << file << " is a folder";
+            folders += 2, refused += 2;
+        }
+    }
+    EXPECT_GE(folders, 200);
+    EXPECT_GE(refused, 150);
+    RecordProperty("refused", refused);
+    RecordProperty("harmless", harmless);
+}
+
+TEST_F(HostileRun, NamesTheOptionThatWasChangedByHand) {
+    const fs::path run = copy("good-word");
+    std::string config = read_file(run / "config.toml");
+    const std::size_t at = config.find("heads = 2");
+    ASSERT_NE(at, std::string::npos);
+    config.replace(at, 9, "heads = 4");
+    write_file_atomically(run / "config.toml", std::string_view(config));
+    const std::string message = error_of([&] { open_run(run); });
+    EXPECT_NE(message.find("heads = 2, but the configuration says heads = 4"), std::string::npos) << message;
+}
+
+TEST_F(HostileRun, IsNotGoneOnWith) {
+    Sequence numbers(2);
+    const auto resume = [&](const fs::path& run) {
+        const std::string name = run.string();
+        const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
+        testing::internal::CaptureStderr();
+        const auto release = [](void*) { testing::internal::GetCapturedStderr(); };
+        const std::unique_ptr<void, decltype(release)> captured(&numbers, release);
+        train_command(arguments);
+    };
+    const std::string save = "saves/4/";
+    for (const std::string file :
+         {"model.safetensors", "moments.safetensors", "average.safetensors", "best.safetensors", "state.json"}) {
+        const std::string bytes = read_file(path("good-word") / (save + file));
+        const std::string other = read_file(path("other-word") / (save + file));
+        for (const auto& [what, damaged] : damages(bytes, other, numbers)) {
+            const fs::path run = copy("good-word");
+            write_file_atomically(run / (save + file), std::string_view(damaged));
+            EXPECT_TRUE(refuses([&] { resume(run); })) << file << ": " << what;
+        }
+    }
+    EXPECT_FALSE(refuses([&] { resume(copy("good-word")); })) << "or everything above was refused for another reason";
+}
+
+TEST_F(HostileRun, AnotherProgramsWeightsAreTakenAsTheyAre) {
+    const fs::path run = copy("good-word");
+    nn::NamedTensors tensors;
+    const SafetensorsFile file(run / "model.safetensors");
+    for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+    save_safetensors(run / "best.safetensors", tensors);
+    EXPECT_EQ(weights(run, "best.safetensors"), weights(path("good-word"), "model.safetensors"));
+}
+
+}  // namespace
+}  // namespace heddle::app

@@ -1,0 +1,258 @@
+// Stopping and going on, as a person or a power failure does it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "apps/translation/run_folder.h"
+#include "core/random.h"
+#include "tests/program_process.h"
+
+namespace heddle {
+namespace {
+
+using app::saved_updates;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using namespace std::chrono_literals;
+
+const char* const tiny =
+    " --train text --valid text --source a --target b --vocab-type word --layers 1 --d-model 16 --heads 2 --d-ff 32 --threads 1"
+    " --batch-tokens 40 --log-every 1 --valid-sentences 2";
+
+// A workplace with sixty sentence pairs.
+class Resuming : public testing::Test {
+  protected:
+    Resuming() {
+        Sequence numbers(3);
+        std::string a, b;
+        for (int line = 0; line < 60; ++line) {
+            for (std::uint64_t n = 2 + numbers.below(4); n > 0; --n) {
+                const auto letter = static_cast<char>('a' + numbers.below(8));
+                a += std::string(1, letter) + " ";
+                b += std::string(1, static_cast<char>(letter - 'a' + 'A')) + " ";
+            }
+            a.back() = b.back() = '\n';
+        }
+        here_.write("text.a", a);
+        here_.write("text.b", b);
+    }
+
+    ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments); }
+    std::string model(const std::string& run) const { return here_.read(run + "/model.safetensors"); }
+    static std::vector<std::string> words(const std::string& text) {
+        std::istringstream stream(text);
+        return {std::istream_iterator<std::string>(stream), {}};
+    }
+    std::unique_ptr<RunningProgram> start(const std::string& arguments) const {
+        return std::make_unique<RunningProgram>(here_, words("train" + arguments));
+    }
+    void wait_for_save(const std::string& run) const {
+        for (int i = 0; i < 3000 && !here_.exists(run + "/saves/latest"); ++i) std::this_thread::sleep_for(10ms);
+        ASSERT_TRUE(here_.exists(run + "/saves/latest")) << here_.read("log");
+    }
+
+    const Workplace here_;
+};
+
+TEST_F(Resuming, SurvivesTwoHundredKillsAtRandomMoments) {
+    const std::string options = std::string(tiny) + " --epochs 12 --save-every 2 --valid-every 5";
+    const ProgramResult whole = train(" --out whole" + options);
+    ASSERT_EQ(whole.status, 0) << whole.err;
+    Sequence numbers(7);
+    int kills = 0, runs = 0;
+    const auto longest = 60'000;  // microseconds: some runs do not come to their first save, some save a few times
+    while (kills < 200) {
+        const bool going_on = here_.exists("run/config.toml");
+        const auto program = start(going_on ? " --resume run" : " --out run" + options);
+        int status = 0;
+        if (!program->ends_within(std::chrono::microseconds(numbers.below(longest)), status)) {
+            program->send(SIGKILL);
+            ASSERT_EQ(program->wait(), -SIGKILL) << here_.read("log");
+            ++kills;
+            continue;
+        }
+        ASSERT_EQ(status, 0) << "after " << kills << " kills: " << here_.read("log");
+        ASSERT_EQ(model("run"), model("whole")) << "after " << kills << " kills";
+        ++runs;
+        std::filesystem::remove_all(here_.path("run"));
+    }
+    if (here_.exists("run/config.toml")) {
+        const ProgramResult last = train(" --resume run");
+        EXPECT_EQ(last.status, 0) << last.err;
+        EXPECT_EQ(model("run"), model("whole"));
+    }
+    RecordProperty("runs that ended", runs);
+}
+
+TEST_F(Resuming, CtrlCFinishesTheStepSavesAndSaysHowToGoOn) {
+    const std::string options = std::string(tiny) + " --updates 2000 --save-every 500";
+    for (const int signal : {SIGINT, SIGTERM}) {
+        const std::string run = signal == SIGINT ? "interrupted" : "terminated";
+        const auto program = start(" --out " + run + options);
+        for (int i = 0; i < 1000 && here_.read("log").find("update      5") == std::string::npos; ++i)
+            std::this_thread::sleep_for(5ms);
+        program->send(signal);
+        EXPECT_EQ(program->wait(), 128 + signal);
+        EXPECT_THAT(here_.read("log"), AllOf(HasSubstr(signal == SIGINT ? "stopped by Ctrl-C" : "stopped by SIGTERM"),
+                                             HasSubstr("heddle train --resume " + run)));
+        const std::vector<std::int64_t> saves = saved_updates(here_.path(run));
+        ASSERT_EQ(saves.size(), 1u);
+        const ProgramResult shorter = train(" --resume " + run + " --updates " + std::to_string(saves[0] + 20));
+        EXPECT_EQ(shorter.status, 0) << shorter.err;
+        EXPECT_THAT(shorter.err, HasSubstr("changed: updates"));
+        const ProgramResult whole =
+            train(" --out whole --overwrite" + std::string(tiny) + " --updates " + std::to_string(saves[0] + 20));
+        EXPECT_EQ(whole.status, 0) << whole.err;
+        EXPECT_EQ(model(run), model("whole"));
+    }
+}
+
+TEST_F(Resuming, ASecondSignalStopsAtOnce) {
+    // One update that takes long: a hundred thousand batches.
+    const auto program = start(std::string(" --out run") + tiny + " --d-model 256 --d-ff 2048 --accumulate 100000 --epochs 1000");
+    for (int i = 0; i < 1000 && here_.read("log").find("training:") == std::string::npos; ++i) std::this_thread::sleep_for(5ms);
+    program->send(SIGINT);
+    std::this_thread::sleep_for(20ms);
+    program->send(SIGINT);
+    const int status = program->wait();
+    EXPECT_TRUE(status == -SIGINT || status == 128 + SIGINT) << status;
+}
+
+TEST_F(Resuming, IsForOneProcessAtATime) {
+    const auto program = start(std::string(" --out run --epochs 100000") + tiny);
+    wait_for_save("run");
+    const ProgramResult second = train(" --resume run");
+    EXPECT_EQ(second.status, 1);
+    EXPECT_THAT(second.err, HasSubstr("run is in use: process"));
+    EXPECT_THAT(train(std::string(" --out run --overwrite") + tiny).err, HasSubstr("run is in use: process"));
+    program->send(SIGKILL);
+    program->wait();
+    EXPECT_TRUE(here_.exists("run/lock")) << "a killed process leaves its lock file";
+    EXPECT_EQ(train(" --resume run --updates 1").status, 0);
+    EXPECT_FALSE(here_.exists("run/lock"));
+}
+
+TEST_F(Resuming, RefusesWhatItCannotChangeAndNamesIt) {
+    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
+    const std::string before = here_.read("run/config.toml");
+    const auto refused = [&](const std::string& arguments) {
+        const ProgramResult result = train(arguments);
+        EXPECT_EQ(result.status, 2) << result.err;
+        return result.err;
+    };
+    EXPECT_THAT(refused(" --resume run --d-model 32"), AllOf(HasSubstr("--d-model 32 (it has 16)"), HasSubstr("--init run")));
+    EXPECT_THAT(refused(" --resume run --seed 9 --layers 2"), AllOf(HasSubstr("--seed 9"), HasSubstr("--layers 2")));
+    EXPECT_THAT(refused(" --resume run --out other"), HasSubstr("--resume and --out"));
+    EXPECT_EQ(train(" --resume nothing").status, 1);
+    EXPECT_EQ(here_.read("run/config.toml"), before);
+
+    const ProgramResult more = train(" --resume run --updates 8 --lr 0.001 --d-model 16");
+    EXPECT_EQ(more.status, 0) << more.err;
+    EXPECT_THAT(more.err, AllOf(HasSubstr("goes on from update 4"), HasSubstr("changed: lr = 0.001 (was 0.003)"),
+                                HasSubstr("changed: updates = 8 (was 4)"), Not(HasSubstr("d-model"))));
+    EXPECT_THAT(here_.read("run/config.toml"), AllOf(HasSubstr("lr = 0.001"), HasSubstr("updates = 8")));
+
+    here_.write("text.a", here_.read("text.a").replace(0, 1, "q"));
+    const ProgramResult other = train(" --resume run --updates 12");
+    EXPECT_EQ(other.status, 1);
+    EXPECT_THAT(other.err, HasSubstr("text is another one than the run began with"));
+    EXPECT_THAT(here_.read("run/config.toml"), HasSubstr("updates = 8")) << "a run that cannot go on is left as it is";
+}
+
+TEST_F(Resuming, SaysWhenItsFolderVanishesOrItsDiskIsFull) {
+    const std::string endless = std::string(tiny) + " --epochs 1000000 --save-every 3";
+    {
+        const auto program = start(" --out run" + endless);
+        wait_for_save("run");
+        std::filesystem::rename(here_.path("run"), here_.path("moved"));
+        EXPECT_EQ(program->wait(), 1);
+        EXPECT_THAT(here_.read("log"), HasSubstr("heddle: "));
+        EXPECT_FALSE(here_.exists("run/saves"));
+    }
+    EXPECT_EQ(train(" --resume moved --updates " + std::to_string(saved_updates(here_.path("moved")).back() + 1)).status, 0);
+
+    // No file may grow above 20 KB: the weights still fit, their moments do not. The run has a save from before.
+    ASSERT_EQ(train(std::string(" --out full --updates 4 --save-every 2") + tiny).status, 0);
+    const std::string limited = "cd '" + here_.path("") +
+                                "' && trap '' XFSZ && ulimit -f 20 && '" HEDDLE_PROGRAM
+                                "' train --resume full --updates 100 --save-every 2 2>limited";
+    const int status = std::system(("bash -c \"" + limited + "\"").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+    EXPECT_THAT(here_.read("limited"),
+                AllOf(HasSubstr("cannot be saved"), HasSubstr("File too large"), HasSubstr("--resume full")));
+    EXPECT_EQ(saved_updates(here_.path("full")), std::vector<std::int64_t>{4});
+    const ProgramResult later = train(" --resume full --updates 10");
+    EXPECT_EQ(later.status, 0) << later.err;
+    ASSERT_EQ(train(std::string(" --out whole --updates 10") + tiny).status, 0);
+    EXPECT_EQ(model("full"), model("whole"));
+}
+
+TEST_F(Resuming, BeginsWithAnotherRunsWeights) {
+    ASSERT_EQ(train(std::string(" --out first --epochs 3") + tiny).status, 0);
+    const std::string data = " --train text --source a --target b --threads 1 --batch-tokens 40";
+    const ProgramResult same = train(" --out same --init first --updates 1 --lr 0" + data);
+    EXPECT_EQ(same.status, 0) << same.err;
+    EXPECT_THAT(same.err, HasSubstr("begins with the weights of first"));
+    EXPECT_EQ(here_.run("translate --model same", "a b c\n").out, here_.run("translate --model first", "a b c\n").out);
+    EXPECT_EQ(here_.read("same/vocab.tsv"), here_.read("first/vocab.tsv"));
+
+    const ProgramResult wrong = train(" --out wrong --init first --d-model 32 --vocab-type char" + data);
+    EXPECT_EQ(wrong.status, 2);
+    EXPECT_THAT(wrong.err, AllOf(HasSubstr("--d-model 32 (it has 16)"), HasSubstr("--vocab-type \"char\" (it has \"word\")")));
+    EXPECT_FALSE(here_.exists("wrong"));
+
+    // A run that began so goes on without the first one.
+    ASSERT_EQ(train(" --out tuned --init first --updates 6" + data).status, 0);
+    ASSERT_EQ(train(" --out stopped --init first --updates 3 --save-every 1" + data).status, 0);
+    std::filesystem::remove_all(here_.path("first"));
+    const ProgramResult resumed = train(" --resume stopped --updates 6");
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_EQ(model("stopped"), model("tuned"));
+}
+
+TEST_F(Resuming, AveragesTheLastSaves) {
+    ASSERT_EQ(train(std::string(" --out run --updates 9 --save-every 3 --keep 2") + tiny).status, 0);
+    const ProgramResult average = here_.run("average run --last 2 --out average.safetensors");
+    EXPECT_EQ(average.status, 0) << average.err;
+    EXPECT_THAT(average.err, HasSubstr("updates 6, 9"));
+    const SafetensorsFile six(here_.path("run/saves/6/model.safetensors")), nine(here_.path("run/saves/9/model.safetensors"));
+    const SafetensorsFile mean(here_.path("average.safetensors"));
+    for (const std::string& name : mean.names()) {
+        const std::vector<double> a = six.load(name).to_vector(), b = nine.load(name).to_vector(),
+                                  m = mean.load(name).to_vector();
+        for (std::size_t i = 0; i < m.size(); ++i) ASSERT_NEAR(m[i], (a[i] + b[i]) / 2, 1e-7) << name;
+    }
+    EXPECT_EQ(here_.run("average run --last 2").status, 0);
+    EXPECT_EQ(here_.run("translate --model run", "a b\n").status, 0);
+    const ProgramResult more = here_.run("average run --last 3");
+    EXPECT_EQ(more.status, 1);
+    EXPECT_THAT(more.err, AllOf(HasSubstr("it has 2 saves"), HasSubstr("--keep 3")));
+    EXPECT_EQ(here_.run("average").status, 2);
+}
+
+TEST_F(Resuming, DivergenceEndsWithStatusThreeAndNamesTheOp) {
+    ASSERT_EQ(train(std::string(" --out run --updates 4 --save-every 2") + tiny).status, 0);
+    const std::string good = model("run");
+    const ProgramResult result = train(" --resume run --updates 50 --lr 1e30 --clip 0 --warmup 0");
+    EXPECT_EQ(result.status, 3) << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("heddle: training diverged in update"), HasSubstr("in module "), HasSubstr("nn/"),
+                                  HasSubstr(".cpp:"), HasSubstr("--resume run --lr")));
+    EXPECT_EQ(model("run"), good) << "the last good model stays";
+    const ProgramResult calmer = train(" --resume run --updates 8 --lr 0.001 --clip 1");
+    EXPECT_EQ(calmer.status, 0) << calmer.err;
+    EXPECT_THAT(calmer.err, HasSubstr("goes on from update 4"));
+
+    const std::string away = " --lr 1e30 --clip 0 --warmup 0 --on-divergence skip" + std::string(tiny);
+    const ProgramResult validated = train(" --out validated --epochs 3" + away);
+    EXPECT_EQ(validated.status, 3);
+    EXPECT_THAT(validated.err, HasSubstr("the validation loss is "));
+    EXPECT_FALSE(here_.exists("validated/model.safetensors"));
+    const ProgramResult skipping = train(" --out skip --epochs 30 --valid-every 100000" + away);
+    EXPECT_EQ(skipping.status, 3) << "nothing but skipped updates is a divergence, too";
+    EXPECT_THAT(skipping.err, AllOf(HasSubstr("skipped (1 so far)"), HasSubstr("50 updates in a row")));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,248 @@
+// A run that goes on is the run that never stopped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "tests/numbers.h"
+#include "tests/support.h"
+#include "tests/training_support.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+// Dropout, several batches an update, saves inside epochs and between validations, an average, a patience that ends the run.
+TrainingOptions eventful_training() {
+    TrainingOptions options = tiny_training();
+    options.batch_tokens = 60;
+    options.accumulate = 2;
+    options.average = 2;
+    options.valid_every = 3;
+    options.valid_sentences = 2;
+    options.save_every = 1;
+    options.log_every = 2;
+    options.keep = 1000;
+    options.patience = 3;
+    options.epochs = 8;
+    return options;
+}
+
+// The longer it learns to say one word only, the worse it copies: the best validation is early, and patience runs out.
+TrainingData worsening_data() {
+    TrainingData data = copy_data(40, 6);
+    for (TokenPair& pair : data.training) std::fill(pair.target.begin(), pair.target.end(), data.training[0].target[0]);
+    return data;
+}
+
+std::vector<std::string> translate_nothing(const nn::Transformer&, const std::vector<std::string>& lines) { return lines; }
+
+struct Ended {
+    TrainingResult result;
+    std::vector<double> weights;
+};
+
+// Trains in `path`, from its newest save when there is one.
+Ended train_in(const fs::path& path, const TrainingData& data, const TrainingOptions& options, std::function<bool()> stop = {}) {
+    nn::Transformer model(tiny_model(data, 0.1));
+    const RunFolder folder = fs::exists(path / "config.toml") ? RunFolder::reopen(path) : RunFolder(path, false);
+    folder.write_config("\n");
+    TrainingLog log(folder.log(), true);
+    Trainer trainer(model, data, options, log, &folder, translate_nothing);
+    if (const fs::path save = latest_save(path); !save.empty()) trainer.resume(save);
+    trainer.stop_when(std::move(stop));
+    Ended ended{trainer.run(), {}};
+    ended.weights = trainer.learner().parameters().values.to_vector();
+    return ended;
+}
+
+// The lines of log.jsonl without what a clock measured.
+std::vector<std::string> events_of(const fs::path& path) {
+    std::vector<std::string> events;
+    std::ifstream lines(path / "log.jsonl");
+    for (std::string line; std::getline(lines, line);) {
+        Json object = Json::parse(line);
+        for (const char* timing : {"seconds", "tokens_per_second", "eta"}) object.erase(timing);
+        if (object["kind"] != "note") events.push_back(object.dump());
+    }
+    return events;
+}
+
+// TensorBoard's file holds times, but these do not change its length.
+std::uintmax_t length_of_events(const fs::path& path) { return fs::file_size(path / event_file_name); }
+
+// A copy of the run as it was just after this save.
+void copy_back_to(const fs::path& run, std::int64_t update, const fs::path& copy) {
+    fs::copy(run, copy, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    for (const std::int64_t other : saved_updates(copy))
+        if (other != update) fs::remove_all(save_folder(copy, other));
+    fs::remove(copy / "saves" / "latest");
+}
+
+TEST(Resume, GivesTheBitsOfTheRunThatNeverStoppedFromEverySave) {
+    const TrainingData data = worsening_data();
+    const TemporaryFolder here;
+    const fs::path whole = here / "whole";
+    const Ended reference = train_in(whole, data, eventful_training());
+    ASSERT_EQ(reference.result.ended_by, "3 validations without a better loss");
+    ASSERT_GE(reference.result.epochs, 2) << "or no save is of a later epoch";
+    const std::vector<std::int64_t> saves = saved_updates(whole);
+    ASSERT_EQ(saves.size(), static_cast<std::size_t>(reference.result.updates));
+    for (const std::int64_t update : saves) {
+        const WithThreads on(1 + static_cast<int>(update % 3));
+        const fs::path copy = here / ("from-" + std::to_string(update)).c_str();
+        copy_back_to(whole, update, copy);
+        TrainingOptions options = eventful_training();
+        options.save_every = 7;
+        const Ended resumed = train_in(copy, data, options);
+        EXPECT_EQ(resumed.weights, reference.weights) << "from update " << update;
+        EXPECT_EQ(resumed.result.ended_by, reference.result.ended_by);
+        EXPECT_EQ(resumed.result.epochs, reference.result.epochs);
+        EXPECT_EQ(events_of(copy), events_of(whole)) << "from update " << update;
+        EXPECT_EQ(length_of_events(copy), length_of_events(whole)) << "from update " << update;
+        for (const char* file : {"model.safetensors", "best.safetensors"})
+            EXPECT_EQ(read_file(copy / file), read_file(whole / file)) << file << " from update " << update;
+        fs::remove_all(copy);
+    }
+}
+
+TEST(Resume, GoesOnAfterBeingAskedToStopAtAnyUpdate) {
+    const TrainingData data = worsening_data();
+    TrainingOptions options = eventful_training();
+    options.save_every = 0;  // at the end of each epoch, and when stopped
+    const TemporaryFolder here;
+    const Ended reference = train_in(here / "whole", data, options);
+    const fs::path again = here / "again";
+    int stops = 0;
+    for (;;) {
+        int asked = 0;
+        const Ended part = train_in(again, data, options, [&] { return asked++ == 3; });
+        if (!part.result.stopped) {
+            EXPECT_EQ(part.weights, reference.weights);
+            break;
+        }
+        EXPECT_FALSE(latest_save(again).empty());
+        ++stops;
+    }
+    EXPECT_GT(stops, 4);
+    EXPECT_EQ(events_of(again), events_of(here / "whole"));
+}
+
+TEST(Resume, WithMoreEpochsIsTheLongerRun) {
+    const TrainingData data = copy_data(40, 6);
+    TrainingOptions options = eventful_training();
+    options.patience = 0;
+    options.save_every = 0;
+    options.valid_every = 0;
+    options.epochs = 5;
+    const TemporaryFolder here;
+    const Ended longer = train_in(here / "longer", data, options);
+    options.epochs = 2;
+    train_in(here / "run", data, options);
+    options.epochs = 5;
+    const Ended resumed = train_in(here / "run", data, options);
+    EXPECT_EQ(resumed.weights, longer.weights);
+    EXPECT_EQ(events_of(here / "run"), events_of(here / "longer"));
+}
+
+// The validation at the end of a run is not one that a longer run would have had.
+TEST(Resume, WithMoreUpdatesIsTheLongerRun) {
+    const TrainingData data = copy_data(40, 6);
+    TrainingOptions options = eventful_training();
+    options.patience = 0;
+    options.epochs.reset();
+    options.updates = 17;
+    options.save_every = 5;
+    const TemporaryFolder here;
+    const Ended longer = train_in(here / "longer", data, options);
+    options.updates = 8;  // validations are at 6 and 9
+    train_in(here / "run", data, options);
+    options.updates = 17;
+    EXPECT_EQ(train_in(here / "run", data, options).weights, longer.weights);
+    EXPECT_EQ(events_of(here / "run"), events_of(here / "longer"));
+}
+
+TEST(Resume, OfAnEndedRunDoesNothing) {
+    const TrainingData data = copy_data(40, 6);
+    TrainingOptions options = eventful_training();
+    options.patience = 0;
+    options.epochs = 2;
+    const TemporaryFolder here;
+    const Ended first = train_in(here / "run", data, options);
+    const std::vector<std::string> events = events_of(here / "run");
+    const Ended again = train_in(here / "run", data, options);
+    EXPECT_EQ(again.weights, first.weights);
+    EXPECT_EQ(again.result.updates, first.result.updates);
+    EXPECT_EQ(events_of(here / "run"), events);
+}
+
+TEST(Resume, RefusesAnotherText) {
+    const TrainingData data = copy_data(40, 6);
+    TrainingOptions options = eventful_training();
+    options.epochs = 1;
+    const TemporaryFolder here;
+    train_in(here / "run", data, options);
+    TrainingData other = copy_data(40, 6);
+    std::swap(other.training[0], other.training[1]);
+    EXPECT_THAT(error_of([&] { train_in(here / "run", other, options); }),
+                AllOf(HasSubstr("the training text is another one"), HasSubstr("40 pairs")));
+    TrainingData fewer = copy_data(40, 6);
+    fewer.validation.pop_back();
+    EXPECT_THAT(error_of([&] { train_in(here / "run", fewer, options); }),
+                AllOf(HasSubstr("the validation text is another one"), HasSubstr("5 pairs")));
+    EXPECT_NO_THROW(train_in(here / "run", data, options));
+}
+
+TEST(Resume, KeepsAsManySavesAsWasAskedFor) {
+    const TrainingData data = copy_data(40, 6);
+    TrainingOptions options = eventful_training();
+    options.epochs.reset();
+    options.updates = 9;
+    options.keep = 3;
+    const TemporaryFolder here;
+    train_in(here / "run", data, options);
+    EXPECT_EQ(saved_updates(here / "run"), (std::vector<std::int64_t>{7, 8, 9}));
+    EXPECT_EQ(latest_save(here / "run"), here / "run" / "saves" / "9");
+    // From an older save: what lies after it is another future.
+    fs::remove(here / "run" / "saves" / "latest");
+    fs::create_directory_symlink("7", here / "run" / "saves" / "latest");
+    options.updates = 8;
+    options.lr *= 0.5;
+    train_in(here / "run", data, options);
+    EXPECT_EQ(saved_updates(here / "run"), (std::vector<std::int64_t>{7, 8}));
+}
+
+TEST(TrainingState, SurvivesItsText) {
+    TrainingState state;
+    state.updates = 1'234'567'890'123;
+    state.interval.loss = 0.1 + 0.2;
+    state.best_loss = 1.0 / 3;
+    state.text = {3, "abc", 0, "def"};
+    const std::string text = state.serialized();
+    EXPECT_EQ(TrainingState::parse(text, "state").serialized(), text);
+    EXPECT_EQ(*TrainingState::parse(text, "state").best_loss, 1.0 / 3);
+    EXPECT_EQ(TrainingState::parse(text, "state").text, state.text);
+    EXPECT_FALSE(TrainingState::parse(TrainingState().serialized(), "state").best_loss);
+}
+
+TEST(TrainingState, NoticesEveryChangedByte) {
+    TrainingState state;
+    state.updates = 40;
+    state.text = {3, "abc", 0, "def"};
+    const std::string text = state.serialized();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        std::string changed = text;
+        changed[i] = static_cast<char>(changed[i] ^ 1);
+        expect_error([&] { TrainingState::parse(changed, "RUN/state.json"); }, "RUN/state.json");
+        expect_error([&] { TrainingState::parse(text.substr(0, i), "RUN/state.json"); }, "RUN/state.json");
+    }
+}
+
+}  // namespace
+}  // namespace heddle::app
