@@ -15,8 +15,9 @@ void add_row(CLI::App& app, Option& option) {
         return true;
     };
     CLI::Option* bound = app.add_option("--" + option.name, take);
+    if (option.comma) bound->delimiter(',');
     if (option.values > 1)
-        bound->expected(option.values)->delimiter(',');
+        bound->expected(option.values);
     else if (option.is_flag)
         bound->expected(0, 1)->take_last();
     else

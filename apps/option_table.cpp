@@ -95,6 +95,20 @@ void bind(Option& option, std::optional<T>& target) {
     option.write = [&target] { return target ? toml(*target) : std::string(); };
 }
 
+// A pair takes the place of two options of one value each.
+template <class T>
+void bind(Option& option, std::pair<T, T>& target) {
+    option.values = 2;
+    option.read = [&target](Option& self, const std::vector<std::string>& values) {
+        if (values.size() != 2) wrong("--{} has {} values, wanted 2", self.name, values.size());
+        std::pair<T, T> read;
+        parse(self, {values[0]}, read.first);
+        parse(self, {values[1]}, read.second);
+        target = std::move(read);
+    };
+    option.write = [&target] { return fmt::format("[{}, {}]", toml(target.first), toml(target.second)); };
+}
+
 std::string left_column(const Option& option) {
     if (option.is_flag) return fmt::format("  --{} [true|false]", option.name);
     return fmt::format("  --{} {}", option.name, option.placeholder);
@@ -158,12 +172,17 @@ Option& OptionTable::add(std::string name, std::string& target, std::string help
 
 Option& OptionTable::add(std::string name, std::pair<double, double>& target, std::string help) {
     Option& option = row(std::move(name), std::move(help), "X,X");
-    option.values = 2;
-    option.read = [&target](Option& self, const std::vector<std::string>& values) {
-        if (values.size() != 2) wrong("--{} has {} values, wanted 2", self.name, values.size());
-        target = {number<double>(self, values[0]), number<double>(self, values[1])};
+    option.comma = true;
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::pair<std::string, std::string>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "TEXT TEXT");
+    bind(option, target);
+    option.write = [&target, pair = option.write] {
+        return target.first.empty() && target.second.empty() ? std::string() : pair();
     };
-    option.write = [&target] { return fmt::format("[{}, {}]", toml(target.first), toml(target.second)); };
     return option;
 }
 

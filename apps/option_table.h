@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apps/usage_error.h"
@@ -30,6 +31,7 @@ struct Option {
     bool is_flag = false;         ///< may stand without a value
     bool fixed = false;           ///< a run that goes on cannot change it
     int values = 1;               ///< how many values follow
+    bool comma = false;           ///< a comma may stand between them
     bool given = false;           ///< on the command line or in the configuration file
 
     std::function<void(Option&, const std::vector<std::string>&)> read;  ///< text to value; UsageError
@@ -61,6 +63,8 @@ class OptionTable {
     Option& add(std::string name, std::string& target, std::string help);
     /// Two numbers, written as two words or with a comma.
     Option& add(std::string name, std::pair<double, double>& target, std::string help);
+    /// Two texts, written as two words: names of files may hold commas.
+    Option& add(std::string name, std::pair<std::string, std::string>& target, std::string help);
     /// Options without a value of their own until somebody decides: say what then holds with defaults_to().
     Option& add(std::string name, std::optional<bool>& target, std::string help);
     Option& add(std::string name, std::optional<std::int64_t>& target, std::string help);
