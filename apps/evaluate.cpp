@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
 #include "apps/run.h"
-#include "apps/translation/bleu.h"
+#include "apps/score_report.h"
+#include "apps/translation/bootstrap.h"
 #include "apps/translation/corpus.h"
+#include "apps/translation/metrics.h"
 #include "apps/translation/translate.h"
+#include "core/format.h"
 
 namespace heddle::app {
 namespace {
@@ -23,17 +25,23 @@ struct EvaluateOptions {
     std::string output;
     std::string hypotheses;
     std::string reference;
+    std::pair<std::string, std::string> compare;
+    std::int64_t resamples = 1000;
+    std::uint64_t seed = 1;
     bool lowercase = false;
+    bool sentences = false;
+    bool json = false;
     DecodeOptions decode;
     MachineOptions machine;
 };
 
 OptionTable evaluate_table(EvaluateOptions& options) {
-    OptionTable table("evaluate", "gives the BLEU of a run on a test set, or of a file of translations");
+    OptionTable table("evaluate", "scores a run on a test set or a file of translations, or compares two files");
     table.usage =
         "usage: heddle evaluate --model RUN --test PREFIX\n"
         "       heddle evaluate --model RUN                 (of a generated task: its own test sentences)\n"
-        "       heddle evaluate --hypotheses FILE --reference FILE\n";
+        "       heddle evaluate --hypotheses FILE --reference FILE\n"
+        "       heddle evaluate --compare FILE FILE --reference FILE\n";
     table.group("A run");
     table.add("model", options.run, "the folder of a trained run").called("RUN");
     table.add("test", options.test, "sentence pairs to translate: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
@@ -46,18 +54,27 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     table.group("Files");
     table.add("hypotheses", options.hypotheses, "translations, one per line").called("FILE");
     table.add("reference", options.reference, "their references, one per line").called("FILE");
+    table.add("compare", options.compare, "two systems' translations: which is better, and is it chance? (paired bootstrap)")
+        .called("FILE FILE");
+    table.add("resamples", options.resamples, "how often --compare draws the test set anew").at_least(1).at_most(1'000'000);
+    table.add("seed", options.seed, "what --compare draws; the same seed gives the same result");
     table.group("Score");
-    table.add("lowercase", options.lowercase, "compare in lower case");
+    table.add("lowercase", options.lowercase, "score in lower case");
+    table.add("sentences", options.sentences, "the scores of each line, as a table with tabs; those of all lines go to stderr");
+    table.add("json", options.json, "print one JSON object instead");
     return table;
 }
 
-void print_score(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references, bool lowercase) {
-    const BleuScore bleu = corpus_bleu(hypotheses, references, lowercase);
-    std::int64_t exact = 0;
-    for (std::size_t i = 0; i < hypotheses.size(); ++i) exact += hypotheses[i] == references[i] ? 1 : 0;
-    fmt::print("{}\n{}\n", bleu.text(), bleu.signature());
-    fmt::print("exact: {} of {} lines ({:.2f} %)\n", exact, hypotheses.size(),
-               100.0 * static_cast<double>(exact) / static_cast<double>(std::max<std::size_t>(1, hypotheses.size())));
+void print(const std::string& text) { fmt::print("{}", text); }
+
+void print_score(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+                 const EvaluateOptions& options) {
+    const std::vector<LineStatistics> lines = line_statistics(hypotheses, references, options.lowercase);
+    if (options.json) return print(score_json(lines, options.lowercase, options.sentences));
+    const std::string text = score_text(sum(lines), options.lowercase);
+    if (!options.sentences) return print(text);
+    print(sentence_table(lines));
+    fmt::print(stderr, "{}", text);
 }
 
 Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
@@ -75,13 +92,55 @@ void evaluate_run(const EvaluateOptions& options) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     fmt::print(stderr, "{} sentences translated in {:.2f} s\n", hypotheses.size(), seconds);
     if (!options.output.empty()) write_lines(options.output, hypotheses);
-    print_score(hypotheses, test.targets(), options.lowercase);
+    print_score(hypotheses, test.targets(), options);
+}
+
+/// The lines of a file of translations, as many as the references.
+std::vector<std::string> read_hypotheses(const std::string& path, const EvaluateOptions& options,
+                                         const std::vector<std::string>& references) {
+    std::vector<std::string> lines = read_lines(path);
+    check(lines.size() == references.size(), "evaluate: {} has {} lines, but {} has {}; wanted one reference per translation",
+          path, lines.size(), options.reference, references.size());
+    return lines;
 }
 
 void evaluate_files(const EvaluateOptions& options) {
-    check_usage(!options.hypotheses.empty() && !options.reference.empty(),
+    const std::vector<std::string> references = read_lines(options.reference);
+    print_score(read_hypotheses(options.hypotheses, options, references), references, options);
+}
+
+void compare_files(const EvaluateOptions& options) {
+    const std::vector<std::string> references = read_lines(options.reference);
+    const auto statistics = [&](const std::string& path) {
+        return line_statistics(read_hypotheses(path, options, references), references, options.lowercase);
+    };
+    const std::vector<LineStatistics> first = statistics(options.compare.first), second = statistics(options.compare.second);
+    check(!first.empty(), "evaluate: {} has no lines to compare by", options.reference);
+    const std::vector<Comparison> comparisons = paired_bootstrap(first, second, options.resamples, options.seed);
+    const ComparedSystems systems{.names = options.compare,
+                                  .lines = static_cast<std::int64_t>(references.size()),
+                                  .resamples = options.resamples,
+                                  .seed = options.seed,
+                                  .lowercase = options.lowercase};
+    print(options.json ? comparison_json(systems, comparisons) : comparison_text(systems, comparisons));
+}
+
+/// One way to get translations, and no option that would do nothing.
+void check_together(const OptionTable& table) {
+    const bool run = table.given("model"), hypotheses = table.given("hypotheses"), compare = table.given("compare");
+    const bool reference = table.given("reference");
+    check_usage(run || reference || hypotheses || compare,
                 "evaluate: nothing to evaluate; give --model RUN --test PREFIX, or --hypotheses FILE --reference FILE");
-    print_score(read_lines(options.hypotheses), read_lines(options.reference), options.lowercase);
+    check_usage(!run || !(hypotheses || reference),
+                "evaluate: --model and --hypotheses are two ways to get translations; give one of them");
+    check_usage(!compare || !(run || hypotheses),
+                "evaluate: --compare names its two files itself; leave out --model and --hypotheses");
+    check_usage(run || reference, "evaluate: no reference; give --reference FILE");
+    check_usage(run || hypotheses || compare, "evaluate: no translations; give --hypotheses FILE, or --compare FILE FILE");
+    check_usage(!compare || !table.given("sentences"),
+                "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
+    check_usage(compare || !(table.given("resamples") || table.given("seed")),
+                "evaluate: --resamples and --seed belong to --compare FILE FILE");
 }
 
 }  // namespace
@@ -90,13 +149,14 @@ int evaluate_command(Arguments arguments) {
     EvaluateOptions options;
     OptionTable table = evaluate_table(options);
     if (!parse_command_line(table, arguments)) return 0;
-    check_usage(options.run.empty() || (options.hypotheses.empty() && options.reference.empty()),
-                "evaluate: --model and --hypotheses are two ways to get translations; give one of them");
+    check_together(table);
     apply(options.machine);
-    if (options.run.empty())
-        evaluate_files(options);
-    else
+    if (table.given("compare"))
+        compare_files(options);
+    else if (table.given("model"))
         evaluate_run(options);
+    else
+        evaluate_files(options);
     return 0;
 }
 

@@ -26,7 +26,7 @@ struct Command {
 constexpr Command commands[] = {
     {"train", "trains a translator", train_command},
     {"translate", "translates stdin to stdout", translate_command},
-    {"evaluate", "gives the BLEU of a run or of a file", evaluate_command},
+    {"evaluate", "scores a run or a file, or compares two files", evaluate_command},
     {"average", "averages the weights of a run's saves", average_command},
     {"summary", "lists a model's modules and parameters", summary_command},
     {"gradcheck", "proves every op's gradient", gradcheck_command},

@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <unordered_map>
 
+#include "apps/translation/ngrams.h"
 #include "apps/translation/unicode.h"
-#include "apps/version.h"
 #include "core/format.h"
 #include "core/parallel.h"
 
 namespace heddle::app {
 namespace {
 
-constexpr int orders = 4;
+constexpr std::size_t orders = 4;
 
 void replace_all(std::u32string& text, std::u32string_view from, std::u32string_view to) {
     for (std::size_t at = text.find(from); at != std::u32string::npos; at = text.find(from, at + to.size())) {
@@ -78,65 +76,30 @@ std::vector<std::string> split_at_spaces(std::u32string_view text) {
     return out;
 }
 
-/// What one sentence adds to the corpus.
-struct Statistics {
-    std::array<std::int64_t, orders> matches{};
-    std::array<std::int64_t, orders> totals{};
-    std::int64_t hypothesis_length = 0;
-    std::int64_t reference_length = 0;
-};
-
-Statistics sentence_statistics(const std::string& hypothesis, const std::string& reference, bool lowercase) {
-    // Tokens become numbers first, so that n-grams are compared without strings.
-    std::unordered_map<std::string, int> numbers;
-    const auto numbered = [&](const std::vector<std::string>& tokens) {
-        std::vector<int> out;
-        for (const std::string& token : tokens)
-            out.push_back(numbers.try_emplace(token, static_cast<int>(numbers.size())).first->second);
-        return out;
-    };
-    const std::vector<int> said = numbered(bleu_tokens(hypothesis, lowercase));
-    const std::vector<int> wanted = numbered(bleu_tokens(reference, lowercase));
-    Statistics out;
-    out.hypothesis_length = static_cast<std::int64_t>(said.size());
-    out.reference_length = static_cast<std::int64_t>(wanted.size());
-    for (std::size_t n = 1; n <= orders; ++n) {
-        std::map<std::vector<int>, std::int64_t> open;  // how often the reference still has this n-gram
-        for (std::size_t i = 0; i + n <= wanted.size(); ++i) ++open[{wanted.begin() + i, wanted.begin() + i + n}];
-        for (std::size_t i = 0; i + n <= said.size(); ++i) {
-            ++out.totals[n - 1];
-            const auto found = open.find({said.begin() + i, said.begin() + i + n});
-            if (found == open.end() || found->second == 0) continue;
-            --found->second;
-            ++out.matches[n - 1];
-        }
-    }
-    return out;
-}
-
 double brevity_penalty(std::int64_t hypothesis_length, std::int64_t reference_length) {
     if (hypothesis_length >= reference_length) return 1.0;
     if (hypothesis_length == 0) return 0.0;
     return std::exp(1.0 - static_cast<double>(reference_length) / static_cast<double>(hypothesis_length));
 }
 
-void finish(BleuScore& bleu) {
+BleuScore scored(const BleuStatistics& statistics, bool effective_order) {
+    BleuScore bleu{statistics};
     bleu.brevity_penalty = brevity_penalty(bleu.hypothesis_length, bleu.reference_length);
-    if (std::all_of(bleu.matches.begin(), bleu.matches.end(), [](std::int64_t n) { return n == 0; })) return;
+    if (std::all_of(bleu.matches.begin(), bleu.matches.end(), [](std::int64_t n) { return n == 0; })) return bleu;
     double smoothing = 1.0;
-    for (std::size_t n = 0; n < orders && bleu.totals[n] > 0; ++n) {
+    double log_sum = 0;
+    std::size_t n = 0;
+    for (; n < orders && bleu.totals[n] > 0; ++n) {
         const auto total = static_cast<double>(bleu.totals[n]);
         if (bleu.matches[n] == 0) smoothing *= 2.0;
         bleu.precisions[n] =
             bleu.matches[n] == 0 ? 100.0 / (smoothing * total) : 100.0 * static_cast<double>(bleu.matches[n]) / total;
+        log_sum += std::log(bleu.precisions[n]);
     }
-    // An order without any n-gram makes the whole score zero: no effective order.
-    double log_sum = 0;
-    for (const double precision : bleu.precisions) {
-        if (precision == 0.0) return;
-        log_sum += std::log(precision);
-    }
-    bleu.score = bleu.brevity_penalty * std::exp(log_sum / orders);
+    // Without effective order an order without any n-gram makes the whole score zero.
+    if (n < orders && !effective_order) return bleu;
+    bleu.score = bleu.brevity_penalty * std::exp(log_sum / static_cast<double>(n));
+    return bleu;
 }
 
 }  // namespace
@@ -161,31 +124,45 @@ std::vector<std::string> bleu_tokens(std::string_view line, bool lowercase) {
     return split_at_spaces(text);
 }
 
+BleuStatistics& BleuStatistics::operator+=(const BleuStatistics& other) {
+    for (std::size_t n = 0; n < orders; ++n) {
+        matches[n] += other.matches[n];
+        totals[n] += other.totals[n];
+    }
+    hypothesis_length += other.hypothesis_length;
+    reference_length += other.reference_length;
+    return *this;
+}
+
+BleuStatistics bleu_statistics(std::string_view hypothesis, std::string_view reference, bool lowercase) {
+    WordNumbers numbers;
+    std::array<NgramCounts, orders> counts;
+    count_ngrams(numbers(bleu_tokens(hypothesis, lowercase)), numbers(bleu_tokens(reference, lowercase)), counts);
+    BleuStatistics out;
+    for (std::size_t n = 0; n < orders; ++n) {
+        out.matches[n] = counts[n].matches;
+        out.totals[n] = counts[n].hypothesis;
+    }
+    out.hypothesis_length = counts[0].hypothesis;
+    out.reference_length = counts[0].reference;
+    return out;
+}
+
+BleuScore corpus_bleu(const BleuStatistics& statistics) { return scored(statistics, false); }
+
+BleuScore sentence_bleu(const BleuStatistics& statistics) { return scored(statistics, true); }
+
 BleuScore corpus_bleu(std::span<const std::string> hypotheses, std::span<const std::string> references, bool lowercase) {
     check(hypotheses.size() == references.size(), "bleu: {} hypotheses, but {} references; wanted one reference per hypothesis",
           hypotheses.size(), references.size());
-    std::vector<Statistics> sentences(hypotheses.size());
+    std::vector<BleuStatistics> sentences(hypotheses.size());
     parallel_for(static_cast<std::int64_t>(sentences.size()), 32, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-            sentences[i] = sentence_statistics(hypotheses[i], references[i], lowercase);
-        }
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+            sentences[i] = bleu_statistics(hypotheses[i], references[i], lowercase);
     });
-    BleuScore bleu;
-    bleu.lowercase = lowercase;
-    for (const Statistics& sentence : sentences) {
-        bleu.hypothesis_length += sentence.hypothesis_length;
-        bleu.reference_length += sentence.reference_length;
-        for (std::size_t n = 0; n < orders; ++n) {
-            bleu.matches[n] += sentence.matches[n];
-            bleu.totals[n] += sentence.totals[n];
-        }
-    }
-    finish(bleu);
-    return bleu;
-}
-
-std::string BleuScore::signature() const {
-    return fmt::format("nrefs:1|case:{}|eff:no|tok:13a|smooth:exp|version:heddle-{}", lowercase ? "lc" : "mixed", version);
+    BleuStatistics sum;
+    for (const BleuStatistics& sentence : sentences) sum += sentence;
+    return corpus_bleu(sum);
 }
 
 std::string BleuScore::text() const {

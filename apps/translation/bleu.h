@@ -1,4 +1,5 @@
-// BLEU as sacrebleu 2.6 computes it by default: tokenizer 13a, exponential smoothing, no effective order.
+// BLEU as sacrebleu 2.6 computes it by default: tokenizer 13a, exponential smoothing, no effective order; and its
+// BLEU of a sentence, with effective order.
 //
 //   BLEU = 100 * BP * exp(1/4 sum_n log p_n),   BP = min(1, exp(1 - reference length / hypothesis length))
 //
@@ -17,21 +18,32 @@
 
 namespace heddle::app {
 
-struct BleuScore {
-    double score = 0;                       ///< 0..100
-    std::array<double, 4> precisions{};     ///< 0..100, smoothed
+/// What a sentence, or a corpus, adds to the score.
+struct BleuStatistics {
     std::array<std::int64_t, 4> matches{};  ///< clipped n-gram matches
     std::array<std::int64_t, 4> totals{};   ///< n-grams of the hypotheses
-    double brevity_penalty = 0;
-    std::int64_t hypothesis_length = 0;  ///< tokens
+    std::int64_t hypothesis_length = 0;     ///< tokens
     std::int64_t reference_length = 0;
-    bool lowercase = false;
 
-    /// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heddle-0.1.0".
-    std::string signature() const;
+    BleuStatistics& operator+=(const BleuStatistics& other);
+};
+
+struct BleuScore : BleuStatistics {
+    double score = 0;                    ///< 0..100
+    std::array<double, 4> precisions{};  ///< 0..100, smoothed
+    double brevity_penalty = 0;
+
     /// "BLEU = 37.69 68.1/45.0/31.2/21.9 (BP = 0.986 ratio = 0.986 hyp_len = 12863 ref_len = 13052)".
     std::string text() const;
 };
+
+BleuStatistics bleu_statistics(std::string_view hypothesis, std::string_view reference, bool lowercase = false);
+
+/// The BLEU of a corpus.
+BleuScore corpus_bleu(const BleuStatistics& statistics);
+/// The BLEU of one sentence: the mean goes over the orders that the hypothesis is long enough for (effective order), as in
+/// sacrebleu's sentence_bleu.
+BleuScore sentence_bleu(const BleuStatistics& statistics);
 
 /// BLEU of a corpus with one reference per sentence. Every line counts, empty ones too. Error that names both counts when they
 /// differ.
