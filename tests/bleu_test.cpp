@@ -69,5 +69,11 @@ TEST(Bleu, NamesBothCountsWhenTheyDiffer) {
     }
 }
 
+TEST(Bleu, PrintsItsParts) {
+    const Lines lines{"a b c d e"};
+    EXPECT_EQ(corpus_bleu(lines, lines).text(),
+              "BLEU = 100.00 100.0/100.0/100.0/100.0 (BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5)");
+}
+
 }  // namespace
 }  // namespace heddle::app

@@ -149,6 +149,36 @@ TEST(Options, TakeTwoNumbersWithAComma) {
     EXPECT_EQ(parsed({"--adam-betas", "0.7,0.95"}).training.adam_betas, std::pair(0.7, 0.95));
 }
 
+TEST(Options, TakeTwoTextsAsTwoWords) {
+    std::pair<std::string, std::string> files;
+    bool flag = false;
+    OptionTable table("test", "reads two files");
+    table.add("files", files, "two files").called("FILE FILE");
+    table.add("flag", flag, "a flag behind them");
+    EXPECT_THAT(table.help(), HasSubstr("--files FILE FILE"));
+    EXPECT_THAT(table.help(), HasSubstr("two files [none]"));
+    EXPECT_THAT(table.config(), testing::Not(HasSubstr("files =")));
+    const std::vector<const char*> words = {"--files", "a,b", "c d", "--flag"};
+    EXPECT_TRUE(parse_command_line(table, words));
+    EXPECT_EQ(files, std::pair(std::string("a,b"), std::string("c d"))) << "a name may hold a comma";
+    EXPECT_TRUE(flag);
+    EXPECT_THAT(table.config(), HasSubstr("files = [\"a,b\", \"c d\"]"));
+
+    std::pair<std::string, std::string> again;
+    OptionTable other("test", "reads the configuration back");
+    other.add("files", again, "two files");
+    std::istringstream config("files = [\"a,b\", \"c d\"]\n");
+    other.read_config(config, "test.toml");
+    EXPECT_EQ(again, files);
+    const std::vector<const char*> one = {"--files", "a", "--flag"};
+    EXPECT_THROW(parse_command_line(table, one), UsageError);
+}
+
+TEST(Options, WriteAPairOfZeros) {
+    TrainSettings settings = parsed({"--adam-betas", "0", "0"});
+    EXPECT_THAT(train_table(settings).config(), HasSubstr("adam-betas = [0.0, 0.0]"));
+}
+
 TEST(Options, TakeTheLastOfRepeatedOnes) { EXPECT_EQ(parsed({"--layers", "2", "--layers", "4"}).model.layers, 4); }
 
 TEST(Options, RejectWhatIsNoNumberOrOutOfRange) {

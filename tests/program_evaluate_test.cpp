@@ -1,0 +1,170 @@
+// What `heddle evaluate` says about files.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using Lines = std::vector<std::string>;
+
+Lines lines_of(const std::string& text) {
+    std::istringstream stream(text);
+    Lines lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+/// Three lines, what one system made of them, and what a better one did.
+class ProgramEvaluate : public testing::Test {
+  protected:
+    ProgramEvaluate() {
+        here.write("r", "the cat sat on the mat .\na dog runs in the snow\n\u00c4pfel, bitte!\n");
+        here.write("h", "the cat sat on a mat .\nA dog runs\n\u00e4pfel, bitte!\n");
+        here.write("better", "the cat sat on the mat .\na dog runs in snow\n\u00c4pfel, bitte!\n");
+        here.write("two", "one\ntwo\n");
+        here.write("none", "");
+    }
+    std::string scored(const std::string& arguments) const {
+        const ProgramResult result = here.run("evaluate " + arguments);
+        EXPECT_EQ(result.status, 0) << result.err;
+        return result.out;
+    }
+    void expect_complaint(const std::string& arguments, int status, const std::string& part) const {
+        const ProgramResult result = here.run("evaluate " + arguments);
+        EXPECT_EQ(result.status, status) << result.err;
+        EXPECT_THAT(result.err, AllOf(StartsWith("heddle: "), HasSubstr(part)));
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+        EXPECT_EQ(result.out, "");
+    }
+
+    Workplace here;
+};
+
+TEST_F(ProgramEvaluate, PrintsEachMetricWithItsSignature) {
+    const Lines lines = lines_of(scored("--hypotheses h --reference r"));
+    ASSERT_EQ(lines.size(), 7u);
+    EXPECT_THAT(lines[0], StartsWith("BLEU = "));
+    EXPECT_THAT(lines[1], StartsWith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heddle-"));
+    EXPECT_THAT(lines[2], StartsWith("chrF2 = "));
+    EXPECT_THAT(lines[3], StartsWith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:heddle-"));
+    EXPECT_THAT(lines[4], StartsWith("chrF2++ = "));
+    EXPECT_THAT(lines[5], StartsWith("nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:heddle-"));
+    EXPECT_EQ(lines[6], "exact: 0 of 3 lines (0.00 %)");
+}
+
+TEST_F(ProgramEvaluate, LowersEveryMetric) {
+    here.write("upper", "THE CAT SAT ON THE MAT .\nA DOG RUNS IN THE SNOW\n\u00c4PFEL, BITTE!\n");
+    const Lines lines = lines_of(scored("--hypotheses upper --reference r --lowercase"));
+    ASSERT_EQ(lines.size(), 7u);
+    EXPECT_THAT(lines[0], StartsWith("BLEU = 100.00 "));
+    EXPECT_EQ(lines[2], "chrF2 = 100.00");
+    EXPECT_EQ(lines[4], "chrF2++ = 100.00");
+    for (const int i : {1, 3, 5}) EXPECT_THAT(lines[i], HasSubstr("|case:lc|"));
+    EXPECT_EQ(lines[6], "exact: 0 of 3 lines (0.00 %)");
+}
+
+TEST_F(ProgramEvaluate, PrintsOneJsonObject) {
+    const std::string text = scored("--hypotheses better --reference r --json");
+    EXPECT_EQ(lines_of(text).size(), 1u);
+    const nlohmann::json scores = nlohmann::json::parse(text);
+    const Lines said = lines_of(scored("--hypotheses better --reference r"));
+    const nlohmann::json& bleu = scores.at("bleu");
+    const auto score = [&scores](const char* metric) {
+        return fmt::format("{:.2f}", scores.at(metric).at("score").get<double>());
+    };
+    const auto precisions = bleu.at("precisions").get<std::vector<double>>();
+    EXPECT_EQ(said[0], fmt::format("BLEU = {} {:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", score("bleu"),
+                                   fmt::join(precisions, "/"), bleu.at("brevity_penalty").get<double>(), 16.0 / 17,
+                                   bleu.at("hypothesis_length").get<int>(), bleu.at("reference_length").get<int>()));
+    EXPECT_EQ(said[1], bleu.at("signature"));
+    EXPECT_EQ(said[2], "chrF2 = " + score("chrf"));
+    EXPECT_EQ(said[4], "chrF2++ = " + score("chrf++"));
+    EXPECT_EQ(said[3], scores.at("chrf").at("signature"));
+    EXPECT_EQ(said[5], scores.at("chrf++").at("signature"));
+    EXPECT_EQ(scores.at("exact"), 2);
+    EXPECT_EQ(scores.at("lines"), 3);
+    EXPECT_FALSE(scores.contains("sentences"));
+}
+
+TEST_F(ProgramEvaluate, PrintsATableOfSentences) {
+    const ProgramResult result = here.run("evaluate --hypotheses better --reference r --sentences");
+    EXPECT_EQ(result.status, 0);
+    const Lines lines = lines_of(result.out);
+    ASSERT_EQ(lines.size(), 4u);
+    EXPECT_EQ(lines[0], "line\tBLEU\tchrF2\tchrF2++\texact\thyp_len\tref_len");
+    EXPECT_EQ(lines[1], "1\t100.00\t100.00\t100.00\t1\t7\t7");
+    EXPECT_THAT(lines[2], AllOf(StartsWith("2\t"), testing::EndsWith("\t0\t5\t6")));
+    EXPECT_EQ(lines[3], "3\t100.00\t100.00\t100.00\t1\t4\t4");
+    EXPECT_EQ(result.err, scored("--hypotheses better --reference r")) << "the corpus is on stderr";
+}
+
+TEST_F(ProgramEvaluate, PutsSentencesIntoTheJson) {
+    const nlohmann::json scores = nlohmann::json::parse(scored("--hypotheses better --reference r --sentences --json"));
+    const nlohmann::json& rows = scores.at("sentences");
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[0].at("line"), 1);
+    EXPECT_NEAR(rows[2].at("bleu").get<double>(), 100, 1e-9);
+    EXPECT_LT(rows[1].at("chrf").get<double>(), 100);
+    EXPECT_EQ(rows[0].at("exact"), true);
+    EXPECT_EQ(rows[1].at("exact"), false);
+    EXPECT_THAT(scores.at("bleu").at("sentence_signature").get<std::string>(), HasSubstr("|eff:yes|tok:13a|"));
+}
+
+TEST_F(ProgramEvaluate, ComparesTwoSystems) {
+    const std::string options = "--compare h better --reference r --resamples 50 --seed 3";
+    const nlohmann::json made = nlohmann::json::parse(scored(options + " --json"));
+    EXPECT_EQ(made.at("systems"), (Lines{"h", "better"}));
+    EXPECT_EQ(made.at("lines"), 3);
+    EXPECT_EQ(made.at("resamples"), 50);
+    EXPECT_EQ(made.at("seed"), 3);
+    for (const auto& [key, system] : {std::pair("first", "h"), std::pair("second", "better")}) {
+        const nlohmann::json alone =
+            nlohmann::json::parse(scored(std::string("--hypotheses ") + system + " --reference r --json"));
+        for (const char* metric : {"bleu", "chrf", "chrf++"})
+            EXPECT_EQ(made.at(metric).at(key).at("score"), alone.at(metric).at("score")) << metric;
+    }
+    EXPECT_GT(made.at("chrf").at("difference").get<double>(), 10);
+
+    const std::string text = scored(options);
+    const Lines lines = lines_of(text);
+    ASSERT_EQ(lines.size(), 10u) << text;
+    EXPECT_THAT(lines[0], StartsWith("metric "));
+    EXPECT_THAT(lines[1], AllOf(StartsWith("BLEU "), testing::EndsWith(" h")));
+    EXPECT_THAT(lines[6], AllOf(StartsWith("chrF2++ "), HasSubstr(" +"), testing::EndsWith(" better")));
+    EXPECT_THAT(lines[7], StartsWith("BLEU nrefs:1|bs:50|seed:3|case:mixed|eff:no|tok:13a|smooth:exp|version:heddle-"));
+    EXPECT_EQ(scored(options + " --threads 1"), scored(options + " --threads 3"));
+    EXPECT_NE(scored(options), scored("--compare h better --reference r --resamples 50 --seed 4"));
+    EXPECT_THAT(scored("--compare h better --reference r"), HasSubstr("|bs:1000|seed:1|"));
+}
+
+TEST_F(ProgramEvaluate, NamesBothCountsOfFilesThatDiffer) {
+    expect_complaint("--hypotheses two --reference r", 1, "two has 2 lines, but r has 3");
+    expect_complaint("--compare h two --reference r", 1, "two has 2 lines, but r has 3");
+    expect_complaint("--compare none none --reference none", 1, "none has no lines");
+    expect_complaint("--compare h missing --reference r", 1, "missing");
+}
+
+TEST_F(ProgramEvaluate, RefusesOptionsThatDoNotGoTogether) {
+    expect_complaint("--compare h better", 2, "--reference FILE");
+    expect_complaint("--hypotheses h", 2, "--reference FILE");
+    expect_complaint("--reference r", 2, "--hypotheses FILE");
+    expect_complaint("--compare h --reference r", 2, "--compare");
+    expect_complaint("--compare h better --reference r --hypotheses h", 2, "leave out");
+    expect_complaint("--compare h better --model RUN", 2, "leave out");
+    expect_complaint("--compare h better --reference r --sentences", 2, "--sentences");
+    expect_complaint("--hypotheses h --reference r --seed 1", 2, "belong to --compare");
+    expect_complaint("--hypotheses h --reference r --resamples 10", 2, "belong to --compare");
+    expect_complaint("--compare h better --reference r --resamples 0", 2, "--resamples is '0'");
+}
+
+}  // namespace
+}  // namespace heddle
