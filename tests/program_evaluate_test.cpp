@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/program.h"
@@ -133,6 +134,8 @@ TEST_F(ProgramEvaluate, ComparesTwoSystems) {
             EXPECT_EQ(made.at(metric).at(key).at("score"), alone.at(metric).at("score")) << metric;
     }
     EXPECT_GT(made.at("chrf").at("difference").get<double>(), 10);
+    const double parts = 51 * made.at("chrf").at("p").get<double>();
+    EXPECT_NEAR(parts, std::round(parts), 1e-9) << "p counts 50 resamples";
 
     const std::string text = scored(options);
     const Lines lines = lines_of(text);
