@@ -49,7 +49,8 @@ def bootstrap():
     for name, metric in (("bleu", "BLEU"), ("chrf", "chrF2"), ("chrf++", "chrF2++")):
         a, b = results[metric]
         out[name] = {"p": b.p_value} | {
-            which: {"score": one.score, "mean": float(one.mean), "half_width": float(one.ci)} for which, one in (("first", a), ("second", b))}
+            which: {"score": one.score, "mean": float(one.mean), "half_width": float(one.ci)}
+            for which, one in (("first", a), ("second", b))}
     return out
 
 
@@ -76,7 +77,8 @@ def main():
         print(json.dumps(golden()).replace('], "', '],\n"').replace('}, "', '},\n"'))
         return
     given = json.loads(options.lines.read_text(encoding="utf-8"))
-    print(json.dumps({case: scores(given["hypotheses"], given["references"], case == "lowercase") for case in ("mixed", "lowercase")}))
+    made = {case: scores(given["hypotheses"], given["references"], case == "lowercase") for case in ("mixed", "lowercase")}
+    print(json.dumps(made))
 
 
 main()
