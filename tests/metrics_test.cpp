@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "apps/version.h"
 #include "tests/disturbed_lines.h"
 #include "tests/numbers.h"
 #include "tests/python.h"
@@ -88,7 +89,7 @@ TEST(Metrics, CountExactLinesInTheirOwnCase) {
 }
 
 TEST(Metrics, SayHowTheyWereComputed) {
-    const std::string version = "|version:heddle-" HEDDLE_VERSION;
+    const std::string version = std::string("|version:heddle-") + app::version;
     EXPECT_EQ(signature(Metric::bleu), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp" + version);
     EXPECT_EQ(signature(Metric::chrf), "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no" + version);
     EXPECT_EQ(signature(Metric::chrf_plus_plus), "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no" + version);
