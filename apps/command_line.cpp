@@ -16,7 +16,9 @@ void add_row(CLI::App& app, Option& option) {
     };
     CLI::Option* bound = app.add_option("--" + option.name, take);
     if (option.comma) bound->delimiter(',');
-    if (option.values > 1)
+    if (option.values == 0)
+        bound->expected(1, -1)->allow_extra_args();
+    else if (option.values > 1)
         bound->expected(option.values);
     else if (option.is_flag)
         bound->expected(0, 1)->take_last();

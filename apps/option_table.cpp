@@ -186,6 +186,21 @@ Option& OptionTable::add(std::string name, std::pair<std::string, std::string>& 
     return option;
 }
 
+Option& OptionTable::add(std::string name, std::vector<std::string>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "TEXT...");
+    option.values = 0;
+    option.read = [&target](Option& self, const std::vector<std::string>& values) {
+        target.clear();
+        for (const std::string& value : values) target.push_back(text(self, value));
+    };
+    option.write = [&target] {
+        std::vector<std::string> quoted;
+        for (const std::string& value : target) quoted.push_back(toml(value));
+        return quoted.empty() ? std::string() : fmt::format("[{}]", fmt::join(quoted, ", "));
+    };
+    return option;
+}
+
 Option& OptionTable::add(std::string name, std::optional<bool>& target, std::string help) {
     Option& option = row(std::move(name), std::move(help), "");
     option.is_flag = true;
@@ -264,7 +279,9 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
             wrong("{}:{}: '{}' stands twice in this file", name, item.line, item.key);
         read.push_back(item.key);
         if (option->given) continue;
-        if (item.values.size() != static_cast<std::size_t>(option->values))
+        if (option->values == 0 && item.values.empty())
+            wrong("{}:{}: '{}' has no value, wanted one or more", name, item.line, item.key);
+        if (option->values != 0 && item.values.size() != static_cast<std::size_t>(option->values))
             wrong("{}:{}: '{}' has {} values, wanted {}", name, item.line, item.key, item.values.size(), option->values);
         option->read(*option, item.values);
         option->given = true;

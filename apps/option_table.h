@@ -30,7 +30,7 @@ struct Option {
     bool in_config = true;        ///< may stand in a configuration file, and is written to the run's
     bool is_flag = false;         ///< may stand without a value
     bool fixed = false;           ///< a run that goes on cannot change it
-    int values = 1;               ///< how many values follow
+    int values = 1;               ///< how many values follow; 0: one or more
     bool comma = false;           ///< a comma may stand between them
     bool given = false;           ///< on the command line or in the configuration file
 
@@ -65,6 +65,8 @@ class OptionTable {
     Option& add(std::string name, std::pair<double, double>& target, std::string help);
     /// Two texts, written as two words: names of files may hold commas.
     Option& add(std::string name, std::pair<std::string, std::string>& target, std::string help);
+    /// One or more texts; there are none as long as the option is not given.
+    Option& add(std::string name, std::vector<std::string>& target, std::string help);
     /// Options without a value of their own until somebody decides: say what then holds with defaults_to().
     Option& add(std::string name, std::optional<bool>& target, std::string help);
     Option& add(std::string name, std::optional<std::int64_t>& target, std::string help);

@@ -179,6 +179,38 @@ TEST(Options, WriteAPairOfZeros) {
     EXPECT_THAT(train_table(settings).config(), HasSubstr("adam-betas = [0.0, 0.0]"));
 }
 
+TEST(Options, TakeOneOrMoreTexts) {
+    const auto texts = [](std::vector<const char*> words, const std::string& config = "") {
+        std::vector<std::string> texts;
+        std::int64_t number = 0;
+        OptionTable table("test", "");
+        table.add("texts", texts, "");
+        table.add("number", number, "");
+        parse_command_line(table, words);
+        std::istringstream stream(config);
+        table.read_config(stream, "test.toml");
+        std::istringstream written(table.config());
+        std::vector<std::string> again;
+        OptionTable other("test", "");
+        other.add("texts", again, "");
+        other.add("number", number, "");
+        other.read_config(written, "written");
+        EXPECT_EQ(again, texts) << "the configuration reads back";
+        return texts;
+    };
+    using Texts = std::vector<std::string>;
+    EXPECT_EQ(texts({}), Texts());
+    EXPECT_EQ(texts({"--texts", "a"}), Texts{"a"});
+    EXPECT_EQ(texts({"--texts", "a", "b,c", "--number", "3"}), (Texts{"a", "b,c"}));
+    EXPECT_EQ(texts({"--texts", "a", "--number", "3", "--texts", "b"}), (Texts{"a", "b"}));
+    EXPECT_EQ(texts({}, "texts = [\"a\", \"b \\\"\"]\n"), (Texts{"a", "b \""}));
+    EXPECT_EQ(texts({}, "texts = 'a'\n"), Texts{"a"});
+    EXPECT_EQ(texts({"--texts", "a"}, "texts = 'b'\n"), Texts{"a"});
+    EXPECT_THROW(texts({"--texts"}), UsageError);
+    EXPECT_THROW(texts({"--texts", "a", "--number", "1", "b"}), UsageError);
+    EXPECT_THROW(texts({}, "texts = []\n"), UsageError);
+}
+
 TEST(Options, TakeTheLastOfRepeatedOnes) { EXPECT_EQ(parsed({"--layers", "2", "--layers", "4"}).model.layers, 4); }
 
 TEST(Options, RejectWhatIsNoNumberOrOutOfRange) {
