@@ -1,107 +1,101 @@
-// Decoding: beam search against a search through all translations, and lines alone against lines together.
+// Beam search against a search through all translations.
 #include "apps/translation/beam_search.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <memory>
 #include <set>
 
-#include "apps/translation/translate.h"
-#include "autograd/tape.h"
-#include "tests/nn_support.h"
+#include "tests/decoding_support.h"
 
 namespace heddle::app {
 namespace {
 
-using nn::Tokens;
-
-// A model of random weights whose opinions differ from token to token: the larger `deviation`, the more.
-std::unique_ptr<nn::Transformer> random_model(std::int64_t vocabulary, std::uint64_t seed, double deviation = 0.5) {
-    nn::TransformerOptions options = nn::tiny_options();
-    options.source_vocabulary = options.target_vocabulary = vocabulary;
-    options.encoder_layers = options.decoder_layers = 1;
-    auto model = std::make_unique<nn::Transformer>(options, seed);
-    nn::disturb(*model, seed, deviation);
-    model->eval();
-    return model;
-}
-
-// log p(token | source, prefix) for every token, computed from nothing.
-std::vector<double> next_log_probabilities(const nn::Transformer& model, const Tokens& source, const Tokens& prefix) {
-    const NoGrad no_grad;
-    const nn::Sentences from = nn::packed({source});
-    Tokens in{bos_id};
-    in.insert(in.end(), prefix.begin(), prefix.end());
-    const nn::Sentences to = nn::packed({in});
-    const Variable memory = model.encode(from.tokens, from.spans);
-    const Tensor hidden = model.decode(to.tokens, to.spans, memory, from.spans).value();
-    const auto last = static_cast<std::int64_t>(prefix.size());
-    std::vector<double> logits = model.logits(hidden.slice(last, last + 1)).to_vector();
-    double sum = 0;
-    for (const double logit : logits) sum += std::exp(logit);
-    for (double& logit : logits) logit -= std::log(sum);
-    return logits;
-}
-
-// The best of all translations that end within `longest` tokens, end mark included.
-Hypothesis best_of_all(const nn::Transformer& model, const Tokens& source, std::int64_t longest, double alpha) {
-    Hypothesis best{.tokens = {}, .log_probability = 0, .score = -INFINITY, .ended = true};
-    Tokens prefix;
-    const std::function<void(double)> go_on = [&](double log_probability) {
-        const std::vector<double> next = next_log_probabilities(model, source, prefix);
-        const double ended = log_probability + next[eos_id];
-        const double score = ended / std::pow(static_cast<double>(prefix.size() + 1), alpha);
-        if (score > best.score) best = {prefix, ended, score, true};
-        if (static_cast<std::int64_t>(prefix.size()) + 1 == longest) return;
-        for (std::size_t token = 0; token < next.size(); ++token) {
-            if (token == eos_id) continue;
-            prefix.push_back(static_cast<std::int32_t>(token));
-            go_on(log_probability + next[token]);
-            prefix.pop_back();
-        }
-    };
-    go_on(0);
-    return best;
-}
-
-Tokens source_of(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {
-    Tokens source = nn::random_tokens(count - 1, vocabulary, seed);
-    source.push_back(eos_id);
-    return source;
-}
-
 Hypothesis search(const nn::Transformer& model, const Tokens& source, std::int64_t beam, double alpha) {
     const std::vector<Tokens> sources{source};
-    return beam_search(model, sources, {.beam = beam, .length_penalty = alpha}).front();
+    return beam_search(model, sources, {.beam = beam, .length_penalty = alpha}).front().front();
+}
+
+void expect_same(const std::vector<Hypothesis>& given, const std::vector<Hypothesis>& wanted, std::size_t count,
+                 const std::string& what) {
+    ASSERT_EQ(given.size(), count) << what;
+    ASSERT_GE(wanted.size(), count) << what;
+    for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(given[i].tokens, wanted[i].tokens) << what << ", place " << i;
+        EXPECT_NEAR(given[i].log_probability, wanted[i].log_probability, 1e-4) << what;
+        EXPECT_NEAR(given[i].score, wanted[i].score, 1e-4) << what;
+        EXPECT_TRUE(given[i].ended) << what;
+    }
 }
 
 // A beam wider than the number of prefixes keeps every hypothesis, so what it finds must be the best there is: the score's
-// formula, the end rule and the paths through the tree are all in it. Learned positions of 5 rows keep the translations
-// countable.
+// formula, the end rule, the bound that closes hypotheses and the paths through the tree are all in it. Learned positions of 5
+// rows keep the translations countable.
 TEST(BeamSearch, AWideBeamFindsTheBestOfAllTranslations) {
     std::set<Tokens> found;
     for (const double alpha : {0.0, 0.6, 1.0, 2.0})
         for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-            nn::TransformerOptions options = nn::tiny_options();
-            options.source_vocabulary = options.target_vocabulary = 5;
-            options.encoder_layers = options.decoder_layers = 1;
-            options.positions = nn::Positions::learned;
-            options.position_table = 5;
-            nn::Transformer model(options, seed);
-            nn::disturb(model, seed, 0.7);
-            model.eval();
-            const Tokens source = source_of(3, 5, seed);
-            const Hypothesis wanted = best_of_all(model, source, 5, alpha), given = search(model, source, 700, alpha);
-            EXPECT_EQ(given.tokens, wanted.tokens) << "alpha " << alpha << ", seed " << seed;
-            EXPECT_NEAR(given.log_probability, wanted.log_probability, 1e-4);
-            EXPECT_NEAR(given.score, wanted.score, 1e-4);
-            EXPECT_TRUE(given.ended);
-            found.insert(given.tokens);
+            const Model model = random_model(5, seed, 0.7, 5);
+            const std::vector<Tokens> sources{source_of(3, 5, seed)};
+            const std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, alpha);
+            for (const std::int64_t n : {1, 2, 7, 40})
+                expect_same(beam_search(*model, sources, {.beam = 700, .length_penalty = alpha, .n_best = n}).front(), wanted,
+                            static_cast<std::size_t>(n), fmt::format("alpha {}, seed {}, the {} best", alpha, seed, n));
+            found.insert(wanted[0].tokens);
         }
     EXPECT_GE(found.size(), 4u) << "the models must disagree, or the test shows nothing";
+}
+
+TEST(BeamSearch, BeginsWithThePrefix) {
+    int other = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        const Model model = random_model(5, seed, 0.7, 5);
+        const std::vector<Tokens> sources{source_of(3, 5, seed)};
+        const Tokens best = beam_search(*model, sources, {.beam = 3}).front().front().tokens;
+        for (const Tokens& prefix : {Tokens{4}, Tokens{4, 0}, Tokens{1, 4, 4}}) {
+            const std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, 1, prefix);
+            const std::size_t n = std::min<std::size_t>(4, wanted.size());
+            expect_same(
+                beam_search(*model, sources, {.beam = 700, .n_best = static_cast<std::int64_t>(n), .prefix = prefix}).front(),
+                wanted, n, fmt::format("seed {}, {} tokens", seed, prefix.size()));
+            other += wanted[0].tokens != best ? 1 : 0;
+        }
+    }
+    EXPECT_GT(other, 10);
+    const Model model = random_model(5, 1, 0.7, 5);
+    const std::vector<Tokens> sources{source_of(3, 5, 1)};
+    expect_error(
+        [&] {
+            beam_search(*model, sources, {.prefix = {4, 4, 4, 4, 4}});
+        },
+        "a prefix of 5 tokens, but the model's position table ends after 5");
+}
+
+// A hypothesis that is kept only because more are asked for takes no place from a better one: what cannot win is less probable
+// than all that can.
+TEST(BeamSearch, TheFirstOnesAreTheSameHoweverManyAreAskedFor) {
+    int cut = 0;
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+        const Model model = random_model(12, seed, 0.8);
+        const std::vector<Tokens> sources{source_of(4, 12, seed)};
+        const std::vector<Hypothesis> four = beam_search(*model, sources, {.beam = 4, .n_best = 4}).front();
+        ASSERT_EQ(four.size(), 4u);
+        for (const std::int64_t n : {1, 2, 3}) {
+            const std::vector<Hypothesis> some = beam_search(*model, sources, {.beam = 4, .n_best = n}).front();
+            ASSERT_EQ(some.size(), static_cast<std::size_t>(n));
+            for (std::size_t i = 0; i < some.size(); ++i) EXPECT_EQ(some[i].tokens, four[i].tokens) << "seed " << seed;
+        }
+        std::set<Tokens> different;
+        for (std::size_t i = 0; i < 4; ++i) {
+            different.insert(four[i].tokens);
+            if (i > 0) {
+                EXPECT_GE(std::pair(four[i - 1].ended, four[i - 1].score), std::pair(four[i].ended, four[i].score));
+            }
+            cut += four[i].ended ? 0 : 1;
+        }
+        EXPECT_EQ(different.size(), 4u);
+    }
+    EXPECT_GT(cut, 0) << "both kinds must occur";
 }
 
 TEST(BeamSearch, ABeamOfOneTakesTheMostProbableTokenUntilTheEnd) {
@@ -155,11 +149,15 @@ TEST(BeamSearch, ASourceFindsTheSameAloneAndAmongOthers) {
     std::vector<Tokens> sources;
     for (std::uint64_t i = 0; i < 9; ++i) sources.push_back(source_of(1 + static_cast<std::int64_t>(i * 5 % 11), 30, i));
     for (const std::int64_t beam : {1, 2, 5}) {
-        const std::vector<Hypothesis> together = beam_search(model, sources, {.beam = beam});
+        const HypothesisLists together = beam_search(model, sources, {.beam = beam, .n_best = (beam + 1) / 2});
         for (std::size_t i = 0; i < sources.size(); ++i) {
-            const Hypothesis alone = search(model, sources[i], beam, 1);
-            EXPECT_EQ(together[i].tokens, alone.tokens) << "beam " << beam << ", source " << i;
-            EXPECT_EQ(together[i].log_probability, alone.log_probability);
+            const std::vector<Tokens> one{sources[i]};
+            const std::vector<Hypothesis> alone = beam_search(model, one, {.beam = beam, .n_best = (beam + 1) / 2}).front();
+            ASSERT_EQ(together[i].size(), alone.size());
+            for (std::size_t n = 0; n < alone.size(); ++n) {
+                EXPECT_EQ(together[i][n].tokens, alone[n].tokens) << "beam " << beam << ", source " << i;
+                EXPECT_EQ(together[i][n].log_probability, alone[n].log_probability);
+            }
         }
     }
 }
@@ -183,63 +181,9 @@ TEST(BeamSearch, WrongUseIsAnError) {
     const nn::Transformer& model = *owned_model;
     EXPECT_TRUE(beam_search(model, {}, {}).empty());
     expect_error([&] { search(model, {4, eos_id}, 0, 1); }, "beam search: a beam of 0, wanted at least 1");
-}
-
-// Lines of one to eight of twenty words, enough for several batches.
-std::vector<std::string> many_lines(std::size_t count) {
-    Sequence random(3);
-    std::vector<std::string> lines;
-    for (std::size_t i = 0; i < count; ++i) {
-        std::string line;
-        for (std::uint64_t n = 1 + random.below(8); n > 0; --n) line += "w" + std::to_string(random.below(20)) + " ";
-        line.pop_back();
-        lines.push_back(line);
-    }
-    return lines;
-}
-
-class TranslateLines : public testing::Test {
-  protected:
-    TranslateLines() {
-        VocabularyOptions options;
-        options.type = VocabularyType::word;
-        vocabularies_.source = vocabularies_.target = train_vocabulary(options, lines_);
-    }
-
-    std::vector<std::string> lines_ = many_lines(500);
-    Vocabularies vocabularies_;
-};
-
-TEST_F(TranslateLines, GivesEachLineItsOwnTranslationInAnyCompanyAndOnAnyThreads) {
-    const auto owned_model = random_model(vocabularies_.source->size(), 2);
-    const nn::Transformer& model = *owned_model;
-    const DecodeOptions options{.beam = 2};
-    std::vector<std::string> alone;
-    for (const std::string& line : lines_) alone.push_back(translate_lines(model, vocabularies_, {line}, options).front());
-    EXPECT_GT(std::set<std::string>(alone.begin(), alone.end()).size(), 20u)
-        << "the lines must differ, or the test shows nothing";
-    for (const int count : {1, 2, 3}) {
-        const WithThreads on(count);
-        EXPECT_EQ(translate_lines(model, vocabularies_, lines_, options), alone) << count << " threads";
-    }
-}
-
-TEST_F(TranslateLines, GivesAnEmptyLineForABlankOne) {
-    const auto owned_model = random_model(vocabularies_.source->size(), 2);
-    const nn::Transformer& model = *owned_model;
-    const std::vector<std::string> given =
-        translate_lines(model, vocabularies_, {"", lines_[0], "  \t ", lines_[1]}, {.beam = 2});
-    ASSERT_EQ(given.size(), 4u);
-    EXPECT_EQ(given[0], "");
-    EXPECT_EQ(given[2], "");
-    EXPECT_EQ(given[1], translate_lines(model, vocabularies_, {lines_[0]}, {.beam = 2}).front());
-    VocabularyOptions characters;
-    characters.type = VocabularyType::character;
-    Vocabularies both;
-    both.source = both.target = train_vocabulary(characters, lines_);
-    const auto owned_speller = random_model(both.source->size(), 3);
-    const nn::Transformer& speller = *owned_speller;
-    EXPECT_EQ(translate_lines(speller, both, {"   "}, {.beam = 1}).front(), "") << "where a space is a token, too";
+    const std::vector<Tokens> sources{{4, eos_id}};
+    expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 3}); }, "the 3 best of a beam of 2, wanted 1 to 2");
+    expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 0}); }, "the 0 best of a beam of 2");
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 #include "apps/translation/beam_search.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "apps/translation/vocabulary.h"
-#include "autograd/tape.h"
 #include "core/format.h"
 #include "kernels/top_k/top_k.h"
 
@@ -32,17 +30,22 @@ struct Candidate {
 // Continuations that are looked at: even if `beam` of them end, `beam` go on. Greedy search looks at the best one only.
 std::int64_t considered(std::int64_t beam) { return beam == 1 ? 1 : 2 * beam; }
 
-double normalised(double log_probability, std::int64_t length, double alpha) {
-    return log_probability / std::pow(static_cast<double>(length), alpha);
-}
-
 // One source sentence's beam.
 class Sentence {
   public:
-    Sentence(std::int64_t longest, const DecodeOptions& options) : longest_(longest), options_(options), open_(1) {}
+    /// `log_probability` is that of the prefix.
+    Sentence(std::int64_t longest, double log_probability, const DecodeOptions& options)
+        : longest_(longest), options_(options), length_(static_cast<std::int64_t>(options.prefix.size())) {
+        std::int32_t node = -1;
+        for (const std::int32_t token : options.prefix) {
+            tree_.push_back({token, node});
+            node = static_cast<std::int32_t>(tree_.size()) - 1;
+        }
+        open_.push_back({log_probability, node});
+    }
 
     std::int64_t open() const { return static_cast<std::int64_t>(open_.size()); }
-    Hypothesis best() && { return std::move(best_); }
+    std::vector<Hypothesis> best() && { return std::move(best_); }
 
     /// Takes the most probable continuations, `k` for each open hypothesis, and appends the parents and tokens of those that stay
     /// open: parents count from `first_row`.
@@ -93,62 +96,54 @@ class Sentence {
     }
 
     bool can_win(double log_probability) const {
-        return !found_ || normalised(log_probability, longest_, options_.length_penalty) > best_.score;
+        return !full() || normalised(log_probability, longest_, options_.length_penalty) > best_.back().score;
     }
 
-    // A hypothesis that was cut loses against every one that ended.
+    bool full() const { return static_cast<std::int64_t>(best_.size()) == options_.n_best; }
+
+    // A hypothesis that was cut loses against every one that ended, a later one against an equal one.
     void finish(std::int32_t node, double log_probability, bool ended) {
         const double score = normalised(log_probability, length_, options_.length_penalty);
-        if (found_ && (best_.ended > ended || (best_.ended == ended && score <= best_.score))) return;
-        found_ = true;
-        best_ = {{}, log_probability, score, ended};
+        const auto place = std::find_if(best_.begin(), best_.end(), [&](const Hypothesis& other) {
+            return ended > other.ended || (ended == other.ended && score > other.score);
+        });
+        if (place == best_.end() && full()) return;
+        Hypothesis& found = *best_.insert(place, {{}, log_probability, score, ended});
         for (; node >= 0; node = tree_[static_cast<std::size_t>(node)].parent)
-            best_.tokens.push_back(tree_[static_cast<std::size_t>(node)].token);
-        std::reverse(best_.tokens.begin(), best_.tokens.end());
+            found.tokens.push_back(tree_[static_cast<std::size_t>(node)].token);
+        std::reverse(found.tokens.begin(), found.tokens.end());
+        if (static_cast<std::int64_t>(best_.size()) > options_.n_best) best_.pop_back();
     }
 
     std::int64_t longest_;
     const DecodeOptions& options_;
-    std::int64_t length_ = 0;  // tokens of every open hypothesis
+    std::int64_t length_;  // tokens of every open hypothesis
     std::vector<Node> tree_;
     std::vector<Open> open_;
-    bool found_ = false;
-    Hypothesis best_;
+    std::vector<Hypothesis> best_;  // best first
 };
-
-Tensor as_tensor(const std::vector<std::int32_t>& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
 
 }  // namespace
 
-std::int64_t longest_translation(const nn::Transformer& model, std::int64_t source_tokens) {
-    const std::int64_t most = 3 * source_tokens + 10;
-    return std::min(most, model.options().longest_sentence().value_or(most));
-}
-
-std::vector<Hypothesis> beam_search(const nn::Transformer& model, std::span<const std::vector<std::int32_t>> sources,
-                                    const DecodeOptions& options) {
+HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources,
+                            const DecodeOptions& options) {
     check(options.beam >= 1, "beam search: a beam of {}, wanted at least 1", options.beam);
+    check(options.n_best >= 1 && options.n_best <= options.beam, "beam search: the {} best of a beam of {}, wanted 1 to {}",
+          options.n_best, options.beam, options.beam);
     if (sources.empty()) return {};
-    const NoGrad no_grad;
-    std::vector<std::int32_t> tokens;
-    std::vector<std::int64_t> lengths;
+    const auto prefix = static_cast<std::int64_t>(options.prefix.size());
+    std::vector<std::int64_t> longest;
+    for (const auto& source : sources)
+        longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()), prefix));
+    Decoding decoding(models, sources, static_cast<std::int64_t>(sources.size()) * options.beam,
+                      *std::max_element(longest.begin(), longest.end()));
+    auto [logits, log_probability] = decoding.start(options.prefix);
     std::vector<Sentence> sentences;
-    std::int64_t longest = 0;
-    for (const auto& source : sources) {
-        tokens.insert(tokens.end(), source.begin(), source.end());
-        lengths.push_back(static_cast<std::int64_t>(source.size()));
-        sentences.emplace_back(longest_translation(model, lengths.back()), options);
-        longest = std::max(longest, longest_translation(model, lengths.back()));
-    }
-    const Spans spans = Spans::packed(lengths);
-    const Tensor memory = model.encode(as_tensor(tokens), spans).value();
-    const auto count = static_cast<std::int64_t>(sources.size());
-    nn::DecoderCache cache = model.start_decoding(memory, spans, count * options.beam, longest);
-    const std::int64_t k = std::min(considered(options.beam), model.options().target_vocabulary);
+    for (std::size_t i = 0; i < sources.size(); ++i) sentences.emplace_back(longest[i], log_probability[i], options);
+    const std::int64_t k = std::min(considered(options.beam), models.target_vocabulary());
 
-    std::vector<std::int32_t> next(sources.size(), bos_id), parents;
-    while (!next.empty()) {
-        const kernels::TopK top = kernels::top_k_log_softmax(model.step(as_tensor(next), cache), k);
+    for (std::vector<std::int32_t> next, parents;; logits = decoding.step(parents, next)) {
+        const kernels::TopK top = kernels::top_k_log_softmax(logits, k);
         parents.clear();
         next.clear();
         std::int64_t row = 0;
@@ -159,9 +154,9 @@ std::vector<Hypothesis> beam_search(const nn::Transformer& model, std::span<cons
                              static_cast<std::int32_t>(row), parents, next);
             row += open;
         }
-        cache.reorder(parents);
+        if (next.empty()) break;
     }
-    std::vector<Hypothesis> results;
+    HypothesisLists results;
     for (Sentence& sentence : sentences) results.push_back(std::move(sentence).best());
     return results;
 }

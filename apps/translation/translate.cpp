@@ -3,70 +3,92 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 
-#include "apps/translation/corpus.h"
-#include "core/parallel.h"
+#include "apps/translation/beam_search.h"
+#include "apps/translation/line_batches.h"
+#include "apps/translation/sampling.h"
+#include "apps/translation/scoring.h"
 
 namespace heddle::app {
 namespace {
 
-// Source tokens that are decoded together: enough rows for the matrix products, and caches that stay small.
-constexpr std::int64_t tokens_at_once = 1500;
+// Source tokens that are decoded together: enough rows for the matrix products, and caches that stay small. Less where a source
+// has many hypotheses.
+std::int64_t tokens_at_once(const DecodeOptions& options) {
+    const std::int64_t hypotheses = options.sampling ? options.n_best : options.beam;
+    return 1500 * 8 / std::max<std::int64_t>(8, hypotheses);
+}
 
-// The ids of each line, end mark included; nothing for a line without tokens.
-std::vector<std::vector<std::int32_t>> encode_lines(const Vocabulary& vocabulary, const std::vector<std::string>& lines,
-                                                    std::int64_t longest) {
-    std::vector<std::vector<std::int32_t>> sources(lines.size());
-    parallel_for(static_cast<std::int64_t>(lines.size()), 64, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            auto& source = sources[static_cast<std::size_t>(i)];
-            const std::string& line = lines[static_cast<std::size_t>(i)];
-            if (is_blank(line)) continue;
-            source = vocabulary.encode(line);
-            if (!source.empty()) source.push_back(eos_id);
-        }
-    });
-    std::int64_t cut = 0;
-    for (auto& source : sources) {
-        if (static_cast<std::int64_t>(source.size()) <= longest) continue;
-        source.resize(static_cast<std::size_t>(longest));
-        source.back() = eos_id;
-        ++cut;
+// How many tokens each line is wide with its end mark, and which lines have any.
+struct Sources {
+    std::vector<std::size_t> lines;
+    std::vector<std::vector<std::int32_t>> tokens;  // end mark included
+    std::vector<std::int64_t> widths;
+};
+
+Sources with_tokens(std::vector<std::vector<std::int32_t>> encoded) {
+    Sources sources;
+    for (std::size_t i = 0; i < encoded.size(); ++i) {
+        if (encoded[i].empty()) continue;
+        encoded[i].push_back(eos_id);
+        sources.lines.push_back(i);
+        sources.widths.push_back(static_cast<std::int64_t>(encoded[i].size()));
+        sources.tokens.push_back(std::move(encoded[i]));
     }
-    if (cut > 0) fmt::print(stderr, "{} lines were cut to {} tokens, the length of the model's position table\n", cut, longest);
     return sources;
 }
 
 }  // namespace
 
-std::vector<std::string> translate_lines(const nn::Transformer& model, const Vocabularies& vocabularies,
-                                         const std::vector<std::string>& lines, const DecodeOptions& options) {
-    const auto sources = encode_lines(*vocabularies.source, lines, model.options().position_table);
-    std::vector<std::size_t> order(lines.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    // Sentences of similar length finish together.
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
+Translator::Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options)
+    : models_(models), vocabularies_(std::move(vocabularies)), options_(std::move(options)) {}
 
-    std::vector<std::string> translations(lines.size());
-    std::vector<std::vector<std::int32_t>> batch;
-    std::vector<std::size_t> places;
-    const auto flush = [&] {
-        const std::vector<Hypothesis> found = beam_search(model, batch, options);
-        for (std::size_t i = 0; i < found.size(); ++i) translations[places[i]] = vocabularies.target->decode(found[i].tokens);
-        batch.clear();
-        places.clear();
-    };
-    for (const std::size_t line : order) {
-        const auto& source = sources[line];
-        if (source.empty()) continue;
-        if (!batch.empty() && static_cast<std::int64_t>((batch.size() + 1) * source.size()) > tokens_at_once) flush();
-        batch.push_back(source);
-        places.push_back(line);
+Translation Translator::empty_line() {
+    if (!empty_line_) {
+        const double log_probability = score_pairs(models_, std::vector<TokenPair>(1)).front().log_probability;
+        empty_line_ = {{}, log_probability, log_probability};
     }
-    flush();
+    return *empty_line_;
+}
+
+std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
+    std::vector<std::vector<std::int32_t>> encoded = encode_lines(*vocabularies_.source, lines);
+    cut_ += cut_to(encoded, models_.position_table() - 1);
+    const Sources sources = with_tokens(std::move(encoded));
+    std::vector<std::vector<Translation>> translations(lines.size());
+    for (const std::vector<std::int64_t>& batch : batches_by_width(sources.widths, tokens_at_once(options_))) {
+        std::vector<std::vector<std::int32_t>> tokens;
+        std::vector<std::int64_t> numbers;
+        for (const std::int64_t i : batch) {
+            tokens.push_back(sources.tokens[static_cast<std::size_t>(i)]);
+            numbers.push_back(lines_ + static_cast<std::int64_t>(sources.lines[static_cast<std::size_t>(i)]));
+        }
+        const HypothesisLists found =
+            options_.sampling ? sample(models_, tokens, numbers, options_) : beam_search(models_, tokens, options_);
+        for (std::size_t i = 0; i < found.size(); ++i)
+            for (const Hypothesis& each : found[i])
+                translations[static_cast<std::size_t>(numbers[i] - lines_)].push_back(
+                    {vocabularies_.target->decode(each.tokens), each.log_probability, each.score});
+    }
+    lines_ += static_cast<std::int64_t>(lines.size());
+    for (auto& each : translations)
+        if (each.empty()) each.push_back(empty_line());
     return translations;
+}
+
+void Translator::report_cuts() const {
+    if (cut_ == 0) return;
+    fmt::print(stderr, "{} of {} lines were cut to {} tokens, the length of the model's position table\n", cut_, lines_,
+               models_.position_table());
+}
+
+std::vector<std::string> translate_lines(const Ensemble& models, const Vocabularies& vocabularies,
+                                         const std::vector<std::string>& lines, const DecodeOptions& options) {
+    Translator translator(models, vocabularies, options);
+    std::vector<std::string> texts;
+    for (std::vector<Translation>& each : translator.translate(lines)) texts.push_back(std::move(each.front().text));
+    translator.report_cuts();
+    return texts;
 }
 
 }  // namespace heddle::app

@@ -1,0 +1,68 @@
+// Models that translate together, and what they remember while they do.
+//
+//     p(t | prefix, x) = 1/M sum_m p_m(t | prefix, x)          the arithmetic mean, token by token
+//
+// One model is an ensemble of one: its logits pass through untouched.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "nn/transformer.h"
+
+namespace heddle::app {
+
+/// Models in evaluation mode with the same vocabularies, which must outlive this object.
+class Ensemble {
+  public:
+    Ensemble(const nn::Transformer& model) : models_{&model} {}  // NOLINT: a model decodes where an ensemble does
+    /// Error when there is none, or their vocabularies differ in size.
+    explicit Ensemble(std::vector<const nn::Transformer*> models);
+
+    const std::vector<const nn::Transformer*>& models() const { return models_; }
+    std::int64_t target_vocabulary() const { return models_.front()->options().target_vocabulary; }
+    /// The rows of the shortest position table, whatever its positions.
+    std::int64_t position_table() const;
+    /// The most tokens that a sentence may have: the shortest table of learned positions; nothing when there is none.
+    std::optional<std::int64_t> longest_sentence() const;
+
+    /// From each model's logits, f32 [rows, V], to logits of the mean of their probabilities. They stand in the first model's
+    /// scale, so that equal models give its very bits.
+    Tensor mixed(const std::vector<Tensor>& logits) const;
+
+  private:
+    std::vector<const nn::Transformer*> models_;
+};
+
+/// log p of tokens[i] by row i of logits, f32 [tokens, V].
+std::vector<double> log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens);
+
+/// The state of an ensemble that translates sentences step by step: each model's cache.
+class Decoding {
+  public:
+    /// For these sources (token ids, end mark included): room for `hypotheses` at once, of `longest` tokens each.
+    Decoding(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources, std::int64_t hypotheses,
+             std::int64_t longest);
+
+    struct Start {
+        Tensor logits;                        ///< [sources, V] of the token after the prefix
+        std::vector<double> log_probability;  ///< of the prefix, for each source
+    };
+    /// Reads the beginning mark and `prefix`, the same for every source. Once, before the first step().
+    Start start(std::span<const std::int32_t> prefix);
+
+    /// Hypothesis i goes on from the former hypothesis parents[i] (see nn::DecoderCache::reorder) and reads tokens[i]. Logits of
+    /// the token after that, [hypotheses, V].
+    Tensor step(std::span<const std::int32_t> parents, const std::vector<std::int32_t>& tokens);
+
+  private:
+    Tensor read(const std::vector<std::int32_t>& tokens);
+
+    const Ensemble& models_;
+    std::int64_t sources_;
+    std::vector<nn::DecoderCache> caches_;
+};
+
+}  // namespace heddle::app
