@@ -7,9 +7,11 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "apps/commands.h"
 #include "apps/divergence.h"
+#include "apps/output.h"
 #include "apps/usage_error.h"
 #include "apps/version.h"
 
@@ -26,6 +28,7 @@ struct Command {
 constexpr Command commands[] = {
     {"train", "trains a translator", train_command},
     {"translate", "translates stdin to stdout", translate_command},
+    {"score", "gives the log-probability of given translations", score_command},
     {"evaluate", "scores a run or a file, or compares two files", evaluate_command},
     {"average", "averages the weights of a run's saves", average_command},
     {"summary", "lists a model's modules and parameters", summary_command},
@@ -79,11 +82,15 @@ int guarded(Arguments arguments) {
     try {
         const int status = run(arguments);
         if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+        if (errno == EPIPE) return nobody_reads;
         return complain(std::string("the results cannot be written to stdout: ") + std::strerror(errno), 1);
     } catch (const UsageError& error) {
         return complain(error.what(), 2);
     } catch (const Divergence& error) {
         return complain(error.what(), 3);
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::broken_pipe) return nobody_reads;
+        return complain(error.what(), 1);
     } catch (const std::bad_alloc&) {
         return complain("the memory does not suffice; use smaller batches (--batch-tokens) or a smaller model", 1);
     } catch (const std::exception& error) {

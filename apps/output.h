@@ -1,0 +1,16 @@
+// Results on stdout.
+#pragma once
+
+#include <string>
+
+namespace heddle::app {
+
+/// Writes `text` to stdout and flushes. std::system_error when that fails: with EPIPE, when nobody reads any more, main ends the
+/// program without a word and with the status `nobody_reads`.
+void print(const std::string& text);
+
+/// 128 + SIGPIPE: what a shell reports of a program that a closed pipe ended, which is how this one ends where SIGPIPE is not
+/// ignored.
+inline constexpr int nobody_reads = 141;
+
+}  // namespace heddle::app

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "apps/commands.h"
+#include "apps/ensemble_run.h"
+#include "apps/option_rows.h"
+#include "apps/output.h"
+#include "apps/translation/corpus.h"
+#include "apps/translation/scoring.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+// Pairs that are scored before their scores are written.
+constexpr std::size_t pairs_at_once = 5000;
+
+struct ScoreOptions {
+    std::vector<std::string> runs;
+    std::string weights = "average";
+    std::string source_file;
+    std::string target_file;
+    bool normalize = false;
+    MachineOptions machine;
+};
+
+OptionTable score_table(ScoreOptions& options) {
+    OptionTable table("score", "prints the log-probability of each given translation, one per line");
+    table.usage =
+        "usage: heddle score --model RUN --source-file FILE --target-file FILE\n\n"
+        "log p(target | source) is a sum over the tokens of the target and its end mark, without label smoothing. It is what\n"
+        "heddle translate --scores reports as long as the text is cut into the same tokens: of subwords, the model may have\n"
+        "chosen others than the vocabulary would. A side without text is its end mark alone. A source that is too long is cut\n"
+        "as for translating; a target that is too long for learned positions is scored without what does not fit.\n";
+    table.group("Model");
+    table.add("model", options.runs, "the folder of a trained run; of several: the mean of their probabilities").called("RUN...");
+    add_weights_option(table, options.weights);
+    table.group("Text");
+    table.add("source-file", options.source_file, "sources, one per line").called("FILE");
+    table.add("target-file", options.target_file, "their translations, one per line").called("FILE");
+    table.add("normalize", options.normalize, "divide by the number of tokens, end mark included");
+    add_machine_options(table, options.machine);
+    return table;
+}
+
+// The scores of some pairs as lines.
+class Scorer {
+  public:
+    Scorer(const ScoreOptions& options)
+        : normalize_(options.normalize), run_(open_ensemble(options.runs, weights_file(options.weights))) {}
+
+    std::string text(std::span<const std::string> sources, std::span<const std::string> targets) {
+        const LineScores lines = score_lines(run_.models(), run_.vocabularies(), sources, targets);
+        cut_sources_ += lines.cut_sources;
+        std::string text;
+        for (const PairScore& each : lines.scores) {
+            text += fmt::format("{:.6f}\n", each.log_probability / static_cast<double>(normalize_ ? each.tokens : 1));
+            cut_targets_ += each.complete ? 0 : 1;
+        }
+        return text;
+    }
+
+    void report_cuts() const {
+        const std::int64_t most = run_.models().position_table();
+        if (cut_sources_ > 0)
+            fmt::print(stderr, "{} sources were cut to {} tokens, the length of the model's position table\n", cut_sources_,
+                       most);
+        if (cut_targets_ > 0)
+            fmt::print(stderr, "of {} targets the first {} tokens were scored: the model's position table ends there\n",
+                       cut_targets_, most);
+    }
+
+  private:
+    bool normalize_;
+    EnsembleRun run_;
+    std::int64_t cut_sources_ = 0;
+    std::int64_t cut_targets_ = 0;
+};
+
+}  // namespace
+
+int score_command(Arguments arguments) {
+    ScoreOptions options;
+    OptionTable table = score_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_usage(!options.runs.empty() && !options.runs.front().empty(),
+                "score: no model; give --model RUN, a folder that heddle train made");
+    check_usage(!options.source_file.empty() && !options.target_file.empty(),
+                "score: nothing to score; give --source-file FILE and --target-file FILE");
+    apply(options.machine);
+    const std::vector<std::string> sources = read_lines(options.source_file), targets = read_lines(options.target_file);
+    check(sources.size() == targets.size(),
+          "{} has {} lines, but {} has {}; line n of one file has to be the translation of line n of the other",
+          options.source_file, sources.size(), options.target_file, targets.size());
+    Scorer scorer(options);
+    for (std::size_t begin = 0; begin < sources.size(); begin += pairs_at_once) {
+        const std::size_t count = std::min(pairs_at_once, sources.size() - begin);
+        print(scorer.text(std::span(sources).subspan(begin, count), std::span(targets).subspan(begin, count)));
+    }
+    scorer.report_cuts();
+    return 0;
+}
+
+}  // namespace heddle::app
