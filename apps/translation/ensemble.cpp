@@ -33,7 +33,7 @@ double log_mean_exp(std::span<const double> x) {
     const double largest = *std::max_element(x.begin(), x.end());
     if (largest == -std::numeric_limits<double>::infinity()) return largest;
     double sum = 0;
-    for (const double each : x) sum += std::exp(each - largest);
+    for (const double each : x) sum += each == largest ? 1 : std::exp(each - largest);
     return largest + std::log(sum / static_cast<double>(x.size()));
 }
 
