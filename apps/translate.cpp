@@ -21,7 +21,7 @@ struct TranslateOptions {
     std::optional<std::int64_t> n_best;
     bool scores = false;
     std::string prefix;
-    std::int64_t flush_every = 2000;
+    std::int64_t flush_every = 1000;
     bool sample = false;
     Sampling sampling;
     MachineOptions machine;
