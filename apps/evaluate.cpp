@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
@@ -22,12 +24,14 @@ struct EvaluateOptions {
     std::string test;
     std::string source;
     std::string target;
+    std::optional<bool> tsv;  // as the run was trained
     std::string output;
     std::string hypotheses;
     std::string reference;
     std::pair<std::string, std::string> compare;
     std::int64_t resamples = 1000;
     std::uint64_t seed = 1;
+    bool replace_invalid = false;
     bool lowercase = false;
     bool sentences = false;
     bool json = false;
@@ -47,17 +51,21 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     table.add("test", options.test, "sentence pairs to translate: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de").defaults_to("the run's");
     table.add("target", options.target, "file ending of the target language").called("en").defaults_to("the run's");
+    table.add("tsv", options.tsv, "the PREFIX is one file (- is standard input): source, tab, target per line")
+        .defaults_to("the run's");
     table.add("output", options.output, "also write the translations to this file").called("FILE");
     add_weights_option(table, options.weights);
     add_decode_options(table, options.decode);
     add_machine_options(table, options.machine);
     table.group("Files");
-    table.add("hypotheses", options.hypotheses, "translations, one per line").called("FILE");
-    table.add("reference", options.reference, "their references, one per line").called("FILE");
+    table.add("hypotheses", options.hypotheses, "translations, one per line; - is standard input").called("FILE");
+    table.add("reference", options.reference, "their references, one per line; - is standard input").called("FILE");
     table.add("compare", options.compare, "two systems' translations: which is better, and is it chance? (paired bootstrap)")
         .called("FILE FILE");
     table.add("resamples", options.resamples, "how often --compare draws the test set anew").at_least(1).at_most(1'000'000);
     table.add("seed", options.seed, "what --compare draws; the same seed gives the same result");
+    table.group("Text");
+    add_replace_invalid_option(table, options.replace_invalid);
     table.group("Score");
     table.add("lowercase", options.lowercase, "score in lower case");
     table.add("sentences", options.sentences, "the scores of each line, as a table with tabs; those of all lines go to stderr");
@@ -77,11 +85,19 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
     fmt::print(stderr, "{}", text);
 }
 
+void say(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+
 Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
     const bool own = options.test.empty() && !run.task.empty();
     check_usage(own || !options.test.empty(), "evaluate: no test set; give --test PREFIX");
-    return read_corpus(own ? options.run + "/test" : options.test, options.source.empty() ? run.source : options.source,
-                       options.target.empty() ? run.target : options.target);
+    const Reading given{.tsv = options.tsv.value_or(run.tsv), .replace_invalid = options.replace_invalid, .say = say};
+    const Reading reading = own ? Reading{} : given;
+    const std::string &source = options.source.empty() ? run.source : options.source,
+                      &target = options.target.empty() ? run.target : options.target;
+    check_usage(reading.tsv || (!source.empty() && !target.empty()),
+                fmt::format("evaluate: --test {} needs the file endings of both languages: --source de --target en, or --tsv",
+                            options.test));
+    return read_corpus(own ? options.run + "/test" : options.test, source, target, reading);
 }
 
 void evaluate_run(const EvaluateOptions& options) {
@@ -95,22 +111,26 @@ void evaluate_run(const EvaluateOptions& options) {
     print_score(hypotheses, test.targets(), options);
 }
 
+std::vector<std::string> read_text(const std::string& path, const EvaluateOptions& options) {
+    return read_lines(path, {.replace_invalid = options.replace_invalid, .say = say});
+}
+
 /// The lines of a file of translations, as many as the references.
 std::vector<std::string> read_hypotheses(const std::string& path, const EvaluateOptions& options,
                                          const std::vector<std::string>& references) {
-    std::vector<std::string> lines = read_lines(path);
-    check(lines.size() == references.size(), "evaluate: {} has {} lines, but {} has {}; wanted one reference per translation",
-          path, lines.size(), options.reference, references.size());
+    std::vector<std::string> lines = read_text(path, options);
+    check(lines.size() == references.size(), "{} has {} lines, but {} has {}; wanted one reference per translation", path,
+          lines.size(), options.reference, references.size());
     return lines;
 }
 
 void evaluate_files(const EvaluateOptions& options) {
-    const std::vector<std::string> references = read_lines(options.reference);
+    const std::vector<std::string> references = read_text(options.reference, options);
     print_score(read_hypotheses(options.hypotheses, options, references), references, options);
 }
 
 void compare_files(const EvaluateOptions& options) {
-    const std::vector<std::string> references = read_lines(options.reference);
+    const std::vector<std::string> references = read_text(options.reference, options);
     const auto statistics = [&](const std::string& path) {
         return line_statistics(read_hypotheses(path, options, references), references, options.lowercase);
     };
@@ -126,7 +146,10 @@ void compare_files(const EvaluateOptions& options) {
 }
 
 /// One way to get translations, and no option that would do nothing.
-void check_together(const OptionTable& table) {
+void check_together(const OptionTable& table, const EvaluateOptions& options) {
+    const std::string* files[] = {&options.hypotheses, &options.reference, &options.compare.first, &options.compare.second};
+    check_usage(std::count_if(std::begin(files), std::end(files), [](const auto* file) { return *file == standard_input; }) <= 1,
+                "evaluate: only one of the files can be standard input");
     const bool run = table.given("model"), hypotheses = table.given("hypotheses"), compare = table.given("compare");
     const bool reference = table.given("reference");
     check_usage(run || reference || hypotheses || compare,
@@ -149,7 +172,7 @@ int evaluate_command(Arguments arguments) {
     EvaluateOptions options;
     OptionTable table = evaluate_table(options);
     if (!parse_command_line(table, arguments)) return 0;
-    check_together(table);
+    check_together(table, options);
     apply(options.machine);
     if (table.given("compare"))
         compare_files(options);

@@ -5,27 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "apps/translation/line_reader.h"
+
 namespace heddle::app {
 
 class LineStream {
   public:
-    /// Reads from this file descriptor, which stays open.
-    explicit LineStream(int descriptor) : descriptor_(descriptor) {}
+    /// Reads from this file descriptor, which stays open. What a line is, LineReader says.
+    explicit LineStream(int descriptor, bool replace_invalid = false) : reader_(descriptor, "standard input", replace_invalid) {}
 
-    /// The lines that can be had now, without their ends (LF or CRLF): at least one, at most `limit`; waits for the first. Empty
-    /// at the end of the stream. The last line needs no end; a byte order mark at the start is dropped. Error when reading fails.
+    /// The lines that can be had now, without their ends: at least one, at most `limit`; waits for the first. Empty at the end of
+    /// the stream. Error when reading fails or a line is not text.
     std::vector<std::string> next(std::size_t limit);
+    /// One line for each kind of change that lines so far went through.
+    void say_changes(const Say& say) const { reader_.say_changes(say); }
 
   private:
-    bool read_more();
-    bool more_is_ready() const;
-    bool take_line(std::vector<std::string>& lines);
-
-    int descriptor_;
-    std::string buffer_;
-    std::size_t begin_ = 0;  // of what was not handed out yet
-    bool at_end_ = false;
-    bool at_start_ = true;
+    LineReader reader_;
 };
 
 }  // namespace heddle::app

@@ -7,12 +7,22 @@
 
 namespace heddle::app {
 
+void add_replace_invalid_option(OptionTable& table, bool& replace_invalid) {
+    table.add("replace-invalid", replace_invalid, "bytes that are not UTF-8 become U+FFFD instead of an error");
+}
+
+void add_reading_options(OptionTable& table, DataOptions& options) {
+    table.add("tsv", options.tsv, "each PREFIX is one file (- is standard input): source, tab, target per line");
+    add_replace_invalid_option(table, options.replace_invalid);
+}
+
 void add_data_options(OptionTable& table, DataOptions& options) {
     table.group("Data");
     table.add("train", options.train, "sentence pairs to learn from: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("valid", options.valid, "sentence pairs to validate on").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de");
     table.add("target", options.target, "file ending of the target language").called("en");
+    add_reading_options(table, options);
     table
         .add(
             "task", options.task,

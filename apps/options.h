@@ -14,10 +14,12 @@ struct DataOptions {
     std::string valid;   ///< the same, for validation
     std::string source;  ///< file ending of the source language: "de"
     std::string target;
-    std::string task;    ///< or a generated task
-    std::string out;     ///< the run's folder
-    std::string resume;  ///< or the folder of a run to go on with
-    std::string init;    ///< a run whose weights and vocabulary a new one begins with
+    bool tsv = false;              ///< train and valid are one file each: source, tab, target
+    bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
+    std::string task;              ///< or a generated task
+    std::string out;               ///< the run's folder
+    std::string resume;            ///< or the folder of a run to go on with
+    std::string init;              ///< a run whose weights and vocabulary a new one begins with
     bool overwrite = false;
 };
 

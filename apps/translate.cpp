@@ -17,6 +17,7 @@ namespace {
 struct TranslateOptions {
     std::vector<std::string> runs;
     std::string weights = "average";
+    bool replace_invalid = false;
     DecodeOptions decode;
     std::optional<std::int64_t> n_best;
     bool scores = false;
@@ -36,6 +37,8 @@ OptionTable translate_table(TranslateOptions& options) {
     table.group("Model");
     table.add("model", options.runs, "the folder of a trained run; of several: the mean of their probabilities").called("RUN...");
     add_weights_option(table, options.weights);
+    table.group("Text");
+    add_replace_invalid_option(table, options.replace_invalid);
     add_decode_options(table, options.decode);
     table.add("prefix", options.prefix, "every translation begins with this text, in whole words").called("TEXT");
     table.group("Output");
@@ -110,7 +113,7 @@ int translate_command(Arguments arguments) {
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
     Translator translator(run.models(), run.vocabularies(), options.decode);
-    LineStream input(STDIN_FILENO);
+    LineStream input(STDIN_FILENO, options.replace_invalid);
     std::int64_t first = 0;
     for (;;) {
         const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every));
@@ -119,6 +122,7 @@ int translate_command(Arguments arguments) {
         print(options.n_best || options.scores ? listed(translations, first, options.scores) : plain(translations));
         first += static_cast<std::int64_t>(lines.size());
     }
+    input.say_changes([](std::string_view text) { fmt::print(stderr, "{}\n", text); });
     translator.report_cuts();
     return 0;
 }

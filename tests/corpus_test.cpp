@@ -1,71 +1,42 @@
 #include "apps/translation/corpus.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "apps/translation/unicode.h"
+#include "apps/usage_error.h"
 #include "core/error.h"
+#include "tests/support.h"
 
 namespace heddle::app {
 namespace {
 
 using Lines = std::vector<std::string>;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using namespace std::string_literals;
 
-Lines lines_of(const std::string& text) {
-    std::istringstream stream(text);
-    return read_lines(stream, "text");
-}
+const std::string bom = "\xEF\xBB\xBF";
 
-template <class Action>
-std::string message_of(Action action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
-
-/// A folder of the test's own, removed at the end.
 class CorpusFiles : public testing::Test {
   protected:
-    CorpusFiles()
-        : folder_(std::filesystem::path(testing::TempDir()) /
-                  (std::string("heddle_") + testing::UnitTest::GetInstance()->current_test_info()->name())) {
-        std::filesystem::create_directories(folder_);
-    }
-    ~CorpusFiles() override { std::filesystem::remove_all(folder_); }
-
-    std::string path(const std::string& name) const { return (folder_ / name).string(); }
+    std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
     void write(const std::string& name, const std::string& bytes) const { std::ofstream(path(name), std::ios::binary) << bytes; }
+    /// Reads t.de and t.en, or t, and takes down what is said.
+    Corpus read(Reading reading = {}) {
+        said_.clear();
+        reading.say = [this](std::string_view line) { said_.emplace_back(line); };
+        return read_corpus(path("t"), "de", "en", reading);
+    }
+
+    Lines said_;
 
   private:
-    std::filesystem::path folder_;
+    TemporaryFolder folder_;
 };
-
-TEST(ReadLines, TakesLfCrlfAndAMissingLastEnd) {
-    const Lines wanted{"eins", "zwei", "", "drei"};
-    EXPECT_EQ(lines_of("eins\nzwei\n\ndrei\n"), wanted);
-    EXPECT_EQ(lines_of("eins\r\nzwei\r\n\r\ndrei"), wanted);
-    EXPECT_TRUE(lines_of("").empty());
-    EXPECT_EQ(lines_of("\n"), Lines{""});
-}
-
-TEST(ReadLines, DropsAByteOrderMarkAtTheStartOnly) {
-    EXPECT_EQ(lines_of("\xEF\xBB\xBFgr\u00fcn\n\xEF\xBB\xBFx"), (Lines{"gr\u00fcn", "\xEF\xBB\xBFx"}));
-}
-
-TEST(ReadLines, KeepsEverythingElseInALine) {
-    EXPECT_EQ(lines_of(" a\t\u00a0b \u2028 c\rd \n"), Lines{" a\t\u00a0b \u2028 c\rd "});
-}
-
-TEST(ReadLines, NamesTheLineThatIsNotUtf8) {
-    const std::string message = message_of([] { lines_of("ok\ngr\xFCn\n"); });
-    EXPECT_EQ(message.substr(0, 34), "text:2: this line is not UTF-8; co") << message;
-}
 
 TEST_F(CorpusFiles, AreReadAsAlignedPairs) {
     write("train.de", "\xEF\xBB\xBFHallo Welt\r\n\r\nEnde");
@@ -75,23 +46,70 @@ TEST_F(CorpusFiles, AreReadAsAlignedPairs) {
     EXPECT_EQ(corpus.pairs[0], (SentencePair{"Hallo Welt", "Hello world"}));
     EXPECT_EQ(corpus.pairs[1], (SentencePair{"", "middle"}));
     EXPECT_EQ(corpus.sources(), (Lines{"Hallo Welt", "", "Ende"}));
-    EXPECT_EQ(corpus.both_sides(), (Lines{"Hallo Welt", "", "Ende", "Hello world", "middle", "The end"}));
+    EXPECT_THAT(corpus.both_sides(),
+                testing::ElementsAreArray(Lines{"Hallo Welt", "", "Ende", "Hello world", "middle", "The end"}));
 }
 
 TEST_F(CorpusFiles, WithDifferentLineCountsAreAnErrorWithBothCounts) {
     write("train.de", "a\nb\nc\n");
     write("train.en", "a\nb\n");
-    const std::string message = message_of([&] { read_corpus(path("train"), "de", "en"); });
+    const std::string message = error_of([&] { read_corpus(path("train"), "de", "en"); });
     EXPECT_NE(message.find("train.de has 3 lines"), std::string::npos) << message;
     EXPECT_NE(message.find("train.en has 2"), std::string::npos) << message;
 }
 
 TEST_F(CorpusFiles, ThatAreMissingOrEmptyAreNamed) {
     write("train.de", "");
-    EXPECT_NE(message_of([&] { read_corpus(path("train"), "de", "en"); }).find("train.en"), std::string::npos);
+    EXPECT_NE(error_of([&] { read_corpus(path("train"), "de", "en"); }).find("train.en"), std::string::npos);
     write("train.en", "");
-    EXPECT_NE(message_of([&] { read_corpus(path("train"), "de", "en"); }).find("are empty"), std::string::npos);
+    EXPECT_NE(error_of([&] { read_corpus(path("train"), "de", "en"); }).find("are empty"), std::string::npos);
 }
+
+TEST_F(CorpusFiles, ThatNeededAChangeAreNamedOnceEach) {
+    write("t.de", "gr\xFCn\nb\xFC\n" + std::string(70000, 'x') + "\n");
+    write("t.en", "green\nstage\nx\0\n"s);
+    EXPECT_THAT(error_of([&] { read(); }), HasSubstr("t.de:1: "));
+    const Corpus corpus = read({.replace_invalid = true});
+    EXPECT_EQ(corpus.pairs[0].source, "gr\uFFFDn");
+    EXPECT_EQ(corpus.pairs[2].source.size(), longest_line);
+    EXPECT_THAT(said_, ElementsAre(path("t.de") + ": replaced what is not UTF-8 by U+FFFD in 2 lines",
+                                   path("t.de") + ": cut 1 line to 65,536 bytes, the longest a line may be",
+                                   path("t.en") + ": replaced what is not UTF-8 by U+FFFD in 1 line"));
+}
+
+TEST_F(CorpusFiles, WithTwoColumnsAreOneFile) {
+    write("t", bom + "Hallo\tHello\r\n\tleft alone\nzwei\ttwo\tnote\tnote\ndrei \t three");
+    const Corpus corpus = read({.tsv = true});
+    EXPECT_EQ(corpus.pairs,
+              (std::vector<SentencePair>{{"Hallo", "Hello"}, {"", "left alone"}, {"zwei", "two"}, {"drei ", " three"}}));
+    EXPECT_THAT(said_, ElementsAre(path("t") + ": ignored what follows the second column in 1 line"));
+}
+
+TEST_F(CorpusFiles, WithoutATabInALineAreAnErrorWithTheLine) {
+    for (const auto& [bytes, line] : std::vector<std::pair<std::string, std::string>>{
+             {"a\tb\nc d\n", ":2: "}, {"a\tb\n\n", ":2: "}, {"a\n", ":1: "}, {"a\tb\nc\td\n ", ":3: "}}) {
+        write("t", bytes);
+        EXPECT_THAT(error_of([&] { read({.tsv = true}); }), HasSubstr(path("t") + line + "there is no tab in this line"));
+    }
+    write("t", bom);
+    EXPECT_THAT(error_of([&] { read({.tsv = true}); }), HasSubstr("t is empty"));
+}
+
+TEST_F(CorpusFiles, WithTheSameTextOnBothSidesAreSuspicious) {
+    write("t.de", "a\nb\n");
+    write("t.en", "a\r\nb");
+    read();
+    EXPECT_THAT(said_, ElementsAre("warning: " + path("t.de") + " and " + path("t.en") +
+                                   " hold the same text: source and target do not differ anywhere"));
+    write("t", "a\ta\n");
+    read({.tsv = true});
+    EXPECT_THAT(said_, ElementsAre(HasSubstr("both columns of " + path("t"))));
+    write("t.en", "a\nB\n");
+    read();
+    EXPECT_TRUE(said_.empty());
+}
+
+TEST(Corpus, FromStandardInputNeedsColumns) { EXPECT_THROW(read_corpus("-", "de", "en"), UsageError); }
 
 TEST_F(CorpusFiles, ComeBackAsTheyWereWritten) {
     const Lines lines{"eins", "", " zwei \u00a0"};

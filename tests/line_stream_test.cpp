@@ -73,6 +73,40 @@ TEST_F(LineStreamTest, ReadsMoreThanAPipeHolds) {
     EXPECT_EQ(count, 500u);
 }
 
+TEST_F(LineStreamTest, CutsALineOfManyMegabytesWhileItReads) {
+    LineStream lines(ends_[0]);
+    constexpr std::size_t megabytes = 64;
+    std::thread writer([&] {
+        type("first\n");
+        for (std::size_t i = 0; i < megabytes; ++i) type(std::string(1 << 20, 'x'));
+        type("\nlast\n");
+        end();
+    });
+    Lines all;
+    for (Lines some; !(some = lines.next(64)).empty();) all.insert(all.end(), some.begin(), some.end());
+    writer.join();
+    EXPECT_EQ(all, (Lines{"first", std::string(longest_line, 'x'), "last"}));
+    EXPECT_LT(all[1].capacity(), 4 * longest_line) << "what is cut off takes no memory";
+    Lines said;
+    lines.say_changes([&](std::string_view line) { said.emplace_back(line); });
+    EXPECT_EQ(said, Lines{"standard input: cut 1 line to 65,536 bytes, the longest a line may be"});
+}
+
+TEST_F(LineStreamTest, NamesTheLineThatIsNoText) {
+    LineStream lines(ends_[0]), replacing(ends_[0], true);
+    type("eins\n");
+    EXPECT_EQ(lines.next(100), Lines{"eins"});
+    type("zwei\nb\xFChne\n");
+    try {
+        lines.next(100);
+        ADD_FAILURE() << "no error";
+    } catch (const std::exception& error) {
+        EXPECT_EQ(std::string(error.what()).substr(0, 38), "standard input:3: this line is not UTF");
+    }
+    type("b\xFChne\n");
+    EXPECT_EQ(replacing.next(100), Lines{"b\uFFFDhne"});
+}
+
 TEST(LineStream, SaysWhenReadingFails) { EXPECT_THROW(LineStream(-1).next(1), std::exception); }
 
 }  // namespace

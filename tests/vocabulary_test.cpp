@@ -146,12 +146,23 @@ class Subwords : public EveryType {};
 INSTANTIATE_TEST_SUITE_P(Vocabulary, Subwords, testing::Values(VocabularyType::bpe, VocabularyType::unigram),
                          [](const auto& info) { return std::string(name(info.param)); });
 
+// The size that the error names.
+std::int64_t size_that_works(const VocabularyOptions& options) {
+    try {
+        train_vocabulary(options, text);
+    } catch (const VocabularySizeError& error) {
+        return error.size_that_works;
+    }
+    return 0;
+}
+
 TEST_P(Subwords, ThatAreTooManyNameASizeThatWorks) {
     const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 5000}, text); });
     const std::string words = "the largest that works is ";
     const std::size_t at = message.find(words);
     ASSERT_NE(at, std::string::npos) << message;
     const std::int64_t largest = std::stoll(message.substr(at + words.size()));
+    EXPECT_EQ(size_that_works({.type = GetParam(), .size = 5000}), largest);
     EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = largest}, text)->size(), largest);
     EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = 4 * largest}, text), Error);
 }
@@ -162,6 +173,7 @@ TEST_P(Subwords, ThatAreTooFewNameTheSmallestSizeThatWorks) {
     const std::size_t at = message.find(words);
     ASSERT_NE(at, std::string::npos) << message;
     const std::int64_t smallest = std::stoll(message.substr(at + words.size()));
+    EXPECT_EQ(size_that_works({.type = GetParam(), .size = 9}), smallest);
     EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = smallest}, text)->size(), smallest);
     EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = smallest - 1}, text), Error);
 }

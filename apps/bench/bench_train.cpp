@@ -41,6 +41,7 @@ OptionTable bench_train_table(BenchTrainOptions& options) {
     table.add("train", options.data.train, "sentence pairs: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("source", options.data.source, "file ending of the source language").called("de");
     table.add("target", options.data.target, "file ending of the target language").called("en");
+    add_reading_options(table, options.data);
     add_model_options(table, options.model);
     add_vocabulary_options(table, options.vocabulary);
     add_learning_options(table, options.training);

@@ -1,30 +1,56 @@
 #include "apps/translation/corpus.h"
 
 #include <algorithm>
-#include <istream>
-#include <iterator>
 
 #include "apps/translation/unicode.h"
+#include "apps/usage_error.h"
 #include "core/file.h"
 #include "core/format.h"
 
 namespace heddle::app {
 namespace {
 
-std::vector<std::string> split_lines(std::string_view text, std::string_view name) {
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-    if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-    std::vector<std::string> lines;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        std::string_view line = text.substr(0, end);
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        check(is_utf8(line), "{}:{}: this line is not UTF-8; convert the file first, for example with iconv -t UTF-8", name,
-              lines.size() + 1);
-        lines.emplace_back(line);
-        text.remove_prefix(std::min(end + 1, text.size()));
+template <class Text>
+std::vector<Text> side(const std::vector<SentencePair>& pairs, std::string SentencePair::*which) {
+    std::vector<Text> out;
+    out.reserve(pairs.size());
+    for (const SentencePair& pair : pairs) out.emplace_back(pair.*which);
+    return out;
+}
+
+Corpus read_columns(const std::string& path, const Reading& reading) {
+    LineReader lines(path, reading.replace_invalid);
+    Corpus corpus;
+    std::int64_t with_more = 0;
+    for (std::string line; lines.next(line);) {
+        const std::size_t tab = line.find('\t');
+        check(tab != std::string::npos, "{}:{}: there is no tab in this line; wanted source, tab, target", lines.name(),
+              lines.number());
+        const std::size_t second = line.find('\t', tab + 1);
+        if (second != std::string::npos) ++with_more;
+        corpus.pairs.push_back({line.substr(0, tab), line.substr(tab + 1, second - tab - 1)});
     }
-    return lines;
+    check(corpus.size() > 0, "{} is empty; wanted a sentence pair per line: source, tab, target", lines.name());
+    lines.say_changes(reading.say);
+    if (with_more > 0 && reading.say)
+        reading.say(fmt::format("{}: ignored what follows the second column in {}", lines.name(), counted_lines(with_more)));
+    return corpus;
+}
+
+Corpus read_two_files(const std::string& source_path, const std::string& target_path, const Reading& reading) {
+    LineReader sources(source_path, reading.replace_invalid);
+    Corpus corpus;
+    for (std::string line; sources.next(line);) corpus.pairs.push_back({std::move(line), {}});
+    LineReader targets(target_path, reading.replace_invalid);
+    std::int64_t count = 0;
+    for (std::string line; targets.next(line); ++count)
+        if (count < corpus.size()) corpus.pairs[static_cast<std::size_t>(count)].target = std::move(line);
+    check(corpus.size() == count, "{} has {}, but {} has {}; line n of one file has to be the translation of line n of the other",
+          source_path, counted_lines(corpus.size()), target_path, counted_lines(count));
+    check(count > 0, "{} and {} are empty; wanted one sentence per line", source_path, target_path);
+    sources.say_changes(reading.say);
+    targets.say_changes(reading.say);
+    return corpus;
 }
 
 }  // namespace
@@ -34,56 +60,43 @@ bool is_blank(const std::string& text) {
     return std::all_of(code_points.begin(), code_points.end(), is_space);
 }
 
-std::vector<std::string> Corpus::sources() const {
-    std::vector<std::string> out;
-    out.reserve(pairs.size());
-    for (const SentencePair& pair : pairs) out.push_back(pair.source);
+std::vector<std::string> Corpus::sources() const { return side<std::string>(pairs, &SentencePair::source); }
+std::vector<std::string> Corpus::targets() const { return side<std::string>(pairs, &SentencePair::target); }
+std::vector<std::string_view> Corpus::source_views() const { return side<std::string_view>(pairs, &SentencePair::source); }
+std::vector<std::string_view> Corpus::target_views() const { return side<std::string_view>(pairs, &SentencePair::target); }
+
+std::vector<std::string_view> Corpus::both_sides() const {
+    std::vector<std::string_view> out = source_views();
+    for (const SentencePair& pair : pairs) out.emplace_back(pair.target);
     return out;
 }
 
-std::vector<std::string> Corpus::targets() const {
-    std::vector<std::string> out;
-    out.reserve(pairs.size());
-    for (const SentencePair& pair : pairs) out.push_back(pair.target);
-    return out;
+TrainingPairs without_empty_sides(Corpus corpus) {
+    const std::size_t left_out =
+        std::erase_if(corpus.pairs, [](const SentencePair& pair) { return is_blank(pair.source) || is_blank(pair.target); });
+    return {.corpus = std::move(corpus), .left_out = static_cast<std::int64_t>(left_out)};
 }
 
-std::vector<std::string> Corpus::both_sides() const {
-    std::vector<std::string> out = sources();
-    for (const SentencePair& pair : pairs) out.push_back(pair.target);
-    return out;
+std::vector<std::string> read_lines(const std::string& path, const Reading& reading) {
+    LineReader reader(path, reading.replace_invalid);
+    std::vector<std::string> lines;
+    for (std::string line; reader.next(line);) lines.push_back(std::move(line));
+    reader.say_changes(reading.say);
+    return lines;
 }
 
-TrainingPairs without_empty_sides(const Corpus& corpus) {
-    TrainingPairs out;
-    for (const SentencePair& pair : corpus.pairs) {
-        if (is_blank(pair.source) || is_blank(pair.target)) {
-            ++out.left_out;
-        } else {
-            out.corpus.pairs.push_back(pair);
-        }
-    }
-    return out;
-}
-
-std::vector<std::string> read_lines(std::istream& stream, std::string_view name) {
-    const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-    check(!stream.bad(), "{}: cannot be read", name);
-    return split_lines(text, name);
-}
-
-std::vector<std::string> read_lines(const std::string& path) { return split_lines(read_file(path), path); }
-
-Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language) {
+Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
+                   const Reading& reading) {
+    check_usage(reading.tsv || prefix != standard_input,
+                "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
     const std::string source_path = prefix + "." + source_language, target_path = prefix + "." + target_language;
-    std::vector<std::string> sources = read_lines(source_path), targets = read_lines(target_path);
-    check(sources.size() == targets.size(),
-          "{} has {} lines, but {} has {}; line n of one file has to be the translation of line n of the other", source_path,
-          sources.size(), target_path, targets.size());
-    check(!sources.empty(), "{} and {} are empty; wanted one sentence per line", source_path, target_path);
-    Corpus corpus;
-    corpus.pairs.reserve(sources.size());
-    for (std::size_t i = 0; i < sources.size(); ++i) corpus.pairs.push_back({std::move(sources[i]), std::move(targets[i])});
+    Corpus corpus = reading.tsv ? read_columns(prefix, reading) : read_two_files(source_path, target_path, reading);
+    const bool same = std::all_of(corpus.pairs.begin(), corpus.pairs.end(),
+                                  [](const SentencePair& pair) { return pair.source == pair.target; });
+    if (same && reading.say)
+        reading.say(
+            fmt::format("warning: {} the same text: source and target do not differ anywhere",
+                        reading.tsv ? "both columns of " + prefix + " hold" : source_path + " and " + target_path + " hold"));
     return corpus;
 }
 

@@ -1,11 +1,12 @@
-// Plain text in: lines of a file, and aligned sentence pairs from PREFIX.de and PREFIX.en.
+// Plain text in: lines of a file, and aligned sentence pairs from PREFIX.de and PREFIX.en or from one file with two columns.
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "apps/translation/line_reader.h"
 
 namespace heddle::app {
 
@@ -21,11 +22,14 @@ struct Corpus {
     std::vector<SentencePair> pairs;
 
     std::int64_t size() const { return static_cast<std::int64_t>(pairs.size()); }
-    /// One side, as vocabularies and BLEU take it.
+    /// One side, as the search and BLEU take it.
     std::vector<std::string> sources() const;
     std::vector<std::string> targets() const;
+    /// One side as vocabularies are trained on it: without a copy, so the views live no longer than the pairs stay as they are.
+    std::vector<std::string_view> source_views() const;
+    std::vector<std::string_view> target_views() const;
     /// Every source line, then every target line: what a vocabulary that both languages share is trained on.
-    std::vector<std::string> both_sides() const;
+    std::vector<std::string_view> both_sides() const;
 };
 
 /// Whether a line holds nothing but white space.
@@ -36,17 +40,25 @@ struct TrainingPairs {
     Corpus corpus;
     std::int64_t left_out = 0;
 };
-TrainingPairs without_empty_sides(const Corpus& corpus);
+TrainingPairs without_empty_sides(Corpus corpus);
 
-/// Lines of a UTF-8 text without their ends: LF and CRLF end a line, a byte order mark at the start is dropped, the last line
-/// needs no end. `name` stands in errors. Error with the line's number when a line is not UTF-8.
-std::vector<std::string> read_lines(std::istream& stream, std::string_view name);
-/// The same for a file. Error when it is missing or cannot be read.
-std::vector<std::string> read_lines(const std::string& path);
+/// How files are read.
+struct Reading {
+    bool tsv = false;              ///< a corpus is one file: source, tab, target
+    bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
+    Say say = nullptr;             ///< is told once per file what was changed, and what looks wrong; may be empty
+};
 
-/// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. Error that names both counts when they
-/// differ, and when a file is missing, empty or not UTF-8.
-Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language);
+/// The lines of a text file without their ends; LineReader says what a line is. `path` may be "-": standard input. Error with the
+/// file, and the line where there is one, when it cannot be read or is not text.
+std::vector<std::string> read_lines(const std::string& path, const Reading& reading = {});
+
+/// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. With `tsv` it reads the one file PREFIX
+/// (or standard input, "-"), whose lines are source, tab, target; further columns are ignored, and the languages not used. Says
+/// so when both sides hold the same text. Error that names both counts when they differ, the line without a tab, and when a file
+/// is missing, empty or not text.
+Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
+                   const Reading& reading = {});
 
 /// One text per line; the file is replaced as a whole.
 void write_lines(const std::string& path, const std::vector<std::string>& lines);

@@ -167,11 +167,11 @@ std::unique_ptr<Vocabulary> load_counted(std::string_view bytes, std::string_vie
     return std::make_unique<CountedVocabulary>(vocabulary_type(type), header == "lowercase", std::move(entries));
 }
 
-std::unique_ptr<Vocabulary> train_counted(const VocabularyOptions& options, std::span<const std::string> lines) {
+std::unique_ptr<Vocabulary> train_counted(const VocabularyOptions& options, std::span<const std::string_view> lines) {
     check(options.size == 0 || options.size > first_id,
           "vocabulary: size is {}; wanted more than the 4 special tokens, or 0 for all", options.size);
     std::map<std::string, std::int64_t> counts;  // ordered: the order of equally frequent tokens is that of their bytes
-    for (const std::string& line : lines) {
+    for (const std::string_view line : lines) {
         for (std::string& token : split(options.type, options.lowercase, line)) ++counts[std::move(token)];
     }
     std::vector<Entry> entries;

@@ -15,6 +15,6 @@ bool is_counted_vocabulary(std::string_view bytes);
 /// Reads such a file; `name` stands in errors, which name the line.
 std::unique_ptr<Vocabulary> load_counted(std::string_view bytes, std::string_view name);
 /// Counts the tokens; equally frequent ones in the order of their bytes.
-std::unique_ptr<Vocabulary> train_counted(const VocabularyOptions& options, std::span<const std::string> lines);
+std::unique_ptr<Vocabulary> train_counted(const VocabularyOptions& options, std::span<const std::string_view> lines);
 
 }  // namespace heddle::app

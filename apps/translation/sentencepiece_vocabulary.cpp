@@ -88,24 +88,28 @@ class SentencePieceVocabulary final : public Vocabulary {
 /// Hands the lines to the trainer, in lower case where that is wanted, without a file.
 class Lines final : public sentencepiece::SentenceIterator {
   public:
-    Lines(std::span<const std::string> lines, bool lowercase) : lines_(lines), lowercase_(lowercase) { prepare(); }
+    Lines(std::span<const std::string_view> lines, bool lowercase) : lines_(lines), lowercase_(lowercase) { prepare(); }
     bool done() const override { return next_ == lines_.size(); }
     void Next() override {
         ++next_;
         prepare();
     }
-    const std::string& value() const override { return lowercase_ ? lowered_ : lines_[next_]; }
+    const std::string& value() const override { return line_; }
     sentencepiece::util::Status status() const override { return {}; }
 
   private:
     void prepare() {
-        if (lowercase_ && !done()) lowered_ = to_lower(lines_[next_]);
+        if (done()) return;
+        if (lowercase_)
+            line_ = to_lower(lines_[next_]);
+        else
+            line_ = lines_[next_];
     }
 
-    std::span<const std::string> lines_;
+    std::span<const std::string_view> lines_;
     bool lowercase_;
     std::size_t next_ = 0;
-    std::string lowered_;
+    std::string line_;
 };
 
 struct Trained {
@@ -113,7 +117,7 @@ struct Trained {
     std::string message;  ///< of the failure
 };
 
-Trained train(const VocabularyOptions& options, std::int64_t size, std::span<const std::string> lines) {
+Trained train(const VocabularyOptions& options, std::int64_t size, std::span<const std::string_view> lines) {
     Lines iterator(lines, options.lowercase);
     Trained out;
     // The unigram trainer adds up in as many parts as it has threads: their number is part of the result, so it is fixed. 3:
@@ -143,12 +147,14 @@ std::optional<std::int64_t> number_after(const std::string& message, std::string
 
 /// Turns SentencePiece's message into one that names a size that works. The bound that it names is not always one that works for
 /// unigram (pruning ends below it), so the bound is tried.
-[[noreturn]] void fail_with_size(const VocabularyOptions& options, std::span<const std::string> lines, std::string message) {
+[[noreturn]] void fail_with_size(const VocabularyOptions& options, std::span<const std::string_view> lines, std::string message) {
     if (message.find("smaller than required_chars") != std::string::npos) {
-        fail_with(
-            "vocabulary: size {} is too small for these {} lines: the smallest that works is {} (one token for each "
-            "character); use a larger --vocab-size",
-            options.size, lines.size(), number_after(message, " vs ").value_or(0));
+        const std::int64_t smallest = number_after(message, " vs ").value_or(0);
+        throw VocabularySizeError(
+            fmt::format("vocabulary: size {} is too small for this text ({} lines): the smallest that works is {} (one token for "
+                        "each character)",
+                        options.size, lines.size(), smallest),
+            smallest);
     }
     std::int64_t size = options.size;
     while (const auto limit = number_after(message, "a value <= ")) {
@@ -156,8 +162,10 @@ std::optional<std::int64_t> number_after(const std::string& message, std::string
         size = *limit;
         message = train(options, size, lines).message;
         if (message.empty()) {
-            fail_with("vocabulary: size {} is too large for these {} lines: the largest that works is {}; use --vocab-size {}",
-                      options.size, lines.size(), size, size);
+            throw VocabularySizeError(
+                fmt::format("vocabulary: size {} is too large for this text ({} lines): the largest that works is {}",
+                            options.size, lines.size(), size),
+                size);
         }
     }
     fail_with("vocabulary: SentencePiece could not train {} with size {} on {} lines: {}", name(options.type), options.size,
@@ -166,8 +174,8 @@ std::optional<std::int64_t> number_after(const std::string& message, std::string
 
 /// The unigram trainer ends the program when no text is left after its own cleaning, so this is asked before: a line that it
 /// does not skip (too long, or with its unknown sign U+2585) and that has a letter or a digit.
-bool is_usable(const std::string& line) {
-    if (line.size() > 4192 || line.find("\u2585") != std::string::npos) return false;
+bool is_usable(std::string_view line) {
+    if (line.size() > 4192 || line.find("\u2585") != std::string_view::npos) return false;
     const std::u32string text = decode_utf8(line);
     return std::any_of(text.begin(), text.end(), is_word_character);
 }
@@ -178,7 +186,7 @@ std::unique_ptr<Vocabulary> load_sentencepiece(std::string bytes, std::string_vi
     return std::make_unique<SentencePieceVocabulary>(std::move(bytes), name, lowercase);
 }
 
-std::unique_ptr<Vocabulary> train_sentencepiece(const VocabularyOptions& options, std::span<const std::string> lines) {
+std::unique_ptr<Vocabulary> train_sentencepiece(const VocabularyOptions& options, std::span<const std::string_view> lines) {
     check(std::any_of(lines.begin(), lines.end(), is_usable), "vocabulary: none of the {} lines has a word to train on",
           lines.size());
     check(options.size > 0 && options.size <= 1'000'000, "vocabulary: size is {}; wanted 1 to 1000000", options.size);

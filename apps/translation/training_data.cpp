@@ -8,27 +8,35 @@
 namespace heddle::app {
 namespace {
 
-constexpr std::int64_t smallest_automatic_size = 16;
-
 bool is_sentencepiece(const VocabularyRequest& request) { return request.type == "bpe" || request.type == "unigram"; }
 
-// One vocabulary of the wished size; without a wish, of the default size or the largest of a falling row that the text allows.
-std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, std::optional<std::int64_t>& wish,
-                                            const std::vector<std::string>& lines, const Say& say) {
+// Which lines a vocabulary is trained on, how large it is to be, and the option that says so.
+struct Wish {
+    std::vector<std::string_view> lines;
+    std::optional<std::int64_t>& size;
+    std::string_view option;
+};
+
+// One vocabulary of the wanted size. SentencePiece without a wish: of the default size, or else the largest of a falling row that
+// the text allows, or else the smallest.
+std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, const Wish& wish, const Say& say) {
     VocabularyOptions options{.type = vocabulary_type(request.type),
-                              .size = wish.value_or(is_sentencepiece(request) ? default_subwords : 0),
+                              .size = wish.size.value_or(is_sentencepiece(request) ? default_subwords : 0),
                               .min_count = request.min_count,
                               .lowercase = request.lowercase,
                               .max_lines = request.max_lines};
-    const bool may_shrink = !wish && is_sentencepiece(request);
-    for (std::unique_ptr<Vocabulary> vocabulary;; options.size = options.size * 3 / 4) try {
-            vocabulary = train_vocabulary(options, lines);
-            if (options.size != 0 && options.size != default_subwords && may_shrink)
+    const bool may_shrink = !wish.size && is_sentencepiece(request);
+    for (bool smallest = false;;) try {
+            std::shared_ptr<const Vocabulary> vocabulary = train_vocabulary(options, wish.lines);
+            if (may_shrink && options.size != default_subwords)
                 say(fmt::format("the text is too small for {} tokens: the vocabulary has {}", default_subwords, options.size));
-            wish = options.size;
+            wish.size = options.size;
             return vocabulary;
-        } catch (const Error&) {
-            if (!may_shrink || options.size * 3 / 4 < smallest_automatic_size) throw;
+        } catch (const VocabularySizeError& error) {
+            if (!may_shrink || smallest) fail_with("{}; use {} {}", error.what(), wish.option, error.size_that_works);
+            smallest = error.size_that_works > options.size;
+            if (smallest) options.size = error.size_that_works;
+            while (options.size > error.size_that_works) options.size = options.size * 3 / 4;
         }
 }
 
@@ -56,14 +64,17 @@ Vocabularies load_given(VocabularyRequest& request, const Say& say) {
 
 TrainingText read_training_text(const DataOptions& options, const Say& say) {
     check_usage(!options.train.empty(), "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
-    check_usage(!options.source.empty() && !options.target.empty(),
+    check_usage(options.tsv || (!options.source.empty() && !options.target.empty()),
                 fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
-    TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target));
+    check_usage(options.train != standard_input || options.valid != standard_input,
+                "--train and --valid cannot both be standard input; one of them has to be a file");
+    const Reading reading{.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say};
+    TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
     if (pairs.left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
     TrainingText text{.training = std::move(pairs.corpus), .validation = {}};
-    check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text in both files", options.train);
+    check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
     if (!options.valid.empty())
-        text.validation = read_corpus(options.valid, options.source, options.target);
+        text.validation = read_corpus(options.valid, options.source, options.target, reading);
     else
         say("no --valid PREFIX: nothing will be validated, and no best model kept");
     return text;
@@ -73,14 +84,14 @@ Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, c
     if (!request.model_file.empty()) return load_given(request, say);
     Vocabularies both;
     if (request.shared) {
-        both.source = both.target = train_one(request, request.size, text.both_sides(), say);
+        both.source = both.target = train_one(request, {text.both_sides(), request.size, "--vocab-size"}, say);
         say(fmt::format("vocabulary: {} {} tokens for both languages", grouped_text(both.source->size()), request.type));
         return both;
     }
     if (!request.source_size) request.source_size = request.size;
     if (!request.target_size) request.target_size = request.size;
-    both.source = train_one(request, request.source_size, text.sources(), say);
-    both.target = train_one(request, request.target_size, text.targets(), say);
+    both.source = train_one(request, {text.source_views(), request.source_size, "--source-vocab-size"}, say);
+    both.target = train_one(request, {text.target_views(), request.target_size, "--target-vocab-size"}, say);
     say(fmt::format("vocabularies: {} and {} {} tokens", grouped_text(both.source->size()), grouped_text(both.target->size()),
                     request.type));
     return both;

@@ -1,9 +1,7 @@
 // From files (or a generated task) and options to everything that training reads.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "apps/options.h"
@@ -13,9 +11,6 @@
 
 namespace heddle::app {
 
-/// Takes one line for the person who watches.
-using Say = std::function<void(std::string_view)>;
-
 /// Training and validation text, still as text; `validation` is empty when none was given.
 struct TrainingText {
     Corpus training;
@@ -23,7 +18,7 @@ struct TrainingText {
 };
 
 /// Reads the files of the options. UsageError when options are missing, Error when files are. Pairs with an empty side are left
-/// out of the training text, and said.
+/// out of the training text, and said; so is all that read_corpus() says.
 TrainingText read_training_text(const DataOptions& options, const Say& say);
 
 /// Trains the vocabularies that the request asks for on this text, or reads its model file. A SentencePiece size that nobody

@@ -10,14 +10,14 @@ namespace {
 
 bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }
 
-std::vector<std::string> at_even_distances(std::span<const std::string> lines, std::size_t count) {
-    std::vector<std::string> out;
+std::vector<std::string_view> at_even_distances(std::span<const std::string_view> lines, std::size_t count) {
+    std::vector<std::string_view> out;
     out.reserve(count);
     for (std::size_t i = 0; i < count; ++i) out.push_back(lines[i * lines.size() / count]);
     return out;
 }
 
-std::unique_ptr<Vocabulary> train_on(const VocabularyOptions& options, std::span<const std::string> lines) {
+std::unique_ptr<Vocabulary> train_on(const VocabularyOptions& options, std::span<const std::string_view> lines) {
     return is_sentencepiece(options.type) ? train_sentencepiece(options, lines) : train_counted(options, lines);
 }
 
@@ -56,12 +56,16 @@ std::unique_ptr<Vocabulary> Vocabulary::load(const std::string& path, bool lower
     return load_sentencepiece(std::move(bytes), path, lowercase);
 }
 
-std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string> lines) {
+std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string_view> lines) {
     check(options.min_count >= 1, "vocabulary: min_count is {}; wanted at least 1", options.min_count);
     check(options.max_lines >= 0, "vocabulary: max_lines is {}; wanted a number of lines, or 0 for all", options.max_lines);
     const auto most = static_cast<std::size_t>(options.max_lines);
     if (most == 0 || lines.size() <= most) return train_on(options, lines);
     return train_on(options, at_even_distances(lines, most));
+}
+
+std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string> lines) {
+    return train_vocabulary(options, std::vector<std::string_view>(lines.begin(), lines.end()));
 }
 
 }  // namespace heddle::app

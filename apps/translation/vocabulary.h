@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
+
 namespace heddle::app {
 
 /// The same four ids in every vocabulary.
@@ -64,8 +66,18 @@ class Vocabulary {
     static std::unique_ptr<Vocabulary> load(const std::string& path, bool lowercase = false);
 };
 
-/// Trains a vocabulary on lines of text; the same lines and options give the same bytes. Error when there is no text, and for a
-/// SentencePiece vocabulary larger (or smaller) than the text allows: it names the largest (smallest) size that works.
+/// The text allows no SentencePiece vocabulary of the wanted size.
+class VocabularySizeError : public Error {
+  public:
+    VocabularySizeError(const std::string& message, std::int64_t size_that_works)
+        : Error(message), size_that_works(size_that_works) {}
+
+    std::int64_t size_that_works;  ///< the largest when the wanted one was too large, the smallest when it was too small
+};
+
+/// Trains a vocabulary on lines of text; the same lines and options give the same bytes. Error when there is no text, and
+/// VocabularySizeError for a SentencePiece vocabulary larger or smaller than the text allows.
+std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string_view> lines);
 std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string> lines);
 
 }  // namespace heddle::app

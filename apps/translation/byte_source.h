@@ -1,0 +1,52 @@
+// The bytes of a text file or of standard input. What is gzipped is unpacked on the way.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::app {
+
+/// Where a text file is named, this stands for standard input. A file of that name is "./-".
+inline constexpr std::string_view standard_input = "-";
+
+/// Reads forwards, in blocks. Gzip is known by its first two bytes, whatever the file is called, and may have several members
+/// (as after `cat a.gz b.gz`) and zeros behind the last one.
+class ByteSource {
+  public:
+    /// Opens a file, a named pipe, or standard input. Error with path and reason when that cannot be.
+    explicit ByteSource(const std::string& path);
+    /// Reads from a file descriptor, which stays open; `name` stands in errors.
+    ByteSource(int descriptor, std::string name);
+    ~ByteSource();
+    ByteSource(const ByteSource&) = delete;
+    ByteSource& operator=(const ByteSource&) = delete;
+
+    const std::string& name() const { return name_; }
+    /// Puts the next bytes at the front of `room`, which is not empty, and returns their number: 0 only at the end. Waits until
+    /// there are some. Error for a folder, when reading fails, and for gzip data that are damaged or end too early.
+    std::size_t read(std::span<char> room);
+    /// Whether read() has something to work on now.
+    bool ready() const;
+
+  private:
+    struct Gunzip;
+
+    void find_format();
+    std::size_t read_raw(std::span<char> room);
+    bool find_input();
+    std::size_t unpack(std::span<char> room);
+
+    std::string name_;
+    int descriptor_;
+    bool owned_;
+    bool begun_ = false;
+    std::vector<char> raw_;     // read, but not handed out or unpacked yet: pending_ looks into it
+    std::string_view pending_;  // the rest of raw_
+    std::unique_ptr<Gunzip> gunzip_;
+};
+
+}  // namespace heddle::app
