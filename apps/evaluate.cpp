@@ -119,8 +119,9 @@ std::vector<std::string> read_text(const std::string& path, const EvaluateOption
 std::vector<std::string> read_hypotheses(const std::string& path, const EvaluateOptions& options,
                                          const std::vector<std::string>& references) {
     std::vector<std::string> lines = read_text(path, options);
-    check(lines.size() == references.size(), "{} has {} lines, but {} has {}; wanted one reference per translation", path,
-          lines.size(), options.reference, references.size());
+    check(lines.size() == references.size(), "{} has {}, but {} has {}; wanted one reference per translation", path,
+          counted_lines(static_cast<std::int64_t>(lines.size())), options.reference,
+          counted_lines(static_cast<std::int64_t>(references.size())));
     return lines;
 }
 

@@ -1,0 +1,247 @@
+// Awkward text through the program: what a person sees of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <chrono>
+
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using namespace std::string_literals;
+
+// Everything small: what is learned does not matter here.
+const std::string tiny =
+    " --out RUN --overwrite --updates 1 --valid-sentences 2 --layers 1 --d-model 16 --heads 2 --d-ff 32 --threads 2";
+const std::string files = " --train t --source de --target en";
+
+void write_gzip(const std::string& path, const std::string& text) {
+    gzFile file = gzopen(path.c_str(), "wb");
+    ASSERT_NE(file, nullptr);
+    EXPECT_EQ(gzwrite(file, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+    EXPECT_EQ(gzclose(file), Z_OK);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+}
+
+// One line that begins as every complaint does.
+void expect_complaint(const ProgramResult& result, int status, const std::string& part) {
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_THAT(result.err, AllOf(StartsWith("heddle: "), HasSubstr(part)));
+    EXPECT_EQ(count(result.err, "\n"), 1u) << result.err;
+    EXPECT_EQ(result.out, "");
+}
+
+class ProgramText : public testing::Test {
+  protected:
+    ProgramText() {
+        here.write("t.de", "ein Hund läuft\ndas Haus ist groß\n\ndie Katze schläft\n");
+        here.write("t.en", "a dog runs\nthe house is big\nnothing there\nthe cat sleeps\n");
+        here.write("t.tsv",
+                   "ein Hund läuft\ta dog runs\ndas Haus ist groß\tthe house is big\n\tnothing there\n"
+                   "die Katze schläft\tthe cat sleeps\n");
+    }
+    ProgramResult train(const std::string& options, const std::string& input = "") const {
+        return here.run("train " + options + tiny, input);
+    }
+    ProgramResult train_words(const std::string& options = "", const std::string& input = "") const {
+        return train(files + " --vocab-type word " + options, input);
+    }
+
+    const Workplace here;
+};
+
+TEST_F(ProgramText, TrainsTheSameFromFilesGzipColumnsAndStandardInput) {
+    const ProgramResult plain = train_words();
+    ASSERT_EQ(plain.status, 0) << plain.err;
+    EXPECT_THAT(plain.err, AllOf(HasSubstr("1 training pairs with an empty side"), Not(HasSubstr("warning"))));
+    const std::string model = here.read("RUN/model.safetensors");
+
+    for (const char* side : {"de", "en"}) write_gzip(here.path("z."s + side), here.read("t."s + side));
+    const std::string words = " --vocab-type word";
+    ASSERT_EQ(train("--train z --source de --target en" + words).status, 0);
+    EXPECT_EQ(here.read("RUN/model.safetensors"), model) << "gzip under the name of a text";
+
+    const ProgramResult columns = train("--train t.tsv --tsv" + words);
+    ASSERT_EQ(columns.status, 0) << columns.err;
+    EXPECT_THAT(columns.err, HasSubstr("1 training pairs with an empty side"));
+    EXPECT_EQ(here.read("RUN/model.safetensors"), model) << "two columns, no languages named";
+
+    write_gzip(here.path("t.gz"), here.read("t.tsv"));
+    ASSERT_EQ(train("--train - --tsv" + words, here.read("t.gz")).status, 0);
+    EXPECT_EQ(here.read("RUN/model.safetensors"), model) << "gzip on standard input";
+}
+
+TEST_F(ProgramText, RepeatsARunWithItsWayOfReading) {
+    here.write("bad.tsv", here.read("t.tsv") + "gr\xFCn\tgreen\tignored\n");
+    ASSERT_EQ(train("--train bad.tsv --tsv --replace-invalid --vocab-type word").status, 0);
+    EXPECT_THAT(here.read("RUN/config.toml"), AllOf(HasSubstr("\ntsv = true\n"), HasSubstr("\nreplace-invalid = true\n")));
+    const ProgramResult again = here.run("train --config RUN/config.toml --out RUN2");
+    ASSERT_EQ(again.status, 0) << again.err;
+    EXPECT_EQ(count(again.err, "bad.tsv: replaced what is not UTF-8 by U+FFFD in 1 line\n"), 1u) << again.err;
+    EXPECT_EQ(count(again.err, "bad.tsv: ignored what follows the second column in 1 line\n"), 1u) << again.err;
+    EXPECT_EQ(here.read("RUN/model.safetensors"), here.read("RUN2/model.safetensors"));
+    // evaluate reads as the run did, unless told otherwise.
+    EXPECT_EQ(here.run("evaluate --model RUN --beam 1 --test t.tsv").status, 0);
+    EXPECT_EQ(here.run("evaluate --model RUN --beam 1 --test -", here.read("t.tsv")).status, 0);
+    expect_complaint(here.run("evaluate --model RUN --test t --tsv false"), 2, "--source de --target en");
+    EXPECT_EQ(here.run("evaluate --model RUN --beam 1 --test t --tsv false --source de --target en").status, 0);
+}
+
+TEST_F(ProgramText, NamesFileAndLineOfWhatIsNoText) {
+    here.write("bad.de", "ein Hund\ngr\xFCn\n");
+    here.write("bad.en", "a dog\ngreen\0\n"s);
+    expect_complaint(train("--train bad --source de --target en"), 1, "bad.de:2: this line is not UTF-8");
+    here.write("bad.de", "ein Hund\ngrün\n");
+    expect_complaint(train("--train bad --source de --target en"), 1, "bad.en:2: there is a NUL byte");
+    EXPECT_THAT(train(files + " --valid bad").err, HasSubstr("heddle: bad.en:2: there is a NUL byte"));
+    expect_complaint(here.run("evaluate --hypotheses bad.de --reference bad.en"), 1, "bad.en:2: ");
+    expect_complaint(here.run("evaluate --hypotheses - --reference bad.de", "ok\n\xFF\n"), 1, "standard input:2: ");
+    expect_complaint(train("--train t.de --tsv"), 1, "t.de:1: there is no tab in this line");
+    const ProgramResult replaced = here.run("evaluate --hypotheses bad.de --reference bad.en --replace-invalid");
+    EXPECT_EQ(replaced.status, 0);
+    EXPECT_EQ(replaced.err, "bad.en: replaced what is not UTF-8 by U+FFFD in 1 line\n");
+    EXPECT_THAT(replaced.out, HasSubstr("of 2 lines"));
+}
+
+TEST_F(ProgramText, NamesFilesThatAreNoneFoldersOrDamaged) {
+    std::filesystem::create_directory(here.path("folder.de"));
+    expect_complaint(train("--train none --source de --target en"), 1, "none.de: cannot be read: No such file");
+    expect_complaint(train("--train folder --source de --target en"), 1, "folder.de: this is a folder; wanted a text file");
+    expect_complaint(train("--train folder.de --tsv"), 1, "folder.de: this is a folder");
+    expect_complaint(here.run("evaluate --hypotheses t.de --reference folder.de"), 1, "folder.de: this is a folder");
+    write_gzip(here.path("z.gz"), here.read("t.tsv"));
+    const std::string packed = here.read("z.gz");
+    here.write("z.gz", packed.substr(0, packed.size() - 5));
+    expect_complaint(train("--train z.gz --tsv"), 1, "z.gz: the gzip data end too early");
+    expect_complaint(train("--train - --tsv", packed + "more"), 1, "standard input: the gzip data are damaged");
+    here.write("short.de", "eins\n");
+    here.write("short.en", "one\ntwo\n\n");
+    expect_complaint(train("--train short --source de --target en"), 1, "short.de has 1 line, but short.en has 3 lines");
+    expect_complaint(here.run("evaluate --hypotheses short.de --reference short.en"), 1,
+                     "short.de has 1 line, but short.en has 3 lines");
+    EXPECT_FALSE(here.exists("RUN"));
+}
+
+TEST_F(ProgramText, ReadsStandardInputOnce) {
+    expect_complaint(train("--train - --source de --target en"), 2, "--tsv");
+    expect_complaint(train("--train - --valid - --tsv"), 2, "cannot both be standard input");
+    expect_complaint(here.run("evaluate --hypotheses - --reference -"), 2, "cannot both be standard input");
+    const ProgramResult scored = here.run("evaluate --hypotheses - --reference t.en", here.read("t.en"));
+    EXPECT_THAT(scored.out, HasSubstr("exact: 4 of 4 lines"));
+}
+
+TEST_F(ProgramText, WarnsWhenBothSidesAreTheSame) {
+    here.write("t.de", here.read("t.en"));
+    for (const char* languages : {"--source de --target en", "--source en --target en"}) {
+        const ProgramResult result = train("--train t --vocab-type word "s + languages);
+        EXPECT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(count(result.err, "warning: "), 1u) << result.err;
+        EXPECT_THAT(result.err, HasSubstr("t.en hold the same text"));
+    }
+}
+
+TEST_F(ProgramText, TrainsOnOneLineWithEveryVocabulary) {
+    here.write("t.de", "ein Hund läuft");
+    here.write("t.en", "a dog runs");
+    for (const char* type : {"bpe", "unigram", "word", "char"})
+        for (const char* shared : {"true", "false"}) {
+            const ProgramResult result = train(files + " --vocab-type " + type + " --shared-vocab " + shared);
+            EXPECT_EQ(result.status, 0) << type << result.err;
+            EXPECT_EQ(here.run("translate --model RUN --beam 1", "ein Hund\n").status, 0);
+        }
+    here.write("t.de", "a");
+    here.write("t.en", "b");
+    EXPECT_EQ(train(files).status, 0) << "as little as can be";
+}
+
+TEST_F(ProgramText, NamesAVocabularySizeThatWorks) {
+    std::string de, en;
+    for (int i = 0; i < 60; ++i) {
+        de += std::to_string(i * i) + " Hunde schlafen\n";
+        en += std::to_string(i * i) + " dogs are asleep\n";
+    }
+    here.write("t.de", de);
+    here.write("t.en", en);
+    for (const char* type : {"bpe", "unigram"})
+        for (const char* option : {"--vocab-size", "--shared-vocab false --target-vocab-size 30 --source-vocab-size",
+                                   "--shared-vocab false --source-vocab-size 30 --target-vocab-size"})
+            for (const char* size : {"3000", "5"}) {
+                const std::string wanted = files + " --vocab-type " + type + " " + option + " ";
+                const ProgramResult refused = train(wanted + size);
+                EXPECT_EQ(refused.status, 1);
+                EXPECT_THAT(refused.err, HasSubstr(size == "5"s ? "the smallest that works is " : "the largest that works is "));
+                const std::string last = std::string(option).substr(std::string(option).rfind("--"));
+                const std::size_t use = refused.err.find("; use " + last + " ");
+                ASSERT_NE(use, std::string::npos) << refused.err;
+                const std::string works = refused.err.substr(use + 7 + last.size());
+                EXPECT_EQ(train(wanted + works.substr(0, works.find('\n'))).status, 0) << refused.err;
+            }
+}
+
+TEST_F(ProgramText, TranslatesEveryLineWhateverItHolds) {
+    ASSERT_EQ(train_words("--position-table 8").status, 0);
+    const std::string translate = "translate --model RUN --beam 1";
+    const std::string awkward =
+        "\xEF\xBB\xBFHund\r\n\n\t\n\u00a0\nein\tHund\n\x01\x1b[0m\n\U0001F600\nHund\rKatze\u2028x\n \nKatze";
+    const ProgramResult result = here.run(translate, awkward);
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(count(result.out, "\n"), 10u);
+    std::istringstream lines(result.out);
+    std::vector<std::string> line(10);
+    for (std::string& one : line) std::getline(lines, one);
+    for (const std::size_t empty : {1u, 2u, 3u, 8u}) EXPECT_EQ(line[empty], "");
+    EXPECT_EQ(here.run(translate, "Hund\n").out, line[0] + "\n") << "the byte order mark is not part of the text";
+
+    const ProgramResult long_line = here.run(translate, "Hund Hund Hund Hund Hund Hund Hund Hund\nHund\n");
+    EXPECT_EQ(long_line.err, "1 lines were cut to 8 tokens, the length of the model's position table\n");
+    EXPECT_EQ(count(long_line.out, "\n"), 2u);
+
+    for (const std::string only : {"", "\xEF\xBB\xBF"}) EXPECT_EQ(here.run(translate, only).out, "");
+    write_gzip(here.path("in.gz"), awkward);
+    EXPECT_EQ(here.run(translate, here.read("in.gz")).out, result.out);
+}
+
+TEST_F(ProgramText, NamesTheLineOfStandardInputThatIsNoText) {
+    ASSERT_EQ(train_words().status, 0);
+    expect_complaint(here.run("translate --model RUN", "Hund\n\ngr\xFCn\n"), 1, "standard input:3: this line is not UTF-8");
+    expect_complaint(here.run("translate --model RUN", "a\0b\n"s), 1, "standard input:1: there is a NUL byte");
+    const ProgramResult replaced = here.run("translate --model RUN --replace-invalid", "Hund\n\ngr\xFCn\na\0b\n"s);
+    EXPECT_EQ(replaced.status, 0);
+    EXPECT_EQ(replaced.err, "standard input: replaced what is not UTF-8 by U+FFFD in 2 lines\n");
+    EXPECT_EQ(count(replaced.out, "\n"), 4u);
+}
+
+TEST_F(ProgramText, TakesLinesOfManyMegabytesInItsStride) {
+    ASSERT_EQ(train_words().status, 0);
+    std::string words;
+    while (words.size() < 20'000'000) words += "Hund ";
+    const auto start = std::chrono::steady_clock::now();
+    const ProgramResult result =
+        here.run("translate --model RUN --beam 1", "Hund\n" + words + "\nHund\n" + std::string(5'000'000, 'x'));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(count(result.out, "\n"), 4u);
+    EXPECT_EQ(count(result.err, "standard input: cut 2 lines to 65,536 bytes"), 1u) << result.err;
+    EXPECT_LT(seconds, 60);
+
+    here.write("t.de", "ein Hund läuft\n" + words + "\n");
+    here.write("t.en", "a dog runs\nlong\n");
+    const ProgramResult trained = train_words("--valid t");
+    ASSERT_EQ(trained.status, 0) << trained.err;
+    EXPECT_THAT(trained.err, HasSubstr("t.de: cut 1 line to 65,536 bytes, the longest a line may be\n"));
+}
+
+}  // namespace
+}  // namespace heddle
