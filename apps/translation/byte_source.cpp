@@ -43,7 +43,6 @@ struct ByteSource::Gunzip {
 
     z_stream stream{};
     bool inside = true;  // a member that has not ended
-    bool full = false;   // the last room was filled to its end: zlib may hold more that needs no further input
 };
 
 ByteSource::ByteSource(const std::string& path) : ByteSource(open_file(path), path == standard_input ? "standard input" : path) {
@@ -108,23 +107,21 @@ std::size_t ByteSource::unpack(std::span<char> room) {
     stream.next_out = reinterpret_cast<Bytef*>(room.data());
     stream.avail_out = space;
     while (stream.avail_out == space) {
-        if (!gunzip_->full && !find_input()) return 0;
+        if (!find_input()) return 0;
         stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(pending_.data()));
         stream.avail_in = static_cast<uInt>(pending_.size());
         const int status = inflate(&stream, Z_NO_FLUSH);
         pending_.remove_prefix(pending_.size() - stream.avail_in);
-        // Z_BUF_ERROR: nothing was held, and there was no input.
-        check(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR, "{}: the gzip data are damaged ({})", name_,
+        check(status == Z_OK || status == Z_STREAM_END, "{}: the gzip data are damaged ({})", name_,
               stream.msg != nullptr ? stream.msg : "unknown reason");
         gunzip_->inside = status != Z_STREAM_END;
-        gunzip_->full = gunzip_->inside && stream.avail_out == 0;
         if (!gunzip_->inside) inflateReset(&stream);
     }
     return space - stream.avail_out;
 }
 
 bool ByteSource::ready() const {
-    if (!pending_.empty() || (gunzip_ && gunzip_->full)) return true;
+    if (!pending_.empty()) return true;
     pollfd wait{.fd = descriptor_, .events = POLLIN, .revents = 0};
     return ::poll(&wait, 1, 0) > 0;
 }
