@@ -209,7 +209,7 @@ TEST_F(EventFileTest, SaysWhenItCannotBeWritten) {
 
 // Debian's SentencePiece brings a protobuf library of its own along, which a second protobuf in the program would meet.
 TEST_F(EventFileTest, LivesBesideSentencePiece) {
-    const std::vector<std::string> lines(20, "eine kleine Zeile mit Wörtern");
+    const std::vector<std::string_view> lines(20, "eine kleine Zeile mit Wörtern");
     VocabularyOptions options;
     options.size = 30;
     const auto vocabulary = train_sentencepiece(options, lines);
