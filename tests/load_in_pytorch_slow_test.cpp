@@ -34,9 +34,10 @@ Run made_run(const std::filesystem::path& path, const std::string& config) {
     table.read_config(lines, "the test's options");
     resolve(settings.model, settings.vocabulary);
     const Vocabularies vocabularies = make_vocabularies(settings.vocabulary, text, [](std::string_view) {});
-    const RunFolder folder(path, false);
+    RunFolder folder(path, false);
     folder.write_config(table.config());
     vocabularies.save(path);
+    folder.identify(model_identity(settings, path));
     nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
     Sequence random(3);
     for (auto [name, tensor] : model.named_tensors())

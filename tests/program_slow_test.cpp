@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/safetensors.h"
 #include "tests/program.h"
 
 namespace heddle {
@@ -80,8 +81,17 @@ TEST(ProgramSlow, SaysInOneLineThatWeightsDoNotFit) {
     here.write("RUN/config.toml", config.replace(at, 9, "d-ff = 65"));
     const ProgramResult refused = here.run("translate --model RUN", "a b");
     EXPECT_EQ(refused.status, 1);
-    EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
-    EXPECT_THAT(refused.err, AllOf(HasSubstr("wanted [65"), HasSubstr(" more")));
+    EXPECT_THAT(refused.err, HasSubstr("holds a model with d-ff = 64, but the configuration says d-ff = 65"));
+
+    // Weights from another program say nothing of options: every tensor that does not fit counts.
+    const SafetensorsFile file(here.path("RUN/model.safetensors"));
+    std::vector<std::pair<std::string, Tensor>> tensors;
+    for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+    save_safetensors(here.path("RUN/model.safetensors"), tensors);
+    const ProgramResult misshapen = here.run("translate --model RUN", "a b");
+    EXPECT_EQ(misshapen.status, 1);
+    EXPECT_EQ(std::count(misshapen.err.begin(), misshapen.err.end(), '\n'), 1) << misshapen.err;
+    EXPECT_THAT(misshapen.err, AllOf(HasSubstr("wanted [65"), HasSubstr(" more")));
 }
 
 TEST(ProgramSlow, RefusesToReplaceARun) {
