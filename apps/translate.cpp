@@ -10,6 +10,7 @@
 #include "apps/line_stream.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
+#include "core/storage.h"
 
 namespace heddle::app {
 namespace {
@@ -121,6 +122,7 @@ int translate_command(Arguments arguments) {
         const std::vector<std::vector<Translation>> translations = translator.translate(lines);
         print(options.n_best || options.scores ? listed(translations, first, options.scores) : plain(translations));
         first += static_cast<std::int64_t>(lines.size());
+        release_kept_memory();  // blocks of one batch's sizes are of little use to the next, and would gather
     }
     input.say_changes([](std::string_view text) { fmt::print(stderr, "{}\n", text); });
     translator.report_cuts();
