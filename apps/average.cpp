@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
@@ -51,9 +52,11 @@ int average_command(Arguments arguments) {
     check_usage(!options.run.empty(), "average: no run; give heddle average RUN --last N");
 
     const TrainSettings settings = read_settings(options.run);
-    const RunFolder folder = RunFolder::reopen(options.run);
+    std::optional<RunFolder> folder;  // a file elsewhere can be written while the run trains
+    if (options.out.empty()) folder = RunFolder::reopen(options.run);
     const std::vector<std::int64_t> updates = saved_updates(options.run);
     const auto last = static_cast<std::size_t>(options.last);
+    check(!updates.empty(), "{}: it has no saves yet; let heddle train reach its first one", options.run);
     check(updates.size() >= last,
           "{}: it has {} saves, and the average of {} was asked for; give --last {}, or train with --keep {}", options.run,
           updates.size(), last, updates.size(), last);
@@ -63,7 +66,7 @@ int average_command(Arguments arguments) {
     const Vocabularies vocabularies = Vocabularies::load(options.run, settings.vocabulary.lowercase);
     nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
     average_saves(model, options.run, chosen, identity);
-    const std::string out = options.out.empty() ? (folder.path() / weights_file("average")).string() : options.out;
+    const std::string out = folder ? (folder->path() / weights_file("average")).string() : options.out;
     save_weights(out, model.named_tensors(), identity);
     fmt::print(stderr, "{}: the average of the weights at updates {}\n", out, fmt::join(chosen, ", "));
     return 0;

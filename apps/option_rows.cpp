@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "apps/tasks/tasks.h"
+
 namespace heddle::app {
 
 void add_replace_invalid_option(OptionTable& table, bool& replace_invalid) {
@@ -23,11 +25,8 @@ void add_data_options(OptionTable& table, DataOptions& options) {
     table.add("source", options.source, "file ending of the source language").called("de");
     table.add("target", options.target, "file ending of the target language").called("en");
     add_reading_options(table, options);
-    table
-        .add(
-            "task", options.task,
-            "learn a generated task instead: numbers, dates, sentences, copy or reverse; it sets model and schedule, and says so")
-        .called("NAME");
+    table.add("task", options.task, "learn a generated task instead; it sets model and schedule, and says so")
+        .one_of(task_names());
     table.add("out", options.out, "the run's folder; it is made").called("RUN").not_in_config();
     table.add("resume", options.resume, "go on with this run from its last save; other limits or rates may be given")
         .called("RUN")
@@ -138,7 +137,7 @@ std::string weights_file(const std::string& weights) { return weights == "best" 
 void add_decode_options(OptionTable& table, DecodeOptions& options) {
     table.group("Search");
     table.add("beam", options.beam, "hypotheses kept at each step; 1: greedy").at_least(1).at_most(1000);
-    table.add("length-penalty", options.length_penalty, "a hypothesis scores log p / length^X").at_least(0);
+    table.add("length-penalty", options.length_penalty, "a hypothesis scores log p / length^X").at_least(0).at_most(10);
 }
 
 namespace {
@@ -148,6 +147,7 @@ namespace {
 bool shapes_the_run(const Option& option) {
     constexpr std::string_view single[] = {"source",     "target",     "task",      "init", "batch-tokens",
                                            "max-length", "accumulate", "optimizer", "seed"};
+    if (option.name.ends_with("dropout")) return false;  // fits any weights
     return option.group == "Model" || option.group == "Vocabulary" ||
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);
 }

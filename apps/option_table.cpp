@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "apps/toml.h"
@@ -30,7 +32,7 @@ T number(const Option& option, const std::string& text) {
     const char* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, value);
     const auto real = static_cast<double>(value);
-    const bool good = error == std::errc() && rest == end && !(real != real) && (!option.least || real >= *option.least) &&
+    const bool good = error == std::errc() && rest == end && std::isfinite(real) && (!option.least || real >= *option.least) &&
                       (!option.most || real <= *option.most) && (!option.below || real < *option.below);
     const char* kind = std::is_floating_point_v<T> ? "a number" : "a whole number";
     if (!good) wrong("--{} is '{}', wanted {}{}", option.name, text, kind, range_text(option));
@@ -289,6 +291,8 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
 }
 
 void OptionTable::read_config(const std::string& path) {
+    if (std::filesystem::is_directory(path))
+        wrong("--config {}: it is a folder; wanted a file such as {}/config.toml", path, path);
     std::ifstream stream(path, std::ios::binary);
     if (!stream) wrong("--config {}: the file cannot be read", path);
     read_config(stream, path);

@@ -16,6 +16,11 @@ std::string shown(const Option& option) {
     return value.empty() ? "none" : value;
 }
 
+// The run's configuration has every dropout; one that was given anew counts for those that follow it, too.
+bool follows_a_given_one(const OptionTable& table, const Option& option) {
+    return option.name.ends_with("-dropout") && table.given("dropout");
+}
+
 struct Difference {
     const Option* option;
     std::string before;
@@ -31,8 +36,11 @@ std::vector<Difference> take_over(OptionTable& table, const std::filesystem::pat
     for (const Option& option : table.options()) {
         if (!option.in_config || !which(option)) continue;
         const Option& old = *before.find(option.name);
-        if (!option.given && !old.write().empty()) taken << option.name << " = " << old.write() << '\n';
-        if (option.given && option.write() != old.write()) differences.push_back({&option, shown(old)});
+        if (option.given) {
+            if (option.write() != old.write()) differences.push_back({&option, shown(old)});
+        } else if (!old.write().empty() && old.write() != "\"\"" && !follows_a_given_one(table, option)) {
+            taken << option.name << " = " << old.write() << '\n';
+        }
     }
     table.read_config(taken, run.string());
     return differences;
@@ -63,7 +71,8 @@ std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem
 
 void take_over_model(OptionTable& table, const std::filesystem::path& run) {
     const auto of_model = [](const Option& option) { return option.group == "Model" || option.group == "Vocabulary"; };
-    const std::vector<Difference> differences = take_over(table, run, of_model);
+    std::vector<Difference> differences = take_over(table, run, of_model);
+    std::erase_if(differences, [](const Difference& difference) { return !difference.option->fixed; });
     check_usage(differences.empty(),
                 fmt::format("--init {}: its weights fit its own model and vocabulary only, not {}; leave that out", run.string(),
                             list(differences)));

@@ -16,7 +16,7 @@ namespace heddle::app {
 std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem::path& run);
 
 /// Takes the model's and the vocabulary's options of RUN/config.toml for all that were not given. UsageError when others were
-/// given, naming each difference; Error when there is no run.
+/// given (but for dropouts), naming each difference; Error when there is no run.
 void take_over_model(OptionTable& table, const std::filesystem::path& run);
 
 }  // namespace heddle::app

@@ -58,7 +58,7 @@ ModelIdentity model_identity(const TrainSettings& settings, const std::filesyste
     ModelIdentity identity{.options = {}, .vocabulary = vocabulary_digest(run)};
     const OptionTable table = train_table(copy);
     for (const Option& option : table.options())
-        if (option.group == "Model" || option.name == "lowercase")
+        if (option.fixed && (option.group == "Model" || option.name == "lowercase"))
             identity.options += fmt::format("{} = {}\n", option.name, option.write());
     return identity;
 }

@@ -9,6 +9,7 @@
 #include "apps/translation/trainer.h"
 #include "apps/translation/translate.h"
 #include "core/cpu.h"
+#include "core/file.h"
 #include "core/parallel.h"
 #include "nn/serialize.h"
 
@@ -78,35 +79,48 @@ Vocabularies vocabularies_of(TrainSettings& settings, const Corpus& text, const 
 
 // Where a run begins: its last save, another run's weights, or new ones.
 void begin(Trainer& trainer, nn::Transformer& model, const RunFolder& folder, const DataOptions& data, TrainingLog& log) {
-    const std::filesystem::path save = latest_save(folder.path());
+    const std::filesystem::path save = data.resume.empty() ? std::filesystem::path() : latest_save(folder.path());
     if (!save.empty()) {
         trainer.resume(save);
         log.note(fmt::format("goes on from update {}", grouped_text(trainer.state().updates)));
         return;
     }
-    log.cut_back({});
+    if (!data.resume.empty()) log.cut_back({});
     if (data.init.empty()) return;
     load_initial_weights(model, data.init, folder.identity());
     log.note(fmt::format("begins with the weights of {}", data.init));
     trainer.save_now();  // that run may be changed later
 }
 
-int train(Trainer& trainer, const std::string& run, const Say& say) {
+int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log) {
+    const std::string run = folder.path().string();
     const StopSignals signals;
     trainer.stop_when([] { return StopSignals::received() != 0; });
     try {
         const TrainingResult result = trainer.run();
         if (!result.stopped) {
-            say(fmt::format("translate with: heddle translate --model {} < in > out", run));
+            log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
             return 0;
         }
-        say(fmt::format("stopped by {} after update {} and saved; go on with: heddle train --resume {}",
-                        signal_name(StopSignals::received()), grouped_text(result.updates), run));
+        log.note(fmt::format("stopped by {} after update {} and saved; go on with: heddle train --resume {}",
+                             signal_name(StopSignals::received()), grouped_text(result.updates), run));
         return 128 + StopSignals::received();
     } catch (const Divergence& divergence) {
-        throw Divergence(
-            fmt::format("{}; the save before stays: heddle train --resume {} --lr X goes on from there", divergence.what(), run));
+        throw Divergence(fmt::format("{}; {}, with --lr X for example", divergence.what(), how_to_go_on(folder.path())));
     }
+}
+
+// Options that nothing would come of.
+void check_together(const DataOptions& data) {
+    check_usage(!data.out.empty() || !data.resume.empty(), "train: no folder for the run; give --out RUN");
+    check_usage(data.resume.empty() || data.out.empty(), "train: --resume and --out are two folders; give one of them");
+    check_usage(data.resume.empty() || !data.overwrite,
+                "train: --resume goes on with a run, --overwrite replaces one; give one of them");
+    std::error_code ignored;
+    check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
+                fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));
+    check_usage(data.task.empty() || (!data.tsv && !data.replace_invalid),
+                "train: --tsv and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
 
 }  // namespace
@@ -115,9 +129,8 @@ int train_command(Arguments arguments) {
     TrainSettings settings;
     OptionTable table = train_table(settings);
     if (!parse_command_line(table, arguments)) return 0;
+    check_together(settings.data);
     const std::string resumed = settings.data.resume, run = resumed.empty() ? settings.data.out : resumed;
-    check_usage(!run.empty(), "train: no folder for the run; give --out RUN");
-    check_usage(resumed.empty() || settings.data.out.empty(), "train: --resume and --out are two folders; give one of them");
     std::vector<std::string> changes;
     if (resumed.empty()) {
         RunFolder::check_free(run, settings.data.overwrite);
@@ -135,24 +148,34 @@ int train_command(Arguments arguments) {
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
     Vocabularies vocabularies = vocabularies_of(settings, text.training.training, say);
+    const TrainingData data = encode_training_data(std::move(text.training), std::move(vocabularies));
+    nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
+                          settings.training.seed);
+    Trainer::check_data(model, data, settings.training);
     if (!folder) {
         folder.emplace(run, settings.data.overwrite);
-        vocabularies.save(folder->path());
+        data.vocabularies.save(folder->path());
         write_test(*folder, settings.data, text.test);
         folder->write_config(table.config());  // last: now it is a run
     }
     folder->identify(model_identity(settings, folder->path()));
 
-    const TrainingData data = encode_training_data(std::move(text.training), std::move(vocabularies));
-    nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
-                          settings.training.seed);
     say(fmt::format("model: {} parameters; {} threads, {}", grouped_text(model.parameter_count()), threads(), name(cpu_level())));
     TrainingLog log(folder->log());
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies));
     begin(trainer, model, *folder, settings.data, log);
     for (const std::string& change : changes) log.note("changed: " + change);
+    const std::string config = read_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());
-    return train(trainer, run, say);
+    const std::int64_t updates = trainer.state().updates;
+    try {
+        return train(trainer, *folder, log);
+    } catch (const Divergence&) {
+        // What was changed has led to no save: the run is what it was.
+        const std::vector<std::int64_t> saves = saved_updates(run);
+        if (saves.empty() || saves.back() <= updates) folder->write_config(config);
+        throw;
+    }
 }
 
 }  // namespace heddle::app

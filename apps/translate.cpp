@@ -41,7 +41,8 @@ OptionTable translate_table(TranslateOptions& options) {
     table.group("Text");
     add_replace_invalid_option(table, options.replace_invalid);
     add_decode_options(table, options.decode);
-    table.add("prefix", options.prefix, "every translation begins with this text, in whole words").called("TEXT");
+    table.add("prefix", options.prefix, "every translation begins with this text, in whole words and as the vocabulary reads it")
+        .called("TEXT");
     table.group("Output");
     table.add("n-best", options.n_best, "the N best (or N samples) of each line, as ID ||| TEXT; ids count lines from 0")
         .at_least(1)

@@ -81,6 +81,12 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
     write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
+void sync_file(const fs::path& path) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.good() && errno == ENOENT) return;
+    if (!file.good() || ::fsync(file.number()) != 0) fail_at("sync", path);
+}
+
 void sync_folder(const fs::path& folder) {
     const Descriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!entries.good()) fail_at("open the folder", folder);

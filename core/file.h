@@ -13,10 +13,13 @@ namespace heddle {
 std::string read_file(const std::filesystem::path& path);
 
 /// Replaces the file at `path` by these bytes: a reader sees the old file or the new one, never a half, and after a power
-/// failure one of the two is on the disk. Error, with path and reason; the old file is then untouched, unless only the last step, asking
-/// the disk to keep the folder's entry, failed: then the new one stands.
+/// failure one of the two is on the disk. Error, with path and reason; the old file is then untouched, unless only the last step,
+/// asking the disk to keep the folder's entry, failed: then the new one stands.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Asks the system to put what was written to a file on the disk. Nothing happens when there is no such file.
+void sync_file(const std::filesystem::path& path);
 
 /// Asks the system to put a folder's entries on the disk, as a rename is safe only after it. Error when there is no such folder.
 void sync_folder(const std::filesystem::path& folder);

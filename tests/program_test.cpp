@@ -85,6 +85,12 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
     expect_complaint(here.run("train --out RUN --train x"), 2, "--source de --target en");
     expect_complaint(here.run("train --out RUN --task numbers --train x"), 2, "--task and --train");
     expect_complaint(here.run("train --out RUN --lr fast"), 2, "--lr is 'fast'");
+    expect_complaint(here.run("train --out RUN --lr inf"), 2, "--lr is 'inf'");
+    expect_complaint(here.run("train --out RUN --task jokes"), 2, "wanted one of numbers");
+    expect_complaint(here.run("train --out RUN --task copy --tsv"), 2, "--task makes its own");
+    expect_complaint(here.run("train --resume RUN --overwrite"), 2, "--overwrite");
+    expect_complaint(here.run("train --config / --out RUN"), 2, "it is a folder");
+    EXPECT_EQ(here.run("train --out RUN --task copy --positions learned --position-table 1").status, 1) << "no sentence fits";
     expect_complaint(here.run("train --out RUN --speed 3"), 2, "--speed");
     expect_complaint(here.run("train --config none.toml --out RUN"), 2, "none.toml");
     expect_complaint(here.run("translate"), 2, "--model RUN");
@@ -105,7 +111,6 @@ TEST(Program, EndsOtherErrorsWithStatusOne) {
     expect_complaint(here.run("train --train a --source de --target en --out RUN"), 1, "2");
     expect_complaint(here.run("train --train b --source de --target en --out RUN"), 1, "b.de");
     expect_complaint(here.run("train --train bad --source de --target en --out RUN"), 1, "UTF-8");
-    expect_complaint(here.run("train --task jokes --out RUN"), 1, "numbers");
     expect_complaint(here.run("translate --model RUN"), 1, "config.toml");
     expect_complaint(here.run("evaluate --hypotheses a.de --reference a.en"), 1, "2");
     EXPECT_FALSE(here.exists("RUN")) << "a run that cannot begin leaves nothing behind";

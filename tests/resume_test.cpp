@@ -134,6 +134,26 @@ TEST(Resume, GoesOnAfterBeingAskedToStopAtAnyUpdate) {
     EXPECT_EQ(events_of(again), events_of(here / "whole"));
 }
 
+TEST(Resume, HoldsForEveryOptimizerAndSchedule) {
+    const TrainingData data = copy_data(40, 6);
+    const TemporaryFolder here;
+    for (const char* optimizer : {"adam", "adamw", "sgd"}) {
+        for (const char* schedule : {"cosine", "constant"}) {
+            TrainingOptions options = eventful_training();
+            options.optimizer = optimizer;
+            options.schedule = schedule;
+            options.weight_decay = 0.01;
+            options.epochs.reset();
+            options.updates = 8;
+            options.save_every = 5;
+            const std::string name = std::string(optimizer) + schedule;
+            const Ended whole = train_in(here / name.c_str(), data, options);
+            copy_back_to(here / name.c_str(), 5, here / (name + "5").c_str());
+            EXPECT_EQ(train_in(here / (name + "5").c_str(), data, options).weights, whole.weights) << name;
+        }
+    }
+}
+
 TEST(Resume, WithMoreEpochsIsTheLongerRun) {
     const TrainingData data = copy_data(40, 6);
     TrainingOptions options = eventful_training();

@@ -130,7 +130,7 @@ TEST_F(InterruptedSave, ThatFailsAtAnyFileCallKeepsAGoodSaveAndSaysSo) {
             const RunFolder folder = RunFolder::reopen(folder_ / "run");
             folder.save(save, 1);
         } catch (const Error& error) {
-            const bool clear = std::string(error.what()).find("run") != std::string::npos;  // names the file or folder
+            const bool clear = std::string(error.what()).find((folder_ / "run").string()) != std::string::npos;
             return clear ? refused : 2;
         } catch (const std::exception& error) {
             std::fputs(error.what(), stderr);

@@ -64,11 +64,11 @@ BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& opt
     check(options.max_length >= 0, "batches: max_length is {}; wanted a number of tokens, or 0 for no limit", options.max_length);
     BatchPlan plan;
     std::vector<std::int64_t> order = usable_pairs(pairs, options, plan);
-    check(
-        !order.empty(),
-        "batches: none of the {} pairs can be used: {} with an empty side, {} longer than {} tokens (max length), {} that alone "
-        "exceed {} tokens (batch tokens)",
-        pairs.size(), plan.empty, plan.too_long, options.max_length, plan.too_wide, options.batch_tokens);
+    check(!order.empty(),
+          "batches: none of the {} pairs can be used: {} with an empty side, {} longer than {} tokens (--max-length, or the "
+          "table of learned positions), {} that alone "
+          "exceed {} tokens (batch tokens)",
+          pairs.size(), plan.empty, plan.too_long, options.max_length, plan.too_wide, options.batch_tokens);
 
     Sequence numbers = epoch_numbers(seed, epoch);
     std::vector<std::uint64_t> ties(options.shuffle ? pairs.size() : 0);

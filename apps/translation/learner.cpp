@@ -75,7 +75,7 @@ UpdateReport Learner::update(std::span<const Batch> batches) {
         return report;
     } catch (const optim::NotFinite& failed) {
         const std::string origin = origin_of_divergence(batches);
-        throw Divergence(fmt::format("training diverged in update {}: {}. {}. Lower --lr, raise --warmup, or give --clip 1",
+        throw Divergence(fmt::format("training diverged in update {}: {}. {}. Lower --lr or --clip, or raise --warmup",
                                      updates() + 1, failed.what(), origin));
     }
 }

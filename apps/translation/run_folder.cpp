@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string>
 
+#include "apps/translation/event_file.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -12,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* run_files[] = {"config.toml",
-                                     "vocab.model",
+// In the order in which they are removed: while one is left, the folder is known as a run.
+constexpr const char* run_files[] = {"vocab.model",
                                      "vocab.tsv",
                                      "vocab.source.model",
                                      "vocab.source.tsv",
@@ -22,12 +23,13 @@ constexpr const char* run_files[] = {"config.toml",
                                      "model.safetensors",
                                      "best.safetensors",
                                      "log.jsonl",
-                                     "events.out.tfevents.heddle",
-                                     "saves"};
+                                     event_file_name,
+                                     "saves",
+                                     "config.toml"};
 
-bool is_run(const fs::path& path) { return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors"); }
-
-bool is_part(const fs::path& path) { return path.extension() == ".part"; }
+bool is_run(const fs::path& path) {
+    return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors") || !saved_updates(path).empty();
+}
 
 void must(const std::error_code& failed, const char* what, const fs::path& path) {
     check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
@@ -46,7 +48,7 @@ void rename_onto(const fs::path& from, const fs::path& to) {
 }
 
 // A folder that is half removed has another name, so nobody takes it for a save.
-void rerename_onto(const fs::path& path) {
+void remove_folder(const fs::path& path) {
     std::error_code failed;
     if (!fs::exists(path, failed)) return;
     const fs::path part = path.string() + ".old.part";
@@ -63,6 +65,8 @@ void point_latest_to(const fs::path& saves, const std::string& name) {
     fs::remove(fresh, failed);
     fs::create_directory_symlink(name, fresh, failed);
     must(failed, "made", fresh);
+    // A copy of the run that followed links has a folder there.
+    if (!fs::is_symlink(saves / "latest", failed)) remove_folder(saves / "latest");
     rename_onto(fresh, saves / "latest");
     sync_folder(saves);
 }
@@ -75,10 +79,19 @@ std::int64_t save_number(const fs::path& path) {
     return failed == std::errc{} && end == name.data() + name.size() ? number : -1;
 }
 
-void remove_parts(const fs::path& folder) {
+// What a process that was killed left half written; files of these names are nobody else's.
+void remove_parts(const fs::path& run) {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(folder, ignored))
-        if (is_part(entry.path())) fs::remove_all(entry.path(), ignored);
+    for (const auto& entry : fs::directory_iterator(run, ignored)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with(".heddle-") && name.ends_with(".part")) fs::remove(entry.path(), ignored);
+    }
+    for (const auto& entry : fs::directory_iterator(run / "saves", ignored)) {
+        fs::path stem = entry.path().stem();
+        if (stem.extension() == ".old") stem = stem.stem();
+        const bool ours = save_number(stem) >= 0 || stem == "latest";
+        if (ours && entry.path().extension() == ".part") fs::remove_all(entry.path(), ignored);
+    }
 }
 
 }  // namespace
@@ -100,6 +113,7 @@ RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
         for (const char* name : run_files) fs::remove_all(path_ / name, failed);
     remove_parts(path_);
     make_folder(path_ / "saves");
+    sync_folder(path_);
 }
 
 RunFolder RunFolder::reopen(fs::path path) {
@@ -107,7 +121,6 @@ RunFolder RunFolder::reopen(fs::path path) {
           path.string());
     auto lock = std::make_unique<RunLock>(path);
     remove_parts(path);
-    remove_parts(path / "saves");
     return {std::move(path), std::move(lock)};
 }
 
@@ -127,19 +140,20 @@ void RunFolder::save(const Save& save, std::int64_t keep) const {
     fs::remove_all(part, ignored);
     try {
         make_folder(part);
+        // Their lengths are in the save.
+        for (const fs::path& file : {log(), path_ / event_file_name}) sync_file(file);
         write_save(part, save, identity_);
         put_in_place(part, save.state.updates);
     } catch (const Error& error) {
         fs::remove_all(part, ignored);  // room on a full disk
-        fail_with("update {} cannot be saved: {}; the save before is whole, heddle train --resume {} goes on from there",
-                  save.state.updates, error.what(), path_.string());
+        fail_with("update {} cannot be saved: {}; {}", save.state.updates, error.what(), how_to_go_on(path_));
     }
     remove_all_but(save.state.updates, keep);
 }
 
 void RunFolder::put_in_place(const fs::path& part, std::int64_t update) const {
     const fs::path final = save_folder(path_, update);
-    rerename_onto(final);  // left by a run that did not come to name it `latest`
+    remove_folder(final);  // left by a run that did not come to name it `latest`
     rename_onto(part, final);
     sync_folder(path_ / "saves");
     point_latest_to(path_ / "saves", final.filename().string());
@@ -149,13 +163,20 @@ void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
     std::vector<std::int64_t> updates = saved_updates(path_);
     // Higher numbers are of a future that this run, which went on from an older save, will not have.
     std::erase_if(updates, [&](std::int64_t update) {
-        if (update > newest) rerename_onto(save_folder(path_, update));
+        if (update > newest) remove_folder(save_folder(path_, update));
         return update > newest;
     });
     while (static_cast<std::int64_t>(updates.size()) > keep) {
-        rerename_onto(save_folder(path_, updates.front()));
+        remove_folder(save_folder(path_, updates.front()));
         updates.erase(updates.begin());
     }
+}
+
+std::string how_to_go_on(const fs::path& run) {
+    const fs::path save = latest_save(run);
+    if (save.empty()) return fmt::format("nothing was saved before; heddle train --resume {} begins again", run.string());
+    return fmt::format("the save of update {} is whole; heddle train --resume {} goes on from there", save.filename().string(),
+                       run.string());
 }
 
 std::vector<std::int64_t> saved_updates(const fs::path& run) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -56,6 +57,9 @@ class RunFolder {
     std::unique_ptr<RunLock> lock_;
     ModelIdentity identity_;
 };
+
+/// What a person can do after a failure: "the save of update 40 is whole; heddle train --resume RUN goes on from there".
+std::string how_to_go_on(const std::filesystem::path& run);
 
 /// The numbers of a run's whole saves, ascending.
 std::vector<std::int64_t> saved_updates(const std::filesystem::path& run);

@@ -3,7 +3,8 @@
 
 namespace heddle::app {
 
-/// While it lives, the first SIGINT or SIGTERM is only noted, and a second one ends the process at once. One object at a time.
+/// While it lives, the first SIGINT or SIGTERM is only noted, with a line on stderr, and a second one ends the process at once. A
+/// signal that the parent process has ignored stays so. One object at a time.
 class StopSignals {
   public:
     StopSignals();

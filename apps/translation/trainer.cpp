@@ -27,7 +27,28 @@ void check_same_text(const TextDigests& saved, const TextDigests& now) {
     check_one("validation", saved.validation_pairs, saved.validation, now.validation_pairs, now.validation);
 }
 
+void check_loss(double loss, std::int64_t updates) {
+    if (std::isfinite(loss)) return;
+    throw Divergence(
+        fmt::format("training diverged: after update {} the loss without dropout is {}. Lower --lr or --clip, or raise "
+                    "--warmup",
+                    updates, loss));
+}
+
+// Sentences that a table of learned positions cannot number are left out like those above --max-length.
+BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
+    const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
+    const std::int64_t longest = options.max_length == 0 ? table : std::min(options.max_length, table);
+    const BatchOptions wanted{.batch_tokens = options.batch_tokens, .max_length = longest, .shuffle = true};
+    return plan_batches(data.training, wanted, options.seed, static_cast<std::uint64_t>(epoch));
+}
+
 }  // namespace
+
+void Trainer::check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options) {
+    plan_epoch(model, data, options, 1);
+    if (!data.validation.empty()) plan_validation(model, data.validation, validation_batch_tokens);
+}
 
 Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
                  const RunFolder* folder, TranslateLines translate)
@@ -42,17 +63,12 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       average_(options.average),
       start_(Clock::now()) {
     state_.text = digests(data);
+    probe_ = plan().batches.front().front();
     // Better now than after the first epoch: an error when no validation pair can be used.
-    if (!data_.validation.empty()) plan_validation(model_, data_.validation, validation_batch_tokens);
+    check_data(model, data, options);
 }
 
-BatchPlan Trainer::plan() const {
-    // Sentences that a table of learned positions cannot number are left out like those above --max-length.
-    const std::int64_t table = model_.options().longest_sentence().value_or(options_.max_length);
-    const std::int64_t longest = options_.max_length == 0 ? table : std::min(options_.max_length, table);
-    const BatchOptions wanted{.batch_tokens = options_.batch_tokens, .max_length = longest, .shuffle = true};
-    return plan_batches(data_.training, wanted, options_.seed, static_cast<std::uint64_t>(state_.epoch));
-}
+BatchPlan Trainer::plan() const { return plan_epoch(model_, data_, options_, state_.epoch); }
 
 std::int64_t Trainer::planned_updates() const {
     constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
@@ -107,8 +123,19 @@ Save Trainer::copy() const {
 
 void Trainer::save_now() {
     if (saved_at_ == learner_.updates() || folder_ == nullptr) return;
+    check_weights();
     saved_at_ = learner_.updates();
     writer_.start([folder = folder_, save = copy(), keep = options_.keep] { folder->save(save, keep); });
+}
+
+// An update can be finite and lead to weights that are good for nothing: such ones never replace a good save. One sentence tells.
+void Trainer::check_weights() {
+    const TokenPair& pair = data_.training[static_cast<std::size_t>(probe_)];
+    const bool training = model_.training();
+    model_.eval();
+    const double nll = likelihood(model_, {&pair, 1}, pair.width()).nll;
+    model_.train(training);
+    check_loss(nll, state_.updates);
 }
 
 // The weights that translate; nobody goes on from them.
@@ -163,10 +190,9 @@ void Trainer::run_epoch() {
 }
 
 void Trainer::update(std::span<const Batch> batches) {
+    UpdateReport report;
     try {
-        const UpdateReport report = learner_.update(batches);
-        state_.skipped_in_a_row = 0;
-        after_update(report);
+        report = learner_.update(batches);
     } catch (const Divergence& divergence) {
         if (options_.on_divergence != "skip") throw;
         ++state_.skipped;
@@ -175,6 +201,8 @@ void Trainer::update(std::span<const Batch> batches) {
         throw Divergence(
             fmt::format("{} updates in a row diverged; the last one: {}", state_.skipped_in_a_row, divergence.what()));
     }
+    state_.skipped_in_a_row = 0;
+    after_update(report);
 }
 
 void Trainer::after_update(const UpdateReport& report) {
@@ -241,11 +269,7 @@ bool Trainer::ended() {
 ValidationReport Trainer::validation() {
     ValidationReport report = validate(model_, data_.validation, data_.validation_text, translate_,
                                        {.batch_tokens = validation_batch_tokens, .sentences = options_.valid_sentences});
-    if (!std::isfinite(report.loss))
-        throw Divergence(
-            fmt::format("training diverged before update {}: the validation loss is {}. Lower --lr, raise --warmup, "
-                        "or give --clip 1",
-                        state_.updates + 1, report.loss));
+    check_loss(report.loss, state_.updates);
     report.epoch = state_.epoch;
     report.update = state_.updates;
     return report;
@@ -266,6 +290,8 @@ void Trainer::validate_now() {
         }
         log_.validation(report);
         last_validation_ = std::move(report);
+    } else {
+        check_weights();
     }
     average_.add(weights);
     publish(best);

@@ -26,7 +26,7 @@ struct TrainingResult {
     double seconds = 0;
     std::string ended_by;                    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
     bool stopped = false;                    ///< because somebody asked for it: the run is saved and not at its end
-    std::optional<ValidationReport> result;  ///< of the averaged weights, when there is validation text
+    std::optional<ValidationReport> result;  ///< of the averaged weights, when this process validated
 };
 
 class Trainer {
@@ -36,8 +36,12 @@ class Trainer {
     Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
             const RunFolder* folder = nullptr, TranslateLines translate = {});
 
-    /// Before run(): goes on from this save, with the bits of the run that never stopped. Puts the folder's top-level weights and
-    /// the log back to what they were. Error when a file is damaged, or of another model or text than `data`.
+    /// Whether there is something to train and validate on: the Error that the constructor would throw, before a folder is made.
+    static void check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
+
+    /// Before run(): goes on from this save, with the bits of the run that never stopped. Cuts the log back, and puts the
+    /// weights that the save knows into the folder; others there stay until the next validation. Error when a file is damaged, or
+    /// of another model or text than `data`.
     void resume(const std::filesystem::path& save);
     /// Before run(): training stops, with a save, after the first update at which `wanted` says so.
     void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
@@ -45,7 +49,7 @@ class Trainer {
     /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
     /// stopped. Divergence, unless the options say that such updates are to be skipped.
     TrainingResult run();
-    /// Writes a save of the state now, before the first update for example.
+    /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();
 
     const Learner& learner() const { return learner_; }
@@ -61,6 +65,7 @@ class Trainer {
     ValidationReport validation();
     void finish(TrainingResult& result);
     void stop(TrainingResult& result);
+    void check_weights();
     Save copy() const;
     void publish(bool best) const;
     BatchPlan plan() const;
@@ -82,6 +87,7 @@ class Trainer {
 
     TrainingState state_;
     std::int64_t batches_per_epoch_ = 0;
+    std::int64_t probe_ = 0;  // a training pair
     Learner learner_;
     WeightAverage average_;
     Tensor best_;  // weights of the best validation, never changed; undefined before the first

@@ -53,10 +53,15 @@ std::string digest_of(const std::vector<TokenPair>& pairs) {
     return digest.text();
 }
 
+// What the file is goes into the request, and so into the run's configuration.
 Vocabularies load_given(VocabularyRequest& request, const Say& say) {
     Vocabularies both;
     both.source = both.target = Vocabulary::load(request.model_file, request.lowercase);
-    say(fmt::format("vocabulary: {} tokens from {}", grouped_text(both.source->size()), request.model_file));
+    request.type = name(both.source->type());
+    request.size = both.source->size();
+    request.lowercase = both.source->lowercase();
+    say(fmt::format("vocabulary: {} {} tokens from {}{}", grouped_text(both.source->size()), request.type, request.model_file,
+                    request.lowercase ? ", in lower case" : ""));
     return both;
 }
 
@@ -68,6 +73,8 @@ TrainingText read_training_text(const DataOptions& options, const Say& say) {
                 fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
     check_usage(options.train != standard_input || options.valid != standard_input,
                 "--train and --valid cannot both be standard input; one of them has to be a file");
+    if (options.train == standard_input || options.valid == standard_input)
+        say("text from standard input is not kept: to repeat the run, or to go on with it, give the same text again");
     const Reading reading{.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say};
     TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
     if (pairs.left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
