@@ -72,6 +72,20 @@ TEST(ProgramSlow, RepeatsARunFromItsConfiguration) {
     EXPECT_NE(here.read("ONE/model.safetensors"), here.read("THREE/model.safetensors"));
 }
 
+TEST(ProgramSlow, WritesWhatAGivenVocabularyIsIntoTheConfiguration) {
+    const Workplace here;
+    const std::string data = "train --train text --source a --target b --updates 1" + std::string(tiny);
+    here.write("text.a", "Eins Zwei\nDrei\n");
+    here.write("text.b", "One Two\nThree\n");
+    ASSERT_EQ(here.run(data + " --out ONE --vocab-type word --lowercase").status, 0);
+    const ProgramResult given = here.run(data + " --out TWO --vocab-model ONE/vocab.tsv");
+    ASSERT_EQ(given.status, 0) << given.err;
+    EXPECT_THAT(given.err, HasSubstr("10 word tokens from ONE/vocab.tsv, in lower case"));
+    EXPECT_THAT(here.read("TWO/config.toml"),
+                AllOf(HasSubstr("vocab-type = \"word\""), HasSubstr("vocab-size = 10"), HasSubstr("lowercase = true")));
+    EXPECT_EQ(here.run("translate --model TWO", "eins\n").status, 0);
+}
+
 TEST(ProgramSlow, SaysInOneLineThatWeightsDoNotFit) {
     const Workplace here;
     ASSERT_EQ(here.run("train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(tiny)).status, 0);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -186,6 +187,46 @@ TEST(Resume, WithMoreUpdatesIsTheLongerRun) {
     options.updates = 17;
     EXPECT_EQ(train_in(here / "run", data, options).weights, longer.weights);
     EXPECT_EQ(events_of(here / "run"), events_of(here / "longer"));
+}
+
+// One sentence that cannot be learned from is left out in each epoch, and the run comes to a good end, at once or in two parts.
+TEST(Resume, GoesOnBehindASkippedUpdate) {
+    TrainingData data = copy_data(40, 6);
+    const BatchPlan first = plan_batches(data.training, {.batch_tokens = 60}, 1, 1);
+    const std::int64_t poisoned = first.batches[2].front();
+    data.training[static_cast<std::size_t>(poisoned)].source = {unk_id};  // the only one that reads this row of the embedding
+    TrainingOptions options = eventful_training();
+    options.patience = 0;
+    options.accumulate = 1;
+    options.epochs = 2;
+    options.on_divergence = "skip";
+    const TemporaryFolder here;
+    const auto train = [&](const fs::path& path, std::int64_t stop_after) {
+        nn::TransformerOptions shape = tiny_model(data, 0.1);
+        shape.tie = nn::Tie::none;
+        nn::Transformer model(shape);
+        for (const auto& [name, tensor] : model.named_tensors())
+            if (name == "source_embedding.weight")
+                tensor.slice(unk_id, unk_id + 1).fill_(std::numeric_limits<double>::infinity());
+        const RunFolder folder = fs::exists(path / "config.toml") ? RunFolder::reopen(path) : RunFolder(path, false);
+        folder.write_config("\n");
+        TrainingLog log(folder.log(), true);
+        Trainer trainer(model, data, options, log, &folder, translate_nothing);
+        if (const fs::path save = latest_save(path); !save.empty()) trainer.resume(save);
+        trainer.stop_when([&] { return trainer.state().updates >= stop_after; });
+        const TrainingResult result = trainer.run();
+        return std::tuple(result.ended_by, result.updates, trainer.state().skipped,
+                          trainer.learner().parameters().values.to_vector().back());
+    };
+    const auto whole = train(here / "whole", 1000);
+    EXPECT_EQ(std::get<0>(whole), "2 epochs");
+    EXPECT_EQ(std::get<2>(whole), 2);
+    for (const std::int64_t stop_after : {1, 2, 4, 7}) {
+        const fs::path path = here / std::to_string(stop_after).c_str();
+        train(path, stop_after);
+        EXPECT_EQ(train(path, 1000), whole) << stop_after;
+        EXPECT_EQ(events_of(path), events_of(here / "whole")) << stop_after;
+    }
 }
 
 TEST(Resume, OfAnEndedRunDoesNothing) {
