@@ -10,7 +10,6 @@
 #include "apps/line_stream.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
-#include "core/storage.h"
 
 namespace heddle::app {
 namespace {
@@ -23,7 +22,7 @@ struct TranslateOptions {
     std::optional<std::int64_t> n_best;
     bool scores = false;
     std::string prefix;
-    std::int64_t flush_every = 1000;
+    std::int64_t flush_every = 500;
     bool sample = false;
     Sampling sampling;
     MachineOptions machine;
@@ -123,7 +122,6 @@ int translate_command(Arguments arguments) {
         const std::vector<std::vector<Translation>> translations = translator.translate(lines);
         print(options.n_best || options.scores ? listed(translations, first, options.scores) : plain(translations));
         first += static_cast<std::int64_t>(lines.size());
-        release_kept_memory();  // blocks of one batch's sizes are of little use to the next, and would gather
     }
     input.say_changes([](std::string_view text) { fmt::print(stderr, "{}\n", text); });
     translator.report_cuts();

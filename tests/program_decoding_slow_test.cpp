@@ -366,8 +366,7 @@ long peak_memory(const Workplace& here, const std::string& input, const std::str
     if (process == 0) {
         const bool ready = chdir(folder.c_str()) == 0 && std::freopen(input.c_str(), "r", stdin) != nullptr &&
                            std::freopen(output.c_str(), "w", stdout) != nullptr;
-        if (ready)
-            execl(HEDDLE_PROGRAM, HEDDLE_PROGRAM, "translate", "--model", "ONE", "--beam", "1", "--flush-every", "1000", nullptr);
+        if (ready) execl(HEDDLE_PROGRAM, HEDDLE_PROGRAM, "translate", "--model", "ONE", "--beam", "1", nullptr);
         _exit(127);
     }
     int status = -1;

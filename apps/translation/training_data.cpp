@@ -73,8 +73,6 @@ TrainingText read_training_text(const DataOptions& options, const Say& say) {
                 fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
     check_usage(options.train != standard_input || options.valid != standard_input,
                 "--train and --valid cannot both be standard input; one of them has to be a file");
-    if (options.train == standard_input || options.valid == standard_input)
-        say("text from standard input is not kept: to repeat the run, or to go on with it, give the same text again");
     const Reading reading{.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say};
     TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
     if (pairs.left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
@@ -84,6 +82,8 @@ TrainingText read_training_text(const DataOptions& options, const Say& say) {
         text.validation = read_corpus(options.valid, options.source, options.target, reading);
     else
         say("no --valid PREFIX: nothing will be validated, and no best model kept");
+    if (options.train == standard_input || options.valid == standard_input)
+        say("text from standard input is not kept: to repeat the run, or to go on with it, give the same text again");
     return text;
 }
 
