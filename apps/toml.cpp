@@ -10,9 +10,9 @@ namespace heddle::app {
 namespace {
 
 // Reads one line from the left.
-class LineReader {
+class TomlLine {
   public:
-    LineReader(std::string_view line, std::string_view name, int number) : rest_(line), name_(name), number_(number) {}
+    TomlLine(std::string_view line, std::string_view name, int number) : rest_(line), name_(name), number_(number) {}
 
     bool at_end() {
         skip_space();
@@ -90,7 +90,7 @@ class LineReader {
     int number_;
 };
 
-std::vector<std::string> read_values(LineReader& reader) {
+std::vector<std::string> read_values(TomlLine& reader) {
     if (!reader.take('[')) return {reader.value()};
     std::vector<std::string> values;
     while (!reader.take(']')) {
@@ -108,7 +108,7 @@ std::vector<TomlItem> read_toml(std::istream& stream, std::string_view name) {
     std::vector<TomlItem> items;
     std::string line;
     for (int number = 1; std::getline(stream, line); ++number) {
-        LineReader reader(line, name, number);
+        TomlLine reader(line, name, number);
         if (reader.at_end()) continue;
         if (reader.take('[')) reader.wrong("tables are not understood");
         TomlItem item{.key = reader.key(), .values = {}, .line = number};

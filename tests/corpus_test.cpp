@@ -163,5 +163,12 @@ TEST(Spaces, AreThoseOfPython) {
     }
 }
 
+TEST(Spaces, StandBetweenWords) {
+    EXPECT_THAT(split_at_spaces(U"\u3000ein\t\u00a0 Hund\n"), ElementsAre(U"ein", U"Hund"));
+    EXPECT_THAT(split_at_spaces(U"Hund"), ElementsAre(U"Hund"));
+    EXPECT_TRUE(split_at_spaces(U"").empty());
+    EXPECT_TRUE(split_at_spaces(U" \t").empty());
+}
+
 }  // namespace
 }  // namespace heddle::app

@@ -17,26 +17,15 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-const char* const commands[] = {"train", "translate", "evaluate", "summary", "gradcheck", "bench train", "bench ops"};
-
-// One line that begins as every complaint does.
-void expect_complaint(const ProgramResult& result, int status, const std::string& part) {
-    EXPECT_EQ(result.status, status) << result.err;
-    EXPECT_THAT(result.err, StartsWith("heddle: "));
-    EXPECT_THAT(result.err, HasSubstr(part));
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_EQ(result.out, "");
-}
-
 TEST(Program, ShowsHelpOfEveryCommandOnStdout) {
     const Workplace here;
     EXPECT_THAT(here.run("--help").out, HasSubstr("usage: heddle COMMAND"));
-    for (const char* command : commands) {
-        const ProgramResult result = here.run(std::string(command) + " --help");
+    for (const std::string& command : every_command()) {
+        const ProgramResult result = here.run(command + " --help");
         EXPECT_EQ(result.status, 0) << command;
         EXPECT_EQ(result.err, "") << command;
-        EXPECT_THAT(result.out, StartsWith("heddle " + std::string(command) + " - "));
-        EXPECT_THAT(result.out, AllOf(HasSubstr("usage: heddle " + std::string(command)), HasSubstr("--config FILE"))) << command;
+        EXPECT_THAT(result.out, StartsWith("heddle " + command + " - "));
+        EXPECT_THAT(result.out, AllOf(HasSubstr("usage: heddle " + command), HasSubstr("--config FILE"))) << command;
     }
 }
 
@@ -44,7 +33,7 @@ TEST(Program, ShowsHelpOfEveryCommandOnStdout) {
 std::string project_version() {
     const std::string text = project_file("CMakeLists.txt"), before = "project(heddle VERSION ";
     const std::size_t begin = text.find(before) + before.size();
-    return text.substr(begin, text.find(' ', begin) - begin);
+    return text.substr(begin, text.find_first_of(" \n)", begin) - begin);
 }
 
 TEST(Program, SaysWhatItComputesWith) {
@@ -108,11 +97,11 @@ TEST(Program, EndsOtherErrorsWithStatusOne) {
     here.write("a.en", "one\n");
     here.write("bad.de", "\xff\n");
     here.write("bad.en", "one\n");
-    expect_complaint(here.run("train --train a --source de --target en --out RUN"), 1, "2");
+    expect_complaint(here.run("train --train a --source de --target en --out RUN"), 1, "a.de has 2 lines, but a.en has 1 line");
     expect_complaint(here.run("train --train b --source de --target en --out RUN"), 1, "b.de");
     expect_complaint(here.run("train --train bad --source de --target en --out RUN"), 1, "UTF-8");
     expect_complaint(here.run("translate --model RUN"), 1, "config.toml");
-    expect_complaint(here.run("evaluate --hypotheses a.de --reference a.en"), 1, "2");
+    expect_complaint(here.run("evaluate --hypotheses a.de --reference a.en"), 1, "a.de has 2 lines, but a.en has 1 line");
     EXPECT_FALSE(here.exists("RUN")) << "a run that cannot begin leaves nothing behind";
 }
 

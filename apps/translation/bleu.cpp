@@ -64,18 +64,6 @@ std::u32string spaces_around_symbols(const std::u32string& text) {
     return out;
 }
 
-std::vector<std::string> split_at_spaces(std::u32string_view text) {
-    std::vector<std::string> out;
-    bool inside = false;
-    for (const char32_t c : text) {
-        const bool space = is_space(c);
-        if (!space && !inside) out.emplace_back();
-        if (!space) append_utf8(out.back(), c);
-        inside = !space;
-    }
-    return out;
-}
-
 double brevity_penalty(std::int64_t hypothesis_length, std::int64_t reference_length) {
     if (hypothesis_length >= reference_length) return 1.0;
     if (hypothesis_length == 0) return 0.0;
@@ -121,7 +109,9 @@ std::vector<std::string> bleu_tokens(std::string_view line, bool lowercase) {
         text, [](char32_t a, char32_t b) { return is_stop(a) && !is_digit(b); }, true, true, false);
     text = split_pairs(
         text, [](char32_t a, char32_t b) { return is_digit(a) && b == U'-'; }, false, true, true);
-    return split_at_spaces(text);
+    std::vector<std::string> tokens;
+    for (const std::u32string_view token : split_at_spaces(text)) tokens.push_back(encode_utf8(token));
+    return tokens;
 }
 
 BleuStatistics& BleuStatistics::operator+=(const BleuStatistics& other) {

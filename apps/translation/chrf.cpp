@@ -18,18 +18,6 @@ std::u32string decoded(std::string_view line, bool lowercase) {
     return lowercase ? to_lower(text) : text;
 }
 
-/// The words between white space.
-std::vector<std::u32string_view> split(std::u32string_view text) {
-    std::vector<std::u32string_view> words;
-    for (std::size_t begin = 0; begin < text.size();) {
-        std::size_t end = begin;
-        while (end < text.size() && !is_space(text[end])) ++end;
-        if (end > begin) words.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return words;
-}
-
 std::vector<std::string> without_punctuation(std::span<const std::u32string_view> words) {
     std::vector<std::string> tokens;
     const auto cut = [&tokens](std::u32string_view word, std::size_t at) {
@@ -54,7 +42,7 @@ struct Line {
 
     Line(std::string_view line, bool lowercase) {
         const std::u32string text = decoded(line, lowercase);
-        const std::vector<std::u32string_view> words = split(text);
+        const std::vector<std::u32string_view> words = split_at_spaces(text);
         for (const std::u32string_view word : words) characters += word;
         tokens = without_punctuation(words);
     }

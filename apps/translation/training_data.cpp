@@ -8,7 +8,7 @@
 namespace heddle::app {
 namespace {
 
-bool is_sentencepiece(const VocabularyRequest& request) { return request.type == "bpe" || request.type == "unigram"; }
+bool is_sentencepiece(const VocabularyRequest& request) { return app::is_sentencepiece(vocabulary_type(request.type)); }
 
 // Which lines a vocabulary is trained on, how large it is to be, and the option that says so.
 struct Wish {

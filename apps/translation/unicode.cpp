@@ -109,6 +109,17 @@ std::string encode_utf8(std::u32string_view text) {
 
 bool is_space(char32_t code_point) { return find(space_ranges(), code_point) != nullptr; }
 
+std::vector<std::u32string_view> split_at_spaces(std::u32string_view text) {
+    std::vector<std::u32string_view> words;
+    for (std::size_t begin = 0; begin < text.size();) {
+        std::size_t end = begin;
+        while (end < text.size() && !is_space(text[end])) ++end;
+        if (end > begin) words.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return words;
+}
+
 bool is_word_character(char32_t code_point) { return find(word_ranges(), code_point) != nullptr; }
 
 std::u32string to_lower(std::u32string_view text) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heddle::app {
 
@@ -18,6 +19,8 @@ void append_utf8(std::string& text, char32_t code_point);
 
 /// Whitespace as Python's str.split() sees it: White_Space of Unicode and the separators U+001C..U+001F.
 bool is_space(char32_t code_point);
+/// What stands between whitespace, as str.split() gives it: none of it is empty. Views of `text`.
+std::vector<std::u32string_view> split_at_spaces(std::u32string_view text);
 /// Letters, marks and digits (general categories L, M and N): what words are made of.
 bool is_word_character(char32_t code_point);
 /// Unicode's full lower case, with its two special cases: U+0130 and the sigma at the end of a word. Equal to Python's

@@ -8,8 +8,6 @@
 namespace heddle::app {
 namespace {
 
-bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }
-
 std::vector<std::string_view> at_even_distances(std::span<const std::string_view> lines, std::size_t count) {
     std::vector<std::string_view> out;
     out.reserve(count);
@@ -40,6 +38,8 @@ VocabularyType vocabulary_type(std::string_view text) {
     }
     fail_with("vocabulary: there is no type '{}'; wanted bpe, unigram, word or char", text);
 }
+
+bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }
 
 std::string_view Vocabulary::file_extension() const { return is_sentencepiece(type()) ? "model" : "tsv"; }
 

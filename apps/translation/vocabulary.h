@@ -25,6 +25,8 @@ enum class VocabularyType { bpe, unigram, word, character };
 std::string_view name(VocabularyType type);
 /// The reverse; error that lists the names when there is no such type.
 VocabularyType vocabulary_type(std::string_view name);
+/// Whether SentencePiece trains and reads it.
+bool is_sentencepiece(VocabularyType type);
 
 struct VocabularyOptions {
     VocabularyType type = VocabularyType::bpe;

@@ -25,12 +25,7 @@ void split_chunk(std::u32string_view chunk, std::vector<std::string>& tokens) {
 
 std::vector<std::string> split_words(std::u32string_view text) {
     std::vector<std::string> tokens;
-    for (std::size_t begin = 0; begin < text.size();) {
-        std::size_t end = begin;
-        while (end < text.size() && !is_space(text[end])) ++end;
-        split_chunk(text.substr(begin, end - begin), tokens);
-        begin = end + 1;
-    }
+    for (const std::u32string_view chunk : split_at_spaces(text)) split_chunk(chunk, tokens);
     return tokens;
 }
 
