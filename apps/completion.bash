@@ -1,42 +1,70 @@
 # Completes heddle's commands, options and values in bash:  source apps/completion.bash
 # Everything is read from the program's own --help, so it is that of the program that stands on the line.
 
-# The words that can stand behind option $1, of a command with the help text $2; "FILE" where a path is wanted.
-_heddle_values() {
+# How the help text $2 writes the values of option $1: "FILE FILE", "RUN...", "pre|post".
+_heddle_placeholder() {
     local line
     line=$(grep -m 1 -E -- "^  $1 " <<<"$2") || return
-    read -r _ line _ <<<"$line"
-    case $line in
-        FILE | PREFIX | RUN) echo FILE ;;
-        *'|'*) tr -d '[]' <<<"${line//|/ }" ;;
+    line=${line#"  $1 "}
+    echo "${line%%  *}"
+}
+
+# The words that can stand for placeholder $1; "FILE" where a path is wanted.
+_heddle_values() {
+    case ${1%...} in
+        FILE | "FILE FILE" | PREFIX | RUN) echo FILE ;;
+        *'|'*) tr -d '[]' <<<"${1//|/ }" ;;
     esac
 }
 
-_heddle() {
-    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=() part help values
-    # bash takes --option=value for three words
-    [ "$word" = "=" ] && word=""
-    [ "$previous" = "=" ] && previous=${COMP_WORDS[COMP_CWORD - 2]}
-    for part in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-        [[ $part == [a-z]* ]] || break
-        command+=("$part")
-    done
-    help=$("${COMP_WORDS[0]}" "${command[@]}" --help 2>/dev/null) || return
-    COMPREPLY=()
-    if [[ $previous == --* ]]; then
-        values=$(_heddle_values "$previous" "$help")
-        if [ "$values" = FILE ]; then
-            compopt -o filenames 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -f -- "$word")
-            return
-        fi
-        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
-        # what stands behind a switch may be left out
-        [[ $values == "true false" && $word == -* ]] || return
+# The commands that the help text $1 lists, of a command with commands of its own behind "heddle $2".
+_heddle_commands() { sed -nE "s/^  (heddle $2 )?([a-z][a-z-]*)  .*/\2/p" <<<"$1"; }
+
+_heddle_offer() {
+    if [ "$1" = FILE ]; then
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$2")
+    else
+        mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
     fi
-    # options, or the commands that stand in a help text without any
-    values=$(sed -nE "s/^  (--[a-z-]+).*/\1/p; s/^  (heddle ${command[*]} )?([a-z-]+)  .*/\2/p" <<<"$help")
-    mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
+}
+
+_heddle() {
+    local word=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]} words=() command=() part help i placeholder values
+    COMPREPLY=()
+    # bash takes --option=value for three words, and leaves the tilde to whoever runs the program
+    for part in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do [ "$part" = "=" ] || words+=("$part"); done
+    [ "$word" = "=" ] && word=""
+    [[ $program == \~/* ]] && program=$HOME/${program:2}
+
+    help=$("$program" --help 2>/dev/null) || return
+    for part in "${words[@]}"; do
+        values=$(_heddle_commands "$help" "${command[*]}")
+        [ -n "$values" ] || break
+        grep -qFx -- "$part" <<<"$values" || return
+        command+=("$part")
+        help=$("$program" "${command[@]}" --help 2>/dev/null) || return
+    done
+
+    # the option that the word may be a value of, so many words before it
+    for ((i = ${#words[@]} - 1; i >= ${#command[@]}; --i)); do [[ ${words[i]} == --* ]] && break; done
+    if ((i >= ${#command[@]})); then
+        placeholder=$(_heddle_placeholder "${words[i]}" "$help")
+        part=$(wc -w <<<"$placeholder")
+        if [[ $placeholder == *... && $word != -* ]] || ((${#words[@]} - i <= part)); then
+            values=$(_heddle_values "$placeholder")
+            _heddle_offer "$values" "$word"
+            # what stands behind a switch may be left out
+            [[ $values == "true false" && $word == -* ]] || return
+        fi
+    elif [[ ${#words[@]} -eq ${#command[@]} && $word != -* ]] && grep -q "^usage: heddle ${command[*]} RUN " <<<"$help"; then
+        _heddle_offer FILE "$word"
+        return
+    fi
+    # options, or commands; of heddle itself the options are in a sentence
+    values=$(sed -nE "s/^  (--[a-z-]+).*/\1/p" <<<"$help"; _heddle_commands "$help" "${command[*]}")
+    ((${#command[@]})) || [[ $word != -* ]] || values=$(sed -nE "s/^heddle (COMMAND )?(--[a-z-]+) .*/\2/p" <<<"$help")
+    _heddle_offer "$values" "$word"
 }
 
 complete -F _heddle heddle

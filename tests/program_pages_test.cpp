@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/documents.h"
+#include "tests/program.h"
 #include "tests/shell.h"
-#include "tests/support.h"
 
 namespace heddle {
 namespace {
@@ -68,10 +68,32 @@ TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_EQ(offered("heddle train --config /et"), "/etc\n");
     EXPECT_EQ(offered("heddle train --lr \"\""), "\n") << "any number";
     EXPECT_EQ(offered("heddle nothing --"), "\n");
+    EXPECT_EQ(offered("heddle --v"), "--version\n");
+}
+
+TEST(Completion, OffersPathsWhereOneMayStand) {
+    EXPECT_EQ(offered("heddle translate --model /et"), "/etc\n");
+    EXPECT_EQ(offered("heddle translate --model RUN /et"), "/etc\n") << "any number of runs";
+    EXPECT_EQ(offered("heddle translate --model RUN --be"), "--beam\n");
+    EXPECT_EQ(offered("heddle evaluate --compare one /et"), "/etc\n") << "two files";
+    EXPECT_EQ(offered("heddle evaluate --compare one two --ref"), "--reference\n");
+    EXPECT_EQ(offered("heddle evaluate --compare one two /et"), "\n");
+    EXPECT_EQ(offered("heddle average /et"), "/etc\n") << "the run is the first word";
+    EXPECT_EQ(offered("heddle average runs --la"), "--last\n");
+}
+
+TEST(Completion, FindsAProgramBelowTheTilde) {
+    const TemporaryFolder home;
+    std::filesystem::create_symlink(HEDDLE_PROGRAM, home / "heddle");
+    EXPECT_EQ(shell("HOME=" + quoted(home.path().string()) +
+                    " bash -c 'source \"" HEDDLE_SOURCE_DIR
+                    "/apps/completion.bash\"; COMP_WORDS=(\\~/heddle tr); COMP_CWORD=1; _heddle; echo \"${COMPREPLY[*]}\"'")
+                  .text,
+              "train translate\n");
 }
 
 TEST(Completion, KnowsEveryOptionOfEveryCommand) {
-    for (const std::string command : {"train", "translate", "evaluate", "summary", "gradcheck", "bench train", "bench ops"}) {
+    for (const std::string& command : every_command()) {
         std::istringstream help(shell("'" HEDDLE_PROGRAM "' " + command + " --help").text);
         std::string wanted;
         for (std::string line; std::getline(help, line);)
