@@ -96,13 +96,15 @@ TEST_F(LineStreamTest, NamesTheLineThatIsNoText) {
     LineStream lines(ends_[0]), replacing(ends_[0], true);
     type("eins\n");
     EXPECT_EQ(lines.next(100), Lines{"eins"});
-    type("zwei\nb\xFChne\n");
+    type("zwei\nb\xFChne\nvier\n");
+    EXPECT_EQ(lines.next(100), Lines{"zwei"}) << "what came before the error";
     try {
         lines.next(100);
         ADD_FAILURE() << "no error";
     } catch (const std::exception& error) {
         EXPECT_EQ(std::string(error.what()).substr(0, 38), "standard input:3: this line is not UTF");
     }
+    EXPECT_EQ(lines.next(100), Lines{"vier"});
     type("b\xFChne\n");
     EXPECT_EQ(replacing.next(100), Lines{"b\uFFFDhne"});
 }

@@ -204,7 +204,10 @@ TEST_F(ProgramText, TranslatesEveryLineWhateverItHolds) {
 
 TEST_F(ProgramText, NamesTheLineOfStandardInputThatIsNoText) {
     ASSERT_EQ(train_words().status, 0);
-    expect_complaint(here.run("translate --model RUN", "Hund\n\ngr\xFCn\n"), 1, "standard input:3: this line is not UTF-8");
+    const ProgramResult refused = here.run("translate --model RUN", "Hund\n\ngr\xFCn\nKatze\n");
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, testing::StartsWith("heddle: standard input:3: this line is not UTF-8"));
+    EXPECT_EQ(refused.out, here.run("translate --model RUN", "Hund\n\n").out) << "the lines before it";
     expect_complaint(here.run("translate --model RUN", "a\0b\n"s), 1, "standard input:1: there is a NUL byte");
     const ProgramResult replaced = here.run("translate --model RUN --replace-invalid", "Hund\n\ngr\xFCn\na\0b\n"s);
     EXPECT_EQ(replaced.status, 0);
