@@ -7,6 +7,7 @@
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
+#include "apps/output.h"
 #include "apps/run.h"
 #include "apps/score_report.h"
 #include "apps/translation/bootstrap.h"
@@ -73,8 +74,6 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     return table;
 }
 
-void print(const std::string& text) { fmt::print("{}", text); }
-
 void print_score(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                  const EvaluateOptions& options) {
     const std::vector<LineStatistics> lines = line_statistics(hypotheses, references, options.lowercase);
@@ -84,8 +83,6 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
     print(sentence_table(lines));
     fmt::print(stderr, "{}", text);
 }
-
-void say(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 
 Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
     const bool own = options.test.empty() && !run.task.empty();
@@ -119,8 +116,8 @@ std::vector<std::string> read_text(const std::string& path, const EvaluateOption
 std::vector<std::string> read_hypotheses(const std::string& path, const EvaluateOptions& options,
                                          const std::vector<std::string>& references) {
     std::vector<std::string> lines = read_text(path, options);
-    check(lines.size() == references.size(), "{} has {}, but {} has {}; wanted one reference per translation", path,
-          counted_lines(static_cast<std::int64_t>(lines.size())), options.reference,
+    check(lines.size() == references.size(), "{} has {}, but {} has {}; wanted one reference per translation", spoken_name(path),
+          counted_lines(static_cast<std::int64_t>(lines.size())), spoken_name(options.reference),
           counted_lines(static_cast<std::int64_t>(references.size())));
     return lines;
 }

@@ -1,5 +1,7 @@
 #include "apps/output.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -11,5 +13,7 @@ void print(const std::string& text) {
     if (written != text.size() || std::fflush(stdout) != 0)
         throw std::system_error(errno, std::generic_category(), "the results cannot be written to stdout");
 }
+
+void say(std::string_view line) { fmt::print(stderr, "{}\n", line); }
 
 }  // namespace heddle::app

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace heddle::app {
 
 /// Writes `text` to stdout and flushes. std::system_error when that fails: with EPIPE, when nobody reads any more, main ends the
 /// program without a word and with the status `nobody_reads`.
 void print(const std::string& text);
+
+/// Writes a line to stderr: what a person should know, and no result.
+void say(std::string_view line);
 
 /// 128 + SIGPIPE: what a shell reports of a program that a closed pipe ended, which is how this one ends where SIGPIPE is not
 /// ignored.

@@ -22,6 +22,7 @@ struct ScoreOptions {
     std::string weights = "average";
     std::string source_file;
     std::string target_file;
+    bool replace_invalid = false;
     bool normalize = false;
     MachineOptions machine;
 };
@@ -38,8 +39,9 @@ OptionTable score_table(ScoreOptions& options) {
     table.add("model", options.runs, "the folder of a trained run; of several: the mean of their probabilities").called("RUN...");
     add_weights_option(table, options.weights);
     table.group("Text");
-    table.add("source-file", options.source_file, "sources, one per line").called("FILE");
-    table.add("target-file", options.target_file, "their translations, one per line").called("FILE");
+    table.add("source-file", options.source_file, "sources, one per line; - is standard input").called("FILE");
+    table.add("target-file", options.target_file, "their translations, one per line; - is standard input").called("FILE");
+    add_replace_invalid_option(table, options.replace_invalid);
     table.add("normalize", options.normalize, "divide by the number of tokens, end mark included");
     add_machine_options(table, options.machine);
     return table;
@@ -51,7 +53,12 @@ class Scorer {
     Scorer(const ScoreOptions& options)
         : normalize_(options.normalize), run_(open_ensemble(options.runs, weights_file(options.weights))) {}
 
-    std::string text(std::span<const std::string> sources, std::span<const std::string> targets) {
+    std::string text(std::span<const SentencePair> pairs) {
+        std::vector<std::string> sources, targets;
+        for (const SentencePair& pair : pairs) {
+            sources.push_back(pair.source);
+            targets.push_back(pair.target);
+        }
         const LineScores lines = score_lines(run_.models(), run_.vocabularies(), sources, targets);
         cut_sources_ += lines.cut_sources;
         std::string text;
@@ -90,15 +97,12 @@ int score_command(Arguments arguments) {
     check_usage(!options.source_file.empty() && !options.target_file.empty(),
                 "score: nothing to score; give --source-file FILE and --target-file FILE");
     apply(options.machine);
-    const std::vector<std::string> sources = read_lines(options.source_file), targets = read_lines(options.target_file);
-    check(sources.size() == targets.size(),
-          "{} has {} lines, but {} has {}; line n of one file has to be the translation of line n of the other",
-          options.source_file, sources.size(), options.target_file, targets.size());
+    const Corpus corpus =
+        read_aligned(options.source_file, options.target_file, {.replace_invalid = options.replace_invalid, .say = say});
+    const std::span<const SentencePair> pairs = corpus.pairs;
     Scorer scorer(options);
-    for (std::size_t begin = 0; begin < sources.size(); begin += pairs_at_once) {
-        const std::size_t count = std::min(pairs_at_once, sources.size() - begin);
-        print(scorer.text(std::span(sources).subspan(begin, count), std::span(targets).subspan(begin, count)));
-    }
+    for (std::size_t begin = 0; begin < pairs.size(); begin += pairs_at_once)
+        print(scorer.text(pairs.subspan(begin, std::min(pairs_at_once, pairs.size() - begin))));
     scorer.report_cuts();
     return 0;
 }

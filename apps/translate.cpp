@@ -123,7 +123,7 @@ int translate_command(Arguments arguments) {
         print(options.n_best || options.scores ? listed(translations, first, options.scores) : plain(translations));
         first += static_cast<std::int64_t>(lines.size());
     }
-    input.say_changes([](std::string_view text) { fmt::print(stderr, "{}\n", text); });
+    input.say_changes(say);
     translator.report_cuts();
     return 0;
 }

@@ -139,6 +139,7 @@ TEST_F(ProgramEvaluate, ComparesTwoSystems) {
 TEST_F(ProgramEvaluate, NamesBothCountsOfFilesThatDiffer) {
     expect_complaint(evaluate("--hypotheses two --reference r"), 1, "two has 2 lines, but r has 3");
     expect_complaint(evaluate("--compare h two --reference r"), 1, "two has 2 lines, but r has 3");
+    expect_complaint(evaluate("--hypotheses - --reference r"), 1, "standard input has 0 lines, but r has 3 lines");
     expect_complaint(evaluate("--compare none none --reference none"), 1, "none has no lines");
     expect_complaint(evaluate("--compare h missing --reference r"), 1, "missing");
 }

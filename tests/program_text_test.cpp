@@ -215,6 +215,28 @@ TEST_F(ProgramText, NamesTheLineOfStandardInputThatIsNoText) {
     EXPECT_EQ(count(replaced.out, "\n"), 4u);
 }
 
+TEST_F(ProgramText, ScoresTextReadLikeAnyOther) {
+    ASSERT_EQ(train_words().status, 0);
+    const std::string score = "score --model RUN --source-file ";
+    const ProgramResult scored = here.run(score + "t.de --target-file t.en");
+    EXPECT_EQ(lines_of(scored.out).size(), 4u) << scored.err;
+    EXPECT_EQ(here.run(score + "- --target-file t.en", here.read("t.de")).out, scored.out);
+    EXPECT_EQ(here.run(score + "t.de --target-file -", here.read("t.en")).out, scored.out);
+    expect_complaint(here.run(score + "- --target-file -", here.read("t.de")), 2, "standard input cannot be both files");
+    expect_complaint(here.run(score + "t.de --target-file -", "one\n"), 1, "t.de has 4 lines, but standard input has 1 line;");
+    here.write("none", "");
+    EXPECT_EQ(here.run(score + "none --target-file none").status, 0) << "nothing to score, nothing said";
+
+    here.write("bad.de", "gr\xFCn\nHund\n");
+    here.write("bad.en", "green\n" + std::string(70'000, 'x') + "\n");
+    expect_complaint(here.run(score + "bad.de --target-file bad.en"), 1, "bad.de:1: this line is not UTF-8");
+    const ProgramResult replaced = here.run(score + "bad.de --target-file bad.en --replace-invalid");
+    EXPECT_EQ(lines_of(replaced.out).size(), 2u);
+    EXPECT_EQ(replaced.err,
+              "bad.de: replaced what is not UTF-8 by U+FFFD in 1 line\n"
+              "bad.en: cut 1 line to 65,536 bytes, the longest a line may be\n");
+}
+
 TEST_F(ProgramText, TakesLinesOfManyMegabytesInItsStride) {
     ASSERT_EQ(train_words().status, 0);
     std::string words;

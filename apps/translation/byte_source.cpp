@@ -45,7 +45,9 @@ struct ByteSource::Gunzip {
     bool inside = true;  // a member that has not ended
 };
 
-ByteSource::ByteSource(const std::string& path) : ByteSource(open_file(path), path == standard_input ? "standard input" : path) {
+std::string spoken_name(const std::string& path) { return path == standard_input ? "standard input" : path; }
+
+ByteSource::ByteSource(const std::string& path) : ByteSource(open_file(path), spoken_name(path)) {
     owned_ = path != standard_input;
 }
 

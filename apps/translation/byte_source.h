@@ -12,6 +12,8 @@ namespace heddle::app {
 
 /// Where a text file is named, this stands for standard input. A file of that name is "./-".
 inline constexpr std::string_view standard_input = "-";
+/// What messages call the text at `path`: "standard input" for "-".
+std::string spoken_name(const std::string& path);
 
 /// Reads forwards, in blocks. Gzip is known by its first two bytes, whatever the file is called, and may have several members
 /// (as after `cat a.gz b.gz`) and zeros behind the last one.

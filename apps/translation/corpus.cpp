@@ -37,22 +37,6 @@ Corpus read_columns(const std::string& path, const Reading& reading) {
     return corpus;
 }
 
-Corpus read_two_files(const std::string& source_path, const std::string& target_path, const Reading& reading) {
-    LineReader sources(source_path, reading.replace_invalid);
-    Corpus corpus;
-    for (std::string line; sources.next(line);) corpus.pairs.push_back({std::move(line), {}});
-    LineReader targets(target_path, reading.replace_invalid);
-    std::int64_t count = 0;
-    for (std::string line; targets.next(line); ++count)
-        if (count < corpus.size()) corpus.pairs[static_cast<std::size_t>(count)].target = std::move(line);
-    check(corpus.size() == count, "{} has {}, but {} has {}; line n of one file has to be the translation of line n of the other",
-          source_path, counted_lines(corpus.size()), target_path, counted_lines(count));
-    check(count > 0, "{} and {} are empty; wanted one sentence per line", source_path, target_path);
-    sources.say_changes(reading.say);
-    targets.say_changes(reading.say);
-    return corpus;
-}
-
 }  // namespace
 
 bool is_blank(const std::string& text) {
@@ -85,12 +69,30 @@ std::vector<std::string> read_lines(const std::string& path, const Reading& read
     return lines;
 }
 
+Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading) {
+    check_usage(source_path != standard_input || target_path != standard_input,
+                "standard input cannot be both files, the sources and the targets; give a FILE for one of them");
+    LineReader sources(source_path, reading.replace_invalid);
+    Corpus corpus;
+    for (std::string line; sources.next(line);) corpus.pairs.push_back({std::move(line), {}});
+    LineReader targets(target_path, reading.replace_invalid);
+    std::int64_t count = 0;
+    for (std::string line; targets.next(line); ++count)
+        if (count < corpus.size()) corpus.pairs[static_cast<std::size_t>(count)].target = std::move(line);
+    check(corpus.size() == count, "{} has {}, but {} has {}; line n of one file has to be the translation of line n of the other",
+          sources.name(), counted_lines(corpus.size()), targets.name(), counted_lines(count));
+    sources.say_changes(reading.say);
+    targets.say_changes(reading.say);
+    return corpus;
+}
+
 Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                    const Reading& reading) {
     check_usage(reading.tsv || prefix != standard_input,
                 "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
     const std::string source_path = prefix + "." + source_language, target_path = prefix + "." + target_language;
-    Corpus corpus = reading.tsv ? read_columns(prefix, reading) : read_two_files(source_path, target_path, reading);
+    Corpus corpus = reading.tsv ? read_columns(prefix, reading) : read_aligned(source_path, target_path, reading);
+    check(corpus.size() > 0, "{} and {} are empty; wanted one sentence per line", source_path, target_path);
     const bool same = std::all_of(corpus.pairs.begin(), corpus.pairs.end(),
                                   [](const SentencePair& pair) { return pair.source == pair.target; });
     if (same && reading.say)

@@ -53,6 +53,10 @@ struct Reading {
 /// file, and the line where there is one, when it cannot be read or is not text.
 std::vector<std::string> read_lines(const std::string& path, const Reading& reading = {});
 
+/// Reads two files of as many lines; line n of one translates line n of the other, and there may be none. One of the paths may
+/// be "-". UsageError when both are; Error that names both counts when they differ, and when a file is missing or not text.
+Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading = {});
+
 /// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. With `tsv` it reads the one file PREFIX
 /// (or standard input, "-"), whose lines are source, tab, target; further columns are ignored, and the languages not used. Says
 /// so when both sides hold the same text. Error that names both counts when they differ, the line without a tab, and when a file

@@ -1,4 +1,4 @@
-// From bytes to lines of clean text: what `train`, `translate` and `evaluate` agree to call a line.
+// From bytes to lines of clean text: what all commands agree to call a line.
 //
 //     A line ends with LF or CRLF; the last one needs no end. Nothing else ends a line: neither a lone CR (as old Macintosh files
 //     have it) nor U+0085, U+2028 or U+2029; they stay in it, as tabs, control characters and all kinds of spaces do. A byte
