@@ -143,7 +143,22 @@ void compare_files(const EvaluateOptions& options) {
     print(options.json ? comparison_json(systems, comparisons) : comparison_text(systems, comparisons));
 }
 
-/// One way to get translations, and no option that would do nothing.
+/// Options that would do nothing.
+void check_useful(const OptionTable& table, const EvaluateOptions& options) {
+    const bool run = table.given("model");
+    for (const Option& option : table.options())
+        check_usage(run || !option.given || (option.group != "A run" && option.group != "Search"),
+                    fmt::format("evaluate: --{} is for translating with --model RUN; leave it out for files", option.name));
+    for (const char* name : {"source", "target", "tsv", "replace-invalid"})
+        check_usage(!run || !options.test.empty() || !table.given(name),
+                    fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
+    check_usage(!table.given("compare") || !table.given("sentences"),
+                "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
+    check_usage(table.given("compare") || !(table.given("resamples") || table.given("seed")),
+                "evaluate: --resamples and --seed belong to --compare FILE FILE");
+}
+
+/// One way to get translations.
 void check_together(const OptionTable& table, const EvaluateOptions& options) {
     const std::string* files[] = {&options.hypotheses, &options.reference, &options.compare.first, &options.compare.second};
     check_usage(std::count_if(std::begin(files), std::end(files), [](const auto* file) { return *file == standard_input; }) <= 1,
@@ -158,10 +173,8 @@ void check_together(const OptionTable& table, const EvaluateOptions& options) {
                 "evaluate: --compare names its two files itself; leave out --model and --hypotheses");
     check_usage(run || reference, "evaluate: no reference; give --reference FILE");
     check_usage(run || hypotheses || compare, "evaluate: no translations; give --hypotheses FILE, or --compare FILE FILE");
-    check_usage(!compare || !table.given("sentences"),
-                "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
-    check_usage(compare || !(table.given("resamples") || table.given("seed")),
-                "evaluate: --resamples and --seed belong to --compare FILE FILE");
+    check_usage(options.output != standard_input,
+                "evaluate: stdout is for the scores; give --output FILE, or heddle translate for translations there");
 }
 
 }  // namespace
@@ -171,6 +184,7 @@ int evaluate_command(Arguments arguments) {
     OptionTable table = evaluate_table(options);
     if (!parse_command_line(table, arguments)) return 0;
     check_together(table, options);
+    check_useful(table, options);
     apply(options.machine);
     if (table.given("compare"))
         compare_files(options);

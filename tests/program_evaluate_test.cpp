@@ -157,5 +157,18 @@ TEST_F(ProgramEvaluate, RefusesOptionsThatDoNotGoTogether) {
     expect_complaint(evaluate("--compare h better --reference r --resamples 0"), 2, "--resamples is '0'");
 }
 
+TEST_F(ProgramEvaluate, RefusesOptionsThatWouldDoNothing) {
+    for (const std::string option :
+         {"test PREFIX", "source de", "target en", "tsv false", "output FILE", "weights best", "beam 1", "length-penalty 2"})
+        for (const std::string files : {"--hypotheses h --reference r --", "--compare h better --reference r --"})
+            expect_complaint(evaluate(files + option), 2,
+                             "--" + option.substr(0, option.find(' ')) + " is for translating with --model RUN");
+    for (const std::string option : {"source de", "target en", "tsv", "replace-invalid"})
+        expect_complaint(evaluate("--model RUN --" + option), 2,
+                         "--" + option.substr(0, option.find(' ')) + " says how --test PREFIX is read");
+    expect_complaint(evaluate("--model RUN --test t --output -"), 2, "stdout is for the scores");
+    EXPECT_THAT(scored("--hypotheses h --reference r --replace-invalid --threads 1"), StartsWith("BLEU = "));
+}
+
 }  // namespace
 }  // namespace heddle
