@@ -10,7 +10,7 @@ void check_same(const Run& one, const Run& other, const std::string& one_name, c
         const std::string difference = vocabulary_difference(a, b);
         check(difference.empty(),
               "--model {} {}: models that translate together need the same vocabularies, but those of the {} differ: {}; train "
-              "both with one --vocab-model",
+              "both with one --vocab-model, or (--shared-vocab false) on the same text with the same vocabulary options",
               one_name, other_name, side, difference);
     };
     check_side("source", *one.vocabularies.source, *other.vocabularies.source);

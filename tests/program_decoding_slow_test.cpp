@@ -189,6 +189,9 @@ TEST_F(Decoding, TranslatesWithSeveralModels) {
     EXPECT_EQ(refused.status, 1);
     EXPECT_THAT(refused.err, StartsWith("heddle: --model ONE SUB: models that translate together need the same vocabularies, but "
                                         "those of the source differ: "));
+    EXPECT_THAT(refused.err,
+                testing::EndsWith("train both with one --vocab-model, or (--shared-vocab false) on the same text with "
+                                  "the same vocabulary options\n"));
 }
 
 TEST_F(Decoding, SamplesByLineAndSeed) {
