@@ -91,7 +91,7 @@ TEST_F(Installed, HasEveryHeaderThatItsHeadersInclude) {
 }
 
 TEST(InstallPage, ShowsTheProgramThatIsBuiltHere) {
-    expect_compiled("docs/install.md", "tests/installed/line.cpp");
+    EXPECT_THAT(fenced_blocks("docs/install.md", "cpp"), testing::ElementsAre(project_file("tests/installed/line.cpp")));
     EXPECT_EQ(fenced_blocks("docs/install.md", "cmake").at(0), project_file("tests/installed/CMakeLists.txt"));
 }
 
