@@ -42,7 +42,8 @@ All commands and options, as `heddle --help` and `heddle COMMAND --help` print t
 
     bash docs/make-command-line.sh > docs/command-line.md
 
-An option's name, range and help are a row in `apps/option_rows.cpp` or in the command's own table.
+An option's name, range and help are a row: in `apps/option_rows.cpp` when `train` or several commands have it, otherwise in the command's own
+table.
 END
 fi
 ${form}_section heddle "$("$program" --help)"
