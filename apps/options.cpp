@@ -27,6 +27,9 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
                 "--vocab-model is one vocabulary for both languages; leave out --shared-vocab false");
     check_usage(!vocabulary.shared || (!vocabulary.source_size && !vocabulary.target_size),
                 "--source-vocab-size and --target-vocab-size need --shared-vocab false; one vocabulary has --vocab-size");
+    check_usage(vocabulary.min_count == 1 || vocabulary.type == "word" || vocabulary.type == "char",
+                fmt::format("--min-count {} counts words or characters; subwords have none: leave it out with --vocab-type {}",
+                            vocabulary.min_count, vocabulary.type));
     if (!model.tie) model.tie = vocabulary.shared ? "all" : "target";
     check_usage(vocabulary.shared || *model.tie != "all",
                 "--tie all needs one vocabulary for both languages; take --tie target or leave out --shared-vocab false");
@@ -36,6 +39,12 @@ void resolve(TrainingOptions& training) {
     if (!training.epochs && !training.updates && !training.minutes) training.epochs = default_epochs;
     check_usage(training.schedule != "cosine" || training.epochs || training.updates,
                 "--schedule cosine must know where it ends: give --updates or --epochs");
+    const TrainingOptions defaults;
+    check_usage(training.optimizer == "sgd" || training.momentum == defaults.momentum,
+                fmt::format("--momentum is of --optimizer sgd; {} has --adam-betas", training.optimizer));
+    check_usage(
+        training.optimizer != "sgd" || (training.adam_betas == defaults.adam_betas && training.adam_eps == defaults.adam_eps),
+        "--adam-betas and --adam-eps are of --optimizer adam and adamw; sgd has --momentum");
 }
 
 void apply(const MachineOptions& machine) {

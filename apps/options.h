@@ -105,9 +105,10 @@ inline constexpr std::int64_t default_epochs = 20;
 inline constexpr std::int64_t default_subwords = 6000;
 
 /// Sets what follows from the rest. UsageError for a shape that cannot be: heads that do not divide d_model, an odd d_model with
-/// sinusoidal positions, embeddings tied across two vocabularies.
+/// sinusoidal positions, embeddings tied across two vocabularies, and for options that nothing would come of.
 void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
-/// Sets the limit of a run without one. UsageError for a cosine schedule without --updates or --epochs.
+/// Sets the limit of a run without one. UsageError for a cosine schedule without --updates or --epochs, and for options
+/// of another optimizer.
 void resolve(TrainingOptions& training);
 
 /// Sets the number of threads of the process.

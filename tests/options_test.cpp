@@ -354,6 +354,9 @@ TEST(Options, RefuseShapesThatCannotBe) {
     EXPECT_THAT(refused({"--shared-vocab", "false", "--vocab-model", "x"}), HasSubstr("--vocab-model"));
     EXPECT_THAT(refused({"--source-vocab-size", "100"}), HasSubstr("--shared-vocab false"));
     EXPECT_THAT(refused({"--schedule", "cosine", "--minutes", "3"}), HasSubstr("--schedule cosine"));
+    EXPECT_THAT(refused({"--momentum", "0.5"}), HasSubstr("--momentum is of --optimizer sgd"));
+    EXPECT_THAT(refused({"--optimizer", "sgd", "--adam-betas", "0.5,0.9"}), HasSubstr("sgd has --momentum"));
+    EXPECT_THAT(refused({"--min-count", "3"}), HasSubstr("--min-count 3 counts words"));
 }
 
 TEST(Toml, ReadsStringsNumbersArraysAndComments) {
