@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <optional>
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
+#include "apps/output.h"
 #include "apps/run.h"
 #include "apps/translation/run_folder.h"
 #include "apps/translation/weight_average.h"
@@ -68,7 +68,7 @@ int average_command(Arguments arguments) {
     average_saves(model, options.run, chosen, identity);
     const std::string out = folder ? (folder->path() / weights_file("average")).string() : options.out;
     save_weights(out, model.named_tensors(), identity);
-    fmt::print(stderr, "{}: the average of the weights at updates {}\n", out, fmt::join(chosen, ", "));
+    say(fmt::format("{}: the average of the weights at updates {}", out, fmt::join(chosen, ", ")));
     return 0;
 }
 

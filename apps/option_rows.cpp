@@ -132,6 +132,16 @@ void add_weights_option(OptionTable& table, std::string& weights) {
     table.add("weights", weights, "the run's averaged weights, or those of the best validation").one_of({"average", "best"});
 }
 
+void add_models_options(OptionTable& table, std::vector<std::string>& runs, std::string& weights) {
+    table.add("model", runs, "the folder of a trained run; of several: the mean of their probabilities").called("RUN...");
+    add_weights_option(table, weights);
+}
+
+void check_models(const std::string& command, const std::vector<std::string>& runs) {
+    check_usage(!runs.empty() && !runs.front().empty(),
+                fmt::format("{}: no model; give --model RUN, a folder that heddle train made", command));
+}
+
 std::string weights_file(const std::string& weights) { return weights == "best" ? "best.safetensors" : "model.safetensors"; }
 
 void add_decode_options(OptionTable& table, DecodeOptions& options) {

@@ -21,6 +21,10 @@ void add_machine_options(OptionTable& table, MachineOptions& options);
 
 /// --weights: which of the run's weights to use.
 void add_weights_option(OptionTable& table, std::string& weights);
+/// --model for one run or several that translate together, and --weights.
+void add_models_options(OptionTable& table, std::vector<std::string>& runs, std::string& weights);
+/// UsageError, for this command, when no run was given.
+void check_models(const std::string& command, const std::vector<std::string>& runs);
 /// The file of a run that --weights names.
 std::string weights_file(const std::string& weights);
 void add_decode_options(OptionTable& table, DecodeOptions& options);

@@ -36,8 +36,7 @@ OptionTable score_table(ScoreOptions& options) {
         "chosen others than the vocabulary would. A side without text is its end mark alone. A source that is too long is cut\n"
         "as for translating; a target that is too long for learned positions is scored without what does not fit.\n";
     table.group("Model");
-    table.add("model", options.runs, "the folder of a trained run; of several: the mean of their probabilities").called("RUN...");
-    add_weights_option(table, options.weights);
+    add_models_options(table, options.runs, options.weights);
     table.group("Text");
     table.add("source-file", options.source_file, "sources, one per line; - is standard input").called("FILE");
     table.add("target-file", options.target_file, "their translations, one per line; - is standard input").called("FILE");
@@ -92,8 +91,7 @@ int score_command(Arguments arguments) {
     ScoreOptions options;
     OptionTable table = score_table(options);
     if (!parse_command_line(table, arguments)) return 0;
-    check_usage(!options.runs.empty() && !options.runs.front().empty(),
-                "score: no model; give --model RUN, a folder that heddle train made");
+    check_models("score", options.runs);
     check_usage(!options.source_file.empty() && !options.target_file.empty(),
                 "score: nothing to score; give --source-file FILE and --target-file FILE");
     apply(options.machine);

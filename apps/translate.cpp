@@ -35,8 +35,7 @@ OptionTable translate_table(TranslateOptions& options) {
         "       heddle translate --model RUN --n-best 5 --scores < in      (id ||| text ||| log p, log p / length^A)\n"
         "       heddle translate --model RUN --sample --top-k 10 < in\n";
     table.group("Model");
-    table.add("model", options.runs, "the folder of a trained run; of several: the mean of their probabilities").called("RUN...");
-    add_weights_option(table, options.weights);
+    add_models_options(table, options.runs, options.weights);
     table.group("Text");
     add_replace_invalid_option(table, options.replace_invalid);
     add_decode_options(table, options.decode);
@@ -60,8 +59,7 @@ OptionTable translate_table(TranslateOptions& options) {
 }
 
 void check_options(const TranslateOptions& options, const OptionTable& table) {
-    check_usage(!options.runs.empty() && !options.runs.front().empty(),
-                "translate: no model; give --model RUN, a folder that heddle train made");
+    check_models("translate", options.runs);
     const std::int64_t n_best = options.n_best.value_or(1);
     check_usage(options.sample || n_best <= options.decode.beam,
                 fmt::format("--n-best {} of --beam {}: a beam has no more translations than it is wide; use --beam {}", n_best,

@@ -43,11 +43,15 @@ BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, con
     return plan_batches(data.training, wanted, options.seed, static_cast<std::uint64_t>(epoch));
 }
 
+void check_validation(const nn::Transformer& model, const TrainingData& data) {
+    if (!data.validation.empty()) plan_validation(model, data.validation, validation_batch_tokens);
+}
+
 }  // namespace
 
 void Trainer::check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options) {
     plan_epoch(model, data, options, 1);
-    if (!data.validation.empty()) plan_validation(model, data.validation, validation_batch_tokens);
+    check_validation(model, data);
 }
 
 Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
@@ -58,21 +62,21 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       log_(log),
       folder_(folder),
       translate_(std::move(translate)),
-      batches_per_epoch_(static_cast<std::int64_t>(plan().batches.size())),
+      plan_(plan()),
       learner_(model, options, planned_updates()),
       average_(options.average),
       start_(Clock::now()) {
     state_.text = digests(data);
-    probe_ = plan().batches.front().front();
+    probe_ = plan_.batches.front().front();
     // Better now than after the first epoch: an error when no validation pair can be used.
-    check_data(model, data, options);
+    check_validation(model, data);
 }
 
 BatchPlan Trainer::plan() const { return plan_epoch(model_, data_, options_, state_.epoch); }
 
 std::int64_t Trainer::planned_updates() const {
     constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t per_epoch = groups(batches_per_epoch_, options_.accumulate);
+    const std::int64_t per_epoch = groups(batches_per_epoch(), options_.accumulate);
     const std::int64_t by_epochs = options_.epochs ? *options_.epochs * per_epoch : unlimited;
     const std::int64_t planned = std::min(by_epochs, options_.updates.value_or(unlimited));
     return planned == unlimited ? 0 : planned;
@@ -100,7 +104,7 @@ void Trainer::resume(const std::filesystem::path& save) {
     seconds_before_ = saved.seconds;
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
-    batches_per_epoch_ = static_cast<std::int64_t>(plan().batches.size());
+    plan_ = plan();
     log_.cut_back(saved.lengths);
     publish(best_.defined());
 }
@@ -149,18 +153,18 @@ void Trainer::publish(bool best) const {
 // ---- the loop
 
 TrainingResult Trainer::run() {
-    const BatchPlan first = plan();
     if (state_.updates == 0)
         log_.note(
             fmt::format("training: {} pairs, {} batches of up to {} tokens an epoch ({} pairs too long, {} empty are left out)",
-                        grouped_text(first.sentences), grouped_text(batches_per_epoch_), grouped_text(options_.batch_tokens),
-                        grouped_text(first.too_long + first.too_wide), grouped_text(first.empty)));
+                        grouped_text(plan_.sentences), grouped_text(batches_per_epoch()), grouped_text(options_.batch_tokens),
+                        grouped_text(plan_.too_long + plan_.too_wide), grouped_text(plan_.empty)));
     start_ = Clock::now();
     while (!over()) {
         run_epoch();
         if (over()) break;
         ++state_.epoch;
         state_.batches = state_.sentences = 0;
+        plan_ = plan();
     }
     TrainingResult result{
         .epochs = state_.epoch, .updates = learner_.updates(), .seconds = 0, .ended_by = ended_by_, .stopped = {}, .result = {}};
@@ -174,14 +178,12 @@ TrainingResult Trainer::run() {
 // What is left of the epoch, its end included, unless the run is over before.
 void Trainer::run_epoch() {
     model_.train();
-    const BatchPlan epoch = plan();
-    batches_per_epoch_ = static_cast<std::int64_t>(epoch.batches.size());
     while (!epoch_is_over()) {
         update_start_ = Clock::now();
-        const std::int64_t end = std::min(state_.batches + options_.accumulate, batches_per_epoch_);
+        const std::int64_t end = std::min(state_.batches + options_.accumulate, batches_per_epoch());
         std::vector<Batch> batches;
         for (; state_.batches < end; ++state_.batches)
-            batches.push_back(make_batch(data_.training, epoch.batches[static_cast<std::size_t>(state_.batches)]));
+            batches.push_back(make_batch(data_.training, plan_.batches[static_cast<std::size_t>(state_.batches)]));
         update(batches);
         if (!epoch_is_over() && over()) return;
     }
@@ -241,7 +243,7 @@ double Trainer::elapsed() const { return seconds_before_ + std::chrono::duration
 double Trainer::eta() const {
     double least = std::numeric_limits<double>::infinity();
     const auto after = [&](double done) { least = std::min(least, elapsed() * (1 - done) / std::max(done, 1e-9)); };
-    const double epoch_done = static_cast<double>(state_.batches) / static_cast<double>(batches_per_epoch_);
+    const double epoch_done = static_cast<double>(state_.batches) / static_cast<double>(batches_per_epoch());
     if (options_.epochs) after((static_cast<double>(state_.epoch - 1) + epoch_done) / static_cast<double>(*options_.epochs));
     if (options_.updates) after(static_cast<double>(state_.updates) / static_cast<double>(*options_.updates));
     if (options_.minutes) least = std::min(least, 60 * *options_.minutes - elapsed());

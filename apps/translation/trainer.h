@@ -70,7 +70,8 @@ class Trainer {
     void publish(bool best) const;
     BatchPlan plan() const;
     std::int64_t planned_updates() const;
-    bool epoch_is_over() const { return state_.batches == batches_per_epoch_; }
+    std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.batches.size()); }
+    bool epoch_is_over() const { return state_.batches == batches_per_epoch(); }
     bool over();
     bool ended();
     double elapsed() const;
@@ -86,7 +87,7 @@ class Trainer {
     std::function<bool()> stop_wanted_;
 
     TrainingState state_;
-    std::int64_t batches_per_epoch_ = 0;
+    BatchPlan plan_;          // of the epoch that goes on
     std::int64_t probe_ = 0;  // a training pair
     Learner learner_;
     WeightAverage average_;
