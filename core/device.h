@@ -1,0 +1,53 @@
+// The CUDA device as host code sees it. No CUDA header is needed; a build without CUDA has no device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/dtype.h"
+
+namespace heddle::device {
+
+/// Whether tensors may lie on Device::cuda: the build has CUDA kernels, and a device (a GPU, or the emulated one) is there.
+bool available();
+/// Why not, and what to do: "this build has no CUDA kernels; configure with ..", "no CUDA device: <driver's words>".
+std::string why_unavailable();
+/// Whether the device is emulated on the CPU.
+bool emulated();
+/// "NVIDIA H200, sm_90, 139 GiB" or "emulated sm_90 (no GPU: kernels run on the CPU)".
+std::string description();
+int multiprocessors();
+
+/// The stream that launches and copies of this thread go to (a cudaStream_t); one of the process by default.
+void* current_stream();
+/// While one lives, `stream` is this thread's current stream.
+class WithStream {
+  public:
+    explicit WithStream(void* stream);
+    ~WithStream();
+    WithStream(const WithStream&) = delete;
+    WithStream& operator=(const WithStream&) = delete;
+
+  private:
+    void* before_;
+};
+
+/// Waits for the current stream. Error with CUDA's words (the emulator's report) when something in it went wrong.
+void synchronize();
+
+/// Copies between devices in the current stream's order. To the host: waits until the bytes are there. From the host: `from` may be reused
+/// when the call returns.
+void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes);
+/// Sets bytes in the current stream's order.
+void fill(void* to, int byte, std::int64_t bytes);
+
+/// Counts of what the device was asked for, to show that a step runs without the host waiting for it.
+struct Statistics {
+    std::int64_t synchronisations = 0;
+    std::int64_t launches = 0;
+    std::int64_t copies_to_host = 0;
+    std::int64_t copies_to_device = 0;
+};
+Statistics& statistics();
+
+}  // namespace heddle::device

@@ -1,0 +1,25 @@
+// CUDA's own vocabulary for a kernel file: __global__, threadIdx, __syncthreads, __shfl_xor_sync, ...
+//
+// nvcc brings it along; every other compiler gets it from the emulator, which runs the same kernels on the CPU. Kernel files include
+// this header (or one that does) and never ask which of the two it is.
+#pragma once
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#else
+#include "kernels/emulator/kernel.h"
+#endif
+
+namespace heddle::device {
+
+inline constexpr int kWarp = 32;
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+
+/// The place of this thread in its warp, and of the warp in its block (threads are numbered x first, then y, then z).
+__device__ __forceinline__ int thread_in_block() {
+    return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+}
+__device__ __forceinline__ int lane() { return thread_in_block() % kWarp; }
+__device__ __forceinline__ int warp() { return thread_in_block() / kWarp; }
+
+}  // namespace heddle::device

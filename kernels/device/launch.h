@@ -1,0 +1,89 @@
+// How kernels are started: a function instead of <<<>>>, so that the same line starts a kernel on a GPU and in the emulator.
+//
+//     device::launch({.grid = rows, .block = 128}, softmax_rows_kernel<T>, x.data<T>(), y.data<T>(), rows, cols);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/device/cuda.h"
+
+namespace heddle::device {
+
+/// A kernel's geometry and how it is started.
+struct LaunchConfig {
+    dim3 grid{1};            ///< blocks; x up to 2^31 - 1, y and z up to 65,535. An empty grid launches nothing.
+    dim3 block{1};           ///< threads, up to 1024
+    std::size_t shared = 0;  ///< bytes of the arena (shared.h)
+    void* stream = nullptr;  ///< a cudaStream_t; null: the current stream (core/device.h)
+    int cluster = 1;         ///< blocks of a cluster along x
+    bool cooperative = false;   ///< all blocks are resident at once
+    bool programmatic = false;  ///< may begin before the kernel ahead of it in the stream has ended
+};
+
+namespace detail {
+/// The current stream of core/device.h, here without its header.
+void* stream_of(const LaunchConfig& config);
+/// Throws an Error with the kernel's name, its geometry and CUDA's message (launch.cpp).
+[[noreturn]] void launch_failed(const void* kernel, const LaunchConfig& config, int error);
+}  // namespace detail
+
+/// How many blocks of `size` cover n. Error when they are more than a grid's x holds.
+unsigned blocks_for(std::int64_t n, std::int64_t size);
+
+/// Puts kernel(arguments...) into the stream; arguments are converted to the kernel's parameter types and copied. Error when the
+/// launch is refused; what goes wrong inside the kernel is reported by a later call (device synchronisation, copies to the host).
+template <class... Parameters, class... Arguments>
+void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+    static_assert(sizeof...(Parameters) == sizeof...(Arguments), "a kernel takes as many arguments as it has parameters");
+    static_assert((std::is_trivially_copyable_v<std::remove_cvref_t<Parameters>> && ...), "parameters are copied to the device");
+    if (config.grid.x == 0 || config.grid.y == 0 || config.grid.z == 0) return;
+    const auto* const address = reinterpret_cast<const void*>(kernel);
+#if defined(__CUDACC__)
+    cudaLaunchConfig_t launch_config = {};
+    launch_config.gridDim = config.grid;
+    launch_config.blockDim = config.block;
+    launch_config.dynamicSmemBytes = config.shared;
+    launch_config.stream = static_cast<cudaStream_t>(detail::stream_of(config));
+    cudaLaunchAttribute attributes[3] = {};
+    unsigned count = 0;
+    if (config.cluster > 1) {
+        attributes[count].id = cudaLaunchAttributeClusterDimension;
+        attributes[count++].val.clusterDim = {static_cast<unsigned>(config.cluster), 1, 1};
+    }
+    if (config.cooperative) {
+        attributes[count].id = cudaLaunchAttributeCooperative;
+        attributes[count++].val.cooperative = 1;
+    }
+    if (config.programmatic) {
+        attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    launch_config.attrs = attributes;
+    launch_config.numAttrs = count;
+    cudaError_t error = cudaSuccess;
+    if (config.shared > 48 * 1024)  // more than every chip gives unasked
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.shared));
+    if (error == cudaSuccess)
+        error = cudaLaunchKernelEx(&launch_config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+    if (error != cudaSuccess) detail::launch_failed(address, config, static_cast<int>(error));
+#else
+    emulator::LaunchRequest request;
+    request.kernel = address;
+    request.grid = config.grid;
+    request.block = config.block;
+    request.shared = config.shared;
+    request.cluster = config.cluster;
+    request.cooperative = config.cooperative;
+    request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
+    std::tuple<std::remove_cvref_t<Parameters>...> copies(static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+    request.thread = [kernel, copies] { std::apply(kernel, copies); };
+    const int error = emulator::enqueue(std::move(request), detail::stream_of(config));
+    if (error != 0) detail::launch_failed(address, config, error);
+#endif
+}
+
+}  // namespace heddle::device

@@ -1,0 +1,208 @@
+// What a kernel file sees of the emulator: CUDA's words for a compiler that does not know them, and the calls behind the device layer
+// (kernels/device). Declared like CUDA's, each with a last parameter that remembers the caller's place in the source.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#include "kernels/emulator/include/vector_types.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+namespace heddle::emulator {
+
+/// A place in a kernel's source.
+struct Place {
+    const char* file = "";
+    int line = 0;
+    static constexpr Place current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+};
+
+/// One kernel launch, as it waits in its stream.
+struct LaunchRequest {
+    const void* kernel = nullptr;  ///< its address: where its name comes from
+    dim3 grid, block;
+    std::size_t shared = 0;
+    int cluster = 1;
+    bool cooperative = false;
+    std::size_t parameter_bytes = 0;
+    std::function<void()> thread;  ///< what each thread runs; holds the arguments
+};
+
+/// Puts the launch into a stream (a cudaStream_t). Returns a cudaError_t: the geometry is checked here, the kernel runs later.
+int enqueue(LaunchRequest request, void* stream);
+
+/// The indices of the thread that is running.
+struct Indices {
+    uint3 thread, block;
+    dim3 block_size, grid_size;
+};
+extern thread_local constinit Indices indices;
+
+/// `bytes` of the block's arena at `start`, the part-th piece that a SharedArena takes; pieces lie apart by red zones.
+void* shared_memory(int start, int bytes, int part, Place place = Place::current());
+
+void load_vector(void* to, const void* from, std::size_t bytes, Place place);
+void store_vector(void* to, const void* from, std::size_t bytes, Place place);
+
+void copy_async(void* to, const void* from, int bytes, int valid, Place place);
+void copy_commit();
+/// Until all but the last `pending` groups of this thread have landed.
+void copy_wait(int pending, Place place);
+
+void block_barrier(Place place);
+/// __syncthreads_count and its kin: how many threads came with a nonzero predicate.
+int block_barrier_count(int predicate, Place place);
+void named_barrier(int id, int threads, Place place);
+void cluster_barrier(Place place);
+void grid_barrier(Place place);
+void warp_barrier(unsigned mask, Place place);
+/// memory fence: scope 0 the block, 1 the device.
+void fence(int scope, Place place);
+
+enum class Shuffle { index, exclusive_or, down, up };
+/// `bits` of the lane that `lane` names (an index, a mask, a distance), within groups of `width` lanes.
+std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane, int width, Place place);
+/// Bit l: the predicate of lane l of the mask.
+unsigned ballot(unsigned mask, int predicate, Place place);
+
+void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed, Place place);
+void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place);
+void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place);
+/// The nearest number with 10 mantissa bits, ties away from zero.
+std::uint32_t round_tf32(float x);
+
+enum class Atomic { add, minimum, maximum, exchange, compare_exchange, bit_or, bit_and };
+/// A relaxed atomic on 4 or 8 bytes of integers; returns the old value.
+std::uint64_t atomic(Atomic kind, void* address, std::size_t bytes, bool is_signed, std::uint64_t value, std::uint64_t compare,
+                     Place place);
+
+template <class T>
+std::uint64_t to_bits(T value) {
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+template <class T>
+T from_bits(std::uint64_t bits) {
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+}  // namespace heddle::emulator
+
+#define threadIdx (::heddle::emulator::indices.thread)
+#define blockIdx (::heddle::emulator::indices.block)
+#define blockDim (::heddle::emulator::indices.block_size)
+#define gridDim (::heddle::emulator::indices.grid_size)
+
+// CUDA's functions, under their own names.
+#define HEDDLE_PLACE ::heddle::emulator::Place place = ::heddle::emulator::Place::current()
+
+inline void __syncthreads(HEDDLE_PLACE) { heddle::emulator::block_barrier(place); }
+inline int __syncthreads_count(int predicate, HEDDLE_PLACE) { return heddle::emulator::block_barrier_count(predicate, place); }
+inline int __syncthreads_or(int predicate, HEDDLE_PLACE) { return heddle::emulator::block_barrier_count(predicate, place) != 0; }
+inline int __syncthreads_and(int predicate, HEDDLE_PLACE) { return heddle::emulator::block_barrier_count(predicate == 0, place) == 0; }
+inline void __syncwarp(unsigned mask = 0xffffffffu, HEDDLE_PLACE) { heddle::emulator::warp_barrier(mask, place); }
+inline void __threadfence(HEDDLE_PLACE) { heddle::emulator::fence(1, place); }
+inline void __threadfence_block(HEDDLE_PLACE) { heddle::emulator::fence(0, place); }
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(shuffle(Shuffle::index, mask, to_bits(value), lane, width, place));
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(shuffle(Shuffle::exclusive_or, mask, to_bits(value), bits, width, place));
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(shuffle(Shuffle::down, mask, to_bits(value), static_cast<int>(distance), width, place));
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(shuffle(Shuffle::up, mask, to_bits(value), static_cast<int>(distance), width, place));
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, HEDDLE_PLACE) {
+    return heddle::emulator::ballot(mask, predicate, place);
+}
+inline int __any_sync(unsigned mask, int predicate, HEDDLE_PLACE) {
+    return heddle::emulator::ballot(mask, predicate, place) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, HEDDLE_PLACE) {
+    return heddle::emulator::ballot(mask, predicate == 0, place) == 0;
+}
+
+template <class T>
+T atomicAdd(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+    static_assert(std::is_integral_v<T>, "a sum of floating-point numbers by atomics differs from run to run");
+    using namespace heddle::emulator;
+    return from_bits<T>(atomic(Atomic::add, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
+}
+template <class T>
+T atomicMin(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(atomic(Atomic::minimum, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
+}
+template <class T>
+T atomicMax(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(atomic(Atomic::maximum, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
+}
+template <class T>
+T atomicExch(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(atomic(Atomic::exchange, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
+}
+template <class T>
+T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T> value, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(
+        atomic(Atomic::compare_exchange, address, sizeof(T), std::is_signed_v<T>, to_bits(value), to_bits(compare), place));
+}
+template <class T>
+T atomicOr(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+    using namespace heddle::emulator;
+    return from_bits<T>(atomic(Atomic::bit_or, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
+}
+#undef HEDDLE_PLACE
+
+// Arithmetic. The approximate intrinsics are the exact functions here.
+inline float __expf(float x) { return std::exp(x); }
+inline float __logf(float x) { return std::log(x); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline unsigned __float_as_uint(float x) { return heddle::emulator::from_bits<unsigned>(heddle::emulator::to_bits(x)); }
+inline float __uint_as_float(unsigned x) { return heddle::emulator::from_bits<float>(x); }
+inline double __longlong_as_double(long long x) {
+    return heddle::emulator::from_bits<double>(heddle::emulator::to_bits(x));
+}
+inline long long __double_as_longlong(double x) {
+    return heddle::emulator::from_bits<long long>(heddle::emulator::to_bits(x));
+}
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __ffs(unsigned x) { return __builtin_ffs(static_cast<int>(x)); }
+inline int __clz(unsigned x) { return x == 0 ? 32 : __builtin_clz(x); }
+template <class T>
+constexpr T min(T a, std::type_identity_t<T> b) {
+    return b < a ? b : a;
+}
+template <class T>
+constexpr T max(T a, std::type_identity_t<T> b) {
+    return a < b ? b : a;
+}
