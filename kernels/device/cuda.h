@@ -6,6 +6,8 @@
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
+
+#include <cstdio>
 #else
 #include "kernels/emulator/kernel.h"
 #endif
@@ -21,5 +23,20 @@ __device__ __forceinline__ int thread_in_block() {
 }
 __device__ __forceinline__ int lane() { return thread_in_block() % kWarp; }
 __device__ __forceinline__ int warp() { return thread_in_block() / kWarp; }
+
+/// Stops the kernel with the message unless `good`: for data that no host code can check without waiting for the device. The emulator
+/// reports kernel, block and thread; on a GPU the message is printed and the device's context ends, as with a failed assert.
+#if defined(__CUDACC__)
+__device__ __forceinline__ void require(bool good, const char* message) {
+    if (!good) {
+        printf("heddle: %s\n", message);
+        __trap();
+    }
+}
+#else
+inline void require(bool good, const char* message, emulator::Place place = emulator::Place::current()) {
+    if (!good) emulator::failed_requirement(message, place);
+}
+#endif
 
 }  // namespace heddle::device

@@ -81,6 +81,9 @@ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
 /// The nearest number with 10 mantissa bits, ties away from zero.
 std::uint32_t round_tf32(float x);
 
+/// device::require failed.
+[[noreturn]] void failed_requirement(const char* message, Place place);
+
 enum class Atomic { add, minimum, maximum, exchange, compare_exchange, bit_or, bit_and };
 /// A relaxed atomic on 4 or 8 bytes of integers; returns the old value.
 std::uint64_t atomic(Atomic kind, void* address, std::size_t bytes, bool is_signed, std::uint64_t value, std::uint64_t compare,
