@@ -5,7 +5,7 @@
 
 namespace heddle::ops {
 
-Variable cross_entropy(const Variable& logits, const Tensor& targets, const LossOptions& options, LossStatistics* statistics,
+Variable cross_entropy(const Variable& logits, const Tensor& targets, const LossOptions& options, Tensor* statistics,
                        Where where) {
     kernels::CrossEntropyResult result = kernels::cross_entropy_forward(logits.value(), targets, options);
     if (statistics) *statistics = result.statistics;

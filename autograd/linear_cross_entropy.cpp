@@ -23,7 +23,7 @@ void add_scaled(Tensor target, const Tensor& gradient, double factor) {
 }  // namespace
 
 Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
-                                   const LossOptions& options, LossStatistics* statistics, Where where) {
+                                   const LossOptions& options, Tensor* statistics, Where where) {
     const bool recording = will_record({x, weight, bias});
     const kernels::LinearCrossEntropyWants wants{recording && x.requires_grad(), recording && weight.requires_grad(),
                                                  recording && bias.requires_grad()};

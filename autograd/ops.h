@@ -136,16 +136,18 @@ Variable feed_forward(const Variable& x, const Variable& w1, const Variable& b1,
 
 // ---- losses (autograd/cross_entropy.cpp, autograd/linear_cross_entropy.cpp)
 
+using kernels::loss_statistics;
 using kernels::LossOptions;
 using kernels::LossStatistics;
 
-/// logits [rows, V], targets i32 [rows]. A scalar; 0 when every target is ignored.
+/// logits [rows, V], targets i32 [rows]. A scalar; 0 when every target is ignored. `statistics` becomes f64 [4] on the logits' device, which
+/// loss_statistics() reads.
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const LossOptions& options = {},
-                       LossStatistics* statistics = nullptr, Where where = Where::current());
+                       Tensor* statistics = nullptr, Where where = Where::current());
 /// cross_entropy(linear(x, weight, bias)) without ever holding all logits. x [rows, d_model], weight [V, d_model], bias [V] or
 /// undefined.
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
-                              const LossOptions& options = {}, LossStatistics* statistics = nullptr,
+                              const LossOptions& options = {}, Tensor* statistics = nullptr,
                               Where where = Where::current());
 
 }  // namespace heddle::ops

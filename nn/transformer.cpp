@@ -47,7 +47,7 @@ Variable Transformer::decode(const Tensor& target_in, const Spans& target_spans,
 }
 
 Variable Transformer::loss(const Sentences& source, const Sentences& target_in, const Tensor& target_out,
-                           const ops::LossOptions& options, ops::LossStatistics* statistics) const {
+                           const ops::LossOptions& options, Tensor* statistics) const {
     const Variable memory = encode(source.tokens, source.spans);
     const Variable hidden = decode(target_in.tokens, target_in.spans, memory, source.spans);
     return ops::linear_cross_entropy(hidden, output_weight(), output_bias(), target_out, options, statistics);

@@ -33,7 +33,7 @@ class Transformer : public Module {
     /// Cross entropy of `target_out` i32 [rows of target_in] (the sentence and the end mark; rows outside the spans hold
     /// options.ignore), a scalar; never holds all logits.
     Variable loss(const Sentences& source, const Sentences& target_in, const Tensor& target_out,
-                  const ops::LossOptions& options = {}, ops::LossStatistics* statistics = nullptr) const;
+                  const ops::LossOptions& options = {}, Tensor* statistics = nullptr) const;
     /// hidden [rows, d_model] times the output matrix, [rows, target_vocabulary]; not recorded.
     Tensor logits(const Tensor& hidden) const;
 

@@ -46,13 +46,15 @@ TEST(LinearCrossEntropy, IsTheLinearMapFollowedByCrossEntropy) {
         for (const std::int64_t rows : {1, 31, 192, 193, 500}) {
             Problem problem(rows, 16, 70, dtype);
             const ops::LossOptions options{.label_smoothing = 0.1};
-            ops::LossStatistics fused_counts, composed_counts;
+            Tensor fused_statistics, composed_statistics;
             const Variable fused =
-                ops::linear_cross_entropy(problem.x, problem.weight, problem.bias, problem.targets, options, &fused_counts);
+                ops::linear_cross_entropy(problem.x, problem.weight, problem.bias, problem.targets, options, &fused_statistics);
             backward(fused);
             const std::vector<Tensor> got = problem.gradients();
             const Variable composed = ops::cross_entropy(ops::linear(problem.x, problem.weight, problem.bias), problem.targets,
-                                                         options, &composed_counts);
+                                                         options, &composed_statistics);
+            const ops::LossStatistics fused_counts = ops::loss_statistics(fused_statistics),
+                                      composed_counts = ops::loss_statistics(composed_statistics);
             backward(composed);
             const std::vector<Tensor> wanted = problem.gradients();
             const double tolerance = dtype == DType::f32 ? 1e-5 : 1e-13;

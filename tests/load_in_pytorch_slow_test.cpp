@@ -52,11 +52,11 @@ std::vector<double> own_scores(const Run& run) {
     for (const TokenPair& pair : encode_corpus(text, *run.vocabularies.source, *run.vocabularies.target)) {
         const std::int64_t first[] = {0};
         const Batch batch = make_batch({&pair, 1}, first);
-        ops::LossStatistics statistics;
+        Tensor statistics;
         run.model->loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
                         {Tensor::from(batch.target_in, {batch.target_tokens}), batch.target_spans},
                         Tensor::from(batch.target_out, {batch.target_tokens}), {}, &statistics);
-        scores.push_back(-statistics.nll);
+        scores.push_back(-ops::loss_statistics(statistics).nll);
     }
     return scores;
 }

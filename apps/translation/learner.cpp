@@ -45,10 +45,11 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
     generator().start(static_cast<std::uint64_t>(updates()), static_cast<std::uint64_t>(number));
     const Shape targets{batch.target_tokens};
     const ops::LossOptions options{.label_smoothing = options_.label_smoothing, .ignore = -1, .divisor = divisor};
-    ops::LossStatistics statistics;
+    Tensor counts;
     const Variable loss = model_.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
                                       {Tensor::from(batch.target_in, targets), batch.target_spans},
-                                      Tensor::from(batch.target_out, targets), options, &statistics);
+                                      Tensor::from(batch.target_out, targets), options, &counts);
+    const ops::LossStatistics statistics = ops::loss_statistics(counts);
     if (!std::isfinite(statistics.loss)) throw optim::NotFinite(fmt::format("the loss is {}", statistics.loss));
     backward(loss);
     report.loss += statistics.loss;

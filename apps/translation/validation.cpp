@@ -52,11 +52,12 @@ Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> p
     const BatchPlan plan = plan_validation(model, pairs, batch_tokens);
     for (const std::vector<std::int64_t>& indices : plan.batches) {
         const Batch batch = make_batch(pairs, indices);
-        ops::LossStatistics statistics;
+        Tensor counts;
         const Shape targets{batch.target_tokens};
         model.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
                    {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets), {},
-                   &statistics);
+                   &counts);
+        const ops::LossStatistics statistics = ops::loss_statistics(counts);
         sum.nll += statistics.nll;
         sum.tokens += statistics.counted;
         sum.correct += statistics.correct;

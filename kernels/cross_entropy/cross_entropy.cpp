@@ -85,6 +85,18 @@ double loss_divisor(const LossOptions& options, std::int64_t counted) {
     return counted > 0 ? static_cast<double>(counted) : 1;
 }
 
+Tensor statistics_tensor(const LossStatistics& statistics) {
+    return Tensor::from(std::vector<double>{statistics.loss, statistics.nll, static_cast<double>(statistics.counted),
+                                            static_cast<double>(statistics.correct)},
+                        {4});
+}
+
+LossStatistics loss_statistics(const Tensor& statistics) {
+    check_shape("loss_statistics", "statistics", statistics, {4});
+    const std::vector<double> values = statistics.to_vector();
+    return {values[0], values[1], static_cast<std::int64_t>(values[2]), static_cast<std::int64_t>(values[3])};
+}
+
 namespace {
 
 std::int64_t check_arguments(const char* op, const Tensor& logits, const Tensor& targets, const LossOptions& options) {
@@ -113,15 +125,13 @@ CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& tar
             }
         });
     });
-    CrossEntropyResult result;
-    result.statistics.counted = counted;
+    LossStatistics statistics{.counted = counted};
     for (const RowLoss& row : losses) {
-        result.statistics.loss += row.loss;
-        result.statistics.nll += row.nll;
-        result.statistics.correct += row.correct;
+        statistics.loss += row.loss;
+        statistics.nll += row.nll;
+        statistics.correct += row.correct;
     }
-    result.loss = Tensor::full({}, result.statistics.loss / loss_divisor(options, counted), logits.dtype());
-    return result;
+    return {Tensor::full({}, statistics.loss / loss_divisor(options, counted), logits.dtype()), statistics_tensor(statistics)};
 }
 
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, const LossOptions& options) {

@@ -40,9 +40,15 @@ std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t r
 /// What the summed loss is divided by: the options' divisor, or `counted`; 1 when both are 0.
 double loss_divisor(const LossOptions& options, std::int64_t counted);
 
+/// The statistics as an op gives them, f64 [4] (loss, nll, counted, correct) on the op's device: nothing waits for the device until somebody
+/// asks. Exact: the counts stay below 2^53.
+Tensor statistics_tensor(const LossStatistics& statistics);
+/// Reads them; waits for the device when they lie on one.
+LossStatistics loss_statistics(const Tensor& statistics);
+
 struct CrossEntropyResult {
-    Tensor loss;  ///< a scalar (shape []) of the logits' dtype; 0 when every target is ignored
-    LossStatistics statistics;
+    Tensor loss;        ///< a scalar (shape []) of the logits' dtype; 0 when every target is ignored
+    Tensor statistics;  ///< f64 [4], see statistics_tensor
 };
 
 /// logits [rows, V] f32 or f64, targets i32 [rows].

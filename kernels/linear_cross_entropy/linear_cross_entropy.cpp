@@ -54,8 +54,8 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
     check_shape(op, "weight", weight, {vocabulary, d_model});
     if (bias.defined()) check_shape(op, "bias", bias, {vocabulary});
     LinearCrossEntropyResult result;
-    result.statistics.counted = count_targets(op, targets, rows, vocabulary, options);
-    const double divisor = loss_divisor(options, result.statistics.counted);
+    LossStatistics statistics{.counted = count_targets(op, targets, rows, vocabulary, options)};
+    const double divisor = loss_divisor(options, statistics.counted);
     const bool gradient = wants.x || wants.weight || wants.bias;
     if (wants.x) result.dx = Tensor::empty(x.shape(), x.dtype());
     if (wants.weight) result.dweight = Tensor::zeros(weight.shape(), x.dtype());
@@ -79,9 +79,9 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
                 targets.span<std::int32_t>().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), options,
                 1 / divisor, gradient, losses);
             for (const RowLoss& loss : losses) {
-                result.statistics.loss += loss.loss;
-                result.statistics.nll += loss.nll;
-                result.statistics.correct += loss.correct ? 1 : 0;
+                statistics.loss += loss.loss;
+                statistics.nll += loss.nll;
+                statistics.correct += loss.correct ? 1 : 0;
             }
             if (wants.x)
                 product<T>(count, d_model, vocabulary, dlogits, backward.data<T>(),
@@ -92,7 +92,8 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
             if (wants.bias) linear_backward_bias(logits.slice(0, count), result.dbias);
         }
     });
-    result.loss = Tensor::full({}, result.statistics.loss / divisor, x.dtype());
+    result.loss = Tensor::full({}, statistics.loss / divisor, x.dtype());
+    result.statistics = statistics_tensor(statistics);
     return result;
 }
 

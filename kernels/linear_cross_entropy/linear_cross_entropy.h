@@ -22,7 +22,7 @@ struct LinearCrossEntropyWants {
 struct LinearCrossEntropyResult {
     Tensor loss;                ///< a scalar; 0 when no row counts
     Tensor dx, dweight, dbias;  ///< for a loss gradient of 1; undefined unless wanted
-    LossStatistics statistics;
+    Tensor statistics;          ///< f64 [4], loss_statistics() reads it
 };
 
 /// f32 or f64; `bias` [V] may be undefined. Error when a counted target lies outside [0, V).
