@@ -79,8 +79,14 @@ void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments
     request.cluster = config.cluster;
     request.cooperative = config.cooperative;
     request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
-    std::tuple<std::remove_cvref_t<Parameters>...> copies(static_cast<Parameters>(std::forward<Arguments>(arguments))...);
-    request.thread = [kernel, copies] { std::apply(kernel, copies); };
+    struct Call {
+        void (*kernel)(Parameters...);
+        std::tuple<std::remove_cvref_t<Parameters>...> arguments;
+    };
+    const auto call = std::make_shared<const Call>(Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}});
+    request.arguments = call;
+    request.argument_bytes = sizeof(Call);
+    request.thread = [c = call.get()] { std::apply(c->kernel, c->arguments); };
     const int error = emulator::enqueue(std::move(request), detail::stream_of(config));
     if (error != 0) detail::launch_failed(address, config, error);
 #endif

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <type_traits>
 
 #include "kernels/emulator/include/vector_types.h"
@@ -35,7 +36,9 @@ struct LaunchRequest {
     int cluster = 1;
     bool cooperative = false;
     std::size_t parameter_bytes = 0;
-    std::function<void()> thread;  ///< what each thread runs; holds the arguments
+    std::shared_ptr<const void> arguments;  ///< the kernel's arguments, frozen
+    std::size_t argument_bytes = 0;         ///< what `arguments` points to: every thread may read it
+    std::function<void()> thread;           ///< what each thread runs; refers to the arguments
 };
 
 /// Puts the launch into a stream (a cudaStream_t). Returns a cudaError_t: the geometry is checked here, the kernel runs later.
