@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "kernels/emulator/include/vector_types.h"
+#include "kernels/emulator/place.h"
 
 #define __global__
 #define __device__
@@ -20,13 +21,6 @@
 #define __grid_constant__
 
 namespace heddle::emulator {
-
-/// A place in a kernel's source.
-struct Place {
-    const char* file = "";
-    int line = 0;
-    static constexpr Place current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
-};
 
 /// One kernel launch, as it waits in its stream.
 struct LaunchRequest {
