@@ -1,0 +1,71 @@
+// The matrix product of the CUDA side, by cuBLASLt: what every op that multiplies calls there.
+//
+//     C [m, n] = op(A) [m, k] op(B) [k, n] + start          start = 0, the bias in each row, or what C holds
+//
+// Row-major on our side, column-major on cuBLAS's: the bytes of a row-major C [m, n] are those of a column-major C^T [n, m]. So
+// cuBLAS is asked for C^T = op(B)^T op(A)^T, its first operand being our B, and nothing is transposed in memory. Its bias runs
+// along the rows of C^T, which are our columns: just what a linear map wants.
+//
+// Numbers: f64 in f64; f32 in f32 (CUBLAS_COMPUTE_32F: never tf32); bf16 operands with f32 accumulation and a bf16 or f32 result.
+// Bits: the algorithm is the heuristic's first, asked for once per shape, layout, alignment and epilogue, never timed; parts of a
+// split sum are kept in f32 and added in a fixed order. The same call gives the same bits at each run.
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor.h"
+#include "kernels/device/declare.h"
+
+namespace heddle::kernels {
+
+/// A row-major matrix in device memory, or `batch` of them: row i of matrix b starts at data + b * batch_stride + i * pitch (in
+/// elements).
+struct DeviceMatrix {
+    void* data = nullptr;
+    DType dtype = DType::f32;
+    std::int64_t pitch = 0;
+    std::int64_t batch_stride = 0;  ///< 0: one matrix serves the whole batch
+    bool transposed = false;        ///< the product takes its transpose; not for C
+
+    DeviceMatrix() = default;
+    /// All of a tensor [.., cols] as a matrix [rows, cols].
+    explicit DeviceMatrix(const Tensor& tensor) : data(tensor.bytes_data()), dtype(tensor.dtype()), pitch(tensor.cols()) {}
+    /// A column slice, read or written in place.
+    explicit DeviceMatrix(const Columns& columns)
+        : data(columns.base.bytes_data() + columns.begin * size_of(columns.base.dtype())),
+          dtype(columns.base.dtype()),
+          pitch(columns.pitch()) {}
+    DeviceMatrix transpose() const {
+        DeviceMatrix result = *this;
+        result.transposed = !transposed;
+        return result;
+    }
+    DeviceMatrix batched(std::int64_t stride) const {
+        DeviceMatrix result = *this;
+        result.batch_stride = stride;
+        return result;
+    }
+};
+
+struct DeviceProduct {
+    const char* op = "matmul";  ///< for messages
+    std::int64_t m = 0, n = 0, k = 0;
+    std::int64_t batch = 1;
+    DeviceMatrix a, b, c;
+    /// [n] of C's dtype or undefined: every row of C starts from it. Not together with `accumulate` or a batch.
+    Tensor bias;
+    bool accumulate = false;  ///< C starts from what it holds
+    bool gelu_tanh = false;   ///< C = gelu(C) in its tanh form, bf16 only: cuBLASLt's f32 tanh promises no accuracy
+    /// One algorithm for every m, its sum over k in one piece: a row's bits then do not depend on the rows beside it.
+    bool batch_invariant = false;
+};
+
+/// Puts the product into the current stream. a and b have the same dtype (f32, f64 or bf16), c too, or c is f32 and they bf16.
+/// Empty extents need no product: without k, C is its start. Error with cuBLAS's words, the op and the shape when it refuses.
+HEDDLE_CUDA_FUNCTION(void product_cuda(const DeviceProduct& product))
+
+/// Bytes of device memory that cuBLASLt may use in a stream. One workspace per stream, kept: products of one stream follow each
+/// other.
+inline constexpr std::int64_t kCublasWorkspace = std::int64_t{32} << 20;
+
+}  // namespace heddle::kernels
