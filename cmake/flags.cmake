@@ -1,9 +1,12 @@
-# Compiler flags of the whole project. Warnings are errors.
-add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror)
+# Compiler flags of the whole project, for everything that the C++ compiler sees (nvcc's are in cuda.cmake). Warnings are errors.
+function(heddle_cxx_options)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${ARGN}>")
+endfunction()
+heddle_cxx_options(-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror)
 # GCC 12 takes the checked writes of Debian's fmt 9 for overflows once they are inlined.
-add_compile_options(-Wno-stringop-overflow)
+heddle_cxx_options(-Wno-stringop-overflow)
 # GCC 12 and 13 see an overlap in "text" + std::string (GCC bug 105651).
-add_compile_options(-Wno-restrict)
+heddle_cxx_options(-Wno-restrict)
 # Rooms with loops over numbers ask for more (rooms.cmake); everything else compiles a fifth faster so.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
@@ -11,13 +14,13 @@ include_directories(${PROJECT_SOURCE_DIR})
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # The baseline that every x86-64 machine of the last fifteen years has; *_fast.cpp files are built once per level on top.
-  add_compile_options(-march=x86-64-v2)
+  heddle_cxx_options(-march=x86-64-v2)
   set(HEDDLE_LEVELS v2 v3 v4)
 else()
   set(HEDDLE_LEVELS v2)
 endif()
 
 if(HEDDLE_SANITIZE)
-  add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  heddle_cxx_options(-fsanitize=${HEDDLE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HEDDLE_SANITIZE})
 endif()

@@ -8,12 +8,20 @@ foreach(room ${rooms})
   set_target_properties(heddle_${room} PROPERTIES EXPORT_NAME ${room})
   list(APPEND libraries heddle_${room})
 endforeach()
+set_target_properties(heddle_cuda PROPERTIES EXPORT_NAME cuda)
+list(APPEND libraries heddle_cuda)
+if(TARGET heddle_emulator)
+  set_target_properties(heddle_emulator PROPERTIES EXPORT_NAME emulator)
+  list(APPEND libraries heddle_emulator)
+endif()
 install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle)
 
-# Headers lie below include/heddle as they lie here: "core/tensor.h". Those with code for one x86-64 level, and a file's own, stay.
+# Headers lie below include/heddle as they lie here: "core/tensor.h". Those with code for one x86-64 level, a file's own, and what
+# kernels are written in and run on, stay.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
-        REGEX "(_fast|_impl|_simd|_rows?|_tiles|_view|_prepare|_running|/simd)\\.h$" EXCLUDE)
+        PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
+        REGEX "(_cuda|_fast|_impl|_simd|_rows?|_tiles|_view|_prepare|_running|/simd)\\.h$" EXCLUDE)
 
 set(config ${PROJECT_BINARY_DIR}/generated)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)

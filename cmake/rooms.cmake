@@ -1,8 +1,16 @@
 # heddle_room(NAME [DEPENDS...]): the static library heddle_NAME of all sources below NAME/, linked to the rooms it may use.
 # A file *_fast.cpp is compiled once per x86-64 level with HEDDLE_LEVEL=v2|v3|v4: it defines its functions in the namespace
-# heddle::HEDDLE_LEVEL, and the op chooses among them at run time.
+# heddle::HEDDLE_LEVEL, and the op chooses among them at run time. Of NAME_cuda.cpp and NAME_off.cpp the one that fits the build is
+# taken, and .cu files are compiled as cuda.cmake says.
 function(heddle_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
+  file(GLOB_RECURSE kernel_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cu)
+  list(FILTER sources EXCLUDE REGEX "/kernels/emulator/")  # a library of its own, which core is linked to
+  if(HEDDLE_CUDA_MODE STREQUAL "off")
+    list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "_off\\.cpp$")
+  endif()
   set(fast ${sources})
   list(FILTER fast INCLUDE REGEX "_fast\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_fast\\.cpp$")
@@ -10,12 +18,13 @@ function(heddle_room name)
     set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)  # a room that has no code yet
   endif()
   add_library(heddle_${name} STATIC ${sources})
+  heddle_kernel_files(heddle_${name} ${kernel_files})
   foreach(room ${ARGN})
     target_link_libraries(heddle_${name} PUBLIC heddle_${room})
   endforeach()
   # Whole loops run over numbers in these two; the others only say what is to be computed.
   if(name MATCHES "^(core|kernels)$")
-    target_compile_options(heddle_${name} PRIVATE $<$<CONFIG:Release>:-O3>)
+    target_compile_options(heddle_${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O3>)
   endif()
   if(fast)
     foreach(level ${HEDDLE_LEVELS})

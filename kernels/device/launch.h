@@ -27,7 +27,7 @@ struct LaunchConfig {
 namespace detail {
 /// The current stream of core/device.h, here without its header.
 void* stream_of(const LaunchConfig& config);
-/// Throws an Error with the kernel's name, its geometry and CUDA's message (launch.cpp).
+/// Throws an Error with the kernel's name, its geometry and CUDA's message (launch.cu).
 [[noreturn]] void launch_failed(const void* kernel, const LaunchConfig& config, int error);
 }  // namespace detail
 
