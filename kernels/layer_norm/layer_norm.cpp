@@ -7,6 +7,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/layer_norm/layer_norm_cuda.h"
 #include "kernels/layer_norm/layer_norm_rows.h"
 
 namespace heddle::kernels {
@@ -123,6 +124,8 @@ void check_input(const char* op, const char* argument, const Tensor& x) {
           x.shape());
 }
 
+DType statistics_dtype(const Tensor& x) { return x.dtype() == DType::bf16 ? DType::f32 : x.dtype(); }
+
 LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer, const Tensor& gamma, const Tensor& beta,
                         double eps, const Dropout& dropout) {
     check_input(op, "x", x);
@@ -130,10 +133,14 @@ LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer,
     check_like(op, "beta", beta, x, {x.cols()});
     check(eps > 0, "{}: eps is {}, wanted a positive number", op, eps);
     LayerNormResult result;
-    if (sublayer.defined()) result.sum = Tensor::empty(x.shape(), x.dtype());
-    result.y = Tensor::empty(x.shape(), x.dtype());
-    result.mean = Tensor::empty({x.rows()}, x.dtype());
-    result.rstd = Tensor::empty({x.rows()}, x.dtype());
+    if (sublayer.defined()) result.sum = Tensor::empty(x.shape(), x.dtype(), x.device());
+    result.y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    result.mean = Tensor::empty({x.rows()}, statistics_dtype(x), x.device());
+    result.rstd = Tensor::empty({x.rows()}, statistics_dtype(x), x.device());
+    if (x.device() == Device::cuda) {
+        layer_norm_forward_cuda(x, sublayer, gamma, beta, eps, dropout, result);
+        return result;
+    }
     dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
         const LayerNormArrays<T> arrays{.x = x.data<T>(),
                                         .sublayer = data_or_null<T>(sublayer),
@@ -166,29 +173,26 @@ void add_chunks(const Tensor& target, const Tensor& partial, int part) {
     for (std::int64_t j = 0; j < cols; ++j) to[j] += static_cast<T>(totals[static_cast<std::size_t>(j)]);
 }
 
-struct BackwardTensors {
-    const Tensor& dy;
-    const Tensor& d_sum;
-    const Tensor& x;
-    const Tensor& gamma;
-    const Tensor& mean;
-    const Tensor& rstd;
-    const Tensor& dx;
-    const Tensor& d_sublayer;
-    const Tensor& dgamma;
-    const Tensor& dbeta;
-};
-
-void check_backward(const char* op, const char* x_name, const BackwardTensors& t) {
-    check_input(op, x_name, t.x);
-    check_like(op, "gamma", t.gamma, t.x, {t.x.cols()});
-    check_like(op, "mean", t.mean, t.x, {t.x.rows()});
-    check_like(op, "rstd", t.rstd, t.x, {t.x.rows()});
-    if (t.dgamma.defined()) check_like(op, "dgamma", t.dgamma, t.x, {t.x.cols()});
-    if (t.dbeta.defined()) check_like(op, "dbeta", t.dbeta, t.x, {t.x.cols()});
+// Sums over the rows may be kept in f32 beside bf16 rows.
+void check_affine_gradient(const char* op, const char* argument, const Tensor& gradient, const Tensor& x) {
+    if (!gradient.defined()) return;
+    check_shape(op, argument, gradient, {x.cols()});
+    check_dtype(op, argument, gradient, gradient.dtype() == DType::f32 ? statistics_dtype(x) : x.dtype());
 }
 
-void backward(const char* op, const BackwardTensors& t, const Dropout& dropout) {
+void check_backward(const char* op, const char* x_name, const LayerNormBackwardTensors& t) {
+    check_input(op, x_name, t.x);
+    check_like(op, "gamma", t.gamma, t.x, {t.x.cols()});
+    for (const auto& [argument, values] : {std::pair{"mean", &t.mean}, std::pair{"rstd", &t.rstd}}) {
+        check_shape(op, argument, *values, {t.x.rows()});
+        check_dtype(op, argument, *values, statistics_dtype(t.x));
+    }
+    check_affine_gradient(op, "dgamma", t.dgamma, t.x);
+    check_affine_gradient(op, "dbeta", t.dbeta, t.x);
+}
+
+void backward(const char* op, const LayerNormBackwardTensors& t, const Dropout& dropout) {
+    if (t.x.device() == Device::cuda) return layer_norm_backward_cuda(t, dropout);
     const std::int64_t rows = t.x.rows(), cols = t.x.cols();
     const std::int64_t chunks = (rows + kRowsPerChunk - 1) / kRowsPerChunk;
     const bool affine = t.dgamma.defined() || t.dbeta.defined();
@@ -233,10 +237,9 @@ LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& subla
 Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                            bool need_dx, const Tensor& dgamma, const Tensor& dbeta) {
     const char* op = "layer_norm_backward";
-    const Tensor none;
     check_defined(op, "x", x);
-    const Tensor dx = need_dx ? Tensor::empty(x.shape(), x.dtype()) : Tensor();
-    const BackwardTensors tensors{dy, none, x, gamma, mean, rstd, dx, none, dgamma, dbeta};
+    const Tensor dx = need_dx ? Tensor::empty(x.shape(), x.dtype(), x.device()) : Tensor();
+    const LayerNormBackwardTensors tensors{dy, {}, x, gamma, mean, rstd, dx, {}, dgamma, dbeta};
     check_backward(op, "x", tensors);
     check_like(op, "dy", dy, x, x.shape());
     backward(op, tensors, {});
@@ -250,9 +253,9 @@ ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, con
     const char* op = "residual_layer_norm_backward";
     check_defined(op, "sum", sum);
     const bool masked = need_sublayer && dropout.active();
-    const Tensor dx = Tensor::empty(sum.shape(), sum.dtype());
-    const Tensor d_sublayer = masked ? Tensor::empty(sum.shape(), sum.dtype()) : Tensor();
-    const BackwardTensors tensors{d_normalised, d_sum, sum, gamma, mean, rstd, dx, d_sublayer, dgamma, dbeta};
+    const Tensor dx = Tensor::empty(sum.shape(), sum.dtype(), sum.device());
+    const Tensor d_sublayer = masked ? Tensor::empty(sum.shape(), sum.dtype(), sum.device()) : Tensor();
+    const LayerNormBackwardTensors tensors{d_normalised, d_sum, sum, gamma, mean, rstd, dx, d_sublayer, dgamma, dbeta};
     check_backward(op, "sum", tensors);
     check_like(op, "d_normalised", d_normalised, sum, sum.shape());
     if (d_sum.defined()) check_like(op, "d_sum", d_sum, sum, sum.shape());

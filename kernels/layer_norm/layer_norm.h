@@ -19,7 +19,7 @@
 
 namespace heddle::kernels {
 
-/// What the forward functions give. Statistics have x's dtype and shape [rows].
+/// What the forward functions give. Statistics have shape [rows] and x's dtype, but f32 where x is bf16.
 struct LayerNormResult {
     Tensor sum;  ///< x + dropout(sublayer); undefined without a sublayer
     Tensor y;    ///< [..., cols], normalised
@@ -27,7 +27,7 @@ struct LayerNormResult {
     Tensor rstd;
 };
 
-/// x [..., cols], gamma and beta [cols], all f32 or all f64. Statistics are taken in two passes, so that a large mean costs no
+/// x [..., cols], gamma and beta [cols], all f32 or all f64; on CUDA all bf16 as well. Statistics are taken in two passes, so that a large mean costs no
 /// digits of the variance. A constant row gives beta. Error when a shape or dtype differs, x has no columns or eps <= 0.
 LayerNormResult layer_norm_forward(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
 
@@ -37,7 +37,8 @@ LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& subla
                                             double eps, const Dropout& dropout);
 
 /// dx for dy [..., cols]; undefined unless `need_dx`. dgamma and dbeta [cols] are added to where they are defined: sums over
-/// fixed chunks of rows, added in order, so that their bits do not depend on the number of threads.
+/// fixed chunks of rows, added in order, so that their bits do not depend on the number of threads. They have x's dtype, or f32 where x is
+/// bf16.
 Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                            bool need_dx, const Tensor& dgamma, const Tensor& dbeta);
 
