@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/format.h"
+#include "kernels/matmul/product_cuda.h"
 #include "kernels/matmul/product.h"
 
 namespace heddle::kernels {
@@ -24,6 +25,64 @@ void multiply_into(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<con
         product<T>(n, m, k, right.transposed(), left.transposed(), {out, m, 1}, {.accumulate = accumulate});
     else
         product<T>(m, n, k, left, right, {out, n, 1}, {.accumulate = accumulate});
+}
+
+// ---- on the device: the same products, the whole batch with one call
+
+// The matrices of a batched tensor; `shared`: one for all of them.
+DeviceMatrix device_matrix(const Tensor& tensor, bool transpose, bool shared = false) {
+    const DeviceMatrix matrix = DeviceMatrix(tensor).batched(shared ? 0 : tensor.dim(-2) * tensor.dim(-1));
+    return transpose ? matrix.transpose() : matrix;
+}
+
+void forward_cuda(const MatmulShape& s, const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b, Tensor& c) {
+    const bool tall = s.shared_b && !transpose_a;  // one b for the whole batch: it is one tall matrix
+    product_cuda({.m = tall ? s.batch * s.m : s.m,
+                  .n = s.n,
+                  .k = s.k,
+                  .batch = tall ? 1 : s.batch,
+                  .a = device_matrix(a, transpose_a),
+                  .b = device_matrix(b, transpose_b, s.shared_b),
+                  .c = device_matrix(c, false)});
+}
+
+// dC [m, n] op(B)^T [n, k]; stored transposed: op(B) [k, n] dC^T [n, m]
+void backward_a_cuda(const MatmulShape& s, const Tensor& dc, const Tensor& b, bool transpose_a, bool transpose_b, Tensor& da) {
+    DeviceProduct product{.n = s.k, .k = s.n, .batch = s.batch, .c = device_matrix(da, false)};
+    const DeviceMatrix factor = device_matrix(b, transpose_b, s.shared_b);
+    if (transpose_a) {
+        product.m = s.k, product.n = s.m;
+        product.a = factor, product.b = device_matrix(dc, true);
+    } else {
+        product.m = s.m;
+        product.a = device_matrix(dc, false), product.b = factor.transpose();
+        if (s.shared_b) product.m *= s.batch, product.batch = 1;
+    }
+    product_cuda(product);
+}
+
+// op(A)^T [k, m] dC [m, n]; stored transposed: dC^T [n, m] op(A) [m, k]
+void backward_b_cuda(const MatmulShape& s, const Tensor& dc, const Tensor& a, bool transpose_a, bool transpose_b, Tensor& db) {
+    DeviceProduct product{.k = s.m, .batch = s.batch, .c = device_matrix(db, false, s.shared_b), .accumulate = true};
+    const DeviceMatrix left = device_matrix(a, transpose_a), right = device_matrix(dc, false);
+    product.m = transpose_b ? s.n : s.k;
+    product.n = transpose_b ? s.k : s.n;
+    product.a = transpose_b ? right.transpose() : left.transpose();
+    product.b = transpose_b ? left : right;
+    if (!s.shared_b) return product_cuda(product);
+    product.batch = 1;
+    if (!transpose_a) {
+        product.k = s.batch * s.m;  // the batch is a part of the sum
+        return product_cuda(product);
+    }
+    const auto advance = [](DeviceMatrix& matrix) {
+        matrix.data = static_cast<std::byte*>(matrix.data) + matrix.batch_stride * size_of(matrix.dtype);
+    };
+    for (std::int64_t i = 0; i < s.batch; ++i) {  // one after the other into the same dB: a fixed order
+        product_cuda(product);
+        advance(product.a);
+        advance(product.b);
+    }
 }
 
 }  // namespace
@@ -55,7 +114,11 @@ MatmulShape matmul_shape(const Tensor& a, const Tensor& b, bool transpose_a, boo
 
 Tensor matmul_forward(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
     const MatmulShape s = matmul_shape(a, b, transpose_a, transpose_b);
-    Tensor c = Tensor::empty(s.result, a.dtype());
+    Tensor c = Tensor::empty(s.result, a.dtype(), a.device());
+    if (a.device() == Device::cuda) {
+        forward_cuda(s, a, b, transpose_a, transpose_b, c);
+        return c;
+    }
     dispatch_float("matmul", a.dtype(), [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)
             product<T>(s.m, s.n, s.k, matrix<T>(a, i, transpose_a), matrix<T>(b, s.shared_b ? 0 : i, transpose_b),
@@ -67,7 +130,11 @@ Tensor matmul_forward(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 Tensor matmul_backward_a(const Tensor& dc, const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
     const MatmulShape s = matmul_shape(a, b, transpose_a, transpose_b);
     check_shape("matmul_backward", "dc", dc, s.result);
-    Tensor da = Tensor::empty(a.shape(), a.dtype());
+    Tensor da = Tensor::empty(a.shape(), a.dtype(), a.device());
+    if (a.device() == Device::cuda) {
+        backward_a_cuda(s, dc, b, transpose_a, transpose_b, da);
+        return da;
+    }
     dispatch_float("matmul", a.dtype(), [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)  // dC [m, n] op(B)^T [n, k]
             multiply_into<T>(s.m, s.k, s.n, matrix<T>(dc, i, false), matrix<T>(b, s.shared_b ? 0 : i, transpose_b).transposed(),
@@ -80,6 +147,7 @@ void matmul_backward_b(const Tensor& dc, const Tensor& a, const Tensor& b, bool 
     const MatmulShape s = matmul_shape(a, b, transpose_a, transpose_b);
     check_shape("matmul_backward", "dc", dc, s.result);
     check_shape("matmul_backward", "db", db, b.shape());
+    if (a.device() == Device::cuda) return backward_b_cuda(s, dc, a, transpose_a, transpose_b, db);
     dispatch_float("matmul", a.dtype(), [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)  // op(A)^T [k, m] dC [m, n]
             multiply_into<T>(s.k, s.n, s.m, matrix<T>(a, i, transpose_a).transposed(), matrix<T>(dc, i, false),

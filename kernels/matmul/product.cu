@@ -1,4 +1,4 @@
-#include "kernels/matmul/cublas.h"
+#include "kernels/matmul/product_cuda.h"
 
 #include <cublasLt.h>
 

@@ -51,9 +51,9 @@ struct DeviceProduct {
     const char* op = "matmul";  ///< for messages
     std::int64_t m = 0, n = 0, k = 0;
     std::int64_t batch = 1;
-    DeviceMatrix a, b, c;
+    DeviceMatrix a = {}, b = {}, c = {};
     /// [n] of C's dtype or undefined: every row of C starts from it. Not together with `accumulate` or a batch.
-    Tensor bias;
+    Tensor bias = {};
     bool accumulate = false;  ///< C starts from what it holds
     bool gelu_tanh = false;   ///< C = gelu(C) in its tanh form, bf16 only: cuBLASLt's f32 tanh promises no accuracy
     /// One algorithm for every m, its sum over k in one piece: a row's bits then do not depend on the rows beside it.
