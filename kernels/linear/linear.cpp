@@ -6,6 +6,8 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/linear/linear_cuda.h"
+#include "kernels/matmul/product_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -31,7 +33,18 @@ MatrixRef<const T> whole(const Tensor& matrix) {
 Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, PackedWeight* packed) {
     check_linear(x, weight, bias);
     const std::int64_t rows = x.rows(), in = x.cols(), out = weight.dim(0);
-    Tensor y = Tensor::empty({rows, out}, x.dtype());
+    Tensor y = Tensor::empty({rows, out}, x.dtype(), x.device());
+    if (x.device() == Device::cuda) {
+        product_cuda({.op = "linear",
+                      .m = rows,
+                      .n = out,
+                      .k = in,
+                      .a = DeviceMatrix(x),
+                      .b = DeviceMatrix(weight).transpose(),
+                      .c = DeviceMatrix(y),
+                      .bias = bias});
+        return y;
+    }
     dispatch_float("linear", x.dtype(), [&]<class T>(TypeTag<T>) {
         const Epilogue<T> epilogue{.bias = bias.defined() ? bias.data<T>() : nullptr};
         const MatrixRef<T> result{y.data<T>(), out, 1};
@@ -46,7 +59,17 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
 Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
     check_shape("linear_backward", "dy", dy, {dy.rows(), weight.dim(0)});
     const std::int64_t rows = dy.rows(), out = dy.cols(), in = weight.cols();
-    Tensor dx = Tensor::empty({rows, in}, dy.dtype());
+    Tensor dx = Tensor::empty({rows, in}, dy.dtype(), dy.device());
+    if (dy.device() == Device::cuda) {
+        product_cuda({.op = "linear_backward",
+                      .m = rows,
+                      .n = in,
+                      .k = out,
+                      .a = DeviceMatrix(dy),
+                      .b = DeviceMatrix(weight),
+                      .c = DeviceMatrix(dx)});
+        return dx;
+    }
     dispatch_float("linear", dy.dtype(), [&]<class T>(TypeTag<T>) {
         product<T>(rows, in, out, whole<T>(dy), whole<T>(weight), {dx.data<T>(), in, 1});
     });
@@ -56,6 +79,15 @@ Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
 void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) {
     check_shape("linear_backward", "dweight", dweight, {dy.cols(), x.cols()});
     check_shape("linear_backward", "dy", dy, {x.rows(), dy.cols()});
+    if (dy.device() == Device::cuda)
+        return product_cuda({.op = "linear_backward",
+                             .m = dy.cols(),
+                             .n = x.cols(),
+                             .k = x.rows(),
+                             .a = DeviceMatrix(dy).transpose(),
+                             .b = DeviceMatrix(x),
+                             .c = DeviceMatrix(dweight),
+                             .accumulate = true});
     dispatch_float("linear", dy.dtype(), [&]<class T>(TypeTag<T>) {
         product<T>(dy.cols(), x.cols(), x.rows(), whole<T>(dy).transposed(), whole<T>(x), {dweight.data<T>(), x.cols(), 1},
                    {.accumulate = true});
@@ -64,6 +96,7 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
 
 void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
     check_shape("linear_backward", "dbias", dbias, {dy.cols()});
+    if (dy.device() == Device::cuda) return linear_backward_bias_cuda(dy, dbias);
     constexpr std::int64_t kRows = 128;  // per partial sum: fixed, so that the bits depend on the rows alone
     const std::int64_t rows = dy.rows(), cols = dy.cols(), parts = (rows + kRows - 1) / kRows;
     dispatch_float("linear", dy.dtype(), [&]<class T>(TypeTag<T>) {
