@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
+#include "kernels/activation/activation_cuda.h"
 #include "kernels/activation/activation_fast.h"
 
 namespace heddle::kernels {
@@ -54,7 +55,11 @@ void check_pair(const char* op, const Tensor& dy, const char* argument, const Te
 Tensor relu_forward(const Tensor& x) {
     check_defined("relu", "x", x);
     check_dtype("relu", "x", x, x.dtype());
-    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        relu_forward_cuda(x, y);
+        return y;
+    }
     dispatch_float("relu", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
@@ -67,7 +72,11 @@ Tensor relu_forward(const Tensor& x) {
 
 Tensor relu_backward(const Tensor& dy, const Tensor& y) {
     check_pair("relu_backward", dy, "y", y);
-    Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
+    Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
+    if (dx.device() == Device::cuda) {
+        relu_backward_cuda(dy, y, dx);
+        return dx;
+    }
     dispatch_float("relu_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = y.data<T>();
@@ -82,7 +91,11 @@ Tensor relu_backward(const Tensor& dy, const Tensor& y) {
 Tensor gelu_forward(const Tensor& x, bool tanh_form) {
     check_defined("gelu", "x", x);
     check_dtype("gelu", "x", x, x.dtype());
-    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        gelu_forward_cuda(x, tanh_form, y);
+        return y;
+    }
     dispatch_float("gelu", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
@@ -95,7 +108,11 @@ Tensor gelu_forward(const Tensor& x, bool tanh_form) {
 
 Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form) {
     check_pair("gelu_backward", dy, "x", x);
-    Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
+    Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
+    if (dx.device() == Device::cuda) {
+        gelu_backward_cuda(dy, x, tanh_form, dx);
+        return dx;
+    }
     dispatch_float("gelu_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = x.data<T>();

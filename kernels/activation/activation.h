@@ -13,11 +13,11 @@
 
 namespace heddle::kernels {
 
-/// x f32 or f64 of any shape. A NaN stays a NaN.
+/// x f32 or f64 (on CUDA bf16, too) of any shape. A NaN stays a NaN.
 Tensor relu_forward(const Tensor& x);
 /// dx for dy and forward's result y; the derivative at 0 is 0.
 Tensor relu_backward(const Tensor& dy, const Tensor& y);
-/// x f32 or f64 of any shape; with the error function, or in its tanh form.
+/// x f32 or f64 (on CUDA bf16, too) of any shape; with the error function, or in its tanh form.
 Tensor gelu_forward(const Tensor& x, bool tanh_form = false);
 /// dx for dy and forward's argument x.
 Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form = false);

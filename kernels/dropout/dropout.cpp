@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
+#include "kernels/dropout/dropout_cuda.h"
 #include "kernels/dropout/dropout_fast.h"
 
 namespace heddle::kernels {
@@ -27,7 +28,11 @@ Tensor dropout_forward(const Tensor& x, const Dropout& dropout) {
     check_defined("dropout", "x", x);
     check_dtype("dropout", "x", x, x.dtype());
     if (!dropout.active()) return x;
-    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    if (x.device() == Device::cuda) {
+        dropout_cuda(x, dropout, y);
+        return y;
+    }
     dispatch_float("dropout", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();

@@ -13,7 +13,8 @@
 
 namespace heddle::kernels {
 
-/// x f32 or f64 of any shape, seen as [rows, cols] with its last extent as cols. The same handle when dropout is not active.
+/// x f32 or f64 (on CUDA bf16, too) of any shape, seen as [rows, cols] with its last extent as cols. The same handle when dropout
+/// is not active.
 Tensor dropout_forward(const Tensor& x, const Dropout& dropout);
 /// dx for dy; shapes and dtypes as forward.
 Tensor dropout_backward(const Tensor& dy, const Dropout& dropout);

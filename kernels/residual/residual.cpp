@@ -4,6 +4,7 @@
 #include "core/dispatch.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
+#include "kernels/residual/residual_cuda.h"
 #include "kernels/residual/residual_fast.h"
 
 namespace heddle::kernels {
@@ -32,7 +33,11 @@ Tensor residual_forward(const Tensor& x, const Tensor& sublayer, const Dropout& 
     check_dtype("residual", "x", x, x.dtype());
     check_shape("residual", "sublayer", sublayer, x.shape());
     check_dtype("residual", "sublayer", sublayer, x.dtype());
-    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    if (x.device() == Device::cuda) {
+        residual_cuda(x, sublayer, dropout, y);
+        return y;
+    }
     dispatch_float("residual", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* stream = x.data<T>();
         const T* branch = sublayer.data<T>();

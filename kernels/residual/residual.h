@@ -11,7 +11,7 @@
 
 namespace heddle::kernels {
 
-/// x, sublayer f32 or f64 of one shape, seen as [rows, cols]. Error when the shapes or dtypes differ.
+/// x, sublayer f32 or f64 (on CUDA bf16, too) of one shape, seen as [rows, cols]. Error when the shapes or dtypes differ.
 Tensor residual_forward(const Tensor& x, const Tensor& sublayer, const Dropout& dropout);
 /// dsublayer for dy; dx is dy itself. The same handle when dropout is not active.
 Tensor residual_backward(const Tensor& dy, const Dropout& dropout);
