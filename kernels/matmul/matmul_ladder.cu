@@ -1,0 +1,370 @@
+// C = A B by hand, in five steps: A [m, k], B [k, n], C [m, n], row-major. Each step keeps what the one before it taught and adds
+// one idea.
+//
+// A product does 2 m n k operations on m k + k n + m n numbers. An H200 computes about 14 f32 operations in the time it takes to
+// read one byte of its memory (67 TFLOP/s, 4.8 TB/s), and 200 bf16 ones on tensor cores. So everything is about using a number often
+// once it has been read:
+//
+//     step             a tile of C per block, per thread    reads of global memory per multiply-add (elements)
+//     naive            16 x 16, 1                           2            (caches help; nothing in the kernel does)
+//     shared_tile      32 x 32, 1                           2 / 32
+//     register_tile    128 x 128, 8 x 8                     2 / 128,     and 2 / 8 of shared memory instead of 2
+//     vector_loads     the same                             the same,    with a quarter of the load instructions
+//     tensor_cores     128 x 128, 64 x 32 per warp          2 / 128,     copied while the tile before is computed with
+//
+// Blocks count tiles of C row by row, in one grid dimension: y and z stop at 65,535.
+#include <algorithm>
+#include <string>
+
+#include "kernels/device/dispatch.h"
+#include "kernels/device/launch.h"
+#include "kernels/device/mma.h"
+#include "kernels/device/pipeline.h"
+#include "kernels/device/shared.h"
+#include "kernels/device/swizzle.h"
+#include "kernels/device/vector.h"
+#include "kernels/matmul/matmul_ladder_cuda.h"
+
+namespace heddle::kernels {
+namespace {
+
+struct Extents {
+    std::int64_t m, n, k;
+};
+
+// The first row and column of this block's tile of C.
+struct TilePlace {
+    std::int64_t row, col;
+};
+__device__ __forceinline__ TilePlace tile_place(std::int64_t n, int tile) {
+    const std::int64_t across = (n + tile - 1) / tile;
+    return {blockIdx.x / across * tile, blockIdx.x % across * tile};
+}
+
+// ---- 1. naive: three loops, of which two are threads
+//
+// Thread (x, y) computes one element. Neighbouring x read neighbouring elements of B and the same element of A: each row of B
+// comes as whole cache lines, A as a broadcast. But every thread reads 2 k numbers for k multiply-adds; what is used again comes
+// from the caches, when it is still there.
+constexpr int kNaiveTile = 16;
+
+template <class T>
+__global__ void __launch_bounds__(kNaiveTile* kNaiveTile) naive_product_kernel(const T* a, const T* b, T* c, Extents e) {
+    const TilePlace tile = tile_place(e.n, kNaiveTile);
+    const std::int64_t row = tile.row + threadIdx.y, col = tile.col + threadIdx.x;
+    if (row >= e.m || col >= e.n) return;
+    device::Accumulator<T> sum = 0;
+    for (std::int64_t k = 0; k < e.k; ++k) sum += device::load(a[row * e.k + k]) * device::load(b[k * e.n + col]);
+    c[row * e.n + col] = device::store<T>(sum);
+}
+
+// ---- 2. shared tile: read once per block, use 32 times
+//
+// The block walks along k in steps of 32. In each it copies a tile of A and one of B, one element of each a thread, and then
+// every thread reads a row of one and a column of the other: from shared memory, where a warp reads 32 neighbours of B (32 banks)
+// and one element of A (a broadcast) at once. Elements beyond the edges are zeros, so the inner loop asks nothing.
+constexpr int kTile = 32;
+
+__global__ void __launch_bounds__(kTile* kTile) shared_tile_product_kernel(const float* a, const float* b, float* c, Extents e) {
+    device::SharedArena arena;
+    float* const tile_a = arena.take<float>(kTile * kTile);  // [row][k]
+    float* const tile_b = arena.take<float>(kTile * kTile);  // [k][col]
+    const TilePlace tile = tile_place(e.n, kTile);
+    const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+    const std::int64_t row = tile.row + y, col = tile.col + x;
+    float sum = 0;
+    for (std::int64_t first = 0; first < e.k; first += kTile) {
+        tile_a[y * kTile + x] = row < e.m && first + x < e.k ? a[row * e.k + first + x] : 0;
+        tile_b[y * kTile + x] = first + y < e.k && col < e.n ? b[(first + y) * e.n + col] : 0;
+        __syncthreads();  // both tiles are whole: each thread reads what others copied
+        for (int k = 0; k < kTile; ++k) sum += tile_a[y * kTile + k] * tile_b[k * kTile + x];
+        __syncthreads();  // everybody has read them: the next step overwrites them
+    }
+    if (row < e.m && col < e.n) c[row * e.n + col] = sum;
+}
+
+// ---- 3. register tile: what has come from shared memory is used 8 times, too
+//
+// Step 2 reads two numbers of shared memory for each multiply-add, and shared memory then sets the pace. Here a thread owns 8 x 8
+// elements of C in registers: for each k it reads 8 numbers of A and 8 of B and does 64 multiply-adds with them. 16 x 16 threads
+// make a tile of 128 x 128. Rows of a thread lie 16 apart, columns too: lanes of a warp (16 x values, 2 y values) then read
+// neighbours of B. A's tile lies transposed, so that they read neighbours of it as well; a pitch of 132 keeps the transposing
+// stores off each other's banks.
+constexpr int kBlockTile = 128, kDepth = 8, kThreadTile = 8, kSide = kBlockTile / kThreadTile;
+constexpr int kPitch = kBlockTile + 4;
+
+__global__ void __launch_bounds__(kSide* kSide)
+    register_tile_product_kernel(const float* a, const float* b, float* c, Extents e) {
+    device::SharedArena arena;
+    float* const tile_a = arena.take<float>(kDepth * kPitch);      // [k][row]
+    float* const tile_b = arena.take<float>(kDepth * kBlockTile);  // [k][col]
+    const TilePlace tile = tile_place(e.n, kBlockTile);
+    const int thread = static_cast<int>(threadIdx.x), x = thread % kSide, y = thread / kSide;
+    float sum[kThreadTile][kThreadTile] = {};
+    for (std::int64_t first = 0; first < e.k; first += kDepth) {
+        for (int i = thread; i < kBlockTile * kDepth; i += kSide * kSide) {
+            const int row = i / kDepth, k = i % kDepth;
+            tile_a[k * kPitch + row] = tile.row + row < e.m && first + k < e.k ? a[(tile.row + row) * e.k + first + k] : 0;
+        }
+        for (int i = thread; i < kDepth * kBlockTile; i += kSide * kSide) {
+            const int k = i / kBlockTile, col = i % kBlockTile;
+            tile_b[i] = first + k < e.k && tile.col + col < e.n ? b[(first + k) * e.n + tile.col + col] : 0;
+        }
+        __syncthreads();  // the tiles are whole
+#pragma unroll
+        for (int k = 0; k < kDepth; ++k) {
+            float of_a[kThreadTile], of_b[kThreadTile];
+#pragma unroll
+            for (int i = 0; i < kThreadTile; ++i) of_a[i] = tile_a[k * kPitch + y + kSide * i];
+#pragma unroll
+            for (int j = 0; j < kThreadTile; ++j) of_b[j] = tile_b[k * kBlockTile + x + kSide * j];
+#pragma unroll
+            for (int i = 0; i < kThreadTile; ++i)
+#pragma unroll
+                for (int j = 0; j < kThreadTile; ++j) sum[i][j] += of_a[i] * of_b[j];
+        }
+        __syncthreads();  // the tiles have been read: the next step overwrites them
+    }
+#pragma unroll
+    for (int i = 0; i < kThreadTile; ++i)
+#pragma unroll
+        for (int j = 0; j < kThreadTile; ++j) {
+            const std::int64_t row = tile.row + y + kSide * i, col = tile.col + x + kSide * j;
+            if (row < e.m && col < e.n) c[row * e.n + col] = sum[i][j];
+        }
+}
+
+// ---- 4. vector loads: four numbers an instruction
+//
+// The same tiles and sums, but each access moves 16 bytes: global loads, reads of shared memory and the final stores. A thread's
+// 8 x 8 elements are now four blocks of 4 x 4, 64 rows or columns apart, because 4 neighbours come with one access. N = 4 needs
+// rows of A, B and C that start at multiples of 16 bytes; N = 1 is the same kernel for all other matrices, with four small
+// accesses in place of one.
+
+// Four neighbours of a row [cols] from `col` on, zeros beyond its end.
+template <int N>
+__device__ __forceinline__ device::Vector<float, 4> load_four(const float* row, std::int64_t col, std::int64_t cols) {
+    device::Vector<float, 4> four = {};
+    if constexpr (N == 4) {
+        if (col < cols) four = device::load_vector<4>(row + col);
+    } else {
+        for (int i = 0; i < 4; ++i)
+            if (col + i < cols) four[i] = row[col + i];
+    }
+    return four;
+}
+template <int N>
+__device__ __forceinline__ void store_four(float* row, std::int64_t col, std::int64_t cols,
+                                           const device::Vector<float, 4>& four) {
+    if constexpr (N == 4) {
+        if (col < cols) device::store_vector(row + col, four);
+    } else {
+        for (int i = 0; i < 4; ++i)
+            if (col + i < cols) row[col + i] = four[i];
+    }
+}
+
+template <int N>
+__global__ void __launch_bounds__(kSide* kSide) vector_loads_product_kernel(const float* a, const float* b, float* c, Extents e) {
+    device::SharedArena arena;
+    float* const tile_a = arena.take<float>(kDepth * kPitch);      // [k][row]
+    float* const tile_b = arena.take<float>(kDepth * kBlockTile);  // [k][col]
+    const TilePlace tile = tile_place(e.n, kBlockTile);
+    const int thread = static_cast<int>(threadIdx.x), x = thread % kSide, y = thread / kSide;
+    // 256 threads: each copies four numbers of A (two threads a row) and four of B (32 threads a row).
+    const int row_a = thread / 2, k_a = thread % 2 * 4, k_b = thread / 32, col_b = thread % 32 * 4;
+    float sum[kThreadTile][kThreadTile] = {};
+    for (std::int64_t first = 0; first < e.k; first += kDepth) {
+        device::Vector<float, 4> four = {};
+        if (tile.row + row_a < e.m) four = load_four<N>(a + (tile.row + row_a) * e.k, first + k_a, e.k);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) tile_a[(k_a + i) * kPitch + row_a] = four[i];
+        four = {};
+        if (first + k_b < e.k) four = load_four<N>(b + (first + k_b) * e.n, tile.col + col_b, e.n);
+        device::store_vector(tile_b + k_b * kBlockTile + col_b, four);
+        __syncthreads();  // the tiles are whole
+#pragma unroll
+        for (int k = 0; k < kDepth; ++k) {
+            device::Vector<float, 4> of_a[2], of_b[2];
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                of_a[half] = device::load_vector<4>(tile_a + k * kPitch + half * kBlockTile / 2 + 4 * y);
+                of_b[half] = device::load_vector<4>(tile_b + k * kBlockTile + half * kBlockTile / 2 + 4 * x);
+            }
+#pragma unroll
+            for (int i = 0; i < kThreadTile; ++i)
+#pragma unroll
+                for (int j = 0; j < kThreadTile; ++j) sum[i][j] += of_a[i / 4][i % 4] * of_b[j / 4][j % 4];
+        }
+        __syncthreads();  // the tiles have been read: the next step overwrites them
+    }
+#pragma unroll
+    for (int i = 0; i < kThreadTile; ++i) {
+        const std::int64_t row = tile.row + i / 4 * (kBlockTile / 2) + 4 * y + i % 4;
+        if (row >= e.m) continue;
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+            store_four<N>(c + row * e.n, tile.col + half * kBlockTile / 2 + 4 * x, e.n,
+                          {sum[i][4 * half], sum[i][4 * half + 1], sum[i][4 * half + 2], sum[i][4 * half + 3]});
+    }
+}
+
+// ---- 5. tensor cores: a warp multiplies [16, 16] by [16, 8] with one instruction
+//
+// bf16 in, f32 sums. Three things come together:
+//   mma            8 warps, 2 x 4, own 64 x 32 elements of C each: 4 x 4 accumulators of [16, 8]. For 16 steps of k a warp reads
+//   4 fragments of A
+//                  and 4 of B and issues 16 products.
+//   copies ahead   tiles are 64 deep and double: while one is multiplied with, the copies of the next are on their way, past the
+//                  registers (cp.async). A step waits only for what was asked for a whole step ago.
+//   swizzle        ldmatrix reads eight rows of 16 bytes at once. Rows of 128 bytes would put them into the same four banks; with
+//   chunk c of
+//                  row r stored at c ^ (r % 8) they cover all 32.
+// N = 8: rows of A and B start at multiples of 16 bytes, as an asynchronous copy wants them; N = 1: any rows, loaded by element.
+constexpr int kDeep = 64, kStages = 2, kCoreThreads = 256;
+constexpr int kRowsOfWarp = 64, kColsOfWarp = 32;
+constexpr int kTileElements = kBlockTile * kDeep;  // of A's tile as of B's
+
+// Eight neighbours of a row [cols] from `col` on to 16 bytes of shared memory, zeros beyond its end and when there is no such
+// row.
+template <int N>
+__device__ __forceinline__ void copy_eight(bf16* to, const bf16* row, std::int64_t col, std::int64_t cols, bool exists) {
+    if constexpr (N == 8) {
+        const bool inside = exists && col < cols;
+        device::copy_async<16>(to, inside ? row + col : row, inside ? 16 : 0);
+    } else {
+        device::Vector<bf16, 8> eight;
+        for (int i = 0; i < 8; ++i) eight[i] = exists && col + i < cols ? row[col + i] : device::store<bf16>(0);
+        device::store_vector(to, eight);
+    }
+}
+
+template <int N>
+__global__ void __launch_bounds__(kCoreThreads) tensor_core_product_kernel(const bf16* a, const bf16* b, bf16* c, Extents e) {
+    device::SharedArena arena;
+    bf16* const tiles_a = arena.take<bf16>(kStages * kTileElements, 1024);  // [stage][row 128][k 64], swizzled
+    bf16* const tiles_b =
+        arena.take<bf16>(kStages * kTileElements, 1024);  // [stage][k 64][col 128], swizzled in two slabs of 64 columns
+    const TilePlace tile = tile_place(e.n, kBlockTile);
+    const int thread = static_cast<int>(threadIdx.x), lane = device::lane();
+    const int warp_row = device::warp() / 4 * kRowsOfWarp, warp_col = device::warp() % 4 * kColsOfWarp;
+
+    // Asks for the tiles of a step: 1024 chunks of 8 elements each, four a thread.
+    const auto copy_tiles = [&](std::int64_t step) {
+        bf16* const tile_a = tiles_a + step % kStages * kTileElements;
+        bf16* const tile_b = tiles_b + step % kStages * kTileElements;
+        for (int i = thread; i < kTileElements / 8; i += kCoreThreads) {
+            const int row = i / (kDeep / 8), k = i % (kDeep / 8) * 8;
+            const bool exists = tile.row + row < e.m;
+            copy_eight<N>(tile_a + device::swizzled<bf16, kDeep>(row, k, kBlockTile), exists ? a + (tile.row + row) * e.k : a,
+                          step * kDeep + k, e.k, exists);
+        }
+        for (int i = thread; i < kTileElements / 8; i += kCoreThreads) {
+            const int k = i / (kBlockTile / 8), col = i % (kBlockTile / 8) * 8;
+            const bool exists = step * kDeep + k < e.k;
+            copy_eight<N>(tile_b + device::swizzled<bf16, kBlockTile>(k, col, kDeep), exists ? b + (step * kDeep + k) * e.n : b,
+                          tile.col + col, e.n, exists);
+        }
+    };
+
+    device::Accumulator16x8 sum[kRowsOfWarp / 16][kColsOfWarp / 8];
+    device::Pipeline<kStages> pipeline;
+    const std::int64_t steps = (e.k + kDeep - 1) / kDeep;
+    pipeline.acquire();
+    if (steps > 0) copy_tiles(0);
+    pipeline.commit();
+    for (std::int64_t step = 0; step < steps; ++step) {
+        pipeline.acquire();
+        if (step + 1 < steps) copy_tiles(step + 1);
+        pipeline.commit();
+        pipeline.wait();  // this thread's part of the step's tiles has landed
+        __syncthreads();  // and everybody else's
+        const bf16* const tile_a = tiles_a + step % kStages * kTileElements;
+        const bf16* const tile_b = tiles_b + step % kStages * kTileElements;
+#pragma unroll
+        for (int k = 0; k < kDeep; k += 16) {
+            device::FragmentB of_b[kColsOfWarp / 8];
+#pragma unroll
+            for (int j = 0; j < kColsOfWarp / 16; ++j)
+                device::load_b_pair_transposed(
+                    of_b[2 * j], of_b[2 * j + 1],
+                    tile_b + device::swizzled<bf16, kBlockTile>(k + lane % 16, warp_col + 16 * j + lane / 16 * 8, kDeep));
+#pragma unroll
+            for (int i = 0; i < kRowsOfWarp / 16; ++i) {
+                device::FragmentA of_a;
+                device::load_a(
+                    of_a, tile_a + device::swizzled<bf16, kDeep>(warp_row + 16 * i + lane % 16, k + lane / 16 * 8, kBlockTile));
+#pragma unroll
+                for (int j = 0; j < kColsOfWarp / 8; ++j) device::mma(sum[i][j], of_a, of_b[j]);
+            }
+        }
+        __syncthreads();  // nobody reads these tiles any more: the copies of the step after the next may overwrite them
+        pipeline.release();
+    }
+#pragma unroll
+    for (int i = 0; i < kRowsOfWarp / 16; ++i)
+#pragma unroll
+        for (int j = 0; j < kColsOfWarp / 8; ++j)
+#pragma unroll
+            for (int at = 0; at < device::Accumulator16x8::kElements; ++at) {
+                const std::int64_t row = tile.row + warp_row + 16 * i + sum[i][j].row(at);
+                const std::int64_t col = tile.col + warp_col + 8 * j + sum[i][j].col(at);
+                if (row < e.m && col < e.n) c[row * e.n + col] = device::store<bf16>(sum[i][j][at]);
+            }
+}
+
+// ---- the host's side
+
+unsigned tiles(const Extents& e, int tile) { return device::blocks_for((e.m + tile - 1) / tile * ((e.n + tile - 1) / tile), 1); }
+
+constexpr std::size_t kRegisterTileBytes =
+    device::SharedSize().take<float>(kDepth * kPitch).take<float>(kDepth * kBlockTile).bytes();
+constexpr std::size_t kCoreBytes =
+    device::SharedSize().take<bf16>(kStages * kTileElements, 1024).take<bf16>(kStages * kTileElements, 1024).bytes();
+
+void run_naive(const Extents& e, const Tensor& a, const Tensor& b, Tensor& c) {
+    device::dispatch("matmul_ladder", a.dtype(), [&]<class T>(TypeTag<T>) {
+        device::launch({.grid = dim3(tiles(e, kNaiveTile)), .block = dim3(kNaiveTile, kNaiveTile)}, naive_product_kernel<T>,
+                       a.data<T>(), b.data<T>(), c.data<T>(), e);
+    });
+}
+
+void run_f32(LadderStep step, const Extents& e, const float* a, const float* b, float* c) {
+    if (step == LadderStep::shared_tile)
+        return device::launch({.grid = dim3(tiles(e, kTile)),
+                               .block = dim3(kTile, kTile),
+                               .shared = device::SharedSize().take<float>(kTile * kTile).take<float>(kTile * kTile).bytes()},
+                              shared_tile_product_kernel, a, b, c, e);
+    const device::LaunchConfig config{
+        .grid = dim3(tiles(e, kBlockTile)), .block = dim3(kSide * kSide), .shared = kRegisterTileBytes};
+    if (step == LadderStep::register_tile) return device::launch(config, register_tile_product_kernel, a, b, c, e);
+    const bool fits = device::vectors_fit(a, e.k, 4) && device::vectors_fit(b, e.n, 4) && device::vectors_fit(c, e.n, 4);
+    device::launch(config, fits ? vector_loads_product_kernel<4> : vector_loads_product_kernel<1>, a, b, c, e);
+}
+
+void run_tensor_cores(const Extents& e, const bf16* a, const bf16* b, bf16* c) {
+    const bool fits = device::vectors_fit(a, e.k, 8) && device::vectors_fit(b, e.n, 8);
+    device::launch({.grid = dim3(tiles(e, kBlockTile)), .block = dim3(kCoreThreads), .shared = kCoreBytes},
+                   fits ? tensor_core_product_kernel<8> : tensor_core_product_kernel<1>, a, b, c, e);
+}
+
+}  // namespace
+
+Tensor matmul_ladder(LadderStep step, const Tensor& a, const Tensor& b) {
+    if (a.rank() != 2 || b.rank() != 2 || a.dim(1) != b.dim(0)) fail("matmul_ladder: wanted a [m, k] and b [k, n]");
+    if (a.dtype() != b.dtype())
+        fail("matmul_ladder: a is " + std::string(name(a.dtype())) + ", but b " + std::string(name(b.dtype())));
+    if (a.device() != Device::cuda || b.device() != Device::cuda) fail("matmul_ladder: a and b must lie on the CUDA device");
+    const Extents e{a.dim(0), b.dim(1), a.dim(1)};
+    Tensor c = Tensor::empty({e.m, e.n}, a.dtype(), Device::cuda);
+    if (c.numel() == 0) return c;
+    if (step == LadderStep::naive)
+        run_naive(e, a, b, c);
+    else if (step == LadderStep::tensor_cores)
+        run_tensor_cores(e, a.data<bf16>(), b.data<bf16>(), c.data<bf16>());
+    else
+        run_f32(step, e, a.data<float>(), b.data<float>(), c.data<float>());
+    return c;
+}
+
+}  // namespace heddle::kernels
