@@ -26,12 +26,15 @@ class BroadcastWalk {
     /// Where each operand's part of `row` begins, in elements.
     std::array<std::int64_t, kOperands> begin_of(std::int64_t row) const;
 
-  private:
     struct Axis {
         std::int64_t extent;
-        std::array<std::int64_t, kOperands> steps;
+        std::array<std::int64_t, kOperands> steps;  ///< each operand's, in elements
     };
-    std::vector<Axis> axes_;  // outermost first
+    /// The merged axes, outermost first; extents are above 1 (or 0). None when the result has one element.
+    const std::vector<Axis>& axes() const { return axes_; }
+
+  private:
+    std::vector<Axis> axes_;
     std::int64_t rows_ = 1;
     std::int64_t cols_ = 1;
 };

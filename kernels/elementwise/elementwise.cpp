@@ -7,6 +7,7 @@
 #include "core/dispatch.h"
 #include "core/parallel.h"
 #include "kernels/elementwise/broadcast.h"
+#include "kernels/elementwise/elementwise_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -37,13 +38,17 @@ void for_pieces(std::int64_t rows, std::int64_t cols, Function function) {
 }
 
 template <class Function>
-Tensor binary(const char* op, const Tensor& a, const Tensor& b, Function function) {
+Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Function function) {
     check_defined(op, "a", a);
     check_dtype(op, "a", a, a.dtype());
     check_dtype(op, "b", b, a.dtype());
     const Shape shape = broadcast_shape(op, a.shape(), b.shape());
     const BroadcastWalk walk(shape, {a.shape(), b.shape()});
-    Tensor y = Tensor::empty(shape, a.dtype());
+    Tensor y = Tensor::empty(shape, a.dtype(), a.device());
+    if (y.device() == Device::cuda) {
+        binary_cuda(kind, a, b, walk, y);
+        return y;
+    }
     dispatch_float(op, a.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
@@ -59,10 +64,14 @@ Tensor binary(const char* op, const Tensor& a, const Tensor& b, Function functio
 }
 
 template <class Function>
-Tensor unary(const char* op, const Tensor& x, Function function) {
+Tensor unary(const char* op, Unary kind, const Tensor& x, Function function, double factor = 1) {
     check_defined(op, "x", x);
     check_dtype(op, "x", x, x.dtype());
-    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        unary_cuda(kind, x, factor, y);
+        return y;
+    }
     dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
@@ -76,19 +85,19 @@ Tensor unary(const char* op, const Tensor& x, Function function) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-    return binary("add", a, b, [](auto x, auto y) { return x + y; });
+    return binary("add", Binary::add, a, b, [](auto x, auto y) { return x + y; });
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-    return binary("sub", a, b, [](auto x, auto y) { return x - y; });
+    return binary("sub", Binary::sub, a, b, [](auto x, auto y) { return x - y; });
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
-    return binary("mul", a, b, [](auto x, auto y) { return x * y; });
+    return binary("mul", Binary::mul, a, b, [](auto x, auto y) { return x * y; });
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
-    return binary("div", a, b, [](auto x, auto y) { return x / y; });
+    return binary("div", Binary::div, a, b, [](auto x, auto y) { return x / y; });
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
@@ -98,7 +107,11 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_dtype("where", "b", b, a.dtype());
     const Shape shape = broadcast_shape("where", condition.shape(), broadcast_shape("where", a.shape(), b.shape()));
     const BroadcastWalk walk(shape, {condition.shape(), a.shape(), b.shape()});
-    Tensor y = Tensor::empty(shape, a.dtype());
+    Tensor y = Tensor::empty(shape, a.dtype(), a.device());
+    if (y.device() == Device::cuda) {
+        where_cuda(condition, a, b, walk, y);
+        return y;
+    }
     dispatch_float("where", a.dtype(), [&]<class T>(TypeTag<T>) {
         const std::uint8_t* choice = condition.data<std::uint8_t>();
         const T* from_a = a.data<T>();
@@ -117,27 +130,28 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 }
 
 Tensor neg(const Tensor& x) {
-    return unary("neg", x, [](auto at) { return -at; });
+    return unary("neg", Unary::neg, x, [](auto at) { return -at; });
 }
 
 Tensor exp(const Tensor& x) {
-    return unary("exp", x, [](auto at) { return std::exp(at); });
+    return unary("exp", Unary::exp, x, [](auto at) { return std::exp(at); });
 }
 
 Tensor log(const Tensor& x) {
-    return unary("log", x, [](auto at) { return std::log(at); });
+    return unary("log", Unary::log, x, [](auto at) { return std::log(at); });
 }
 
 Tensor sqrt(const Tensor& x) {
-    return unary("sqrt", x, [](auto at) { return std::sqrt(at); });
+    return unary("sqrt", Unary::sqrt, x, [](auto at) { return std::sqrt(at); });
 }
 
 Tensor tanh(const Tensor& x) {
-    return unary("tanh", x, [](auto at) { return std::tanh(at); });
+    return unary("tanh", Unary::tanh, x, [](auto at) { return std::tanh(at); });
 }
 
 Tensor scale(const Tensor& x, double factor) {
-    return unary("scale", x, [factor](auto at) { return static_cast<decltype(at)>(factor) * at; });
+    return unary(
+        "scale", Unary::scale, x, [factor](auto at) { return static_cast<decltype(at)>(factor) * at; }, factor);
 }
 
 Tensor exp_backward(const Tensor& dy, const Tensor& y) {
@@ -147,12 +161,12 @@ Tensor exp_backward(const Tensor& dy, const Tensor& y) {
 
 Tensor sqrt_backward(const Tensor& dy, const Tensor& y) {
     check_shape("sqrt_backward", "y", y, dy.shape());
-    return binary("sqrt_backward", dy, y, [](auto gradient, auto root) { return gradient / (2 * root); });
+    return binary("sqrt_backward", Binary::sqrt_backward, dy, y, [](auto gradient, auto root) { return gradient / (2 * root); });
 }
 
 Tensor tanh_backward(const Tensor& dy, const Tensor& y) {
     check_shape("tanh_backward", "y", y, dy.shape());
-    return binary("tanh_backward", dy, y, [](auto gradient, auto at) { return gradient * (1 - at * at); });
+    return binary("tanh_backward", Binary::tanh_backward, dy, y, [](auto gradient, auto at) { return gradient * (1 - at * at); });
 }
 
 Tensor log_backward(const Tensor& dy, const Tensor& x) {
@@ -161,7 +175,7 @@ Tensor log_backward(const Tensor& dy, const Tensor& x) {
 }
 
 Tensor where_backward(const Tensor& dy, const Tensor& condition, bool take) {
-    const Tensor zero = Tensor::zeros({}, dy.dtype());
+    const Tensor zero = Tensor::zeros({}, dy.dtype(), dy.device());
     return take ? where(condition, dy, zero) : where(condition, zero, dy);
 }
 
@@ -169,6 +183,7 @@ void accumulate(Tensor& target, const Tensor& x) {
     check_defined("accumulate", "target", target);
     check_shape("accumulate", "x", x, target.shape());
     check_dtype("accumulate", "x", x, target.dtype());
+    if (target.device() == Device::cuda) return accumulate_cuda(target, x);
     dispatch_float("accumulate", target.dtype(), [&]<class T>(TypeTag<T>) {
         T* to = target.data<T>();
         const T* from = x.data<T>();

@@ -24,7 +24,7 @@ namespace heddle::kernels {
 /// The shape that a and b broadcast to. Error that names `op` when they do not fit.
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
 
-/// a, b of one dtype, f32 or f64. Error when the shapes do not broadcast.
+/// a, b of one dtype: f32, f64, or on CUDA bf16 (computed in f32, rounded once). Error when the shapes do not broadcast.
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
@@ -32,7 +32,7 @@ Tensor div(const Tensor& a, const Tensor& b);
 /// condition u8, nonzero takes from a, zero from b; all three broadcast.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 
-/// x f32 or f64 of any shape.
+/// x f32, f64, or on CUDA bf16, of any shape.
 Tensor neg(const Tensor& x);
 Tensor exp(const Tensor& x);
 Tensor log(const Tensor& x);
@@ -50,7 +50,8 @@ Tensor log_backward(const Tensor& dy, const Tensor& x);
 /// 0.
 Tensor where_backward(const Tensor& dy, const Tensor& condition, bool take);
 
-/// target += x in place, f32 or f64 of one shape. The caller bumps the version: it knows the place that errors should name.
+/// target += x in place, f32, f64, or on CUDA bf16, of one shape. The caller bumps the version: it knows the place that errors
+/// should name.
 void accumulate(Tensor& target, const Tensor& x);
 
 }  // namespace heddle::kernels
