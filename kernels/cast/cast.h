@@ -1,0 +1,21 @@
+// Another element type for the same numbers, and one number everywhere.
+//
+//   cast  y[i] = convert<dtype>(x[i])          gradient: dx = cast(dy, x's dtype)
+//   fill  y[i] = convert<y's dtype>(value)
+//
+// `convert` is core/dispatch.h's: C++'s conversion, through f32 to bf16 (nearest even); a number beyond an integer type becomes
+// that type's nearest value, NaN becomes 0.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// x of any dtype and shape, on its device; both devices give the same bits, but for the bits of a NaN. The same handle when the
+/// dtype is x's.
+Tensor cast(const Tensor& x, DType dtype);
+
+/// Overwrites y, of any dtype, with `value`. The caller bumps the version: it knows the place that errors should name.
+void fill(Tensor& y, double value);
+
+}  // namespace heddle::kernels
