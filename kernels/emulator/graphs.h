@@ -1,0 +1,64 @@
+// Capturing a stream's work into a graph, and running it again.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "kernels/emulator/streams.h"
+
+/// One operation of a graph, and the ones that it comes after. Lane 0 is the stream that the capture began in; each stream that
+/// joined it has a lane of its own.
+struct GraphNode {
+    heddle::emulator::Operation operation;
+    std::vector<std::size_t> after;
+    std::size_t lane = 0;
+};
+
+struct Capture {
+    cudaStreamCaptureMode mode;
+    std::thread::id thread;  ///< where it began
+    CUstream_st* origin;
+    std::vector<CUstream_st*> streams;  ///< by lane
+    std::vector<GraphNode> nodes;
+    bool spoilt = false;
+};
+
+struct CUgraph_st {
+    std::vector<GraphNode> nodes;
+    std::size_t lanes = 1;
+};
+
+struct CUgraphExec_st {
+    std::vector<GraphNode> nodes;
+    std::vector<CUstream_st*> lanes;                    ///< streams of its own, from lane 1 on
+    std::shared_ptr<heddle::emulator::Operation> last;  ///< of its latest launch: it never runs beside itself
+};
+
+/// An event: a mark in a stream, or in a capture.
+struct CUevent_st {
+    using Time = std::chrono::steady_clock::time_point;
+    bool timed = true;
+    std::shared_ptr<heddle::emulator::Operation> mark;
+    std::shared_ptr<Time> time;  ///< when the mark ran
+    std::shared_ptr<Capture> capture;
+    std::vector<std::size_t> tips;  ///< nodes of the capture
+};
+
+namespace heddle::emulator {
+
+// The caller holds the lock of Streams.
+
+/// Adds the operation to the graph that the stream is captured into.
+cudaError_t capture(CUstream_st* stream, Operation operation);
+cudaError_t capture_record(CUstream_st* stream, CUevent_st* event);
+/// The stream waits for an event of a capture: it joins it.
+cudaError_t capture_wait(CUstream_st* stream, CUevent_st* event);
+/// The default stream would wait for a stream that is being captured: refused, and the capture is spoilt.
+cudaError_t check_default_stream(CUstream_st* stream, const std::string& call);
+
+/// The call waits for a stream that is being captured: refused, and the capture is spoilt.
+cudaError_t spoil(CUstream_st* stream, const char* call);
+
+}  // namespace heddle::emulator

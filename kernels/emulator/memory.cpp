@@ -1,0 +1,292 @@
+#include "kernels/emulator/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+
+#include "kernels/emulator/checker.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace heddle::emulator {
+
+constinit const std::byte* detail::device_range_start = nullptr;
+constinit const std::byte* detail::device_range_end = nullptr;
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kRange = std::size_t{1} << 40;
+/// Up to here memory is filled when it is allocated; larger memory shows one file of 0xff again and again, so that only touched
+/// pages cost.
+constexpr std::size_t kFilled = std::size_t{1} << 20;
+constexpr std::size_t kFile = std::size_t{1} << 24;
+/// So many freed allocations are remembered for reports.
+constexpr std::size_t kRemembered = 1 << 16;
+
+constexpr std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+/// HEDDLE_EMULATOR_MEMORY in bytes.
+std::size_t device_memory() {
+    const char* const text = std::getenv("HEDDLE_EMULATOR_MEMORY");
+    if (text == nullptr || *text == 0) return std::size_t{80} << 30;
+    char* end = nullptr;
+    const double number = std::strtod(text, &end);
+    const char* const units = "KMG";
+    double unit = 1;
+    if (const char* const found = *end != 0 ? std::strchr(units, *end) : nullptr)
+        unit = double(std::size_t{1} << (10 * (found - units + 1))), ++end;
+    if (end == text || *end != 0 || !(number > 0))
+        throw std::runtime_error(std::string("HEDDLE_EMULATOR_MEMORY=") + text + ": wanted a size such as 500M or 80G");
+    return static_cast<std::size_t>(number * unit);
+}
+
+/// A file of kFile bytes of 0xff that has no name.
+int poison_file() {
+    const int file = memfd_create("heddle emulator poison", MFD_CLOEXEC);
+    const std::string block(kPage, '\xff');
+    for (std::size_t i = 0; i < kFile; i += kPage)
+        if (file < 0 || write(file, block.data(), kPage) != static_cast<ssize_t>(kPage))
+            throw std::runtime_error("emulator: no memory for 16 MB of poison");
+    return file;
+}
+
+/// The books. Pages are closed (PROT_NONE) unless they belong to a living allocation while open_ > 0.
+class Memory {
+  public:
+    Memory() : total_(device_memory()) {
+        // Less where the process may not reserve so much (ulimit -v).
+        for (std::size_t size = kRange; size >= kRange >> 6 && begin_ == nullptr; size /= 2) {
+            void* const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (range == MAP_FAILED) continue;
+            madvise(range, size, MADV_DONTDUMP);
+            begin_ = next_ = static_cast<std::byte*>(range);
+            end_ = begin_ + size;
+        }
+        if (begin_ == nullptr) throw std::runtime_error("emulator: cannot reserve 16 GB of addresses for the device's memory");
+        detail::device_range_start = begin_;
+        detail::device_range_end = end_;
+        watch_faults();
+    }
+
+    std::byte* allocate(std::size_t bytes, const std::string& place) {
+        const std::lock_guard lock(mutex_);
+        if (bytes > total_ - std::min(used_, total_)) return nullptr;
+        const std::size_t pages = up(bytes, kPage);
+        std::byte* const first = find_room(pages + kPage);
+        if (first == nullptr) return nullptr;
+        forget(first, first + pages + kPage);
+        std::byte* const start = first + (pages - up(bytes, kAlignment)) / kAlignment * kAlignment;
+        living_.emplace(first, Living{{start, bytes, place, false}, pages});
+        used_ += bytes;
+        poison(first, pages);
+        fence(first, start, bytes, pages);
+        checker::allocated(start, bytes);
+        return start;
+    }
+
+    bool release(const void* start) {
+        const std::lock_guard lock(mutex_);
+        auto found = living_.upper_bound(static_cast<const std::byte*>(start));
+        if (found == living_.begin()) return false;
+        --found;
+        if (found->second.allocation.start != start) return false;
+        const auto [allocation, pages] = found->second;
+        checker::released(allocation.start, allocation.bytes);
+        std::byte* const first = const_cast<std::byte*>(found->first);
+#if defined(__SANITIZE_ADDRESS__)
+        __asan_unpoison_memory_region(first, std::min(pages, kPage));
+        __asan_unpoison_memory_region(first + pages - kPage, kPage);
+#endif
+        map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // gives the pages back
+        used_ -= allocation.bytes;
+        living_.erase(found);
+        freed_.insert_or_assign(allocation.start, Allocation{allocation.start, allocation.bytes, allocation.place, true});
+        order_.push_back(allocation.start);
+        if (order_.size() > kRemembered) {
+            freed_.erase(order_.front());
+            order_.pop_front();
+        }
+        return true;
+    }
+
+    /// The caller holds the mutex.
+    const Allocation* nearest(const void* address) const {
+        const auto* const byte = static_cast<const std::byte*>(address);
+        const Allocation* best = nullptr;
+        if (auto found = living_.upper_bound(byte); found != living_.begin()) best = &std::prev(found)->second.allocation;
+        // In the padding before its start an allocation is the nearest one, too.
+        if (auto found = freed_.upper_bound(byte); found != freed_.begin())
+            if (const Allocation& old = std::prev(found)->second; best == nullptr || old.start > best->start) best = &old;
+        return best;
+    }
+
+    void open() {
+        const std::lock_guard lock(mutex_);
+        if (open_++ == 0) protect(PROT_READ | PROT_WRITE);
+    }
+    void close() {
+        const std::lock_guard lock(mutex_);
+        if (--open_ == 0) protect(PROT_NONE);
+    }
+
+    std::mutex& mutex() { return mutex_; }
+    bool is_open() const { return open_ > 0; }
+    MemoryUse use() {
+        const std::lock_guard lock(mutex_);
+        return {total_, used_};
+    }
+
+  private:
+    struct Living {
+        Allocation allocation;
+        std::size_t pages;  // bytes, whole pages
+    };
+
+    /// The next free addresses, going round the range: what was freed rests as long as possible.
+    std::byte* find_room(std::size_t size) {
+        for (int round = 0; round < 2; ++round) {
+            std::byte* at = next_;
+            for (auto place = living_.lower_bound(at);; ++place) {
+                std::byte* const limit = place == living_.end() ? end_ : const_cast<std::byte*>(place->first);
+                if (static_cast<std::size_t>(limit - at) >= size) {
+                    next_ = at + size;
+                    return at;
+                }
+                if (place == living_.end()) break;
+                at = limit + place->second.pages + kPage;
+            }
+            next_ = begin_;
+        }
+        return nullptr;
+    }
+
+    /// What was freed between the addresses is no longer to be named: they are used again.
+    void forget(const std::byte* first, const std::byte* last) {
+        freed_.erase(freed_.lower_bound(first), freed_.lower_bound(last));
+    }
+
+    static void map(std::byte* start, std::size_t bytes, int protection, int kind, int file) {
+        if (mmap(start, bytes, protection, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | kind, file, 0) == MAP_FAILED)
+            throw std::runtime_error(
+                "emulator: the system allows no more than so many pieces of device memory (vm.max_map_count)");
+    }
+    static void protect(std::byte* start, std::size_t bytes, int protection) {
+        if (mprotect(start, bytes, protection) != 0)
+            throw std::runtime_error(
+                "emulator: the system allows no more than so many pieces of device memory (vm.max_map_count)");
+    }
+    void protect(int protection) {
+        for (const auto& [first, living] : living_) protect(const_cast<std::byte*>(first), living.pages, protection);
+    }
+
+    void poison(std::byte* first, std::size_t pages) {
+        if (pages <= kFilled) {
+            protect(first, pages, PROT_READ | PROT_WRITE);
+            std::memset(first, 0xff, pages);
+            if (open_ == 0) protect(first, pages, PROT_NONE);
+            return;
+        }
+        if (file_ < 0) file_ = poison_file();
+        for (std::size_t i = 0; i < pages; i += kFile)
+            map(first + i, std::min(kFile, pages - i), open_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE, 0, file_);
+    }
+
+    /// Under AddressSanitizer: the padding within the allocation's first and last page is out of bounds.
+    static void fence([[maybe_unused]] std::byte* first, [[maybe_unused]] std::byte* start, [[maybe_unused]] std::size_t bytes,
+                      [[maybe_unused]] std::size_t pages) {
+#if defined(__SANITIZE_ADDRESS__)
+        __asan_poison_memory_region(first, static_cast<std::size_t>(start - first));
+        __asan_poison_memory_region(start + bytes, static_cast<std::size_t>(first + pages - start) - bytes);
+#endif
+    }
+
+    const std::size_t total_;
+    std::size_t used_ = 0;
+    std::byte *begin_ = nullptr, *end_ = nullptr, *next_ = nullptr;
+    int open_ = 0;
+    int file_ = -1;
+    std::map<const std::byte*, Living> living_;     // by first page
+    std::map<const std::byte*, Allocation> freed_;  // by start
+    std::deque<const std::byte*> order_;            // in which they were freed
+    std::mutex mutex_;
+};
+
+/// Never destroyed: memory is given back in destructors of statics, too.
+Memory& memory() {
+    static Memory* const memory = new Memory;
+    return *memory;
+}
+
+std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes"); }
+
+}  // namespace
+
+std::byte* allocate(std::size_t bytes, const std::string& place) { return memory().allocate(bytes, place); }
+bool release(const void* start) { return memory().release(start); }
+MemoryUse memory_use() { return memory().use(); }
+
+const Allocation* nearest_allocation(const void* address) {
+    if (!is_device_memory(address)) return nullptr;
+    const std::lock_guard lock(memory().mutex());
+    return memory().nearest(address);
+}
+
+bool lives(const void* start, std::size_t bytes) {
+    const Allocation* const found = nearest_allocation(start);
+    if (found == nullptr || found->freed) return false;
+    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(start) - found->start);
+    return offset <= found->bytes && bytes <= found->bytes - offset;
+}
+
+std::string describe(const void* address) {
+    if (!is_device_memory(address)) return "an address of the host";
+    const Allocation* const found = nearest_allocation(address);
+    if (found == nullptr) return "an address that no allocation ever had";
+    const auto offset = static_cast<const std::byte*>(address) - found->start;
+    const auto size = static_cast<std::ptrdiff_t>(found->bytes);
+    const std::string where = offset < 0       ? bytes_of(static_cast<std::size_t>(-offset)) + " before"
+                              : offset >= size ? bytes_of(static_cast<std::size_t>(offset - size)) + " past the end of"
+                                               : bytes_of(static_cast<std::size_t>(offset)) + " into";
+    return where + " an allocation of " + bytes_of(found->bytes) + " made at " + found->place +
+           (found->freed ? ", which was freed" : "");
+}
+
+bool describe_fault(const void* address, bool& open, char* text, std::size_t size) {
+    const std::unique_lock lock(memory().mutex(), std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    open = memory().is_open();
+    const Allocation* const found = memory().nearest(address);
+    if (found == nullptr) {
+        std::snprintf(text, size, "an address that no allocation ever had");
+        return true;
+    }
+    const auto offset = static_cast<const std::byte*>(address) - found->start;
+    const auto length = static_cast<std::ptrdiff_t>(found->bytes);
+    std::snprintf(text, size, "%td bytes %s an allocation of %td bytes made at %s%s",
+                  offset < 0         ? -offset
+                  : offset >= length ? offset - length
+                                     : offset,
+                  offset < 0         ? "before"
+                  : offset >= length ? "past the end of"
+                                     : "into",
+                  length, found->place.c_str(), found->freed ? ", which was freed" : "");
+    return true;
+}
+
+Opened::Opened() { memory().open(); }
+Opened::~Opened() { memory().close(); }
+
+}  // namespace heddle::emulator

@@ -1,0 +1,42 @@
+// What happens when somebody touches device memory that is closed to him: a message that says so, then the usual end.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "kernels/emulator/memory.h"
+
+namespace heddle::emulator {
+namespace {
+
+struct sigaction former = {};
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+    if (is_device_memory(info->si_addr)) {
+        char where[512] = "an unknown place", text[1024];
+        bool open = false;
+        describe_fault(info->si_addr, open, where, sizeof where);
+        const int length =
+            open ? std::snprintf(text, sizeof text, "heddle emulator: a kernel touched device memory that is not its own: %s\n",
+                                 where)
+                 : std::snprintf(text, sizeof text,
+                                 "heddle emulator: host code touched device memory: %s; copy it to the host first\n", where);
+        if (length > 0 && write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) return;
+    }
+    if ((former.sa_flags & SA_SIGINFO) != 0 && former.sa_sigaction != nullptr) return former.sa_sigaction(signal, info, context);
+    if ((former.sa_flags & SA_SIGINFO) == 0 && former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN)
+        return former.sa_handler(signal);
+    sigaction(signal, &former, nullptr);  // the access happens again, and now ends the program as it would have
+}
+
+}  // namespace
+
+void watch_faults() {
+    struct sigaction action = {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &former);
+}
+
+}  // namespace heddle::emulator

@@ -1,0 +1,178 @@
+// Copies and fills.
+#include <cstring>
+#include <optional>
+
+#include "kernels/emulator/checker.h"
+#include "kernels/emulator/include/cuda_runtime.h"
+#include "kernels/emulator/memory.h"
+#include "kernels/emulator/pinned.h"
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/runtime.h"
+
+using namespace heddle::emulator;
+
+namespace {
+
+/// Why device memory may not be touched so, or "".
+std::string device_error(const Rows& rows, const char* what) {
+    if (lives(rows.start, rows.extent())) return "";
+    const Allocation* const found = nearest_allocation(rows.start);
+    const bool starts_inside =
+        found != nullptr && !found->freed && rows.start >= found->start && rows.start < found->start + found->bytes;
+    return std::string(what) + std::to_string(rows.extent()) + " bytes from " + describe(rows.start) +
+           (starts_inside ? ": " + std::to_string(rows.start + rows.extent() - found->start - found->bytes) + " bytes too many"
+                          : "");
+}
+
+/// Device memory must live, and must have been written, when a copy reads it.
+void check_device(const Rows& rows, bool written) {
+    if (const std::string why = device_error(rows, written ? "writes " : "reads "); !why.empty()) throw Violation(why);
+    if (written) return;
+    for (std::size_t y = 0; y < rows.height; ++y) {
+        const auto* const missing =
+            static_cast<const std::byte*>(checker::first_unwritten(rows.start + y * rows.pitch, rows.width));
+        if (missing != nullptr) throw Violation("reads memory that was never written: " + describe(missing));
+    }
+}
+
+void move(const Rows& to, const Rows& from) {
+    for (std::size_t y = 0; y < from.height; ++y) std::memmove(to.start + y * to.pitch, from.start + y * from.pitch, from.width);
+}
+
+struct Copy {
+    Rows to, from;
+    bool to_device, from_device;
+};
+
+/// What the copy does when it runs.
+void run_copy(const Copy& copy, const std::string& name) {
+    try {
+        if (copy.from_device) check_device(copy.from, false);
+        if (copy.to_device) check_device(copy.to, true);
+    } catch (const Violation& violation) {
+        throw Violation(name + " " + violation.what());
+    }
+    move(copy.to, copy.from);
+    if (!copy.to_device) return;
+    for (std::size_t y = 0; y < copy.to.height; ++y) checker::host_wrote(copy.to.start + y * copy.to.pitch, copy.to.width);
+}
+
+/// Why the copy is refused at the call, or "".
+std::string why_refused(const Copy& copy, cudaMemcpyKind kind) {
+    if (copy.to.start == nullptr || copy.from.start == nullptr) return "a null pointer";
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return "no such kind of copy";
+    if (kind != cudaMemcpyDefault) {
+        const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+        const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+        if (from_device != copy.from_device)
+            return std::string("the kind says that the source is the ") +
+                   (from_device ? "device's, but it is the host's" : "host's, but it is the device's");
+        if (to_device != copy.to_device)
+            return std::string("the kind says that the destination is the ") +
+                   (to_device ? "device's, but it is the host's" : "host's, but it is the device's");
+    }
+    if (copy.to_device)
+        if (std::string why = device_error(copy.to, "writes "); !why.empty()) return why;
+    if (copy.from_device)
+        if (std::string why = device_error(copy.from, "reads "); !why.empty()) return why;
+    if (overlap(copy.to, copy.from)) return "source and destination overlap";
+    return "";
+}
+
+/// Puts the copy into the stream. `waits`: the host waits for it anyway.
+cudaError_t copy_in(const char* call, Copy copy, cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
+    if (const cudaError_t error = check_caller(call); error != cudaSuccess) return error;
+    if (Streams::all().find(stream) == nullptr)
+        return refuse(cudaErrorInvalidResourceHandle, std::string(call) + ": not a stream");
+    if (copy.from.empty()) return cudaSuccess;
+    if (const std::string why = why_refused(copy, kind); !why.empty())
+        return refuse(cudaErrorInvalidValue, std::string(call) + " at " + text_of(place) + ": " + why);
+
+    Operation operation;
+    operation.what = call;
+    operation.place = place;
+    if (copy.from_device) operation.reads = {copy.from};
+    if (copy.to_device) operation.writes = {copy.to};
+    const bool captured = is_capturing(stream);
+    if (!copy.from_device && copy.to_device) {
+        if (is_pinned(copy.from.start)) {
+            operation.pinned = copy.from;
+        } else if (!captured && !waits) {  // pageable memory is read at the call
+            const auto staged = std::make_shared<std::vector<std::byte>>(copy.from.width * copy.from.height);
+            const Rows stage = {staged->data(), copy.from.width, copy.from.width, copy.from.height};
+            move(stage, copy.from);
+            copy.from = stage;
+            operation.staged = staged;
+        }
+    }
+    if (!copy.to_device) {
+        if (is_pinned(copy.to.start)) {
+            operation.pinned = copy.to;
+            operation.pinned_written = true;
+        } else {
+            waits = true;
+        }
+    }
+    if (captured && waits)
+        return refuse(cudaErrorStreamCaptureUnsupported,
+                      std::string(call) + ": a copy that the host waits for cannot be captured; use pinned memory");
+    operation.work = [copy, name = title(operation)] { run_copy(copy, name); };
+    const cudaError_t error = submit(stream, std::move(operation));
+    return error != cudaSuccess || !waits ? error : wait_in(stream, call);
+}
+
+Copy plain(void* to, const void* from, std::size_t bytes) {
+    return {Rows::of(to, bytes), Rows::of(from, bytes), is_device_memory(to), is_device_memory(from)};
+}
+
+cudaError_t fill_in(const char* call, void* pointer, int byte, std::size_t bytes, cudaStream_t stream, Place place) {
+    if (const cudaError_t error = check_caller(call); error != cudaSuccess) return error;
+    if (Streams::all().find(stream) == nullptr)
+        return refuse(cudaErrorInvalidResourceHandle, std::string(call) + ": not a stream");
+    if (bytes == 0) return cudaSuccess;
+    const Rows rows = Rows::of(pointer, bytes);
+    if (const std::string why = device_error(rows, "writes "); !why.empty())
+        return refuse(cudaErrorInvalidValue, std::string(call) + " at " + text_of(place) + ": " + why);
+    Operation operation;
+    operation.what = call;
+    operation.place = place;
+    operation.writes = {rows};
+    operation.work = [rows, byte, name = title(operation)] {
+        if (const std::string why = device_error(rows, " writes "); !why.empty()) throw Violation(name + why);
+        fill(rows, byte);
+        checker::host_wrote(rows.start, rows.width);
+    };
+    return submit(stream, std::move(operation));
+}
+
+}  // namespace
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, Place place) {
+    return copy_in("cudaMemcpy", plain(to, from, bytes), kind, nullptr, true, place);
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
+                            Place place) {
+    return copy_in("cudaMemcpyAsync", plain(to, from, bytes), kind, stream, false, place);
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
+                              std::size_t height, cudaMemcpyKind kind, cudaStream_t stream, Place place) {
+    if (width > to_pitch || width > from_pitch)
+        return refuse(cudaErrorInvalidPitchValue, "cudaMemcpy2DAsync: rows of " + std::to_string(width) +
+                                                      " bytes, but pitches of " + std::to_string(to_pitch) + " and " +
+                                                      std::to_string(from_pitch));
+    Copy copy = plain(to, from, width);
+    copy.to.pitch = to_pitch;
+    copy.from.pitch = from_pitch;
+    copy.to.height = copy.from.height = height;
+    return copy_in("cudaMemcpy2DAsync", copy, kind, stream, false, place);
+}
+
+cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes, Place place) {
+    return fill_in("cudaMemset", pointer, byte, bytes, nullptr, place);
+}
+
+cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t stream, Place place) {
+    return fill_in("cudaMemsetAsync", pointer, byte, bytes, stream, place);
+}

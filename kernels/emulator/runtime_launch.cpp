@@ -1,0 +1,51 @@
+// Kernels in streams.
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "kernels/emulator/kernel.h"
+#include "kernels/emulator/memory.h"
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/run.h"
+#include "kernels/emulator/runtime.h"
+
+namespace heddle::emulator {
+namespace {
+
+/// Throws when an argument is a pointer into memory that was freed. Arguments are searched word by word, so pointers inside
+/// structures are seen.
+void check_arguments(const LaunchRequest& request) {
+    const auto* const bytes = static_cast<const std::byte*>(request.arguments.get());
+    for (std::size_t i = 0; i + sizeof(void*) <= request.argument_bytes; i += alignof(void*)) {
+        const void* word;
+        std::memcpy(&word, bytes + i, sizeof word);
+        if (!is_device_memory(word)) continue;
+        const Allocation* const found = nearest_allocation(word);
+        if (found == nullptr || !found->freed || static_cast<const std::byte*>(word) >= found->start + found->bytes) continue;
+        throw Violation("kernel " + kernel_name(request.kernel) + ": an argument points to freed memory: " + describe(word));
+    }
+}
+
+}  // namespace
+
+int enqueue(LaunchRequest request, void* stream) {
+    if (const cudaError_t error = check_caller("a launch"); error != cudaSuccess) return error;
+    if (const std::string why = geometry_error(request); !why.empty()) return refuse(cudaErrorInvalidConfiguration, why);
+    struct Launch {
+        LaunchRequest request;
+        std::optional<std::vector<std::uint64_t>> blocks;
+    };
+    auto launch = std::make_shared<Launch>();
+    launch->request = std::move(request);
+    if (const auto* const blocks = chosen_blocks(); blocks != nullptr) launch->blocks = *blocks;
+    Operation operation;
+    operation.what = "a launch";
+    operation.kernel = launch->request.kernel;
+    operation.work = [launch] {
+        check_arguments(launch->request);
+        run(launch->request, launch->blocks.has_value() ? &*launch->blocks : nullptr);
+    };
+    return submit(static_cast<cudaStream_t>(stream), std::move(operation));
+}
+
+}  // namespace heddle::emulator

@@ -1,0 +1,209 @@
+// Streams, events, and waiting for them.
+#include <algorithm>
+#include <chrono>
+
+#include "kernels/emulator/graphs.h"
+#include "kernels/emulator/include/cuda_runtime.h"
+#include "kernels/emulator/runtime.h"
+
+using namespace heddle::emulator;
+
+namespace {
+
+Streams& streams() { return Streams::all(); }
+
+cudaError_t no_stream(const char* call) {
+    return refuse(cudaErrorInvalidResourceHandle, std::string(call) + ": not a stream, or one that was destroyed");
+}
+cudaError_t no_event(const char* call) {
+    return refuse(cudaErrorInvalidResourceHandle, std::string(call) + ": not an event, or one that was destroyed");
+}
+cudaError_t captured_event(const char* call) {
+    return refuse(cudaErrorCapturedEvent,
+                  std::string(call) + ": the event was recorded during a capture, so nothing ever runs that it could tell of");
+}
+
+/// All events that live.
+std::vector<std::unique_ptr<CUevent_st>>& events() {
+    static auto* const events = new std::vector<std::unique_ptr<CUevent_st>>;
+    return *events;
+}
+bool known(cudaEvent_t event) {
+    return std::any_of(events().begin(), events().end(), [&](const auto& e) { return e.get() == event; });
+}
+
+}  // namespace
+
+namespace heddle::emulator {
+
+cudaError_t check_caller(const char* call) {
+    if (!in_host_function()) return cudaSuccess;
+    return refuse(cudaErrorNotPermitted, std::string(call) + ": a function of cudaLaunchHostFunc must not call the CUDA runtime");
+}
+
+cudaError_t submit(cudaStream_t handle, Operation operation) {
+    const std::lock_guard lock(streams().mutex());
+    CUstream_st* const stream = streams().find(handle);
+    if (stream == nullptr) return no_stream(operation.what.c_str());
+    if (stream->capture != nullptr) return capture(stream, std::move(operation));
+    if (const cudaError_t error = check_default_stream(stream, operation.what); error != cudaSuccess) return error;
+    streams().enqueue(stream, std::move(operation));
+    return cudaSuccess;
+}
+
+cudaError_t wait_in(cudaStream_t handle, const char* call) {
+    CUstream_st* const stream = streams().find(handle);
+    if (stream == nullptr) return no_stream(call);
+    if (is_capturing(stream)) return spoil(stream, call);
+    return outcome(streams().wait_for(stream));
+}
+
+}  // namespace heddle::emulator
+
+cudaError_t cudaDeviceSynchronize() {
+    if (const cudaError_t error = check_caller("cudaDeviceSynchronize"); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_capture("cudaDeviceSynchronize"); error != cudaSuccess) return error;
+    return outcome(streams().wait_for_all());
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+    if (const cudaError_t error = check_caller("cudaStreamCreateWithFlags"); error != cudaSuccess) return error;
+    if (stream == nullptr || flags > cudaStreamNonBlocking)
+        return refuse(cudaErrorInvalidValue,
+                      "cudaStreamCreateWithFlags: a null pointer, or flags other than default and non-blocking");
+    *stream = streams().create(flags == cudaStreamDefault);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+    if (const cudaError_t error = check_caller("cudaStreamDestroy"); error != cudaSuccess) return error;
+    CUstream_st* const stream = handle == nullptr ? nullptr : streams().find(handle);
+    if (stream == nullptr) return no_stream("cudaStreamDestroy");
+    if (is_capturing(stream)) return spoil(stream, "cudaStreamDestroy");
+    streams().destroy(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    if (const cudaError_t error = check_caller("cudaStreamSynchronize"); error != cudaSuccess) return error;
+    return wait_in(stream, "cudaStreamSynchronize");
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+    if (const cudaError_t error = check_caller("cudaStreamQuery"); error != cudaSuccess) return error;
+    CUstream_st* const stream = streams().find(handle);
+    if (stream == nullptr) return no_stream("cudaStreamQuery");
+    if (is_capturing(stream)) return spoil(stream, "cudaStreamQuery");
+    std::shared_ptr<Operation> last;
+    {
+        const std::lock_guard lock(streams().mutex());
+        last = stream->last;
+    }
+    return streams().done(last) || streams().lucky() ? outcome(streams().wait(last)) : cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned flags) {
+    if (const cudaError_t error = check_caller("cudaStreamWaitEvent"); error != cudaSuccess) return error;
+    if (flags != cudaEventWaitDefault) return refuse(cudaErrorInvalidValue, "cudaStreamWaitEvent: the flags must be 0");
+    const std::lock_guard lock(streams().mutex());
+    CUstream_st* const stream = streams().find(handle);
+    if (stream == nullptr) return no_stream("cudaStreamWaitEvent");
+    if (!known(event)) return no_event("cudaStreamWaitEvent");
+    if (event->capture != nullptr || (stream->capture != nullptr && event->mark != nullptr)) return capture_wait(stream, event);
+    if (event->mark == nullptr) return cudaSuccess;  // never recorded
+    if (const cudaError_t error = check_default_stream(stream, "cudaStreamWaitEvent"); error != cudaSuccess) return error;
+    Operation wait;
+    wait.what = "cudaStreamWaitEvent";
+    streams().enqueue(stream, std::move(wait), {event->mark});
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data, Place place) {
+    if (const cudaError_t error = check_caller("cudaLaunchHostFunc"); error != cudaSuccess) return error;
+    if (function == nullptr) return refuse(cudaErrorInvalidValue, "cudaLaunchHostFunc: a null pointer for the function");
+    Operation operation;
+    operation.what = "cudaLaunchHostFunc";
+    operation.place = place;
+    operation.on_host = true;
+    operation.work = [function, data] { function(data); };
+    return submit(stream, std::move(operation));
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+    if (const cudaError_t error = check_caller("cudaEventCreateWithFlags"); error != cudaSuccess) return error;
+    if (event == nullptr || (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming)) != 0)
+        return refuse(cudaErrorInvalidValue,
+                      "cudaEventCreateWithFlags: a null pointer, or flags other than blocking sync and disable timing");
+    const std::lock_guard lock(streams().mutex());
+    events().push_back(std::make_unique<CUevent_st>());
+    *event = events().back().get();
+    (*event)->timed = (flags & cudaEventDisableTiming) == 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    if (const cudaError_t error = check_caller("cudaEventDestroy"); error != cudaSuccess) return error;
+    const std::lock_guard lock(streams().mutex());
+    return std::erase_if(events(), [&](const auto& e) { return e.get() == event; }) == 1 ? cudaSuccess
+                                                                                         : no_event("cudaEventDestroy");
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
+    if (const cudaError_t error = check_caller("cudaEventRecord"); error != cudaSuccess) return error;
+    const std::lock_guard lock(streams().mutex());
+    CUstream_st* const stream = streams().find(handle);
+    if (stream == nullptr) return no_stream("cudaEventRecord");
+    if (!known(event)) return no_event("cudaEventRecord");
+    if (stream->capture != nullptr) return capture_record(stream, event);
+    if (const cudaError_t error = check_default_stream(stream, "cudaEventRecord"); error != cudaSuccess) return error;
+    event->capture = nullptr;
+    event->time = std::make_shared<CUevent_st::Time>();
+    Operation mark;
+    mark.what = "cudaEventRecord";
+    mark.work = [time = event->time] { *time = std::chrono::steady_clock::now(); };
+    mark.keeps_books = true;  // behind a failure, too: somebody may ask for the time
+    event->mark = streams().enqueue(stream, std::move(mark));
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    if (const cudaError_t error = check_caller("cudaEventSynchronize"); error != cudaSuccess) return error;
+    std::shared_ptr<Operation> mark;
+    {
+        const std::lock_guard lock(streams().mutex());
+        if (!known(event)) return no_event("cudaEventSynchronize");
+        if (event->capture != nullptr) return captured_event("cudaEventSynchronize");
+        mark = event->mark;
+    }
+    if (const cudaError_t error = check_capture("cudaEventSynchronize"); error != cudaSuccess) return error;
+    return outcome(streams().wait(mark));
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    if (const cudaError_t error = check_caller("cudaEventQuery"); error != cudaSuccess) return error;
+    std::shared_ptr<Operation> mark;
+    {
+        const std::lock_guard lock(streams().mutex());
+        if (!known(event)) return no_event("cudaEventQuery");
+        if (event->capture != nullptr) return captured_event("cudaEventQuery");
+        mark = event->mark;
+    }
+    if (const cudaError_t error = check_capture("cudaEventQuery"); error != cudaSuccess) return error;
+    return streams().done(mark) || streams().lucky() ? outcome(streams().wait(mark)) : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+    if (const cudaError_t error = check_caller("cudaEventElapsedTime"); error != cudaSuccess) return error;
+    const std::lock_guard lock(streams().mutex());
+    if (!known(start) || !known(end)) return no_event("cudaEventElapsedTime");
+    if (!start->timed || !end->timed || start->mark == nullptr || end->mark == nullptr)
+        return refuse(cudaErrorInvalidResourceHandle,
+                      "cudaEventElapsedTime: an event that was never recorded, or was made without timing");
+    if (!start->mark->done || !end->mark->done) return cudaErrorNotReady;
+    *milliseconds = std::chrono::duration<float, std::milli>(*end->time - *start->time).count();
+    return cudaSuccess;
+}

@@ -1,0 +1,250 @@
+#include "kernels/emulator/streams.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <optional>
+
+#include "kernels/emulator/memory.h"
+#include "kernels/emulator/pinned.h"
+#include "kernels/emulator/races.h"
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/run.h"
+
+namespace heddle::emulator {
+namespace {
+
+thread_local bool host_function = false;
+
+RaceHistory& history() {
+    static RaceHistory* const history = new RaceHistory;
+    return *history;
+}
+
+}  // namespace
+
+bool in_host_function() { return host_function; }
+
+void join(Clock& clock, const Clock& other) {
+    if (clock.size() < other.size()) clock.resize(other.size());
+    for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+}
+
+std::string title(const Operation& operation) {
+    if (operation.kernel != nullptr) return "kernel " + kernel_name(operation.kernel);
+    return operation.place.line == 0 ? operation.what : operation.what + " at " + text_of(operation.place);
+}
+
+Streams& Streams::all() {
+    static Streams* const all = new Streams;
+    return *all;
+}
+
+Streams::Streams() { create(true); }
+
+CUstream_st* Streams::create(bool blocking) {
+    const std::lock_guard lock(mutex_);
+    auto stream = std::make_unique<CUstream_st>();
+    stream->number = streams_.size();
+    stream->blocking = blocking;
+    streams_.push_back(std::move(stream));
+    return streams_.back().get();
+}
+
+void Streams::destroy(CUstream_st* stream) {
+    const std::lock_guard lock(mutex_);
+    stream->destroyed = true;  // its queue still runs; the few bytes stay, so that its number is never another's
+}
+
+CUstream_st* Streams::find(cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    if (stream == nullptr) return streams_.front().get();
+    for (const auto& known : streams_)
+        if (known.get() == stream) return known->destroyed ? nullptr : stream;
+    return nullptr;
+}
+
+std::shared_ptr<Operation> Streams::enqueue(CUstream_st* stream, Operation operation,
+                                            std::vector<std::shared_ptr<Operation>> after) {
+    const std::lock_guard lock(mutex_);
+    auto queued = std::make_shared<Operation>(std::move(operation));
+    // The legacy default stream waits for all blocking streams, and they for it.
+    if (stream->number == 0) {
+        for (const auto& other : streams_)
+            if (other->number != 0 && other->blocking && other->last != nullptr) after.push_back(other->last);
+    } else if (stream->blocking && streams_.front()->last != nullptr) {
+        after.push_back(streams_.front()->last);
+    }
+    queued->clock = stream->clock;
+    join(queued->clock, observed_);
+    for (const auto& earlier : after) join(queued->clock, earlier->clock);
+    std::erase_if(after, [](const std::shared_ptr<Operation>& earlier) { return earlier->done; });
+    queued->after = std::move(after);
+    queued->stream = stream->number;
+    queued->number = ++stream->count;
+    if (queued->clock.size() <= stream->number) queued->clock.resize(stream->number + 1);
+    queued->clock[stream->number] = queued->number;
+    watch_pinned(*queued);
+    stream->clock = queued->clock;
+    stream->last = queued;
+    stream->queue.push_back(queued);
+    return queued;
+}
+
+/// From now until the operation runs the host must leave its pinned memory alone. That can be seen only where nothing else in the
+/// queues may change it.
+void Streams::watch_pinned(Operation& operation) {
+    if (operation.pinned.empty()) return;
+    for (const auto& stream : streams_)
+        for (const auto& other : stream->queue)
+            if (!other->done && (other->on_host || overlap(other->pinned, operation.pinned))) return;
+    if (operation.pinned_written) fill(operation.pinned, 0xff);
+    operation.watched = true;
+    operation.sum = sum_of(operation.pinned);
+}
+
+bool Streams::done(const std::shared_ptr<Operation>& operation) {
+    const std::lock_guard lock(mutex_);
+    return operation == nullptr || operation->done;
+}
+
+std::size_t Streams::pending() {
+    const std::lock_guard lock(mutex_);
+    std::size_t count = 0;
+    for (const auto& stream : streams_)
+        for (const auto& operation : stream->queue) count += operation->work != nullptr && !operation->keeps_books;
+    return count;
+}
+
+Failure Streams::wait(const std::shared_ptr<Operation>& target, bool keep) {
+    std::vector<std::shared_ptr<Operation>> targets;
+    if (target != nullptr) targets.push_back(target);
+    return run(targets, keep);
+}
+
+Failure Streams::wait_for(CUstream_st* stream) {
+    std::shared_ptr<Operation> last;
+    {
+        const std::lock_guard lock(mutex_);
+        last = stream->last;
+    }
+    return wait(last);
+}
+
+Failure Streams::wait_for_all(bool keep) {
+    std::vector<std::shared_ptr<Operation>> targets;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& stream : streams_)
+            if (stream->last != nullptr) targets.push_back(stream->last);
+    }
+    return run(targets, keep);
+}
+
+/// splitmix64 (Steele, Lea, Flood 2014) over the seed.
+std::uint64_t Streams::draw() {
+    if (seed_ != seed()) random_ = seed_ = seed();
+    std::uint64_t z = random_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+bool Streams::lucky() {
+    const std::lock_guard lock(mutex_);
+    return draw() % 2 == 0;
+}
+
+/// An operation that may run now: mostly one that is needed (its number is within `until`), sometimes any. Null when nothing
+/// needed is left.
+std::shared_ptr<Operation> Streams::choose(const Clock& until, bool everything) {
+    std::vector<std::shared_ptr<Operation>> ready, needed;
+    bool left = false;
+    for (const auto& stream : streams_) {
+        if (stream->queue.empty()) continue;
+        const auto& first = stream->queue.front();
+        const bool wanted = everything || first->number <= at(until, first->stream);
+        left = left || wanted;
+        if (!std::all_of(first->after.begin(), first->after.end(), [](const auto& earlier) { return earlier->done; })) continue;
+        ready.push_back(first);
+        if (wanted) needed.push_back(first);
+    }
+    if (!left) return nullptr;
+    const auto& from = needed.empty() || draw() % 4 == 0 ? ready : needed;
+    return from[draw() % from.size()];
+}
+
+Failure Streams::run(const std::vector<std::shared_ptr<Operation>>& targets, bool keep) {
+    const std::lock_guard running(running_);
+    Clock until;
+    for (const auto& target : targets) join(until, target->clock);
+    std::optional<Opened> opened;
+    for (;;) {
+        std::shared_ptr<Operation> next;
+        {
+            const std::lock_guard lock(mutex_);
+            next = choose(until, false);
+        }
+        if (next == nullptr) break;
+        if (next->on_host)
+            opened.reset();  // it is the host's code: device memory is closed to it
+        else if (next->work != nullptr && !opened.has_value())
+            opened.emplace();
+        execute(next);
+    }
+    opened.reset();
+    const std::lock_guard lock(mutex_);
+    join(observed_, until);
+    tidy();
+    Failure failure = untold_;
+    if (!keep) untold_ = nullptr;
+    for (const auto& target : targets)
+        if (failure == nullptr) failure = target->failure;
+    return failure;
+}
+
+void Streams::execute(const std::shared_ptr<Operation>& operation) {
+    std::string report;
+    if (operation->work != nullptr && operation->failure == nullptr) {
+        const auto report_of = [&](auto&& step) {
+            try {
+                step();
+            } catch (const std::exception& error) {
+                if (report.empty()) report = error.what();
+            }
+        };
+        report_of([&] {
+            history().add(operation, operation->reads, operation->writes);
+            if (!operation->pinned.empty()) check_pinned(*operation);
+        });
+        host_function = operation->on_host;
+        if (report.empty() || operation->keeps_books) report_of(operation->work);
+        host_function = false;
+    }
+    const std::lock_guard lock(mutex_);
+    if (!report.empty()) fail(operation, report);
+    operation->done = true;
+    operation->after.clear();
+    operation->work = nullptr;
+    streams_[operation->stream]->queue.pop_front();
+}
+
+/// Drops what is queued: it would compute from what the failed operation left behind.
+void Streams::fail(const std::shared_ptr<Operation>& operation, const std::string& report) {
+    operation->failure = std::make_shared<const std::string>(report);
+    if (untold_ == nullptr) untold_ = operation->failure;
+    for (const auto& stream : streams_)
+        for (const auto& other : stream->queue)
+            if (!other->keeps_books && other->failure == nullptr) other->failure = operation->failure;
+}
+
+/// Forgets accesses that nothing can conflict with any more: they happened before everything queued now and later.
+void Streams::tidy() {
+    Clock before = observed_;
+    for (const auto& stream : streams_)
+        for (const auto& operation : stream->queue)
+            for (std::size_t i = 0; i < before.size(); ++i) before[i] = std::min(before[i], at(operation->clock, i));
+    history().forget(before);
+}
+
+}  // namespace heddle::emulator

@@ -1,0 +1,138 @@
+// The emulated device's work: streams are queues, events give edges between them, and nothing runs before somebody waits for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/include/driver_types.h"
+#include "kernels/emulator/place.h"
+
+struct Capture;
+
+namespace heddle::emulator {
+
+/// `height` pieces of `width` bytes, `pitch` apart: what a copy touches.
+struct Rows {
+    std::byte* start = nullptr;
+    std::size_t pitch = 0, width = 0, height = 0;
+    static Rows of(const void* start, std::size_t bytes) {
+        return {static_cast<std::byte*>(const_cast<void*>(start)), bytes, bytes, std::size_t{1}};
+    }
+    bool empty() const { return width == 0 || height == 0; }
+    std::size_t extent() const { return empty() ? 0 : (height - 1) * pitch + width; }
+};
+/// Whether the two share a byte.
+bool overlap(const Rows& a, const Rows& b);
+
+/// For each stream, by its number, how many of its operations happened before. What happened before what is known from it,
+/// whatever the order was in which they ran.
+using Clock = std::vector<std::uint64_t>;
+void join(Clock& clock, const Clock& other);
+inline std::uint64_t at(const Clock& clock, std::size_t stream) { return stream < clock.size() ? clock[stream] : 0; }
+
+/// Work in a stream: a kernel, a copy, a fill, a mark.
+struct Operation {
+    std::string what;                 ///< the call: "cudaMemcpyAsync"
+    const void* kernel = nullptr;     ///< for a launch
+    Place place;                      ///< of the call
+    std::function<void()> work;       ///< throws what went wrong; may be empty
+    std::vector<Rows> reads, writes;  ///< device memory it is known to touch before it runs
+    Rows pinned;                      ///< pinned host memory that it reads or writes when it runs
+    bool pinned_written = false;
+    std::shared_ptr<void> staged;  ///< what `work` reads, kept until then
+    bool keeps_books = false;      ///< runs even when work before it failed: it gives memory back
+    bool on_host = false;          ///< calls a function of the host
+
+    // The queue's:
+    std::size_t stream = 0;
+    std::uint64_t number = 0;  ///< in its stream, from 1
+    Clock clock;               ///< what happened before it, and itself
+    std::vector<std::shared_ptr<Operation>> after;
+    bool done = false;
+    bool watched = false;  ///< whether `pinned` must still have this sum when it runs
+    std::uint64_t sum = 0;
+    std::shared_ptr<const std::string> failure;  ///< why it did not run
+};
+/// "cudaMemcpyAsync at core/device_cuda.cpp:31", "kernel softmax_rows_kernel<float>".
+std::string title(const Operation& operation);
+
+}  // namespace heddle::emulator
+
+/// A stream.
+struct CUstream_st {
+    std::size_t number = 0;
+    bool blocking = true;  ///< waits for the default stream, and it for this one
+    bool destroyed = false;
+    std::uint64_t count = 0;
+    heddle::emulator::Clock clock;  ///< of its last operation
+    std::shared_ptr<heddle::emulator::Operation> last;
+    std::deque<std::shared_ptr<heddle::emulator::Operation>> queue;
+    // While it is being captured (graphs.h):
+    Capture* capture = nullptr;
+    std::vector<std::size_t> tips;  ///< nodes that the next one comes after
+    std::size_t lane = 0;
+};
+
+namespace heddle::emulator {
+
+/// What a wait came to: empty when all went well, else the report.
+using Failure = std::shared_ptr<const std::string>;
+
+/// All streams. One lock guards the queues, another one is held by the thread that runs operations, so that others can queue
+/// meanwhile.
+class Streams {
+  public:
+    /// The one of the process; never destroyed.
+    static Streams& all();
+
+    CUstream_st* create(bool blocking);
+    void destroy(CUstream_st* stream);
+    /// The stream itself, the default one for null; null when it is none.
+    CUstream_st* find(cudaStream_t stream);
+
+    /// Puts the operation at the stream's end, after those that `after` names.
+    std::shared_ptr<Operation> enqueue(CUstream_st* stream, Operation operation,
+                                       std::vector<std::shared_ptr<Operation>> after = {});
+
+    /// Runs what the target needs, in an order that the seed chooses, and perhaps more. A failure is told once, except to those
+    /// whose own work did not run because of it; `keep`: it will be told to the next one, too.
+    Failure wait(const std::shared_ptr<Operation>& target, bool keep = false);
+    Failure wait_for(CUstream_st* stream);
+    Failure wait_for_all(bool keep = false);
+    /// Whether a question "is it done?" is to be answered by running it now.
+    bool lucky();
+    bool done(const std::shared_ptr<Operation>& operation);
+    /// How many operations nobody has waited for yet.
+    std::size_t pending();
+
+    /// Guards streams, events and captures.
+    std::recursive_mutex& mutex() { return mutex_; }
+
+  private:
+    Streams();
+    Failure run(const std::vector<std::shared_ptr<Operation>>& targets, bool keep);
+    std::shared_ptr<Operation> choose(const Clock& until, bool everything);
+    void execute(const std::shared_ptr<Operation>& operation);
+    void fail(const std::shared_ptr<Operation>& operation, const std::string& report);
+    void watch_pinned(Operation& operation);
+    void tidy();
+    std::uint64_t draw();
+
+    std::recursive_mutex mutex_;
+    std::mutex running_;
+    std::vector<std::unique_ptr<CUstream_st>> streams_;  // by number
+    Clock observed_;  // operations that a host thread has waited for: before all that is queued from now on
+    Failure untold_;  // a failure that nobody has heard of
+    std::uint64_t random_ = 0, seed_ = 0;
+};
+
+/// True on a thread that runs a host function of a stream: such a function must not call the runtime.
+bool in_host_function();
+
+}  // namespace heddle::emulator
