@@ -11,24 +11,29 @@ namespace heddle::emulator {
 
 /// What the emulated chip allows.
 struct Profile {
-    const char* name;                  ///< "sm_80", "sm_86", "sm_89", "sm_90"
+    const char* name;  ///< "sm_80", "sm_86", "sm_89", "sm_90"
     int major, minor;
-    std::size_t shared_per_block;      ///< 163, 99, 99, 227 KB
-    std::size_t parameter_bytes;       ///< 4096, or 32764 from sm_70 on with CUDA 12.1
+    std::size_t shared_per_block;  ///< 163, 99, 99, 227 KB
+    std::size_t parameter_bytes;   ///< 32764 from CUDA 12.1 on
     bool clusters;
+    int multiprocessors;  ///< of the A100, A40, L40, H100, and what each of them holds
+    int threads_per_multiprocessor, blocks_per_multiprocessor;
+    std::size_t shared_per_multiprocessor;  ///< of which each resident block takes 1 KB more than it asked for
 };
-/// HEDDLE_EMULATOR_CHIP, by default sm_90.
+/// HEDDLE_EMULATOR_CHIP, by default sm_90. An unknown name throws std::runtime_error.
 const Profile& profile();
 
 /// Why a launch is refused (cudaErrorInvalidConfiguration, cudaErrorInvalidValue), or "" when its geometry is fine.
 std::string geometry_error(const LaunchRequest& request);
 
-/// Runs the launch: all its blocks, or only the chosen ones (linear numbers, x first). Throws Violation for the first thing that is wrong.
-/// Thread order is random, from seed() and a count of launches.
+/// Runs the launch: all its blocks, or only the chosen ones (linear numbers, x first). Throws Violation for the first thing that
+/// is wrong, and std::invalid_argument for a geometry_error. Thread order is random, from seed() and a count of launches.
+/// Launches of several CPU threads run one after the other. Whoever calls it opens the device's memory (memory.h).
 void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks = nullptr);
 
 /// The seed of all random orders: HEDDLE_EMULATOR_SEED, or drawn at the start and printed with each violation.
 std::uint64_t seed();
+/// Also counts launches from 0 again: the same launches then run in the same orders.
 void set_seed(std::uint64_t seed);
 
 /// While one lives on this thread, launches run only these blocks. For grids that are too large to be run as a whole.
@@ -38,13 +43,24 @@ class ChosenBlocks {
     ~ChosenBlocks();
     ChosenBlocks(const ChosenBlocks&) = delete;
     ChosenBlocks& operator=(const ChosenBlocks&) = delete;
+
+  private:
+    std::vector<std::uint64_t> blocks_;
+    const std::vector<std::uint64_t>* before_;
 };
+/// Those of the innermost ChosenBlocks of this thread, or null. A stream notes them with a launch that it runs later.
+const std::vector<std::uint64_t>* chosen_blocks();
+
+/// Whether the address lies on the stack of a kernel's thread: memory that is its own.
+bool is_stack_of_thread(const void* address);
 
 /// Every place where a kernel synchronised since the last call, as "file:line what": barriers, warp barriers, fences, copy waits.
 std::vector<std::string> synchronisation_places();
 /// Synchronisation at this place ("file:line") does nothing from now on; "" ends it. A mutation: the checker must report it.
+/// HEDDLE_EMULATOR_SKIP names one from the start. (A barrier with a result, __syncthreads_count, cannot be left out.)
 void skip_synchronisation(const std::string& place);
-/// Names of all kernels launched so far in this process.
+/// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a
+/// line.
 std::vector<std::string> launched_kernels();
 
 }  // namespace heddle::emulator

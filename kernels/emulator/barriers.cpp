@@ -1,0 +1,155 @@
+// Barriers of blocks, clusters and grids, named barriers, and fences.
+#include <cstring>
+
+#include "kernels/emulator/checker.h"
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/scheduler.h"
+
+namespace heddle::emulator {
+
+bool same_place(const Place& a, const Place& b) {
+    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+namespace {
+
+void tell_checker(const std::vector<Thread*>& threads) {
+    if constexpr (checker::kEnabled) {
+        static std::vector<checker::ThreadId> ids;  // a checked launch runs on one CPU thread
+        ids.clear();
+        for (const Thread* thread : threads) ids.push_back({thread->block->number, thread->number});
+        checker::joined(ids);
+    }
+}
+
+// A barrier that everybody must come to, and at the same place in the source.
+int meet_all(Barrier& barrier, int expected, int predicate, const char* what, Place place) {
+    Scheduler& self = *scheduler;
+    if (!barrier.waiting.empty() && !same_place(barrier.place, place)) {
+        const Thread& other = *barrier.waiting.front();
+        violate(std::string("comes to ") + what + " at " + text_of(place) + ", while " + name_of(other, self.current) + " " +
+                whereabouts(other) + ": not every thread comes to the same barrier");
+    }
+    for (const Block& block : self.blocks) {
+        if (block.exited == 0 || (expected == block.threads && &block != self.current->block)) continue;
+        int gone = 0;
+        while (block.first[gone].state != State::exited) ++gone;
+        violate(std::string("comes to ") + what + " at " + text_of(place) + ", but " + name_of(block.first[gone], self.current) +
+                " has left the kernel and never will");
+    }
+    return meet(barrier, expected, predicate, what, place);
+}
+
+}  // namespace
+
+int meet(Barrier& barrier, int expected, int predicate, const char* what, Place place) {
+    Scheduler& self = *scheduler;
+    char* const order = &barrier.order[barrier.generation & 1u];
+    race_release(order);
+    if (barrier.waiting.empty()) {
+        barrier.place = place;
+        barrier.predicates = 0;
+    }
+    barrier.predicates += predicate != 0;
+    barrier.waiting.push_back(self.current);
+    if (static_cast<int>(barrier.waiting.size()) < expected) {
+        self.wait(what, place);
+    } else {
+        tell_checker(barrier.waiting);
+        barrier.waiting.pop_back();
+        for (Thread* const thread : barrier.waiting) self.make_ready(thread);
+        barrier.waiting.clear();
+        barrier.result = barrier.predicates;
+        ++barrier.generation;
+        self.spins = 0;
+    }
+    race_acquire(order);
+    return barrier.result;
+}
+
+void block_barrier(Place place) {
+    Thread& thread = *in_kernel("__syncthreads").current;
+    Barrier& barrier = thread.block->barrier;
+    if (skipped(place, "__syncthreads")) return;
+    meet_all(barrier, thread.block->threads, 0, "__syncthreads", place);
+}
+
+int block_barrier_count(int predicate, Place place) {
+    Thread& thread = *in_kernel("__syncthreads_count").current;
+    return meet_all(thread.block->barrier, thread.block->threads, predicate, "__syncthreads_count", place);
+}
+
+void named_barrier(int id, int threads, Place place) {
+    Thread& thread = *in_kernel("named_barrier").current;
+    Block& block = *thread.block;
+    const std::string what = "named_barrier(" + std::to_string(id) + ", " + std::to_string(threads) + ")";
+    if (id < 1 || id > 15) violate(what + " at " + text_of(place) + ": the id must lie in 1 to 15 (0 is __syncthreads)");
+    if (threads < 32 || threads % 32 != 0 || threads > block.threads)
+        violate(what + " at " + text_of(place) + ": the number of threads must be a multiple of 32 up to the block's " +
+                std::to_string(block.threads));
+    if (skipped(place, "named_barrier")) return;
+    block.named_used = true;
+    Barrier& barrier = block.named[id];
+    if (!barrier.waiting.empty() && barrier.count != threads) {
+        const Thread& other = *barrier.waiting.front();
+        violate(what + " at " + text_of(place) + ": " + name_of(other) + " waits at " + text_of(other.place) + " for " +
+                std::to_string(barrier.count) + " threads");
+    }
+    barrier.count = threads;
+    if (static_cast<int>(barrier.waiting.size()) == threads - 1) {  // complete: warps come as a whole
+        unsigned lanes[32] = {};
+        lanes[thread.number / 32] |= 1u << thread.lane();
+        for (const Thread* other : barrier.waiting) lanes[other->number / 32] |= 1u << other->lane();
+        for (int warp = 0; warp < 32; ++warp)
+            if (lanes[warp] != 0 && lanes[warp] != block.warps[warp].exists)
+                violate(what + " at " + text_of(place) + ": only a part of warp " + std::to_string(warp) +
+                        " came to it, but warps count as a whole");
+    }
+    static const char* const names[16] = {"",
+                                          "named_barrier(1)",
+                                          "named_barrier(2)",
+                                          "named_barrier(3)",
+                                          "named_barrier(4)",
+                                          "named_barrier(5)",
+                                          "named_barrier(6)",
+                                          "named_barrier(7)",
+                                          "named_barrier(8)",
+                                          "named_barrier(9)",
+                                          "named_barrier(10)",
+                                          "named_barrier(11)",
+                                          "named_barrier(12)",
+                                          "named_barrier(13)",
+                                          "named_barrier(14)",
+                                          "named_barrier(15)"};
+    meet(barrier, threads, 0, names[id], place);
+}
+
+void cluster_barrier(Place place) {
+    Scheduler& self = in_kernel("cluster_barrier");
+    Block& block = *self.current->block;
+    const int members = self.launch->request->cluster;
+    if (self.launch->request->cooperative && members > 1) violate("cluster_barrier in a cooperative launch is not modelled");
+    if (skipped(place, "cluster_barrier")) return;
+    if (members <= 1)
+        meet_all(block.barrier, block.threads, 0, "cluster_barrier", place);
+    else
+        meet_all(self.group_barrier, block.threads * members, 0, "cluster_barrier", place);
+}
+
+void grid_barrier(Place place) {
+    Scheduler& self = in_kernel("grid_barrier");
+    if (!self.launch->request->cooperative)
+        violate("grid_barrier at " + text_of(place) +
+                " in a launch that is not cooperative: its blocks need not be resident at once");
+    if (skipped(place, "grid_barrier")) return;
+    meet_all(self.group_barrier, self.current->block->threads * static_cast<int>(self.blocks.size()), 0, "grid_barrier", place);
+}
+
+void fence(int scope, Place place) {
+    in_kernel("__threadfence");
+    if (skipped(place, scope == 0 ? "__threadfence_block" : "__threadfence")) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if constexpr (checker::kEnabled) checker::fence(scope);
+}
+
+}  // namespace heddle::emulator

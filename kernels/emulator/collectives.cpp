@@ -1,0 +1,128 @@
+// What the lanes of a warp do together: __syncwarp, shuffles, votes. The last lane that comes computes every lane's result.
+#include "kernels/emulator/checker.h"
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/warp.h"
+
+namespace heddle::emulator {
+
+namespace {
+
+std::string list_of(unsigned lanes) {
+    std::string text;
+    for (int lane = 0; lane < 32; ++lane)
+        if ((lanes >> lane & 1u) != 0) text += (text.empty() ? "" : ", ") + std::to_string(lane);
+    return text;
+}
+
+std::string hexadecimal(unsigned mask) {
+    char text[16];
+    snprintf(text, sizeof text, "0x%08x", mask);
+    return text;
+}
+
+// The mask names lanes that cannot come, or the calling lane is not among them.
+[[gnu::cold]] void bad_mask(const Warp& warp, const Thread& thread, const char* what, unsigned mask, Place place) {
+    const std::string call = std::string(what) + " at " + text_of(place) + " with mask " + hexadecimal(mask);
+    if ((mask >> thread.lane() & 1u) == 0)
+        violate(call + ": the calling lane " + std::to_string(thread.lane()) + " is not in it");
+    if (const unsigned missing = mask & ~warp.exists; missing != 0)
+        violate(call + ": lanes " + list_of(missing) + " do not exist, for the block's last warp is not whole");
+    violate(call + ": lanes " + list_of(mask & warp.exited) + " have left the kernel");
+}
+
+}  // namespace
+
+Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place place) {
+    const unsigned own = 1u << thread.lane();
+    if ((mask & own) == 0 || (mask & (warp.exited | ~warp.exists)) != 0) bad_mask(warp, thread, what, mask, place);
+    for (int i = 0; i < warp.meetings; ++i) {
+        Meeting& meeting = warp.meeting[i];
+        if ((meeting.mask & own) == 0 || (meeting.arrived & mask) == 0) continue;  // neither waits for the other
+        if (meeting.mask == mask && meeting.what == what && same_place(meeting.place, place)) {
+            meeting.arrived |= own;
+            return &meeting;
+        }
+        const Thread& other = warp.threads[__builtin_ctz(meeting.arrived & mask)];
+        violate(std::string("comes to ") + what + " at " + text_of(place) + " with mask " + hexadecimal(mask) + ", while " +
+                name_of(other) + " " + whereabouts(other) + " with mask " + hexadecimal(meeting.mask) +
+                ": the lanes of a mask must come to the same call with the same mask");
+    }
+    Meeting& meeting = warp.meeting[warp.meetings++];
+    meeting = {what, mask, own, place};
+    return &meeting;
+}
+
+void close(Warp& warp, Meeting* meeting, const Thread& last) {
+    for (unsigned rest = meeting->mask & ~(1u << last.lane()); rest != 0; rest &= rest - 1)
+        scheduler->make_ready(warp.threads + __builtin_ctz(rest));
+    *meeting = warp.meeting[--warp.meetings];
+    scheduler->spins = 0;
+}
+
+void warp_barrier(unsigned mask, Place place) {
+    if (skipped(place, "__syncwarp")) return;
+    Thread& thread = *in_kernel("__syncwarp").current;
+    Warp& warp = *thread.warp;
+    const int first = mask == 0 ? 0 : __builtin_ctz(mask);
+    char* const order = &warp.order[first][warp.generation[first] & 1u];
+    race_release(order);
+    together("__syncwarp", mask, place, [&](Warp&) {
+        ++warp.generation[first];
+        if constexpr (checker::kEnabled) {
+            checker::ThreadId ids[32];
+            std::size_t count = 0;
+            for (unsigned rest = mask; rest != 0; rest &= rest - 1)
+                ids[count++] = {thread.block->number, warp.threads[__builtin_ctz(rest)].number};
+            checker::joined({ids, count});
+        }
+    });
+    race_acquire(order);
+}
+
+std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane, int width, Place place) {
+    static const char* const names[] = {"__shfl_sync", "__shfl_xor_sync", "__shfl_down_sync", "__shfl_up_sync"};
+    Thread& thread = *in_kernel(names[static_cast<int>(kind)]).current;
+    Warp& warp = *thread.warp;
+    const int own = thread.lane();
+    const char* const what = names[static_cast<int>(kind)];
+    if (width < 1 || width > 32 || (width & (width - 1)) != 0)
+        violate(std::string(what) + " at " + text_of(place) + ": the width is " + std::to_string(width) +
+                ", wanted a power of two up to 32");
+    // PTX ISA, shfl.sync: the last five bits of `lane` count; whoever would read outside of its group gets its own value.
+    const int base = own & ~(width - 1), number = lane & 31;
+    int source = own;
+    switch (kind) {
+        case Shuffle::index: source = base + (lane & (width - 1)); break;
+        case Shuffle::exclusive_or: source = (own ^ number) < base + width ? own ^ number : own; break;
+        case Shuffle::down: source = own + number < base + width ? own + number : own; break;
+        case Shuffle::up: source = own - number >= base ? own - number : own; break;
+    }
+    if ((mask >> source & 1u) == 0 && (mask >> own & 1u) != 0)
+        violate(std::string(what) + " at " + text_of(place) + " with mask " + hexadecimal(mask) + ": reads lane " +
+                std::to_string(source) + ", which is not in it");
+    warp.value[own] = bits;
+    warp.source[own] = static_cast<std::uint8_t>(source);
+    together(what, mask, place, [mask](Warp& all) {
+        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+            const int l = __builtin_ctz(rest);
+            all.result[l] = all.value[all.source[l]];
+        }
+    });
+    return warp.result[own];
+}
+
+unsigned ballot(unsigned mask, int predicate, Place place) {
+    Thread& thread = *in_kernel("__ballot_sync").current;
+    Warp& warp = *thread.warp;
+    warp.value[thread.lane()] = predicate != 0;
+    together("__ballot_sync", mask, place, [mask](Warp& all) {
+        unsigned votes = 0;
+        for (int l = 0; l < 32; ++l)
+            if ((mask >> l & 1u) != 0 && all.value[l] != 0) votes |= 1u << l;
+        for (int l = 0; l < 32; ++l)
+            if ((mask >> l & 1u) != 0) all.result[l] = votes;
+    });
+    return static_cast<unsigned>(warp.result[thread.lane()]);
+}
+
+}  // namespace heddle::emulator

@@ -1,0 +1,59 @@
+// Fibers: stacks that one CPU thread switches between by itself. A switch saves six registers and a stack pointer.
+//
+// AddressSanitizer and ThreadSanitizer are told of every switch, when they are there.
+#pragma once
+
+#include <cstddef>
+
+#if !defined(__x86_64__) || defined(HEDDLE_EMULATOR_UCONTEXT)
+#include <ucontext.h>
+#define HEDDLE_EMULATOR_USES_UCONTEXT 1
+#endif
+
+namespace heddle::emulator {
+
+struct Fiber {
+#if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
+    ucontext_t context;
+#else
+    void* stack_pointer = nullptr;
+#endif
+    std::byte* stack = nullptr;  ///< lowest byte; below it lies a guard. Null: the CPU thread's own stack
+    std::size_t stack_bytes = 0;
+    const void* lowest = nullptr;  ///< the stack's bounds as AddressSanitizer wants them
+    std::size_t size = 0;
+    void* race_context = nullptr;  ///< ThreadSanitizer's
+    void* fake_stack = nullptr;    ///< AddressSanitizer's
+};
+
+/// All stacks lie in one range of addresses.
+struct Range {
+    const std::byte* begin;
+    const std::byte* end;
+    bool holds(const void* address) const { return address >= begin && address < end; }
+};
+const Range& fiber_stacks();
+/// How many stacks a process can have: a mapping and a guard each, of the 65,530 that Linux grants.
+inline constexpr std::size_t kMostFibers = 30'000;
+
+/// The fiber that calls it for the first time is the CPU thread itself.
+void become(Fiber& own);
+/// The next switch to the fiber calls entry(), which never returns. Gives it a stack when it has none, and forgets what ran on it
+/// before. False when there is no stack left.
+bool prepare(Fiber& fiber, void (*entry)());
+void switch_fiber(Fiber& from, Fiber& to);
+/// First thing in entry().
+void entered();
+/// Whether kernels' threads must each have a fiber of their own, because ThreadSanitizer takes fibers for threads.
+bool fibers_are_threads();
+
+/// The running fiber does what releases (acquires) memory at `object`, for ThreadSanitizer.
+void race_release(void* object);
+void race_acquire(void* object);
+void address_poison(const void* start, std::size_t bytes);
+void address_unpoison(const void* start, std::size_t bytes);
+
+/// The running CPU thread reports an overflow of a fiber's stack by calling on_overflow(), on another stack. It never returns.
+void catch_overflows(void (*on_overflow)());
+
+}  // namespace heddle::emulator

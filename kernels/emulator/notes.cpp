@@ -1,0 +1,112 @@
+#include "kernels/emulator/notes.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/run.h"
+#include "kernels/emulator/scheduler.h"
+
+namespace heddle::emulator {
+namespace {
+
+std::mutex mutex;
+
+std::set<const void*>& kernels() {
+    static std::set<const void*> all;
+    return all;
+}
+struct Noted {
+    std::set<std::string> places;
+    std::string skipped;
+};
+Noted& noted() {
+    static Noted all;
+    return all;
+}
+
+// Most synchronisations are where one was just before. A CPU thread knows the places that it has noted by a small table; the
+// round changes when the notes were asked for, or another place is skipped.
+struct Known {
+    const char* file;
+    const char* what;
+    int line;
+    std::uint32_t round;
+    bool skip;
+};
+thread_local constinit Known known[64] = {};
+std::atomic<std::uint32_t> current_round{1};
+
+[[gnu::noinline]] bool note(Known& entry, const Place& place, const char* what) {
+    const std::lock_guard lock(mutex);
+    const std::string text = text_of(place);
+    noted().places.insert(text + " " + what);
+    entry = {place.file, what, place.line, current_round, text == noted().skipped};
+    return entry.skip;
+}
+
+void write_launches() {
+    const char* const file = std::getenv("HEDDLE_EMULATOR_LAUNCHES");
+    std::string text;
+    for (const std::string& name : launched_kernels()) text += name + "\n";
+    const int output = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const bool good = output >= 0 && write(output, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (output >= 0) close(output);
+    if (!good) fprintf(stderr, "HEDDLE_EMULATOR_LAUNCHES: cannot write %s\n", file);
+}
+
+[[maybe_unused]] const bool skips_from_start = [] {
+    if (const char* const text = std::getenv("HEDDLE_EMULATOR_SKIP")) skip_synchronisation(text);
+    return true;
+}();
+
+}  // namespace
+
+bool skipped(const Place& place, const char* what) {
+    const auto key = (reinterpret_cast<std::uintptr_t>(place.file) >> 3) * 31 + static_cast<std::uintptr_t>(place.line);
+    Known& entry = known[key % 64];
+    if (entry.line == place.line && entry.file == place.file && entry.what == what &&
+        entry.round == current_round.load(std::memory_order_relaxed))
+        return entry.skip;
+    return note(entry, place, what);
+}
+
+void note_launch(const void* kernel) {
+    const std::lock_guard lock(mutex);
+    if (kernels().empty() && std::getenv("HEDDLE_EMULATOR_LAUNCHES") != nullptr) std::atexit(write_launches);
+    kernels().insert(kernel);
+}
+
+std::vector<std::string> launched_kernels() {
+    std::vector<const void*> addresses;
+    {
+        const std::lock_guard lock(mutex);
+        addresses.assign(kernels().begin(), kernels().end());
+    }
+    std::set<std::string> names;
+    for (const void* kernel : addresses) names.insert(kernel_name(kernel));
+    return {names.begin(), names.end()};
+}
+
+std::vector<std::string> synchronisation_places() {
+    const std::lock_guard lock(mutex);
+    std::vector<std::string> places(noted().places.begin(), noted().places.end());
+    noted().places.clear();
+    ++current_round;
+    return places;
+}
+
+void skip_synchronisation(const std::string& place) {
+    const std::lock_guard lock(mutex);
+    noted().skipped = place;
+    ++current_round;
+}
+
+}  // namespace heddle::emulator

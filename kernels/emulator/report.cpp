@@ -1,0 +1,154 @@
+#include "kernels/emulator/report.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#if defined(HEDDLE_HAS_BACKTRACE)
+#include <backtrace.h>
+#endif
+
+namespace heddle::emulator {
+namespace {
+
+// The folder that this file was compiled from, with its last slash: what reports leave away.
+std::string_view project_folder() {
+    static const std::string_view folder = [] {
+        constexpr std::string_view own = "kernels/emulator/report.cpp";
+        const std::string_view file = __FILE__;
+        return file.ends_with(own) ? file.substr(0, file.size() - own.size()) : std::string_view();
+    }();
+    return folder;
+}
+
+std::string_view inside_project(std::string_view file) {
+    const std::string_view folder = project_folder();
+    return !folder.empty() && file.starts_with(folder) ? file.substr(folder.size()) : file;
+}
+
+std::string address_text(const void* address) {
+    char text[32];
+    snprintf(text, sizeof text, "%p", address);
+    return text;
+}
+
+std::string demangled(const char* symbol) {
+    int status = 0;
+    char* const text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+    std::string result = status == 0 && text != nullptr ? text : symbol;
+    std::free(text);
+    return result;
+}
+
+void remove_all(std::string& text, std::string_view part) {
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at)) text.erase(at, part.size());
+}
+
+// "void heddle::(anonymous namespace)::rows_kernel<float>(float const*, int)" -> "rows_kernel<float>".
+std::string short_name(std::string text) {
+    remove_all(text, "(anonymous namespace)::");
+    int depth = 0;
+    std::size_t begin = 0, end = text.size();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '<') ++depth;
+        if (c == '>') --depth;
+        if (depth != 0) continue;
+        if (c == ' ') begin = i + 1;
+        if (c == ':') begin = i + 1;
+        if (c == '(') {
+            end = i;
+            break;
+        }
+    }
+    text = text.substr(begin, end - begin);
+    remove_all(text, "heddle::");
+    return text;
+}
+
+#if defined(HEDDLE_HAS_BACKTRACE)
+// libbacktrace reads the program's own symbols, local ones too, and its lines.
+std::mutex& backtrace_mutex() {
+    static std::mutex& made = *new std::mutex;
+    return made;
+}
+void ignore_error(void*, const char*, int) {}
+backtrace_state* state() {
+    static backtrace_state* const made = backtrace_create_state(nullptr, 0, ignore_error, nullptr);
+    return made;
+}
+#endif
+
+std::string symbol_of(const void* address) {
+#if defined(HEDDLE_HAS_BACKTRACE)
+    const std::lock_guard lock(backtrace_mutex());
+    std::string found;
+    if (state() != nullptr)
+        backtrace_syminfo(
+            state(), reinterpret_cast<std::uintptr_t>(address),
+            [](void* result, std::uintptr_t, const char* symbol, std::uintptr_t, std::uintptr_t) {
+                if (symbol != nullptr) *static_cast<std::string*>(result) = symbol;
+            },
+            ignore_error, &found);
+    if (!found.empty()) return demangled(found.c_str());
+#endif
+    Dl_info info;
+    if (dladdr(address, &info) != 0 && info.dli_sname != nullptr && info.dli_saddr == address) return demangled(info.dli_sname);
+    return "";
+}
+
+}  // namespace
+
+std::string text_of(Place place) { return std::string(inside_project(place.file)) + ":" + std::to_string(place.line); }
+
+std::string place_of_code(const void* address) {
+    std::vector<std::string> places;
+#if defined(HEDDLE_HAS_BACKTRACE)
+    {
+        const std::lock_guard lock(backtrace_mutex());
+        if (state() != nullptr)
+            backtrace_pcinfo(
+                state(), reinterpret_cast<std::uintptr_t>(address) - 1,  // inside the call, not behind it
+                [](void* result, std::uintptr_t, const char* file, int line, const char*) {
+                    if (file != nullptr) static_cast<std::vector<std::string>*>(result)->push_back(text_of(Place{file, line}));
+                    return 0;
+                },
+                ignore_error, &places);
+    }
+#endif
+    if (places.empty()) {
+        const std::string symbol = symbol_of(address);
+        return symbol.empty() ? address_text(address) : short_name(symbol);
+    }
+    const auto is_layer = [](const std::string& place) {
+        return place.find("kernels/device/") != std::string::npos || place.find("kernels/emulator/") != std::string::npos ||
+               place.starts_with("/usr/");
+    };
+    std::string below;  // innermost first
+    for (const std::string& place : places) {
+        if (!is_layer(place)) return below.empty() ? place : place + " (in " + below + ")";
+        below += (below.empty() ? "" : ", in ") + place;
+    }
+    return places.front();
+}
+
+std::string kernel_name(const void* kernel) {
+    // Never destroyed: names are asked for at the end of the process, too.
+    static std::mutex& mutex = *new std::mutex;
+    static auto& names = *new std::map<const void*, std::string>;
+    const std::lock_guard lock(mutex);
+    auto [entry, is_new] = names.try_emplace(kernel);
+    if (is_new) {
+        const std::string symbol = symbol_of(kernel);
+        entry->second = symbol.empty() ? "at " + address_text(kernel) : short_name(symbol);
+    }
+    return entry->second;
+}
+
+}  // namespace heddle::emulator

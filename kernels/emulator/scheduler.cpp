@@ -1,0 +1,369 @@
+#include "kernels/emulator/scheduler.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "kernels/emulator/checker.h"
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/run.h"
+
+namespace heddle::emulator {
+
+thread_local constinit Scheduler* scheduler = nullptr;
+thread_local constinit Indices indices = {};
+
+void Scheduler::attach() {
+    become(own_);
+    scheduler = this;
+    catch_overflows([] {
+        Thread* const thread = scheduler->current;
+        scheduler->abandon("the thread needs more stack than it has; HEDDLE_EMULATOR_STACK sets the bytes of a thread",
+                           thread->block, thread);
+    });
+}
+Scheduler::~Scheduler() {
+    for (const Arena& arena : arenas_) munmap(arena.start, arena.bytes);
+}
+
+Scheduler& in_kernel(const char* what) {
+    if (scheduler == nullptr || scheduler->current == nullptr)
+        throw std::logic_error(std::string(what) + " is for kernels, and was called by host code");
+    return *scheduler;
+}
+
+// ---- switching ----
+
+// What every fiber runs: threads, one after another. A thread that never waits is done without a switch: the next fresh one
+// begins on the same fiber. (Not under ThreadSanitizer, which takes what one fiber does for ordered.)
+void Scheduler::fiber_main() {
+    entered();
+    Scheduler& self = *scheduler;
+    for (;;) {
+        Thread* const thread = self.current;
+        Fiber* const fiber = thread->fiber;
+        self.start(thread);
+        thread->fiber = nullptr;
+        Thread* const next = self.draw();
+        if (next != nullptr && next->fiber == nullptr && !fibers_are_threads()) {
+            next->fiber = fiber;
+            next->state = State::ready;
+            self.current = next;
+            indices.thread = next->index;
+            indices.block = next->block->index;
+            indices.thread_number = next->number;
+            indices.block_number = next->block->number;
+            continue;
+        }
+        if (!fibers_are_threads()) self.idle_.push_back(fiber);
+        self.enter(*fiber, next);
+    }
+}
+
+void Scheduler::start(Thread* thread) {
+    race_acquire(&begin_order_);
+    try {
+        launch->request->thread();
+    } catch (const std::exception& error) {
+        abandon(std::string("an exception leaves the kernel: ") + error.what(), thread->block, thread);
+    } catch (...) {
+        abandon("an exception leaves the kernel", thread->block, thread);
+    }
+    finish(thread);
+    race_release(&end_order_);
+}
+
+// Goes on with the thread, or with the CPU thread itself when there is none.
+void Scheduler::enter(Fiber& from, Thread* thread) {
+    if (thread == nullptr) {
+        current = nullptr;
+        indices.thread_number = -1;
+        switch_fiber(from, own_);
+        return;
+    }
+    if (thread->fiber == nullptr) {
+        thread->fiber = fiber_for(thread);
+        thread->state = State::ready;
+    }
+    current = thread;
+    indices.thread = thread->index;
+    indices.block = thread->block->index;
+    indices.thread_number = thread->number;
+    indices.block_number = thread->block->number;
+    switch_fiber(from, *thread->fiber);
+}
+
+Fiber* Scheduler::fiber_for(Thread* thread) {
+    if (!idle_.empty()) {
+        Fiber* const fiber = idle_.back();
+        idle_.pop_back();
+        return fiber;
+    }
+    fibers_.push_back(std::make_unique<Fiber>());
+    if (!prepare(*fibers_.back(), &fiber_main)) {
+        fibers_.pop_back();
+        abandon("more than " + std::to_string(kMostFibers) + " threads wait at once: the emulator has no more stacks",
+                thread->block, nullptr);
+    }
+    return fibers_.back().get();
+}
+
+Thread* Scheduler::draw() {
+    if (ready_.empty()) {
+        look_at_conditions();
+        if (ready_.empty()) {
+            if (unfinished_ == 0) return nullptr;
+            deadlock();
+        }
+    }
+    const std::size_t place = random.below(ready_.size());
+    Thread* const thread = ready_[place];
+    ready_[place] = ready_.back();
+    ready_.pop_back();
+    return thread;
+}
+
+void Scheduler::wait(const char* what, Place place) {
+    Thread* const thread = current;
+    thread->state = State::waiting;
+    thread->waits_in = what;
+    thread->place = place;
+    spins = 0;
+    Thread* const next = draw();
+    if (next != thread) enter(*thread->fiber, next);
+}
+
+void Scheduler::wait_until(bool (*condition)(void*), void* argument, const char* what, Place place) {
+    if (condition(argument)) return;
+    current->condition = condition;
+    current->argument = argument;
+    conditional_.push_back(current);
+    wait(what, place);
+}
+
+void Scheduler::look_at_conditions() {
+    for (std::size_t i = 0; i < conditional_.size();) {
+        Thread* const thread = conditional_[i];
+        if (thread->condition(thread->argument)) {
+            conditional_[i] = conditional_.back();
+            conditional_.pop_back();
+            make_ready(thread);
+        } else {
+            ++i;
+        }
+    }
+}
+
+void Scheduler::step_aside() {
+    if (ready_.empty()) return;
+    Thread* const thread = current;
+    make_ready(thread);
+    Thread* const next = draw();
+    if (next != thread) enter(*thread->fiber, next);
+}
+
+// ---- what goes wrong ----
+
+std::string text_of(const uint3& index) {
+    return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " + std::to_string(index.z) + ")";
+}
+std::string name_of(const Thread& thread, const Thread* beside) {
+    std::string text = "thread " + text_of(thread.index);
+    if (beside != nullptr && beside->block != thread.block) text += " of block " + text_of(thread.block->index);
+    return text;
+}
+std::string whereabouts(const Thread& thread) {
+    if (thread.state == State::exited) return "has left the kernel";
+    if (thread.state != State::waiting) return "can run";
+    return std::string("waits in ") + thread.waits_in + " at " + text_of(thread.place);
+}
+
+void Scheduler::deadlock() {
+    std::string text = "deadlock: no thread can go on.";
+    for (const Block& block : blocks) {
+        for (int i = 0; i < block.threads;) {  // runs of threads in one place
+            const std::string where = whereabouts(block.first[i]);
+            int end = i + 1;
+            while (end < block.threads && whereabouts(block.first[end]) == where) ++end;
+            text += "\n    ";
+            if (blocks.size() > 1) text += "block " + text_of(block.index) + " ";
+            if (end == i + 1)
+                text += name_of(block.first[i]) + " " + where;
+            else
+                text +=
+                    "threads " + text_of(block.first[i].index) + " to " + text_of(block.first[end - 1].index) + ": each " + where;
+            i = end;
+        }
+    }
+    abandon(text, blocks.size() == 1 ? &blocks[0] : nullptr, nullptr);
+}
+
+void Scheduler::abandon(const std::string& what, const Block* block, const Thread* thread) {
+    std::string text = "kernel " + kernel_name(launch->request->kernel);
+    if (block != nullptr) text += ", block " + text_of(block->index);
+    if (thread != nullptr) text += ", thread " + text_of(thread->index);
+    text += ": " + what + " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ", launch " + std::to_string(launch->number) + ")";
+    {
+        const std::lock_guard lock(launch->mutex);
+        if (!launch->failed.exchange(true)) launch->error = std::move(text);
+    }
+    dropped_ = true;
+    race_release(&end_order_);
+    if (current == nullptr) throw Violation("");  // found by the CPU thread itself, between fibers: work() goes on from there
+    Fiber here;                                   // what is saved of the dropped fiber is never used
+    here.race_context = own_.race_context;
+    current = nullptr;
+    indices.thread_number = -1;
+    switch_fiber(here, own_);
+    __builtin_unreachable();
+}
+
+void violate(const std::string& what) {
+    if (scheduler == nullptr || scheduler->current == nullptr) throw Violation(what);
+    scheduler->abandon(what, scheduler->current->block, scheduler->current);
+}
+
+void failed_requirement(const char* message, Place place) {
+    violate(std::string(message) + " (required at " + text_of(place) + ")");
+}
+
+// ---- from the first thread of a block to its last ----
+
+void Scheduler::finish(Thread* thread) {
+    Block& block = *thread->block;
+    if (!thread->copies.empty()) {
+        const PendingCopy& copy = thread->copies.front();
+        violate("leaves the kernel without having waited for its asynchronous copy of " + text_of(copy.place));
+    }
+    thread->state = State::exited;
+    --unfinished_;
+    ++block.exited;
+    thread->warp->exited |= 1u << thread->lane();
+    spins = 0;
+    if (!block.barrier.waiting.empty()) {
+        const Thread& other = *block.barrier.waiting.front();
+        violate("leaves the kernel, while " + name_of(other) + " " + whereabouts(other));
+    }
+    for (int i = 0; i < thread->warp->meetings; ++i) {
+        const Meeting& meeting = thread->warp->meeting[i];
+        if ((meeting.mask >> thread->lane() & 1u) == 0) continue;
+        const Thread& other = thread->warp->threads[__builtin_ctz(meeting.arrived)];
+        violate("leaves the kernel, while " + name_of(other) + " " + whereabouts(other) + " with this thread's lane in its mask");
+    }
+}
+
+void Scheduler::begin_block(Block& block, std::uint64_t number) {
+    const dim3& grid = launch->request->grid;
+    const dim3& size = launch->request->block;
+    block.number = number;
+    block.index = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+                   static_cast<unsigned>(number / grid.x / grid.y)};
+    block.exited = 0;
+    block.pieces.clear();
+    block.barrier.waiting.clear();
+    if (block.named_used) {
+        for (Barrier& barrier : block.named) barrier.waiting.clear();
+        block.named_used = false;
+    }
+    int x = 0, y = 0, z = 0;
+    for (int i = 0; i < block.threads; ++i) {
+        Thread& thread = block.first[i];
+        thread.block = &block;
+        thread.warp = block.warps + i / 32;
+        thread.fiber = nullptr;
+        thread.index = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+        thread.number = i;
+        thread.state = State::fresh;
+        thread.copies.clear();
+        thread.groups = 0;
+        ready_.push_back(&thread);
+        if (++x == static_cast<int>(size.x)) {
+            x = 0;
+            if (++y == static_cast<int>(size.y)) y = 0, ++z;
+        }
+    }
+    for (int i = 0; i < block.threads; i += 32) {
+        Warp& warp = block.warps[i / 32];
+        warp.threads = block.first + i;
+        warp.exists = block.threads - i >= 32 ? ~0u : (1u << (block.threads - i)) - 1;
+        warp.exited = 0;
+        warp.meetings = 0;
+    }
+    if constexpr (checker::kEnabled) checker::block_begins(number, block.threads, {block.arena, block.arena_bytes});
+}
+
+void Scheduler::end_block(Block& block) {
+    if (const std::string text = damage(block); !text.empty()) abandon(text, &block, nullptr);
+    if constexpr (checker::kEnabled) checker::block_ends(block.number);
+}
+
+void Scheduler::run_group(std::uint64_t group) {
+    const auto members = static_cast<std::uint64_t>(launch->blocks_per_group);
+    ready_.clear();
+    conditional_.clear();
+    group_barrier.waiting.clear();
+    unfinished_ = 0;
+    spins = 0;
+    for (std::uint64_t i = 0; i < members; ++i) {
+        const std::uint64_t number = group * members + i;
+        begin_block(blocks[i], launch->chosen != nullptr ? (*launch->chosen)[number] : number);
+        unfinished_ += blocks[i].threads;
+    }
+    random = Random(Random(seed() ^ launch->number * 0x9E3779B97F4A7C15u).next() ^ blocks[0].number * 0xD1B54A32D192ED03u);
+    race_release(&begin_order_);
+    enter(own_, draw());
+    race_acquire(&end_order_);
+    if (!dropped_)
+        for (Block& block : blocks) end_block(block);
+}
+
+void Scheduler::work(Launch& its_launch) {
+    launch = &its_launch;
+    const LaunchRequest& request = *launch->request;
+    const auto members = static_cast<std::size_t>(launch->blocks_per_group);
+    const auto threads = static_cast<std::size_t>(request.block.x) * request.block.y * request.block.z;
+    const std::size_t warps = (threads + 31) / 32;
+    if (threads_.size() < members * threads) threads_.resize(members * threads);
+    if (warps_.size() < members * warps) warps_.resize(members * warps);
+    blocks.resize(members);
+    const std::size_t arena_bytes = (request.shared + 1023) / 1024 * 1024 + (kMostPieces + 2) * std::size_t{kRedZone};
+    while (arenas_.size() < members) arenas_.push_back({nullptr, 0});
+    for (std::size_t i = 0; i < members; ++i) {
+        if (arenas_[i].bytes < arena_bytes) {
+            address_unpoison(arenas_[i].start, arenas_[i].bytes);
+            if (arenas_[i].start != nullptr) munmap(arenas_[i].start, arenas_[i].bytes);
+            void* const start =
+                mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (start == MAP_FAILED) throw std::bad_alloc();
+            arenas_[i] = {static_cast<std::byte*>(start), arena_bytes};
+        }
+        blocks[i].threads = static_cast<int>(threads);
+        blocks[i].first = threads_.data() + i * threads;
+        blocks[i].warps = warps_.data() + i * warps;
+        blocks[i].arena = arenas_[i].start;
+        blocks[i].arena_bytes = arena_bytes;
+    }
+    indices.block_size = request.block;
+    indices.grid_size = request.grid;
+    dropped_ = false;
+    for (std::uint64_t i = launch->next++; i < launch->groups && !launch->failed; i = launch->next++) {
+        try {
+            run_group((launch->first + i * launch->stride) % launch->groups);
+        } catch (const Violation&) {  // found between fibers, and noted
+        }
+        if (dropped_ || fibers_are_threads()) {
+            idle_.clear();
+            for (const auto& fiber : fibers_) {
+                prepare(*fiber, &fiber_main);
+                idle_.push_back(fiber.get());
+            }
+            dropped_ = false;
+        }
+    }
+    current = nullptr;
+    indices = {};
+}
+
+}  // namespace heddle::emulator

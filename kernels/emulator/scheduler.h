@@ -1,0 +1,221 @@
+// The scheduler: the threads of one block (or of a group of blocks that must be resident together), each on a fiber, all on one
+// CPU thread.
+//
+// A thread runs until it must wait. Then it is put down where it waits, and another one that can go on is drawn at random.
+// Whoever lets it go on (the last one at a barrier, the last lane of a shuffle) puts it among the ready ones. Waiting for a
+// condition that nobody signals is wait_until(): such conditions are looked at when nobody is ready. When nobody is ready and no
+// condition holds, it is a deadlock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/fiber.h"
+#include "kernels/emulator/kernel.h"
+
+namespace heddle::emulator {
+
+struct Block;
+struct Warp;
+
+/// Random numbers (splitmix64, Steele et al. 2014): good enough for orders, two nanoseconds.
+class Random {
+  public:
+    explicit Random(std::uint64_t seed = 0) : state_(seed) {}
+    std::uint64_t next() {
+        std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+        return z ^ z >> 31;
+    }
+    std::uint32_t below(std::size_t n) { return static_cast<std::uint32_t>((next() >> 32) * n >> 32); }
+
+  private:
+    std::uint64_t state_;
+};
+
+/// One asynchronous copy that its thread has not waited for.
+struct PendingCopy {
+    std::uint64_t number;
+    std::byte* to;
+    const std::byte* from;
+    int bytes, valid;
+    std::uint64_t group;
+    bool landed;  ///< early
+    Place place;
+};
+
+enum class State : std::uint8_t { fresh, ready, waiting, exited };
+
+/// A CUDA thread.
+struct Thread {
+    Block* block = nullptr;
+    Warp* warp = nullptr;
+    Fiber* fiber = nullptr;  ///< while it is neither fresh nor exited
+    uint3 index = {};
+    int number = 0;  ///< in its block
+    State state = State::fresh;
+    const char* waits_in = "";  ///< what it waits in, and where, while it waits
+    Place place;
+    bool (*condition)(void*) = nullptr;
+    void* argument = nullptr;
+    std::vector<PendingCopy> copies;
+    std::uint64_t groups = 0;  ///< of copies, committed
+    int lane() const { return number % 32; }
+};
+
+/// Where a set of threads meets: a barrier of any kind but a warp's.
+struct Barrier {
+    std::vector<Thread*> waiting;
+    Place place;
+    int count = 0;       ///< named: how many were announced
+    int predicates = 0;  ///< of those who came so far
+    int result = 0;      ///< of the last meeting
+    unsigned generation = 0;
+    char order[2] = {};  ///< addresses for ThreadSanitizer, one for each of two meetings in a row
+};
+
+/// A warp's collective that some of its lanes have come to.
+struct Meeting {
+    const char* what;
+    unsigned mask, arrived;
+    Place place;
+};
+struct Warp {
+    Thread* threads = nullptr;  ///< lane 0's
+    unsigned exists = 0, exited = 0;
+    std::uint64_t value[32];  ///< what each lane brought
+    std::uint64_t result[32];
+    std::uint8_t source[32];  ///< whose value a shuffle gives it
+    void* part[32];           ///< what it brought to mma or ldmatrix
+    int meetings = 0;
+    Meeting meeting[32];
+    char order[32][2];
+    unsigned generation[32];
+};
+
+/// One piece of shared memory that threads took.
+struct Piece {
+    int start, bytes;
+    Place place;
+};
+struct Block {
+    std::uint64_t number = 0;
+    uint3 index = {};
+    int threads = 0, exited = 0;
+    Thread* first = nullptr;
+    Warp* warps = nullptr;
+    Barrier barrier;
+    Barrier named[16];
+    bool named_used = false;
+    std::vector<Piece> pieces;
+    std::byte* arena = nullptr;
+    std::size_t arena_bytes = 0;
+};
+
+/// A launch under way. Shared by the CPU threads that work on it.
+struct Launch {
+    const LaunchRequest* request;
+    std::uint64_t number;  ///< of the launches since the seed was set
+    const std::vector<std::uint64_t>* chosen;
+    std::uint64_t groups;  ///< how many groups of blocks there are
+    int blocks_per_group;
+    std::uint64_t first, stride;  ///< groups run in the order first, first + stride, ... (mod groups)
+    std::atomic<std::uint64_t> next{0};
+    std::atomic<bool> failed{false};
+    std::atomic<std::uint64_t> copies{0};  ///< asynchronous ones, numbered
+    std::mutex mutex;
+    std::string error;
+};
+
+/// A CPU thread's share of the emulator.
+class Scheduler {
+  public:
+    Scheduler() = default;
+    ~Scheduler();
+    Scheduler(const Scheduler&) = delete;
+    Scheduler& operator=(const Scheduler&) = delete;
+    /// Makes the running CPU thread the one that works with it.
+    void attach();
+    /// Takes groups of blocks of the launch until none is left or one has failed.
+    void work(Launch& launch);
+
+    Thread* current = nullptr;  ///< null outside of kernels
+    Launch* launch = nullptr;
+    Random random;
+    std::vector<Block> blocks;  ///< of the group
+    Barrier group_barrier;      ///< of all blocks of the group: a cluster's, or a grid's
+    std::uint64_t spins = 0;    ///< atomic accesses since anything else happened
+
+    /// The running thread waits in `what`: others run until someone has called make_ready() for it.
+    void wait(const char* what, Place place);
+    void make_ready(Thread* thread) {
+        thread->state = State::ready;
+        ready_.push_back(thread);
+    }
+    /// Waits until condition(argument) holds; it is looked at again and again, whenever no thread is ready.
+    void wait_until(bool (*condition)(void*), void* argument, const char* what, Place place);
+    /// Lets another thread run first, if one can.
+    void step_aside();
+    /// Gives the launch up with this message. The running fiber is dropped.
+    [[noreturn]] void abandon(const std::string& what, const Block* block, const Thread* thread);
+
+  private:
+    static void fiber_main();
+    void run_group(std::uint64_t group);
+    void begin_block(Block& block, std::uint64_t number);
+    void end_block(Block& block);
+    void start(Thread* thread);
+    void finish(Thread* thread);
+    void enter(Fiber& from, Thread* thread);
+    Thread* draw();
+    void look_at_conditions();
+    [[noreturn]] void deadlock();
+    Fiber* fiber_for(Thread* thread);
+
+    Fiber own_;
+    std::vector<std::unique_ptr<Fiber>> fibers_;
+    std::vector<Fiber*> idle_;  // fibers at rest in fiber_main, or never begun
+    std::vector<Thread> threads_;
+    std::vector<Warp> warps_;
+    std::vector<Thread*> ready_, conditional_;
+    struct Arena {
+        std::byte* start;
+        std::size_t bytes;
+    };
+    std::vector<Arena> arenas_;
+    int unfinished_ = 0;
+    bool dropped_ = false;
+    char begin_order_ = 0, end_order_ = 0;  // addresses for ThreadSanitizer
+};
+
+/// This CPU thread's, while it works on a launch; else null.
+extern thread_local constinit Scheduler* scheduler;
+/// The scheduler, in a function that only kernels may call: anything else is a host's mistake and throws.
+Scheduler& in_kernel(const char* what);
+
+/// Arrives at a barrier that `expected` threads come to; the last one lets all go on. Returns the sum of predicates.
+int meet(Barrier& barrier, int expected, int predicate, const char* what, Place place);
+
+bool same_place(const Place& a, const Place& b);
+/// Notes that a kernel synchronises here; true when a mutation says to skip it.
+bool skipped(const Place& place, const char* what);
+std::string text_of(const uint3& index);
+/// "thread (5, 0, 0)", and the block when it is not `beside`'s.
+std::string name_of(const Thread& thread, const Thread* beside = nullptr);
+/// "waits in __syncthreads at kernels/x.cu:41", "has left the kernel", ...
+std::string whereabouts(const Thread& thread);
+/// The address of shared memory of the running block that lies in a piece from `address` on for `bytes`; null pieces are none.
+bool in_shared_piece(const Block& block, const void* address, std::size_t bytes);
+
+/// Between the pieces of an arena, and around them.
+inline constexpr int kRedZone = 1024;
+inline constexpr int kMostPieces = 64;
+/// Checks the red zones of a block that has ended: "" or what was written there.
+std::string damage(const Block& block);
+
+}  // namespace heddle::emulator

@@ -1,0 +1,67 @@
+// Running a kernel in the emulator and nothing else: no streams, no device memory. For tests of the emulator itself.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/run.h"
+
+namespace heddle::emulator {
+
+struct Geometry {
+    dim3 grid{1};
+    dim3 block{32};
+    std::size_t shared = 0;
+    int cluster = 1;
+    bool cooperative = false;
+};
+
+template <class... Parameters, class... Arguments>
+LaunchRequest request_for(const Geometry& geometry, void (*kernel)(Parameters...), Arguments... arguments) {
+    LaunchRequest request;
+    request.kernel = reinterpret_cast<const void*>(kernel);
+    request.grid = geometry.grid;
+    request.block = geometry.block;
+    request.shared = geometry.shared;
+    request.cluster = geometry.cluster;
+    request.cooperative = geometry.cooperative;
+    request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
+    std::tuple<Parameters...> copies(static_cast<Parameters>(arguments)...);
+    request.thread = [kernel, copies] { std::apply(kernel, copies); };
+    return request;
+}
+
+template <class... Parameters, class... Arguments>
+void run_kernel(const Geometry& geometry, void (*kernel)(Parameters...), Arguments... arguments) {
+    run(request_for(geometry, kernel, arguments...));
+}
+
+/// What the launch is abandoned with; "" when nothing is wrong.
+template <class... Parameters, class... Arguments>
+std::string violation_of(const Geometry& geometry, void (*kernel)(Parameters...), Arguments... arguments) {
+    try {
+        run(request_for(geometry, kernel, arguments...));
+    } catch (const Violation& violation) {
+        return violation.what();
+    }
+    return "";
+}
+
+/// Expects that in each of 20 random orders the launch is abandoned with a message that has all of `parts`.
+template <class... Parameters, class... Arguments>
+void expect_violation(const std::vector<std::string>& parts, const Geometry& geometry, void (*kernel)(Parameters...),
+                      Arguments... arguments) {
+    for (std::uint64_t order = 0; order < 20; ++order) {
+        set_seed(order);
+        const std::string text = violation_of(geometry, kernel, arguments...);
+        for (const std::string& part : parts)
+            EXPECT_NE(text.find(part), std::string::npos)
+                << "seed " << order << ": missing \"" << part << "\" in \"" << text << "\"";
+    }
+}
+
+}  // namespace heddle::emulator
