@@ -59,6 +59,18 @@ elseif(HEDDLE_CUDA_MODE STREQUAL "emulated")
   target_include_directories(heddle_emulator BEFORE PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/kernels/emulator/include>)
   target_link_libraries(heddle_emulator PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
   target_compile_options(heddle_emulator PRIVATE $<$<CONFIG:Release>:-O3>)
+  # It moves between stacks and tells the sanitizers so; they watch the kernels, not it.
+  target_compile_options(heddle_emulator PRIVATE -fno-sanitize=all)
+  # GCC's libbacktrace knows the names of kernels in anonymous namespaces, and the source lines of addresses. Reports show bare addresses without.
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LIBRARIES backtrace)
+  check_cxx_source_compiles("#include <backtrace.h>\nint main() { return backtrace_create_state(nullptr, 0, nullptr, nullptr) == nullptr; }"
+                            HEDDLE_HAS_BACKTRACE)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  if(HEDDLE_HAS_BACKTRACE)
+    target_compile_definitions(heddle_emulator PRIVATE HEDDLE_HAS_BACKTRACE)
+    target_link_libraries(heddle_emulator PUBLIC backtrace)
+  endif()
   if(HEDDLE_EMULATOR_CHECK)
     target_compile_definitions(heddle_emulator PUBLIC $<BUILD_INTERFACE:HEDDLE_EMULATOR_CHECK>)
   endif()

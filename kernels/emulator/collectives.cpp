@@ -1,4 +1,6 @@
 // What the lanes of a warp do together: __syncwarp, shuffles, votes. The last lane that comes computes every lane's result.
+#include <cstdio>
+
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/warp.h"

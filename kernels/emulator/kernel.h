@@ -42,8 +42,6 @@ int enqueue(LaunchRequest request, void* stream);
 struct Indices {
     uint3 thread, block;
     dim3 block_size, grid_size;
-    int thread_number = -1;          ///< in the block; -1 outside of kernels
-    std::uint64_t block_number = 0;  ///< in the grid
 };
 extern thread_local constinit Indices indices;
 

@@ -50,11 +50,7 @@ void Scheduler::fiber_main() {
         if (next != nullptr && next->fiber == nullptr && !fibers_are_threads()) {
             next->fiber = fiber;
             next->state = State::ready;
-            self.current = next;
-            indices.thread = next->index;
-            indices.block = next->block->index;
-            indices.thread_number = next->number;
-            indices.block_number = next->block->number;
+            self.now_runs(next);
             continue;
         }
         if (!fibers_are_threads()) self.idle_.push_back(fiber);
@@ -75,11 +71,21 @@ void Scheduler::start(Thread* thread) {
     race_release(&end_order_);
 }
 
+void Scheduler::now_runs(Thread* thread) {
+    current = thread;
+    if (thread == nullptr) {
+        checker::runs({});
+        return;
+    }
+    indices.thread = thread->index;
+    indices.block = thread->block->index;
+    checker::runs({thread->block->number, thread->number, thread->fiber->stack, thread->fiber->stack_bytes});
+}
+
 // Goes on with the thread, or with the CPU thread itself when there is none.
 void Scheduler::enter(Fiber& from, Thread* thread) {
     if (thread == nullptr) {
-        current = nullptr;
-        indices.thread_number = -1;
+        now_runs(nullptr);
         switch_fiber(from, own_);
         return;
     }
@@ -87,11 +93,7 @@ void Scheduler::enter(Fiber& from, Thread* thread) {
         thread->fiber = fiber_for(thread);
         thread->state = State::ready;
     }
-    current = thread;
-    indices.thread = thread->index;
-    indices.block = thread->block->index;
-    indices.thread_number = thread->number;
-    indices.block_number = thread->block->number;
+    now_runs(thread);
     switch_fiber(from, *thread->fiber);
 }
 
@@ -214,8 +216,7 @@ void Scheduler::abandon(const std::string& what, const Block* block, const Threa
     if (current == nullptr) throw Violation("");  // found by the CPU thread itself, between fibers: work() goes on from there
     Fiber here;                                   // what is saved of the dropped fiber is never used
     here.race_context = own_.race_context;
-    current = nullptr;
-    indices.thread_number = -1;
+    now_runs(nullptr);
     switch_fiber(here, own_);
     __builtin_unreachable();
 }

@@ -170,6 +170,7 @@ class Scheduler {
     void begin_block(Block& block, std::uint64_t number);
     void end_block(Block& block);
     void start(Thread* thread);
+    void now_runs(Thread* thread);
     void finish(Thread* thread);
     void enter(Fiber& from, Thread* thread);
     Thread* draw();
