@@ -7,13 +7,13 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/reduce/reduce_cuda.h"
 
 namespace heddle::kernels {
 namespace {
 
 // A shape seen as [outer, n, inner] with the reduced axis in the middle.
-struct Middle {
-    std::int64_t outer = 1, n = 1, inner = 1;
+struct Middle : MiddleAxis {
     Shape reduced;  // the result's shape
     std::int64_t outputs() const { return outer * inner; }
     // Of output i along the axis: the first element; the others follow at a distance of `inner`.
@@ -37,7 +37,11 @@ Middle middle_of(const char* op, const Shape& shape, int axis, bool keep) {
 
 // y[i] = finish(the sum of x along the axis) for each output.
 Tensor sum_times(const char* op, const Tensor& x, const Middle& m, double factor) {
-    Tensor y = Tensor::empty(m.reduced, x.dtype());
+    Tensor y = Tensor::empty(m.reduced, x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        sum_cuda(x, m, factor, y);
+        return y;
+    }
     dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
@@ -63,11 +67,16 @@ void check_output(const char* op, const Tensor& dy, const Middle& m) {
 Tensor spread(const char* op, const Tensor& dy, const Shape& x_shape, int axis, bool mean) {
     const Middle m = middle_of(op, x_shape, axis, false);
     check_output(op, dy, m);
-    Tensor dx = Tensor::empty(x_shape, dy.dtype());
+    Tensor dx = Tensor::empty(x_shape, dy.dtype(), dy.device());
+    const double share = mean && m.n > 0 ? 1 / static_cast<double>(m.n) : 1;
+    if (dx.device() == Device::cuda) {
+        spread_cuda(dy, Tensor(), share, m, dx);
+        return dx;
+    }
     dispatch_float(op, dy.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
-        const T factor = static_cast<T>(mean && m.n > 0 ? 1 / static_cast<double>(m.n) : 1);
+        const T factor = static_cast<T>(share);
         parallel_for(m.outer * m.n, grain_for(m.inner), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 for (std::int64_t j = 0; j < m.inner; ++j) to[row * m.inner + j] = factor * from[row / m.n * m.inner + j];
@@ -105,7 +114,11 @@ Maximum max_forward(const Tensor& x, int axis, bool keep) {
     check_input("max", x);
     const Middle m = middle_of("max", x.shape(), axis, keep);
     check(m.n > 0, "max: axis {} of x {} is empty", axis, x.shape());
-    Maximum result{Tensor::empty(m.reduced, x.dtype()), Tensor::empty(m.reduced, DType::i32)};
+    Maximum result{Tensor::empty(m.reduced, x.dtype(), x.device()), Tensor::empty(m.reduced, DType::i32, x.device())};
+    if (x.device() == Device::cuda) {
+        max_cuda(x, m, result.y, result.indices);
+        return result;
+    }
     dispatch_float("max", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = result.y.data<T>();
@@ -129,6 +142,11 @@ Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shap
     check_output("max_backward", dy, m);
     check_dtype("max_backward", "indices", indices, DType::i32);
     check_shape("max_backward", "indices", indices, dy.shape());
+    if (dy.device() == Device::cuda) {
+        Tensor dx = Tensor::empty(x_shape, dy.dtype(), dy.device());
+        spread_cuda(dy, indices, 1, m, dx);
+        return dx;
+    }
     Tensor dx = Tensor::zeros(x_shape, dy.dtype());
     dispatch_float("max_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
@@ -141,7 +159,11 @@ Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shap
 
 Tensor sum_all_forward(const Tensor& x) {
     check_input("sum", x);
-    Tensor y = Tensor::empty({}, x.dtype());
+    Tensor y = Tensor::empty({}, x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        sum_cuda(x, {1, x.numel(), 1}, 1, y);
+        return y;
+    }
     dispatch_float("sum", x.dtype(), [&]<class T>(TypeTag<T>) {
         constexpr std::int64_t kBlock = 4096;
         const T* from = x.data<T>();
@@ -160,7 +182,10 @@ Tensor sum_all_forward(const Tensor& x) {
 
 Tensor sum_all_backward(const Tensor& dy, const Shape& x_shape) {
     check(dy.defined() && dy.numel() == 1, "sum_backward: dy has shape {}, wanted one element", dy.shape());
-    return Tensor::full(x_shape, dy.item(), dy.dtype());
+    if (dy.device() == Device::cpu) return Tensor::full(x_shape, dy.item(), dy.dtype());
+    Tensor dx = Tensor::empty(x_shape, dy.dtype(), dy.device());  // nobody waits for the device to say what dy is
+    spread_cuda(dy, Tensor(), 1, {1, dx.numel(), 1}, dx);
+    return dx;
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
