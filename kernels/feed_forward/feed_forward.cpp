@@ -9,9 +9,11 @@
 #include "kernels/activation/activation.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/dropout/dropout_fast.h"
+#include "kernels/feed_forward/feed_forward_cuda.h"
 #include "kernels/feed_forward/feed_forward_fast.h"
 #include "kernels/linear/linear.h"
 #include "kernels/matmul/product.h"
+#include "kernels/matmul/product_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -98,10 +100,48 @@ Tensor relu_backward_blocks(const Tensor& dy, const Tensor& hidden, const FeedFo
     return du;
 }
 
+// ---- on the device: two products, and one kernel between them
+
+FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation, const Dropout& dropout,
+                               bool keep) {
+    const std::int64_t rows = x.rows(), d_model = x.cols(), d_ff = weights.w1.dim(0);
+    // cuBLASLt's GELU is the tanh form; it is taken where it is the whole way from the product to h.
+    const bool whole_gelu =
+        activation == Activation::gelu_tanh && x.dtype() == DType::bf16 && !dropout.active() && !keep && d_model > 0;
+    Tensor u = Tensor::empty({rows, d_ff}, x.dtype(), Device::cuda);
+    product_cuda({.op = "feed_forward",
+                  .m = rows,
+                  .n = d_ff,
+                  .k = d_model,
+                  .a = DeviceMatrix(x),
+                  .b = DeviceMatrix(weights.w1).transpose(),
+                  .c = DeviceMatrix(u),
+                  .bias = weights.b1,
+                  .gelu_tanh = whole_gelu});
+    const bool in_place = activation == Activation::relu || !keep;
+    Tensor h = in_place ? u : Tensor::empty(u.shape(), u.dtype(), Device::cuda);
+    if (!whole_gelu) feed_forward_activate_cuda(u, activation, dropout, h);
+    return {linear_forward(h, weights.w2, weights.b2), keep ? u : Tensor()};
+}
+
+// h again from what forward kept.
+Tensor hidden_again(const Tensor& hidden, Activation activation, const Dropout& dropout) {
+    if (activation == Activation::relu) return hidden;
+    if (hidden.device() == Device::cpu) return dropout_forward(activate(hidden, activation), dropout);
+    Tensor h = Tensor::empty(hidden.shape(), hidden.dtype(), Device::cuda);
+    feed_forward_activate_cuda(hidden, activation, dropout, h);
+    return h;
+}
+
 // ---- everything else: the formula, op by op
 
 Tensor hidden_gradient(const Tensor& dy, const Tensor& hidden, const FeedForwardWeights& weights, Activation activation,
                        const Dropout& dropout) {
+    if (dy.device() == Device::cuda) {
+        Tensor dh = linear_backward_x(dy, weights.w2);
+        feed_forward_gradient_cuda(dh, hidden, activation, dropout, dh);
+        return dh;
+    }
     const Tensor dh = dropout_backward(linear_backward_x(dy, weights.w2), dropout);
     return activation == Activation::relu ? relu_backward(dh, hidden)
                                           : gelu_backward(dh, hidden, activation == Activation::gelu_tanh);
@@ -112,6 +152,7 @@ Tensor hidden_gradient(const Tensor& dy, const Tensor& hidden, const FeedForward
 FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                        const Dropout& dropout, bool keep) {
     check_weights(x, weights);
+    if (x.device() == Device::cuda) return forward_cuda(x, weights, activation, dropout, keep);
     if (activation == Activation::relu && x.dtype() == DType::f32) {
         FeedForwardResult result = relu_forward_blocks(x, weights, dropout);
         if (!keep) result.hidden = Tensor();
@@ -136,15 +177,11 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
         check_shape("feed_forward_backward", "the gradient of b1", gradients.b1, {weights.w1.dim(0)});
         check_dtype("feed_forward_backward", "the gradient of b1", gradients.b1, x.dtype());
     }
-    const bool relu = activation == Activation::relu;
-    if (wants.w2) {
-        const Tensor h = relu ? hidden : dropout_forward(activate(hidden, activation), dropout);
-        linear_backward_weight(dy, h, gradients.w2);
-    }
+    if (wants.w2) linear_backward_weight(dy, hidden_again(hidden, activation, dropout), gradients.w2);
     if (wants.b2) linear_backward_bias(dy, gradients.b2);
     if (!wants.x && !wants.w1 && !wants.b1) return {};
     Tensor dx, du;
-    if (relu && x.dtype() == DType::f32) {
+    if (activation == Activation::relu && x.dtype() == DType::f32 && x.device() == Device::cpu) {
         du = relu_backward_blocks(dy, hidden, weights, dropout, wants.x ? &dx : nullptr, wants.b1 ? &gradients.b1 : nullptr);
     } else {
         du = hidden_gradient(dy, hidden, weights, activation, dropout);

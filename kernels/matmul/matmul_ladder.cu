@@ -2,8 +2,8 @@
 // one idea.
 //
 // A product does 2 m n k operations on m k + k n + m n numbers. An H200 computes about 14 f32 operations in the time it takes to
-// read one byte of its memory (67 TFLOP/s, 4.8 TB/s), and 200 bf16 ones on tensor cores. So everything is about using a number often
-// once it has been read:
+// read one byte of its memory (67 TFLOP/s, 4.8 TB/s), and 200 bf16 ones on tensor cores. So everything is about using a number
+// often once it has been read:
 //
 //     step             a tile of C per block, per thread    reads of global memory per multiply-add (elements)
 //     naive            16 x 16, 1                           2            (caches help; nothing in the kernel does)
@@ -19,11 +19,9 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
-#include "kernels/device/pipeline.h"
 #include "kernels/device/shared.h"
-#include "kernels/device/swizzle.h"
-#include "kernels/device/vector.h"
 #include "kernels/matmul/matmul_ladder_cuda.h"
+#include "kernels/matmul/tile_copy.h"
 
 namespace heddle::kernels {
 namespace {
@@ -225,20 +223,6 @@ constexpr int kDeep = 64, kStages = 2, kCoreThreads = 256;
 constexpr int kRowsOfWarp = 64, kColsOfWarp = 32;
 constexpr int kTileElements = kBlockTile * kDeep;  // of A's tile as of B's
 
-// Eight neighbours of a row [cols] from `col` on to 16 bytes of shared memory, zeros beyond its end and when there is no such
-// row.
-template <int N>
-__device__ __forceinline__ void copy_eight(bf16* to, const bf16* row, std::int64_t col, std::int64_t cols, bool exists) {
-    if constexpr (N == 8) {
-        const bool inside = exists && col < cols;
-        device::copy_async<16>(to, inside ? row + col : row, inside ? 16 : 0);
-    } else {
-        device::Vector<bf16, 8> eight;
-        for (int i = 0; i < 8; ++i) eight[i] = exists && col + i < cols ? row[col + i] : device::store<bf16>(0);
-        device::store_vector(to, eight);
-    }
-}
-
 template <int N>
 __global__ void __launch_bounds__(kCoreThreads) tensor_core_product_kernel(const bf16* a, const bf16* b, bf16* c, Extents e) {
     device::SharedArena arena;
@@ -246,25 +230,14 @@ __global__ void __launch_bounds__(kCoreThreads) tensor_core_product_kernel(const
     bf16* const tiles_b =
         arena.take<bf16>(kStages * kTileElements, 1024);  // [stage][k 64][col 128], swizzled in two slabs of 64 columns
     const TilePlace tile = tile_place(e.n, kBlockTile);
-    const int thread = static_cast<int>(threadIdx.x), lane = device::lane();
+    const int lane = device::lane();
     const int warp_row = device::warp() / 4 * kRowsOfWarp, warp_col = device::warp() % 4 * kColsOfWarp;
 
-    // Asks for the tiles of a step: 1024 chunks of 8 elements each, four a thread.
+    // Asks for the tiles of a step: 1024 chunks of 16 bytes each, four a thread.
     const auto copy_tiles = [&](std::int64_t step) {
-        bf16* const tile_a = tiles_a + step % kStages * kTileElements;
-        bf16* const tile_b = tiles_b + step % kStages * kTileElements;
-        for (int i = thread; i < kTileElements / 8; i += kCoreThreads) {
-            const int row = i / (kDeep / 8), k = i % (kDeep / 8) * 8;
-            const bool exists = tile.row + row < e.m;
-            copy_eight<N>(tile_a + device::swizzled<bf16, kDeep>(row, k, kBlockTile), exists ? a + (tile.row + row) * e.k : a,
-                          step * kDeep + k, e.k, exists);
-        }
-        for (int i = thread; i < kTileElements / 8; i += kCoreThreads) {
-            const int k = i / (kBlockTile / 8), col = i % (kBlockTile / 8) * 8;
-            const bool exists = step * kDeep + k < e.k;
-            copy_eight<N>(tile_b + device::swizzled<bf16, kBlockTile>(k, col, kDeep), exists ? b + (step * kDeep + k) * e.n : b,
-                          tile.col + col, e.n, exists);
-        }
+        const std::int64_t stage = step % kStages * kTileElements;
+        copy_tile<kBlockTile, kDeep, N>(tiles_a + stage, a, tile.row, step * kDeep, e.m, e.k, kCoreThreads);
+        copy_tile<kDeep, kBlockTile, N>(tiles_b + stage, b, step * kDeep, tile.col, e.k, e.n, kCoreThreads);
     };
 
     device::Accumulator16x8 sum[kRowsOfWarp / 16][kColsOfWarp / 8];

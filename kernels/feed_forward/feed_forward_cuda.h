@@ -1,0 +1,23 @@
+// The CUDA side of the feed-forward network: what stands between its products, and the kernel that fuses all of it.
+#pragma once
+
+#include "kernels/device/declare.h"
+#include "kernels/feed_forward/feed_forward.h"
+
+namespace heddle::kernels {
+
+/// h = dropout(act(u)); u, h [rows, d_ff] of one dtype, h may be u.
+HEDDLE_CUDA_FUNCTION(void feed_forward_activate_cuda(const Tensor& u, Activation activation, const Dropout& dropout, Tensor& h))
+/// du = dh * dropout factor * act'(u); `hidden` is what the forward pass kept: h for ReLU, u for GELU. du may be dh.
+HEDDLE_CUDA_FUNCTION(void feed_forward_gradient_cuda(const Tensor& dh, const Tensor& hidden, Activation activation,
+                                                     const Dropout& dropout, Tensor& du))
+
+/// The widest row of x and y that feed_forward_fused takes.
+inline constexpr std::int64_t kFusedWidth = 128;
+/// y = dropout(act(x W1^T + b1)) W2^T + b2 in one kernel, for readers: the hidden tile never leaves the chip. bf16; x [rows,
+/// d_model], W1 [d_ff, d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth. Error otherwise. Work goes through
+/// feed_forward_forward.
+HEDDLE_CUDA_FUNCTION(Tensor feed_forward_fused(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
+                                               const Dropout& dropout))
+
+}  // namespace heddle::kernels

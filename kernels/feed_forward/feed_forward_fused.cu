@@ -1,0 +1,172 @@
+// The whole feed-forward network in one kernel: y = dropout(act(x W1^T + b1)) W2^T + b2, in bf16 with f32 sums.
+//
+// The hidden tensor h [rows, d_ff] is four times as wide as x. Here it is never written: a block walks along d_ff in tiles of 64
+// units, makes a tile of h from its rows of x, uses it up for y at once and forgets it. It is attention's idea (queries, keys,
+// values) with act in the place of the softmax: x are the queries, the rows of W1 the keys, the columns of W2 the values.
+//
+//     block    64 rows, 4 warps
+//     warp     16 rows: its y [16, width] stays in registers, as accumulators, from the first tile to the last
+//     tile     W1 [64 units, width] and W2 [width, 64 units] in shared memory, double: the next is copied during the products
+//
+// u [16, 64] stays where the first product left it, in registers: D of one product is A of the next (mma.h, as_a).
+//
+// Memory traffic: x once, y once, and W1 and W2 once per block, mostly from the second-level cache. That is also the limit: 64
+// rows use a weight 64 times, where two products by cuBLASLt use it 128 or 256 times; and y must fit into registers, so rows are
+// up to 128 wide. Worth it for narrow models, where h is what the memory is busy with. Work goes through feed_forward.cpp; this
+// is the chapter.
+#include <string>
+
+#include "kernels/device/launch.h"
+#include "kernels/device/mma.h"
+#include "kernels/device/random.h"
+#include "kernels/device/shared.h"
+#include "kernels/feed_forward/feed_forward_cuda.h"
+#include "kernels/feed_forward/feed_forward_device.h"
+#include "kernels/matmul/tile_copy.h"
+
+namespace heddle::kernels {
+namespace {
+
+using namespace device;
+
+constexpr int kRows = 64, kUnits = 64, kWarps = 4, kThreads = kWarps * kWarp, kStages = 2;
+
+struct FusedNetwork {
+    const bf16 *x, *w1, *b1, *w2, *b2;  // [rows, d_model], [d_ff, d_model], [d_ff] or null, [out, d_ff], [out] or null
+    bf16* y;                            // [rows, out]
+    std::int64_t rows, d_model, d_ff, out;
+    Activation activation;
+    DropoutRule dropout;
+};
+
+// u of a warp, [16, 64], turned into h in place; its first row and first unit in the whole tensor are `row` and `unit`.
+__device__ __forceinline__ void activate_tile(Accumulator16x8 (&u)[kUnits / 8], const FusedNetwork& net, std::int64_t row,
+                                              std::int64_t unit) {
+    const auto scale = static_cast<float>(net.dropout.scale);
+    // A group of eight units is one Philox call, and the accumulators of four lanes. Lane t of the four draws for groups t and t
+    // + 4 of both its rows; the others ask it.
+    const int quad = lane() / 4 * 4, mine = lane() % 4;
+    unsigned drawn[2][2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int r = 0; r < 2; ++r)
+            drawn[half][r] = kept_in_row(net.dropout, row + Accumulator16x8::row(2 * r), unit / 8 + 4 * half + mine);
+#pragma unroll
+    for (int j = 0; j < kUnits / 8; ++j)
+#pragma unroll
+        for (int i = 0; i < Accumulator16x8::kElements; ++i) {
+            const int col = Accumulator16x8::col(i);
+            const std::int64_t at = unit + 8 * j + col;
+            const float bias = net.b1 != nullptr && at < net.d_ff ? load(net.b1[at]) : 0;
+            const unsigned kept = __shfl_sync(kAllLanes, drawn[j / 4][i / 2], quad + j % 4);
+            u[j][i] = activated(u[j][i] + bias, net.activation) * (kept >> col & 1 ? scale : 0.0f);
+        }
+}
+
+// Rows of x and y up to Width; N: elements a copy takes (tile_copy.h).
+template <int Width, int N>
+__global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_kernel(FusedNetwork net) {
+    constexpr int kWeights = kUnits * Width;
+    SharedArena arena;
+    bf16* const tile_x = arena.take<bf16>(kRows * Width, 1024);         // [row 64][Width]
+    bf16* const tiles_w1 = arena.take<bf16>(kStages * kWeights, 1024);  // [stage][unit 64][Width]
+    bf16* const tiles_w2 = arena.take<bf16>(kStages * kWeights, 1024);  // [stage][Width][unit 64]
+    const std::int64_t first_row = std::int64_t{blockIdx.x} * kRows;
+    const int warp_row = warp() * 16;
+
+    const auto copy_weights = [&](std::int64_t tile) {
+        const std::int64_t stage = tile % kStages * kWeights;
+        copy_tile<kUnits, Width, N>(tiles_w1 + stage, net.w1, tile * kUnits, 0, net.d_ff, net.d_model, kThreads);
+        copy_tile<Width, kUnits, N>(tiles_w2 + stage, net.w2, 0, tile * kUnits, net.out, net.d_ff, kThreads);
+    };
+
+    const std::int64_t tiles = (net.d_ff + kUnits - 1) / kUnits;
+    Pipeline<kStages> pipeline;
+    pipeline.acquire();
+    if (tiles > 0) {
+        copy_tile<kRows, Width, N>(tile_x, net.x, first_row, 0, net.rows, net.d_model, kThreads);
+        copy_weights(0);
+    }
+    pipeline.commit();
+    Accumulator16x8 y[Width / 8];
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+        pipeline.acquire();
+        if (tile + 1 < tiles) copy_weights(tile + 1);
+        pipeline.commit();
+        pipeline.wait();  // this thread's part of the tile (and of x, the first time) has landed
+        __syncthreads();  // and everybody else's
+        const bf16* const w1 = tiles_w1 + tile % kStages * kWeights;
+        const bf16* const w2 = tiles_w2 + tile % kStages * kWeights;
+        // Both weights lie with k along their rows, as the transposes of B.
+        const int n_of_lane = lane() % 8 + lane() / 16 * 8, k_of_lane = lane() / 8 % 2 * 8;
+        Accumulator16x8 u[kUnits / 8];
+#pragma unroll
+        for (int k = 0; k < Width / 16; ++k) {
+            FragmentA x;
+            load_a(x, tile_x + swizzled<bf16, Width>(warp_row + lane() % 16, 16 * k + lane() / 16 * 8, kRows));
+#pragma unroll
+            for (int j = 0; j < kUnits / 16; ++j) {
+                FragmentB left, right;
+                load_b_pair(left, right, w1 + swizzled<bf16, Width>(16 * j + n_of_lane, 16 * k + k_of_lane, kUnits));
+                mma(u[2 * j], x, left);
+                mma(u[2 * j + 1], x, right);
+            }
+        }
+        activate_tile(u, net, first_row + warp_row, tile * kUnits);
+#pragma unroll
+        for (int k = 0; k < kUnits / 16; ++k) {
+            const FragmentA h = as_a(u[2 * k], u[2 * k + 1]);
+#pragma unroll
+            for (int j = 0; j < Width / 16; ++j) {
+                FragmentB left, right;
+                load_b_pair(left, right, w2 + swizzled<bf16, kUnits>(16 * j + n_of_lane, 16 * k + k_of_lane, Width));
+                mma(y[2 * j], h, left);
+                mma(y[2 * j + 1], h, right);
+            }
+        }
+        __syncthreads();  // nobody reads this tile any more: the copies of the one after the next may overwrite it
+        pipeline.release();
+    }
+#pragma unroll
+    for (int j = 0; j < Width / 8; ++j)
+#pragma unroll
+        for (int i = 0; i < Accumulator16x8::kElements; ++i) {
+            const std::int64_t row = first_row + warp_row + Accumulator16x8::row(i), col = 8 * j + Accumulator16x8::col(i);
+            if (row >= net.rows || col >= net.out) continue;
+            net.y[row * net.out + col] = store<bf16>(y[j][i] + (net.b2 != nullptr ? load(net.b2[col]) : 0));
+        }
+}
+
+template <int Width>
+void start(const FusedNetwork& net) {
+    const bool fits =
+        vectors_fit(net.x, net.d_model, 8) && vectors_fit(net.w1, net.d_model, 8) && vectors_fit(net.w2, net.d_ff, 8);
+    SharedSize shared;
+    shared.take<bf16>(kRows * Width, 1024);
+    shared.take<bf16>(kStages * kUnits * Width, 1024);
+    shared.take<bf16>(kStages * kUnits * Width, 1024);
+    launch({.grid = dim3(blocks_for(net.rows, kRows)), .block = dim3(kThreads), .shared = shared.bytes()},
+           fits ? feed_forward_fused_kernel<Width, 8> : feed_forward_fused_kernel<Width, 1>, net);
+}
+
+}  // namespace
+
+Tensor feed_forward_fused(const Tensor& x, const FeedForwardWeights& weights, Activation activation, const Dropout& dropout) {
+    const std::int64_t rows = x.rows(), d_model = x.cols(), d_ff = weights.w1.rows(), out = weights.w2.rows();
+    if (d_model > kFusedWidth || out > kFusedWidth)
+        fail("feed_forward_fused: rows of " + std::to_string(d_model) + " and " + std::to_string(out) +
+             " numbers, wanted at most " + std::to_string(kFusedWidth));
+    const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<bf16>() : nullptr; };
+    Tensor y = Tensor::empty({rows, out}, DType::bf16, Device::cuda);
+    const FusedNetwork net{
+        data(x), data(weights.w1), data(weights.b1),    data(weights.w2), data(weights.b2), data(y), rows, d_model, d_ff,
+        out,     activation,       DropoutRule(dropout)};
+    if (d_model <= 64 && out <= 64)
+        start<64>(net);
+    else
+        start<128>(net);
+    return y;
+}
+
+}  // namespace heddle::kernels
