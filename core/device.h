@@ -10,17 +10,22 @@ namespace heddle::device {
 
 /// Whether tensors may lie on Device::cuda: the build has CUDA kernels, and a device (a GPU, or the emulated one) is there.
 bool available();
-/// Why not, and what to do: "this build has no CUDA kernels; configure with ..", "no CUDA device: <driver's words>".
+/// Why not, and what to do: "this build has no CUDA kernels; configure with ..", "no CUDA device: <the driver's words>". Empty
+/// when it is available.
 std::string why_unavailable();
 /// Whether the device is emulated on the CPU.
 bool emulated();
-/// "NVIDIA H200, sm_90, 139 GiB" or "emulated sm_90 (no GPU: kernels run on the CPU)".
+/// "NVIDIA H200, sm_90, 139 GiB", "emulated sm_90 (no GPU: kernels run on the CPU)", or why there is none.
 std::string description();
+/// How many blocks run at once, at least: what a grid-stride loop launches a small multiple of. Error when there is no device.
 int multiprocessors();
 
-/// The stream that launches and copies of this thread go to (a cudaStream_t); one of the process by default.
+/// The stream that launches and copies of this thread go to (a cudaStream_t); one of the process by default. Error when there is
+/// no device.
 void* current_stream();
-/// While one lives, `stream` is this thread's current stream.
+/// While one lives, `stream` is this thread's current stream; null: the process's own. Tensors made meanwhile belong to the
+/// stream: when the last handle goes, their memory is used again by what comes later in that stream, so other streams must have
+/// finished with it.
 class WithStream {
   public:
     explicit WithStream(void* stream);
@@ -35,19 +40,20 @@ class WithStream {
 /// Waits for the current stream. Error with CUDA's words (the emulator's report) when something in it went wrong.
 void synchronize();
 
-/// Copies between devices in the current stream's order. To the host: waits until the bytes are there. From the host: `from` may be reused
-/// when the call returns.
+/// Copies between devices, or within one, in the current stream's order; the two must not overlap. To the host: waits until the
+/// bytes are there. From the host: `from` may be reused when the call returns (ordinary memory, not the pinned kind of
+/// cudaHostAlloc).
 void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes);
-/// Sets bytes in the current stream's order.
+/// Sets bytes on the device, in the current stream's order.
 void fill(void* to, int byte, std::int64_t bytes);
 
-/// Counts of what the device was asked for, to show that a step runs without the host waiting for it.
+/// Counts of what the device was asked for so far by all threads, to show that a step runs without the host waiting for it.
 struct Statistics {
-    std::int64_t synchronisations = 0;
+    std::int64_t synchronisations = 0;  ///< how often the host waited
     std::int64_t launches = 0;
     std::int64_t copies_to_host = 0;
     std::int64_t copies_to_device = 0;
 };
-Statistics& statistics();
+Statistics statistics();
 
 }  // namespace heddle::device

@@ -1,12 +1,22 @@
 #include "core/spans.h"
 
 #include <algorithm>
+#include <limits>
+#include <mutex>
 
 #include "core/format.h"
+#include "core/tensor.h"
 
 namespace heddle {
 
-Spans::Spans(std::vector<Span> spans, std::int64_t rows) : spans_(std::move(spans)), rows_(rows) {
+/// The copy on the device, once there is one.
+struct Spans::Uploaded {
+    std::mutex mutex;
+    Tensor table;
+};
+
+Spans::Spans(std::vector<Span> spans, std::int64_t rows)
+    : spans_(std::move(spans)), rows_(rows), uploaded_(std::make_shared<Uploaded>()) {
     check(rows >= 0, "spans: a tensor of {} rows", rows);
     std::int64_t end = 0;
     for (const Span& span : spans_) {
@@ -38,6 +48,23 @@ Spans Spans::padded(std::span<const std::int64_t> lengths, std::int64_t time) {
     }
     const auto rows = static_cast<std::int64_t>(lengths.size()) * time;
     return {std::move(spans), rows};
+}
+
+Tensor Spans::on_device() const {
+    check(rows_ <= std::numeric_limits<std::int32_t>::max(), "spans: {} rows, but tables on the device count up to 2147483647",
+          rows_);
+    if (uploaded_ == nullptr) return Tensor::empty({0, 2}, DType::i32, Device::cuda);  // spans of nothing
+    const std::lock_guard lock(uploaded_->mutex);
+    if (!uploaded_->table.defined()) {
+        std::vector<std::int32_t> numbers;
+        numbers.reserve(2 * spans_.size());
+        for (const Span& span : spans_) {
+            numbers.push_back(static_cast<std::int32_t>(span.start));
+            numbers.push_back(static_cast<std::int32_t>(span.length));
+        }
+        uploaded_->table = Tensor::from(numbers, {size(), 2}).to(Device::cuda);
+    }
+    return uploaded_->table;
 }
 
 }  // namespace heddle

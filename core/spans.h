@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace heddle {
+
+class Tensor;
 
 /// Rows [start, start + length) of a [rows, cols] tensor belong to one sentence.
 struct Span {
@@ -39,13 +42,20 @@ class Spans {
     std::int64_t longest() const { return longest_; }
     bool has_gaps() const { return tokens_ != rows_; }
 
-    friend bool operator==(const Spans&, const Spans&) = default;
+    /// i32 [size, 2] on Device::cuda: start and length of each sentence. Uploaded when it is first asked for, in the current
+    /// stream's order, and then kept for these spans and all their copies. Error when there are more than 2^31 - 1 rows.
+    Tensor on_device() const;
+
+    friend bool operator==(const Spans& a, const Spans& b) { return a.rows_ == b.rows_ && a.spans_ == b.spans_; }
 
   private:
+    struct Uploaded;
+
     std::vector<Span> spans_;
     std::int64_t rows_ = 0;
     std::int64_t tokens_ = 0;
     std::int64_t longest_ = 0;
+    std::shared_ptr<Uploaded> uploaded_;
 };
 
 }  // namespace heddle

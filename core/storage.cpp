@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "core/device.h"
+#include "core/device_impl.h"
 #include "core/format.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -33,37 +35,51 @@ void allow(const std::byte*, std::int64_t) {}
 void forbid(const std::byte*, std::int64_t) {}
 #endif
 
+/// Where a pool's blocks come from.
+struct System {
+    std::byte* (*take)(std::int64_t bytes, void* stream);  // null when there is too little
+    void (*give)(std::byte* block, void* stream);
+    std::string (*left)();  // in words, null where nothing is known
+    const char* name;
+};
+
+const System kHost = {
+    [](std::int64_t bytes, void*) { return static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))); },
+    [](std::byte* block, void*) { std::free(block); }, nullptr, "system"};
+const System kCuda = {device::detail::allocate, device::detail::release, device::detail::memory_left, "CUDA device"};
+
+// A free block is used again by the stream that it was used on: what is still on its way there comes before. The host is one
+// stream.
 class Pool {
   public:
-    std::byte* take(std::int64_t bytes, std::int64_t& capacity) {
+    /// `exact`: blocks of exactly the bytes that are asked for, and none kept.
+    Pool(const System& system, bool host, bool exact) : system_(system), host_(host), exact_(exact) {}
+
+    std::byte* take(std::int64_t bytes, void* stream, std::int64_t& capacity) {
         const std::lock_guard lock(mutex_);
         ++statistics_.requests;
-        capacity = rounded(bytes);
-        // The smallest kept block that is large enough, unless more than half of it would lie idle. Batches differ in their
-        // number of tokens: with a quarter instead of a half, training held a quarter more memory (352 MB against 282).
-        const auto found = free_.lower_bound(capacity);
-        std::byte* block = nullptr;
-        if (found != free_.end() && found->first <= 2 * capacity) {
-            capacity = found->first;
-            block = found->second;
-            free_.erase(found);
-            statistics_.kept -= capacity;
-        } else {
-            block = from_system(capacity);
-        }
+        capacity = exact_ ? bytes : rounded(bytes);
+        std::byte* block = exact_ ? nullptr : kept_block(stream, capacity);
+        if (block == nullptr && capacity > 0) block = from_system(capacity, stream);
         statistics_.in_use += capacity;
         statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
-        allow(block, bytes);
-        forbid(block + bytes, capacity - bytes);
+        if (host_) {
+            allow(block, bytes);
+            forbid(block + bytes, capacity - bytes);
+        }
         return block;
     }
 
-    void give(std::byte* block, std::int64_t capacity) {
+    void give(std::byte* block, void* stream, std::int64_t capacity) {
         const std::lock_guard lock(mutex_);
         statistics_.in_use -= capacity;
+        if (exact_) {
+            if (block != nullptr) system_.give(block, stream);
+            return;
+        }
         statistics_.kept += capacity;
-        free_.emplace(capacity, block);
-        forbid(block, capacity);
+        free_[stream].emplace(capacity, block);
+        if (host_) forbid(block, capacity);
     }
 
     void release() {
@@ -82,36 +98,54 @@ class Pool {
     }
 
   private:
-    std::byte* from_system(std::int64_t capacity) {
+    // The smallest kept block that is large enough, unless more than half of it would lie idle. Batches differ in their number of
+    // tokens: with a quarter instead of a half, training held a quarter more memory (352 MB against 282).
+    std::byte* kept_block(void* stream, std::int64_t& capacity) {
+        auto& free = free_[stream];
+        const auto found = free.lower_bound(capacity);
+        if (found == free.end() || found->first > 2 * capacity) return nullptr;
+        std::byte* const block = found->second;
+        capacity = found->first;
+        free.erase(found);
+        statistics_.kept -= capacity;
+        return block;
+    }
+
+    std::byte* from_system(std::int64_t capacity, void* stream) {
         ++statistics_.from_system;
-        void* block = std::aligned_alloc(64, static_cast<std::size_t>(capacity));
+        std::byte* block = system_.take(capacity, stream);
         if (block == nullptr) {
             release_locked();
-            block = std::aligned_alloc(64, static_cast<std::size_t>(capacity));
+            block = system_.take(capacity, stream);
         }
-        check(block != nullptr, "memory: the system has no {} bytes left ({} in use); lower --batch-tokens or the model's size",
-              capacity, statistics_.in_use);
-        return static_cast<std::byte*>(block);
+        check(block != nullptr, "memory: the {} has no {} bytes left ({} in use{}); lower --batch-tokens or the model's size",
+              system_.name, capacity, statistics_.in_use, system_.left == nullptr ? "" : ", " + system_.left());
+        return block;
     }
 
     void release_locked() {
-        for (const auto& [capacity, block] : free_) {
-            allow(block, capacity);
-            std::free(block);
-        }
+        for (const auto& [stream, blocks] : free_)
+            for (const auto& [capacity, block] : blocks) {
+                if (host_) allow(block, capacity);
+                system_.give(block, stream);
+            }
         free_.clear();
         statistics_.kept = 0;
     }
 
+    const System system_;
+    const bool host_, exact_;
     std::mutex mutex_;
-    std::multimap<std::int64_t, std::byte*> free_;
+    std::map<void*, std::multimap<std::int64_t, std::byte*>> free_;  // by stream and capacity
     MemoryStatistics statistics_;
 };
 
 // Never destroyed: a tensor with static lifetime may outlive every other object.
-Pool& pool() {
-    static Pool* const instance = new Pool;
-    return *instance;
+Pool& pool(Device device) {
+    static Pool* const host = new Pool(kHost, true, false);
+    if (device == Device::cpu) return *host;
+    static Pool* const cuda = new Pool(kCuda, false, device::emulated());
+    return *cuda;
 }
 
 std::atomic<std::uint64_t> next_id{1};
@@ -120,14 +154,17 @@ std::atomic<std::uint64_t> next_id{1};
 
 Storage::Storage(std::int64_t bytes, Device device) : bytes_(bytes), device_(device), id_(next_id.fetch_add(1)) {
     check(bytes >= 0, "memory: {} bytes asked for", bytes);
-    check(device == Device::cpu, "memory: this build has no CUDA device; use --device cpu");
-    data_ = pool().take(bytes, capacity_);
+    if (device == Device::cuda) {
+        check(device::available(), "memory: {}; or use --device cpu", device::why_unavailable());
+        stream_ = device::current_stream();
+    }
+    data_ = pool(device).take(bytes, stream_, capacity_);
 }
 
-Storage::~Storage() { pool().give(data_, capacity_); }
+Storage::~Storage() { pool(device_).give(data_, stream_, capacity_); }
 
-MemoryStatistics memory_statistics() { return pool().statistics(); }
-void reset_peak_memory() { pool().reset_peak(); }
-void release_kept_memory() { pool().release(); }
+MemoryStatistics memory_statistics(Device device) { return pool(device).statistics(); }
+void reset_peak_memory(Device device) { pool(device).reset_peak(); }
+void release_kept_memory(Device device) { pool(device).release(); }
 
 }  // namespace heddle

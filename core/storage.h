@@ -14,7 +14,8 @@ namespace heddle {
 /// One block of device memory. Tensors share it; the last one gives it back to the allocator, which keeps it for the next.
 class Storage {
   public:
-    /// Memory of `bytes` bytes, uninitialised, aligned to 64. Error when the system has none left.
+    /// Memory of `bytes` bytes, uninitialised, aligned to 64 on the CPU and to 256 on CUDA, where it belongs to the current
+    /// stream. Error when the device has none left or is not there.
     Storage(std::int64_t bytes, Device device);
     ~Storage();
     Storage(const Storage&) = delete;
@@ -40,12 +41,14 @@ class Storage {
     std::int64_t bytes_ = 0;
     std::int64_t capacity_ = 0;
     Device device_;
+    void* stream_ = nullptr;
     std::atomic<std::uint64_t> version_{0};
     Where changed_at_;
     std::uint64_t id_;
 };
 
-/// What the CPU's caching allocator holds, in bytes.
+/// What a device's caching allocator holds, in bytes. (The emulated device keeps nothing: there, each tensor has its own memory
+/// of exactly its bytes, so that every access behind its end is seen.)
 struct MemoryStatistics {
     std::int64_t in_use = 0;       ///< handed out now
     std::int64_t peak = 0;         ///< the most that was handed out at once
@@ -54,10 +57,10 @@ struct MemoryStatistics {
     std::int64_t from_system = 0;  ///< of these, how many the system had to be asked for
 };
 
-MemoryStatistics memory_statistics();
+MemoryStatistics memory_statistics(Device device = Device::cpu);
 /// Starts a new measurement of the peak.
-void reset_peak_memory();
+void reset_peak_memory(Device device = Device::cpu);
 /// Gives all free blocks back to the system.
-void release_kept_memory();
+void release_kept_memory(Device device = Device::cpu);
 
 }  // namespace heddle

@@ -1,12 +1,39 @@
 #include "core/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "core/device.h"
 #include "core/dispatch.h"
 #include "core/format.h"
 
 namespace heddle {
+namespace {
+
+/// All bytes of `from` to `to`, whatever their devices; they do not overlap.
+void copy_bytes(const Tensor& to, const Tensor& from) {
+    if (to.bytes() == 0) return;
+    if (to.device() == Device::cpu && from.device() == Device::cpu)
+        std::memcpy(to.bytes_data(), from.bytes_data(), static_cast<std::size_t>(to.bytes()));
+    else
+        device::copy(to.bytes_data(), to.device(), from.bytes_data(), from.device(), to.bytes());
+}
+
+/// Sets all bytes to `byte`.
+void fill_bytes(const Tensor& tensor, int byte) {
+    if (tensor.bytes() == 0) return;
+    if (tensor.device() == Device::cpu)
+        std::memset(tensor.bytes_data(), byte, static_cast<std::size_t>(tensor.bytes()));
+    else
+        device::fill(tensor.bytes_data(), byte, tensor.bytes());
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+    return a.device() == b.device() && a.bytes_data() < b.bytes_data() + b.bytes() && b.bytes_data() < a.bytes_data() + a.bytes();
+}
+
+}  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
     Tensor result;
@@ -20,7 +47,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
     Tensor result = empty(shape, dtype, device);
-    std::memset(result.bytes_data(), 0, static_cast<std::size_t>(result.bytes()));
+    fill_bytes(result, 0);
     return result;
 }
 
@@ -52,6 +79,7 @@ double Tensor::item() const {
 }
 
 std::vector<double> Tensor::to_vector() const {
+    if (device() != Device::cpu) return to(Device::cpu).to_vector();
     std::vector<double> values(static_cast<std::size_t>(numel_));
     dispatch_any(dtype_, [&]<class T>(TypeTag<T>) {
         const T* from = data<T>();
@@ -81,12 +109,20 @@ Tensor Tensor::slice(std::int64_t begin, std::int64_t end) const {
 Tensor Tensor::clone() const {
     if (!defined()) return {};
     Tensor result = empty(shape_, dtype_, device());
-    std::memcpy(result.bytes_data(), bytes_data(), static_cast<std::size_t>(bytes()));
+    copy_bytes(result, *this);
+    return result;
+}
+
+Tensor Tensor::to(Device device) const {
+    if (device == this->device() || !defined()) return *this;
+    Tensor result = empty(shape_, dtype_, device);
+    copy_bytes(result, *this);
     return result;
 }
 
 Tensor Tensor::to(DType dtype) const {
     if (dtype == dtype_ || !defined()) return *this;
+    if (device() != Device::cpu) return to(Device::cpu).to(dtype).to(device());
     Tensor result = empty(shape_, dtype, device());
     dispatch_any(dtype_, [&]<class From>(TypeTag<From>) {
         dispatch_any(dtype, [&]<class To>(TypeTag<To>) {
@@ -99,7 +135,12 @@ Tensor Tensor::to(DType dtype) const {
 }
 
 void Tensor::fill_(double value, Where where) {
-    dispatch_any(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(data<T>(), numel_, convert<T>(value)); });
+    if (value == 0 && !std::signbit(value))
+        fill_bytes(*this, 0);
+    else if (device() == Device::cpu)
+        dispatch_any(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(data<T>(), numel_, convert<T>(value)); });
+    else
+        copy_bytes(*this, full(shape_, value, dtype_));
     bump_version(where);
 }
 
@@ -107,7 +148,8 @@ void Tensor::copy_(const Tensor& source, Where where) {
     check(defined() && source.defined(), "copy: {} is an undefined tensor", defined() ? "the source" : "the target");
     check(source.shape() == shape_ && source.dtype() == dtype_, "copy: the source is {} {}, but the target is {} {}",
           source.shape(), source.dtype(), shape_, dtype_);
-    std::memmove(bytes_data(), source.bytes_data(), static_cast<std::size_t>(bytes()));
+    if (bytes_data() != source.bytes_data() || device() != source.device())
+        copy_bytes(*this, overlap(*this, source) ? source.clone() : source);
     bump_version(where);
 }
 

@@ -23,7 +23,7 @@ class Tensor {
     static Tensor zeros(const Shape& shape, DType dtype, Device device = Device::cpu);
     /// Every element `value`, converted to `dtype`.
     static Tensor full(const Shape& shape, double value, DType dtype, Device device = Device::cpu);
-    /// A copy of `values`. Error when their number is not the shape's.
+    /// A copy of `values`, on the CPU. Error when their number is not the shape's.
     template <class T>
     static Tensor from(std::span<const T> values, const Shape& shape);
     template <class T>
@@ -44,7 +44,8 @@ class Tensor {
     DType dtype() const { return dtype_; }
     Device device() const { return storage_ ? storage_->device() : Device::cpu; }
 
-    /// The first element. Error when T is not the tensor's element type or the tensor is undefined.
+    /// The first element, in the memory of its device: on CUDA for kernels only. Error when T is not the tensor's element type or
+    /// the tensor is undefined.
     template <class T>
     T* data() const;
     template <class T>
@@ -52,9 +53,9 @@ class Tensor {
         return {data<T>(), static_cast<std::size_t>(numel_)};
     }
     std::byte* bytes_data() const { return storage_ ? storage_->data() + offset_ : nullptr; }
-    /// The only element of a one-element tensor, as double, whatever its type.
+    /// The only element of a one-element tensor, as double, whatever its type. On CUDA the host waits for it.
     double item() const;
-    /// All elements as double, whatever their type; for tests and printing.
+    /// All elements as double, whatever their type; for tests and printing. On CUDA the host waits for them.
     std::vector<double> to_vector() const;
 
     /// The same elements under another shape of the same number of elements.
@@ -62,11 +63,15 @@ class Tensor {
     /// Rows [begin, end) of the first axis, sharing the storage.
     Tensor slice(std::int64_t begin, std::int64_t end) const;
     Tensor clone() const;
-    /// Converted to `dtype` (bf16 rounds to nearest even); the same handle when nothing changes.
+    /// Converted to `dtype` (bf16 rounds to nearest even); the same handle when nothing changes. On CUDA by way of the host,
+    /// which is slow: kernels/cast converts there.
     Tensor to(DType dtype) const;
+    /// On `device`; the same handle when it lies there already, else a copy in the current stream's order.
+    Tensor to(Device device) const;
 
-    /// Overwrites the elements in place and bumps the version.
+    /// Overwrites the elements in place and bumps the version. On CUDA other values than 0 come from the host, which is slow.
     void fill_(double value, Where where = Where::current());
+    /// The source may lie on another device and overlap the target.
     void copy_(const Tensor& source, Where where = Where::current());
 
     std::uint64_t version() const { return storage_ ? storage_->version() : 0; }

@@ -1,1 +1,58 @@
+// Kernel launches: what their template in launch.h leaves to one place. Host code only; it reads CUDA's headers, so nvcc compiles
+// it.
 #include "kernels/device/launch.h"
+
+#include <cuda_runtime.h>
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "core/device.h"
+#include "core/device_impl.h"
+#include "core/error.h"
+
+namespace heddle::device {
+namespace {
+
+std::string text(const dim3& size) {
+    return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " + std::to_string(size.z) + ")";
+}
+
+/// "heddle::(anonymous namespace)::softmax_rows_kernel<float>(float const*, ..)" without namespaces and parameters.
+std::string readable_name(const void* kernel) {
+    const char* mangled = nullptr;
+    if (cudaFuncGetName(&mangled, kernel) != cudaSuccess || mangled == nullptr) return "a kernel without a name";
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
+    std::string name = status == 0 ? demangled.get() : mangled;
+    constexpr const char* kAnonymous = "(anonymous namespace)::";
+    if (const std::size_t anonymous = name.find(kAnonymous); anonymous != std::string::npos)
+        name.erase(0, anonymous + std::string(kAnonymous).size());
+    return name.substr(0, name.find('('));
+}
+
+}  // namespace
+
+namespace detail {
+
+void* stream_of(const LaunchConfig& config) {
+    count_launch();
+    return config.stream != nullptr ? config.stream : current_stream();
+}
+
+void launch_failed(const void* kernel, const LaunchConfig& config, int error) {
+    const std::string words = cudaGetErrorString(static_cast<cudaError_t>(error));  // first: later calls have words of their own
+    std::string how = " with grid " + text(config.grid) + ", block " + text(config.block) + ", " + std::to_string(config.shared) +
+                      " bytes of shared memory";
+    if (config.cluster > 1) how += ", clusters of " + std::to_string(config.cluster);
+    if (config.cooperative) how += ", cooperative";
+    const std::string name = readable_name(kernel);
+    cudaGetLastError();  // it is told here, and would otherwise be told again
+    fail("launch: " + name + how + ": " + words);
+}
+
+}  // namespace detail
+
+}  // namespace heddle::device

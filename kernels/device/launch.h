@@ -9,17 +9,18 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/device/blocks.h"
 #include "kernels/device/cuda.h"
 
 namespace heddle::device {
 
 /// A kernel's geometry and how it is started.
 struct LaunchConfig {
-    dim3 grid{1};            ///< blocks; x up to 2^31 - 1, y and z up to 65,535. An empty grid launches nothing.
-    dim3 block{1};           ///< threads, up to 1024
-    std::size_t shared = 0;  ///< bytes of the arena (shared.h)
-    void* stream = nullptr;  ///< a cudaStream_t; null: the current stream (core/device.h)
-    int cluster = 1;         ///< blocks of a cluster along x
+    dim3 grid{1};               ///< blocks; x up to 2^31 - 1, y and z up to 65,535. An empty grid launches nothing.
+    dim3 block{1};              ///< threads, up to 1024
+    std::size_t shared = 0;     ///< bytes of the arena (shared.h)
+    void* stream = nullptr;     ///< a cudaStream_t; null: the current stream (core/device.h)
+    int cluster = 1;            ///< blocks of a cluster along x
     bool cooperative = false;   ///< all blocks are resident at once
     bool programmatic = false;  ///< may begin before the kernel ahead of it in the stream has ended
 };
@@ -30,9 +31,6 @@ void* stream_of(const LaunchConfig& config);
 /// Throws an Error with the kernel's name, its geometry and CUDA's message (launch.cu).
 [[noreturn]] void launch_failed(const void* kernel, const LaunchConfig& config, int error);
 }  // namespace detail
-
-/// How many blocks of `size` cover n. Error when they are more than a grid's x holds.
-unsigned blocks_for(std::int64_t n, std::int64_t size);
 
 /// Puts kernel(arguments...) into the stream; arguments are converted to the kernel's parameter types and copied. Error when the
 /// launch is refused; what goes wrong inside the kernel is reported by a later call (device synchronisation, copies to the host).
@@ -83,7 +81,8 @@ void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments
         void (*kernel)(Parameters...);
         std::tuple<std::remove_cvref_t<Parameters>...> arguments;
     };
-    const auto call = std::make_shared<const Call>(Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}});
+    const auto call =
+        std::make_shared<const Call>(Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}});
     request.arguments = call;
     request.argument_bytes = sizeof(Call);
     request.thread = [c = call.get()] { std::apply(c->kernel, c->arguments); };

@@ -1,0 +1,158 @@
+// Device::cuda by the CUDA runtime: NVIDIA's, or the emulator's in its place. Nothing here knows which, but by the device's name.
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "core/device.h"
+#include "core/device_impl.h"
+#include "core/format.h"
+
+namespace heddle::device {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+/// Throws unless `error` is success. CUDA keeps some errors for the next call; this one is told, so it is taken back.
+void must(cudaError_t error, const char* call) {
+    if (error == cudaSuccess) return;
+    const std::string words = cudaGetErrorString(error);
+    cudaGetLastError();
+    check(error != cudaErrorMemoryAllocation, "memory: {}: {} ({}); lower --batch-tokens or the model's size", call, words,
+          detail::memory_left());
+    fail_with("device: {} failed: {}", call, words);
+}
+
+/// What the first question finds out.
+struct Found {
+    std::string why_not;
+    std::string description;
+    bool emulated = false;
+    int multiprocessors = 0;
+    cudaStream_t stream = nullptr;
+};
+
+Found look() {
+    Found found;
+    int count = 0;
+    if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
+        found.why_not =
+            std::string("no CUDA device: ") + (error != cudaSuccess ? cudaGetErrorString(error) : "the driver sees no GPU") +
+            "; check the driver with nvidia-smi, or configure with -DHEDDLE_CUDA=emulated to run the kernels on the CPU";
+        cudaGetLastError();
+        return found;
+    }
+    cudaDeviceProp properties;
+    must(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+    const std::string chip = fmt::format("sm_{}{}", properties.major, properties.minor);
+    if (properties.major < 8) {
+        found.why_not = fmt::format("{} is {}, but the kernels need sm_80 or later", properties.name, chip);
+        return found;
+    }
+    found.emulated = std::strncmp(properties.name, "Heddle emulator", std::strlen("Heddle emulator")) == 0;
+    found.description = found.emulated ? fmt::format("emulated {} (no GPU: kernels run on the CPU)", chip)
+                                       : fmt::format("{}, {}, {:.0f} GiB", properties.name, chip,
+                                                     static_cast<double>(properties.totalGlobalMem) / kGiB);
+    found.multiprocessors = properties.multiProcessorCount;
+    // Not the legacy default stream, which waits for all others and cannot be recorded into a graph.
+    must(cudaStreamCreateWithFlags(&found.stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    return found;
+}
+
+const Found& found() {
+    static const Found* const instance = new Found(look());  // never destroyed: static tensors may outlive it
+    return *instance;
+}
+const Found& device() {
+    check(available(), "device: {}", why_unavailable());
+    return found();
+}
+
+thread_local void* stream_of_thread = nullptr;
+
+struct Counters {
+    std::atomic<std::int64_t> synchronisations{0}, launches{0}, copies_to_host{0}, copies_to_device{0};
+};
+Counters counters;
+
+cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()); }
+
+cudaMemcpyKind direction(Device to, Device from) {
+    if (from == Device::cpu) return cudaMemcpyHostToDevice;
+    return to == Device::cpu ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+}  // namespace
+
+bool available() { return found().why_not.empty(); }
+std::string why_unavailable() { return found().why_not; }
+bool emulated() { return found().emulated; }
+std::string description() { return available() ? found().description : why_unavailable(); }
+int multiprocessors() { return device().multiprocessors; }
+
+void* current_stream() { return stream_of_thread != nullptr ? stream_of_thread : device().stream; }
+WithStream::WithStream(void* stream) : before_(stream_of_thread) { stream_of_thread = stream; }
+WithStream::~WithStream() { stream_of_thread = before_; }
+
+void synchronize() {
+    ++counters.synchronisations;
+    must(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+}
+
+void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes) {
+    if (bytes == 0) return;
+    if (to_device == Device::cpu && from_device == Device::cpu) {
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+        return;
+    }
+    must(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), direction(to_device, from_device), stream()),
+         "cudaMemcpyAsync");
+    if (from_device == Device::cpu) ++counters.copies_to_device;
+    if (to_device == Device::cpu) {
+        ++counters.copies_to_host;
+        synchronize();
+    }
+}
+
+void fill(void* to, int byte, std::int64_t bytes) {
+    if (bytes > 0) must(cudaMemsetAsync(to, byte, static_cast<std::size_t>(bytes), stream()), "cudaMemsetAsync");
+}
+
+Statistics statistics() {
+    return {counters.synchronisations, counters.launches, counters.copies_to_host, counters.copies_to_device};
+}
+
+namespace detail {
+
+std::byte* allocate(std::int64_t bytes, void* stream) {
+    void* block = nullptr;
+    const auto size = static_cast<std::size_t>(bytes);
+    const cudaError_t error =
+        emulated() ? cudaMallocAsync(&block, size, static_cast<cudaStream_t>(stream)) : cudaMalloc(&block, size);
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        return nullptr;
+    }
+    must(error, emulated() ? "cudaMallocAsync" : "cudaMalloc");
+    return static_cast<std::byte*>(block);
+}
+
+// Called by destructors: an error of earlier work is told by the next call that waits.
+void release(std::byte* block, void* stream) {
+    if (emulated())
+        cudaFreeAsync(block, static_cast<cudaStream_t>(stream));
+    else
+        cudaFree(block);
+}
+
+std::string memory_left() {
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) return "the device does not say how much memory is free";
+    return fmt::format("{:.1f} of {:.1f} GiB are free", static_cast<double>(free) / kGiB, static_cast<double>(total) / kGiB);
+}
+
+void count_launch() { ++counters.launches; }
+
+}  // namespace detail
+
+}  // namespace heddle::device

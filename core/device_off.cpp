@@ -1,0 +1,31 @@
+// Device::cuda of a build without CUDA: there is none.
+#include "core/device.h"
+#include "core/device_impl.h"
+#include "core/error.h"
+
+namespace heddle::device {
+
+bool available() { return false; }
+std::string why_unavailable() {
+    return "this build has no CUDA kernels; configure with -DHEDDLE_CUDA=nvcc or -DHEDDLE_CUDA=emulated";
+}
+bool emulated() { return false; }
+std::string description() { return why_unavailable(); }
+Statistics statistics() { return {}; }
+
+int multiprocessors() { fail("device: " + why_unavailable()); }
+void* current_stream() { fail("device: " + why_unavailable()); }
+WithStream::WithStream(void*) : before_(nullptr) { fail("device: " + why_unavailable()); }
+WithStream::~WithStream() = default;
+void synchronize() { fail("device: " + why_unavailable()); }
+void copy(void*, Device, const void*, Device, std::int64_t) { fail("device: " + why_unavailable()); }
+void fill(void*, int, std::int64_t) { fail("device: " + why_unavailable()); }
+
+namespace detail {
+std::byte* allocate(std::int64_t, void*) { fail("device: " + why_unavailable()); }
+void release(std::byte*, void*) {}
+std::string memory_left() { return {}; }
+void count_launch() {}
+}  // namespace detail
+
+}  // namespace heddle::device
