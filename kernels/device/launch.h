@@ -30,6 +30,30 @@ namespace detail {
 void* stream_of(const LaunchConfig& config);
 /// Throws an Error with the kernel's name, its geometry and CUDA's message (launch.cu).
 [[noreturn]] void launch_failed(const void* kernel, const LaunchConfig& config, int error);
+
+#if !defined(__CUDACC__)
+/// The launch as the emulator takes it.
+template <class... Parameters, class... Arguments>
+emulator::LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+    struct Call {
+        void (*kernel)(Parameters...);
+        std::tuple<std::remove_cvref_t<Parameters>...> arguments;
+    };
+    const auto call = std::make_shared<const Call>(Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}});
+    emulator::LaunchRequest request;
+    request.kernel = reinterpret_cast<const void*>(kernel);
+    request.grid = config.grid;
+    request.block = config.block;
+    request.shared = config.shared;
+    request.cluster = config.cluster;
+    request.cooperative = config.cooperative;
+    request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
+    request.arguments = call;
+    request.argument_bytes = sizeof(Call);
+    request.thread = [c = call.get()] { std::apply(c->kernel, c->arguments); };
+    return request;
+}
+#endif
 }  // namespace detail
 
 /// Puts kernel(arguments...) into the stream; arguments are converted to the kernel's parameter types and copied. Error when the
@@ -69,24 +93,7 @@ void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments
         error = cudaLaunchKernelEx(&launch_config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...);
     if (error != cudaSuccess) detail::launch_failed(address, config, static_cast<int>(error));
 #else
-    emulator::LaunchRequest request;
-    request.kernel = address;
-    request.grid = config.grid;
-    request.block = config.block;
-    request.shared = config.shared;
-    request.cluster = config.cluster;
-    request.cooperative = config.cooperative;
-    request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
-    struct Call {
-        void (*kernel)(Parameters...);
-        std::tuple<std::remove_cvref_t<Parameters>...> arguments;
-    };
-    const auto call =
-        std::make_shared<const Call>(Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}});
-    request.arguments = call;
-    request.argument_bytes = sizeof(Call);
-    request.thread = [c = call.get()] { std::apply(c->kernel, c->arguments); };
-    const int error = emulator::enqueue(std::move(request), detail::stream_of(config));
+    const int error = emulator::enqueue(detail::request(config, kernel, std::forward<Arguments>(arguments)...), detail::stream_of(config));
     if (error != 0) detail::launch_failed(address, config, error);
 #endif
 }

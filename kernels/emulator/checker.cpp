@@ -1,0 +1,264 @@
+// The checker's rules for one access, and what the scheduler and the runtime tell it.
+#include "kernels/emulator/checker.h"
+
+#if defined(HEDDLE_EMULATOR_CHECK)
+
+#include <algorithm>
+
+#include "kernels/emulator/checker_cells.h"
+#include "kernels/emulator/checker_state.h"
+#include "kernels/emulator/memory.h"
+
+namespace heddle::emulator::checker {
+
+thread_local constinit Running running;
+
+State& state() {
+    static State& all = *new State;  // never destroyed: device memory outlives main
+    return all;
+}
+
+Block* running_block() {
+    State& s = state();
+    if (s.current && s.current->number == running.block) return s.current;
+    for (const auto& block : s.blocks)
+        if (block->number == running.block) return s.current = block.get();
+    return nullptr;
+}
+
+Origin intern(Place place) {
+    std::vector<Place>& places = state().places;
+    constexpr std::size_t kMemo = 256;
+    static std::array<std::uint32_t, kMemo> memo{};
+    const std::size_t slot =
+        (static_cast<std::size_t>(place.line) * 31 + reinterpret_cast<std::uintptr_t>(place.file) / 8) % kMemo;
+    const auto same = [&](const Place& p) { return p.line == place.line && p.file == place.file; };
+    if (memo[slot] < places.size() && same(places[memo[slot]])) return Origin::of_place(memo[slot]);
+    const auto found = std::find_if(places.begin(), places.end(), same);
+    memo[slot] = static_cast<std::uint32_t>(found - places.begin());
+    if (found == places.end()) places.push_back(place);
+    return Origin::of_place(memo[slot]);
+}
+
+namespace {
+
+/// One access on its way through the checks.
+struct Visit {
+    Space& space;
+    Arena* arena;  // null: device memory
+    Block& owner;  // of the running thread
+    Target target;
+    Access access;
+    bool reads;
+};
+
+std::byte* address_of(const Visit& v, std::size_t offset) { return v.space.start() + offset; }
+
+void enter_or_report(const Visit& v, Cell& cell) {
+    if (const Access* other = enter(cell, v.access, v.owner, v.space.since))
+        report_race(v.target, v.owner, *other, v.arena != nullptr);
+}
+
+void refuse_copies(const Visit& v, const Cell& cell, std::size_t offset, std::size_t bytes) {
+    if (cell.destination != 0) report_in_flight(v.target, v.owner, state().copies[cell.destination - 1], true);
+    if (cell.sources != 0 && is_write(v.target.kind))
+        if (const Copy* copy = copy_reading(address_of(v, offset), bytes)) report_in_flight(v.target, v.owner, *copy, false);
+}
+
+/// `bytes` of one word.
+void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t bytes) {
+    const std::size_t at = offset % kPage;
+    Cell& word = page.word(at);
+    if ((word.destination | word.sources) != 0) refuse_copies(v, word, offset, bytes);
+    const bool split = word.split >= v.space.since && word.split != 0;
+    if (bytes == 4 && !split) return enter_or_report(v, word);
+    if (!split) {
+        word.split = v.owner.ordinal;
+        for (std::size_t i = 0; i < 4; ++i) {
+            Cell& byte = page.byte(at / 4 * 4 + i);
+            byte.write = word.write;
+            byte.atomics = word.atomics;
+            byte.reads = word.reads;
+        }
+    }
+    for (std::size_t i = 0; i < bytes; ++i) enter_or_report(v, page.byte(at + i));
+}
+
+void visit(const Visit& v) {
+    std::size_t offset = v.space.offset(v.target.address);
+    for (const std::size_t end = offset + v.target.bytes; offset < end;) {
+        const std::size_t first = offset % 64, count = std::min(64 - first, end - offset);
+        const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
+        if (offset >= v.space.bytes()) report_host_memory(v.target);
+        Page& page = v.arena || v.space.page(offset) ? v.space.make_page(offset) : new_device_page(offset);
+        if ((page.allocated[offset % kPage / 64] & mask) != mask) {
+            const std::byte* bad = address_of(v, v.space.first_clear(&Page::allocated, offset, count));
+            if (v.arena) report_outside_shared(v.target, bad, v.owner, *v.arena);
+            report_not_allocated(v.target, bad);
+        }
+        const std::size_t stop = offset + count;
+        for (std::size_t at = offset; at < stop;) {
+            const std::size_t next = std::min(stop, at / 4 * 4 + 4);
+            visit_word(v, page, at, next - at);
+            at = next;
+        }
+        std::uint64_t& written = page.written[offset % kPage / 64];
+        if (v.reads && (written & mask) != mask)
+            report_unwritten(v.target, address_of(v, v.space.first_clear(&Page::written, offset, count)), v.arena);
+        if (is_write(v.target.kind)) written |= mask;
+        offset = stop;
+    }
+}
+
+bool lies_in(const void* address, const void* start, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(start) < bytes;
+}
+
+/// Host memory that belongs to the kernel's thread: the emulator's indices, the launch's arguments, constants.
+bool is_own_host_memory(const void* address, Kind kind) {
+    if (lies_in(address, &indices, sizeof indices)) return true;
+    if (is_write(kind)) return false;
+    const LaunchRequest* request = state().request;
+    if (request &&
+        (lies_in(address, request, sizeof *request) || lies_in(address, request->arguments.get(), request->argument_bytes)))
+        return true;
+    return is_constant_data(address);
+}
+
+}  // namespace
+
+void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too) {
+    if (running.thread < 0 || bytes == 0 || lies_in(address, running.stack, running.stack_bytes)) return;
+    Block* const block = running_block();
+    if (!block) return;
+    State& s = state();
+    const Thread& thread = block->threads[running.thread];
+    const Target target{static_cast<const std::byte*>(address), bytes, kind, origin};
+    const Access access = make_access(block->ordinal, running.thread, thread.clock, kind, origin);
+    const bool reads = reads_too || !is_write(kind);
+    if (s.device && s.device->holds(address)) return visit({*s.device, nullptr, *block, target, access, reads});
+    for (const auto& arena : s.arenas)
+        if (arena->block && arena->shadow->holds(address))
+            return visit({*arena->shadow, arena.get(), *block, target, access, reads});
+    if (!is_own_host_memory(address, kind)) report_host_memory(target);
+}
+
+void launch_begins(const LaunchRequest& request) {
+    State& s = state();
+    s.request = &request;
+    s.first_ordinal = s.next_ordinal;
+    s.numbers.clear();
+    s.releases.clear();
+    if (s.device) s.device->since = s.first_ordinal;
+}
+
+void launch_ends() {
+    State& s = state();
+    for (const auto& block : s.blocks) drop_copies(block->ordinal);
+    for (const auto& arena : s.arenas) arena->block = nullptr;
+    s.blocks.clear();
+    s.current = nullptr;
+    s.request = nullptr;
+    s.places.clear();
+}
+
+void block_begins(std::uint64_t number, int threads, std::span<std::byte> memory) {
+    State& s = state();
+    auto block = std::make_unique<Block>();
+    block->number = number;
+    block->ordinal = s.next_ordinal++;
+    block->threads.resize(static_cast<std::size_t>(threads));
+    s.numbers.push_back(number);
+    s.blocks.push_back(std::move(block));
+    s.current = s.blocks.back().get();
+    if (memory.empty()) return;
+    // Locations in shared memory begin anew with their block.
+    std::erase_if(s.releases, [&](const auto& location) { return lies_in(location.first, memory.data(), memory.size()); });
+    std::erase_if(s.arenas, [&](const auto& arena) {
+        const Space& shadow = *arena->shadow;
+        const bool same = shadow.start() == memory.data() && shadow.bytes() == memory.size();
+        return !same && (shadow.holds(memory.data()) || lies_in(shadow.start(), memory.data(), memory.size()));
+    });
+    auto arena =
+        std::find_if(s.arenas.begin(), s.arenas.end(), [&](const auto& a) { return a->shadow->start() == memory.data(); });
+    if (arena == s.arenas.end()) {
+        s.arenas.push_back(std::make_unique<Arena>());
+        arena = s.arenas.end() - 1;
+        (*arena)->shadow = std::make_unique<Space>(memory);
+    }
+    Space& shadow = *(*arena)->shadow;
+    shadow.set(&Page::allocated, 0, shadow.bytes(), false, true);
+    shadow.set(&Page::written, 0, shadow.bytes(), false, true);
+    shadow.since = s.blocks.front()->ordinal;  // of the blocks that live beside it
+    (*arena)->block = s.current;
+    (*arena)->pieces.clear();
+}
+
+void shared_piece(std::byte* start, std::size_t bytes) {
+    Block* const block = running_block();
+    if (!block || bytes == 0) return;
+    for (const auto& arena : state().arenas) {
+        if (arena->block != block || !arena->shadow->holds(start)) continue;
+        for (const auto& piece : arena->pieces)
+            if (piece.data() == start && piece.size() >= bytes) return;
+        arena->pieces.emplace_back(start, bytes);
+        arena->shadow->set(&Page::allocated, arena->shadow->offset(start), bytes, true);
+    }
+}
+
+void block_ends(std::uint64_t number) {
+    State& s = state();
+    const auto block = std::find_if(s.blocks.begin(), s.blocks.end(), [&](const auto& b) { return b->number == number; });
+    if (block == s.blocks.end()) return;
+    drop_copies((*block)->ordinal);
+    for (const auto& arena : s.arenas)
+        if (arena->block == block->get()) arena->block = nullptr;
+    s.blocks.erase(block);
+    s.current = nullptr;
+}
+
+void joined(std::span<const ThreadId> threads) {
+    static std::vector<Member> members;
+    members.clear();
+    Block* block = nullptr;
+    for (const ThreadId& id : threads) {
+        if (!block || block->number != id.block) {
+            const auto& blocks = state().blocks;
+            const auto found = std::find_if(blocks.begin(), blocks.end(), [&](const auto& b) { return b->number == id.block; });
+            if (found == blocks.end()) return;
+            block = found->get();
+        }
+        members.push_back({block, id.thread});
+    }
+    join(members);
+}
+
+void fence(int scope) {
+    if (Block* const block = running.thread >= 0 ? running_block() : nullptr) pass_fence(*block, running.thread, scope > 0);
+}
+
+void atomic_access(const void* address, std::size_t bytes, bool reads, bool writes, Place place) {
+    if (running.thread < 0) return;
+    check(address, bytes, writes ? Kind::atomic_write : Kind::atomic_read, intern(place), reads);
+    Block* const block = running_block();
+    if (!block) return;
+    auto& locations = state().releases;
+    const auto found = locations.find(address);
+    std::shared_ptr<const Releases> releases = found == locations.end() ? nullptr : found->second;
+    pass_atomic(*block, running.thread, reads, writes, releases);
+    if (found != locations.end())
+        found->second = std::move(releases);
+    else if (releases)
+        locations.emplace(address, std::move(releases));
+}
+
+void read(const void* address, std::size_t bytes, Place place) {
+    if (running.thread >= 0) check(address, bytes, Kind::read, intern(place));
+}
+void write(void* address, std::size_t bytes, Place place) {
+    if (running.thread >= 0) check(address, bytes, Kind::write, intern(place));
+}
+
+}  // namespace heddle::emulator::checker
+
+#endif

@@ -1,0 +1,226 @@
+// Vector clocks: joins at barriers, and what fences and atomics carry.
+#include "kernels/emulator/checker_clocks.h"
+
+#if defined(HEDDLE_EMULATOR_CHECK)
+
+#include <algorithm>
+
+namespace heddle::emulator::checker {
+
+namespace {
+
+const Snapshot* base_of(const Block& block, int thread) {
+    const Thread& t = block.threads[thread];
+    return t.own ? t.own.get() : block.base.get();
+}
+
+void raise(Clocks& clocks, const Clocks& by) {
+    if (clocks.size() < by.size()) clocks.resize(by.size());
+    for (std::size_t i = 0; i < by.size(); ++i) clocks[i] = std::max(clocks[i], by[i]);
+}
+
+/// What several threads know together, as it is gathered.
+struct Gathered {
+    std::vector<Heard> foreign;  // unsorted, with repetitions
+    void add(const std::shared_ptr<const Foreign>& more) {
+        if (more) foreign.insert(foreign.end(), more->begin(), more->end());
+    }
+    /// Of all blocks but `own`, whose clocks are raised instead.
+    std::shared_ptr<const Foreign> without(std::uint32_t own, Clocks& clocks) {
+        if (foreign.empty()) return nullptr;
+        std::stable_sort(foreign.begin(), foreign.end(), [](const Heard& a, const Heard& b) { return a.ordinal < b.ordinal; });
+        auto result = std::make_shared<Foreign>();
+        for (const Heard& heard : foreign) {
+            if (heard.ordinal == own) {
+                raise(clocks, *heard.clocks);
+            } else if (result->empty() || result->back().ordinal != heard.ordinal) {
+                result->push_back(heard);
+            } else if (result->back().clocks != heard.clocks) {
+                auto both = std::make_shared<Clocks>(*result->back().clocks);
+                raise(*both, *heard.clocks);
+                result->back().clocks = std::move(both);
+            }
+        }
+        return result;
+    }
+};
+
+/// The clocks that members of one block know of their block; their foreign knowledge goes to `gathered`.
+Clocks together(const Block& block, std::span<const Member> members, Gathered& gathered) {
+    Clocks clocks(block.threads.size(), 0);
+    std::vector<const Snapshot*> bases;
+    for (const Member& member : members) {
+        const Snapshot* base = base_of(block, member.thread);
+        if (base && std::find(bases.begin(), bases.end(), base) == bases.end()) {
+            bases.push_back(base);
+            raise(clocks, base->clocks);
+            gathered.add(base->foreign);
+        }
+        const Thread& t = block.threads[member.thread];
+        if (t.overlay_epoch == block.epoch) {
+            const std::size_t first = member.thread / 32 * 32, end = std::min(first + 32, clocks.size());
+            for (std::size_t i = first; i < end; ++i) clocks[i] = std::max(clocks[i], t.overlay[i - first]);
+        }
+        clocks[member.thread] = std::max(clocks[member.thread], t.clock);
+    }
+    return clocks;
+}
+
+/// The members of one block now know `snapshot`.
+void teach(Block& block, std::span<const Member> members, std::shared_ptr<const Snapshot> snapshot) {
+    if (members.size() == block.threads.size()) {
+        if (block.has_own)
+            for (Thread& t : block.threads) t.own.reset();
+        block.has_own = false;
+        block.base = std::move(snapshot);
+        ++block.epoch;
+    } else {
+        block.has_own = true;
+        for (const Member& member : members) block.threads[member.thread].own = snapshot;
+    }
+    for (const Member& member : members) ++block.threads[member.thread].clock;
+}
+
+/// A barrier of the whole block: everybody knows everybody's clock, whatever was known before.
+void join_block(Block& block) {
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->clocks.reserve(block.threads.size());
+    for (Thread& t : block.threads) snapshot->clocks.push_back(t.clock++);
+    if (block.has_own) {
+        Gathered gathered;
+        const std::shared_ptr<const Foreign>* last = nullptr;
+        for (Thread& t : block.threads) {
+            if (t.own && (!last || *last != t.own->foreign)) gathered.add(*(last = &t.own->foreign));
+        }
+        if (block.base) gathered.add(block.base->foreign);
+        snapshot->foreign = gathered.without(block.ordinal, snapshot->clocks);
+        for (Thread& t : block.threads) t.own.reset();
+        block.has_own = false;
+    } else if (block.base) {
+        snapshot->foreign = block.base->foreign;
+    }
+    block.base = std::move(snapshot);
+    ++block.epoch;
+}
+
+/// Lanes of one warp that have the same snapshot: only their overlays meet.
+void join_lanes(Block& block, std::span<const Member> members) {
+    std::array<std::uint32_t, 32> merged{};
+    if (members.size() < 32) {
+        for (const Member& member : members) {
+            const Thread& t = block.threads[member.thread];
+            if (t.overlay_epoch != block.epoch) continue;
+            for (int l = 0; l < 32; ++l) merged[l] = std::max(merged[l], t.overlay[l]);
+        }
+    }
+    for (const Member& member : members) merged[member.thread % 32] = block.threads[member.thread].clock;
+    for (const Member& member : members) {
+        Thread& t = block.threads[member.thread];
+        t.overlay = merged;
+        t.overlay_epoch = block.epoch;
+        ++t.clock;
+    }
+}
+
+bool one_warp(std::span<const Member> members) {
+    const Member& first = members.front();
+    const Snapshot* base = base_of(*first.block, first.thread);
+    return std::all_of(members.begin(), members.end(), [&](const Member& m) {
+        return m.block == first.block && m.thread / 32 == first.thread / 32 && base_of(*m.block, m.thread) == base;
+    });
+}
+
+}  // namespace
+
+bool knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
+    const Thread& t = block.threads[thread];
+    const Snapshot* base = base_of(block, thread);
+    if (ordinal == block.ordinal) {
+        if (thread == other) return true;
+        if (base && base->clocks[other] >= clock) return true;
+        return thread / 32 == other / 32 && t.overlay_epoch == block.epoch && t.overlay[other % 32] >= clock;
+    }
+    if (!base || !base->foreign) return false;
+    const auto heard = std::lower_bound(base->foreign->begin(), base->foreign->end(), ordinal,
+                                        [](const Heard& h, std::uint32_t wanted) { return h.ordinal < wanted; });
+    return heard != base->foreign->end() && heard->ordinal == ordinal && (*heard->clocks)[other] >= clock;
+}
+
+void join(std::span<const Member> members) {
+    if (members.empty()) return;
+    Block& first = *members.front().block;
+    if (std::all_of(members.begin(), members.end(), [&](const Member& m) { return m.block == &first; })) {
+        if (members.size() == first.threads.size()) return join_block(first);
+        if (one_warp(members)) return join_lanes(first, members);
+    }
+    // Several blocks, or some of a block's threads: what each block's members know, then all of it for all of them.
+    std::vector<Member> sorted(members.begin(), members.end());
+    std::sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) {
+        return a.block->ordinal != b.block->ordinal ? a.block->ordinal < b.block->ordinal : a.thread < b.thread;
+    });
+    std::vector<std::span<const Member>> groups;
+    for (std::size_t i = 0, end; i < sorted.size(); i = end) {
+        for (end = i; end < sorted.size() && sorted[end].block == sorted[i].block;) ++end;
+        groups.emplace_back(sorted.data() + i, end - i);
+    }
+    Gathered gathered;
+    std::vector<std::shared_ptr<Clocks>> clocks;
+    for (const auto& group : groups) {
+        clocks.push_back(std::make_shared<Clocks>(together(*group.front().block, group, gathered)));
+        gathered.foreign.push_back({group.front().block->ordinal, clocks.back()});
+    }
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        Block& block = *groups[i].front().block;
+        auto snapshot = std::make_shared<Snapshot>();
+        snapshot->clocks = *clocks[i];
+        Gathered copy = gathered;
+        snapshot->foreign = copy.without(block.ordinal, snapshot->clocks);
+        teach(block, groups[i], std::move(snapshot));
+    }
+}
+
+void pass_fence(Block& block, int thread, bool device_wide) {
+    Thread& t = block.threads[thread];
+    const Member self{&block, thread};
+    Gathered gathered;
+    auto now = std::make_shared<Snapshot>();
+    now->clocks = together(block, {&self, 1}, gathered);
+    for (const auto& releases : t.seen) {
+        for (const Released& released : *releases) {
+            if (released.ordinal == block.ordinal) {
+                raise(now->clocks, released.to_block->clocks);
+                gathered.add(released.to_block->foreign);
+            } else if (device_wide && released.to_device) {
+                gathered.foreign.push_back({released.ordinal, {released.to_device, &released.to_device->clocks}});
+                gathered.add(released.to_device->foreign);
+            }
+        }
+    }
+    now->foreign = gathered.without(block.ordinal, now->clocks);
+    if (!t.seen.empty()) {
+        t.own = now;
+        block.has_own = true;
+        if (device_wide) t.seen.clear();
+    }
+    t.to_block = now;
+    if (device_wide) t.to_device = now;
+    ++t.clock;
+}
+
+void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases) {
+    Thread& t = block.threads[thread];
+    if (reads && releases && std::find(t.seen.begin(), t.seen.end(), releases) == t.seen.end()) t.seen.push_back(releases);
+    if (!writes) return;
+    if (!t.to_block) {  // nothing released: a read-modify-write hands on what was there, a plain store ends it
+        if (!reads) releases.reset();
+        return;
+    }
+    auto more = reads && releases ? std::make_shared<Releases>(*releases) : std::make_shared<Releases>();
+    std::erase_if(*more, [&](const Released& r) { return r.ordinal == block.ordinal && r.thread == thread; });
+    more->push_back({block.ordinal, thread, t.to_block, t.to_device});
+    releases = std::move(more);
+}
+
+}  // namespace heddle::emulator::checker
+
+#endif

@@ -1,0 +1,80 @@
+// Who knows what: the happens-before order of a launch, as vector clocks.
+//
+// Every thread has a clock that ticks when it synchronises; an access is stamped with its thread's clock. It happened before what
+// thread t does now when t knows that thread's clock at that time, or a later one. What a thread knows of its own block is
+//
+//     the block's snapshot   the threads' clocks at the last barrier of the whole block, one array for all of them,
+//     or an own snapshot     after named barriers, grid barriers and acquired fences,
+//     and an overlay         32 clocks of its own warp, from __syncwarp.
+//
+// Most kernels only ever use the first and the last, so a barrier costs one pass over the threads. What is known of other blocks
+// hangs on the snapshot: one array of clocks for each block that was heard of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/emulator/checker.h"
+
+namespace heddle::emulator::checker {
+
+using Clocks = std::vector<std::uint32_t>;
+
+/// The clocks of another block's threads. Blocks are numbered through the process (their ordinal), so that no launch is taken for
+/// another.
+struct Heard {
+    std::uint32_t ordinal;
+    std::shared_ptr<const Clocks> clocks;
+};
+using Foreign = std::vector<Heard>;  // ascending ordinals
+
+/// What somebody knows: of his own block, and of others.
+struct Snapshot {
+    Clocks clocks;
+    std::shared_ptr<const Foreign> foreign;  // null: nothing
+};
+
+/// What a thread let others know with an atomic behind a fence: to its own block, and to the device (null: its fence was for the
+/// block only).
+struct Released {
+    std::uint32_t ordinal;
+    int thread;
+    std::shared_ptr<const Snapshot> to_block, to_device;
+};
+using Releases = std::vector<Released>;
+
+struct Thread {
+    std::uint32_t clock = 1;
+    std::uint32_t overlay_epoch = 0;  // the overlay counts while this is the block's epoch
+    std::array<std::uint32_t, 32> overlay;
+    std::shared_ptr<const Snapshot> own;                  // instead of the block's
+    std::shared_ptr<const Snapshot> to_block, to_device;  // since its last fences
+    std::vector<std::shared_ptr<const Releases>> seen;    // by atomics, not yet acquired by a fence
+};
+
+struct Block {
+    std::uint64_t number = 0;   // in its grid
+    std::uint32_t ordinal = 0;  // in the process
+    std::uint32_t epoch = 1;    // counts its barriers
+    std::shared_ptr<const Snapshot> base;
+    bool has_own = false;  // some thread has a snapshot of its own
+    std::vector<Thread> threads;
+};
+
+/// Whether `thread` of `block` knows what thread `other` of the block `ordinal` did at `clock`.
+bool knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock);
+/// All of `threads` (positions in `blocks` and thread numbers) learn what any of them knows.
+struct Member {
+    Block* block;
+    int thread;
+};
+void join(std::span<const Member> members);
+/// The thread passes a fence: it acquires what its atomics saw and may release what it now knows.
+void pass_fence(Block& block, int thread, bool device_wide);
+/// The thread made an atomic access to a location; `releases` (null: none) is what the location hands on.
+void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases);
+
+}  // namespace heddle::emulator::checker

@@ -1,0 +1,115 @@
+// The callbacks that GCC puts before each memory access of a file compiled with -fsanitize=thread. The program is linked without
+// ThreadSanitizer's library: these functions are in its place. What GCC 12 emits, and what it does not, is in the README.
+#include "kernels/emulator/checker.h"
+
+#if defined(HEDDLE_EMULATOR_CHECK)
+
+#include "kernels/emulator/checker_state.h"
+
+// The names are the compiler's, and so are the missing declarations.
+#pragma GCC diagnostic ignored "-Wmissing-declarations"
+#pragma GCC diagnostic ignored "-Wpedantic"
+
+namespace {
+
+using heddle::emulator::checker::Kind;
+using heddle::emulator::checker::Origin;
+
+// Host code of the same files comes here too, outside any thread of a kernel: it leaves at once.
+inline __attribute__((always_inline)) void access(const volatile void* address, std::size_t bytes, Kind kind,
+                                                  bool reads = false) {
+    namespace checker = heddle::emulator::checker;
+    if (__builtin_expect(checker::running.thread < 0, 0)) return;
+    checker::check(const_cast<const void*>(address), bytes, kind, Origin::of_code(__builtin_return_address(0)), reads);
+}
+inline __attribute__((always_inline)) void aligned_access(const void* address, std::size_t bytes, Kind kind) {
+    namespace checker = heddle::emulator::checker;
+    if (__builtin_expect(checker::running.thread < 0, 0)) return;
+    const Origin origin = Origin::of_code(__builtin_return_address(0));
+    if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
+        checker::report_misaligned({static_cast<const std::byte*>(address), bytes, kind, origin});
+    checker::check(address, bytes, kind, origin);
+}
+
+}  // namespace
+
+extern "C" {
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+
+// 16 bytes may be two numbers of 8: only the smaller ones have an alignment that is known here.
+void __tsan_read1(void* p) { access(p, 1, Kind::read); }
+void __tsan_read2(void* p) { aligned_access(p, 2, Kind::read); }
+void __tsan_read4(void* p) { aligned_access(p, 4, Kind::read); }
+void __tsan_read8(void* p) { aligned_access(p, 8, Kind::read); }
+void __tsan_read16(void* p) { access(p, 16, Kind::read); }
+void __tsan_write1(void* p) { access(p, 1, Kind::write); }
+void __tsan_write2(void* p) { aligned_access(p, 2, Kind::write); }
+void __tsan_write4(void* p) { aligned_access(p, 4, Kind::write); }
+void __tsan_write8(void* p) { aligned_access(p, 8, Kind::write); }
+void __tsan_write16(void* p) { access(p, 16, Kind::write); }
+void __tsan_unaligned_read2(void* p) { access(p, 2, Kind::read); }
+void __tsan_unaligned_read4(void* p) { access(p, 4, Kind::read); }
+void __tsan_unaligned_read8(void* p) { access(p, 8, Kind::read); }
+void __tsan_unaligned_read16(void* p) { access(p, 16, Kind::read); }
+void __tsan_unaligned_write2(void* p) { access(p, 2, Kind::write); }
+void __tsan_unaligned_write4(void* p) { access(p, 4, Kind::write); }
+void __tsan_unaligned_write8(void* p) { access(p, 8, Kind::write); }
+void __tsan_unaligned_write16(void* p) { access(p, 16, Kind::write); }
+void __tsan_read_range(void* p, std::size_t bytes) { access(p, bytes, Kind::read); }
+void __tsan_write_range(void* p, std::size_t bytes) { access(p, bytes, Kind::write); }
+void __tsan_vptr_read(void** p) { access(p, sizeof *p, Kind::read); }
+void __tsan_vptr_update(void** p, void*) { access(p, sizeof *p, Kind::write); }
+
+// Atomic operations of host code in these files (a shared_ptr's count, a static's guard) are done as the strongest kind; kernels
+// use CUDA's atomics, which come to the checker by themselves.
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+#define HEDDLE_FETCH(T, bits, name)                                     \
+    T __tsan_atomic##bits##_fetch_##name(volatile T* p, T value, int) { \
+        access(p, sizeof(T), Kind::atomic_write, true);                 \
+        return __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST);       \
+    }
+#define HEDDLE_ATOMICS(T, bits)                                                                            \
+    T __tsan_atomic##bits##_load(const volatile T* p, int) {                                               \
+        access(p, sizeof(T), Kind::atomic_read);                                                           \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                       \
+    }                                                                                                      \
+    void __tsan_atomic##bits##_store(volatile T* p, T value, int) {                                        \
+        access(p, sizeof(T), Kind::atomic_write);                                                          \
+        __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                      \
+    }                                                                                                      \
+    T __tsan_atomic##bits##_exchange(volatile T* p, T value, int) {                                        \
+        access(p, sizeof(T), Kind::atomic_write, true);                                                    \
+        return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                            \
+    }                                                                                                      \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected, T value, int, int) {     \
+        access(p, sizeof(T), Kind::atomic_write, true);                                                    \
+        return __atomic_compare_exchange_n(p, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }                                                                                                      \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* expected, T value, int, int) {       \
+        access(p, sizeof(T), Kind::atomic_write, true);                                                    \
+        return __atomic_compare_exchange_n(p, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }                                                                                                      \
+    T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T expected, T value, int, int) {           \
+        access(p, sizeof(T), Kind::atomic_write, true);                                                    \
+        __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
+        return expected;                                                                                   \
+    }                                                                                                      \
+    HEDDLE_FETCH(T, bits, add)                                                                             \
+    HEDDLE_FETCH(T, bits, sub)                                                                             \
+    HEDDLE_FETCH(T, bits, and)                                                                             \
+    HEDDLE_FETCH(T, bits, or)                                                                              \
+    HEDDLE_FETCH(T, bits, xor)
+
+HEDDLE_ATOMICS(unsigned char, 8)
+HEDDLE_ATOMICS(unsigned short, 16)
+HEDDLE_ATOMICS(unsigned int, 32)
+HEDDLE_ATOMICS(unsigned long, 64)
+
+}  // extern "C"
+
+#endif

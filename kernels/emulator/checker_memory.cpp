@@ -1,0 +1,60 @@
+// The runtime's side of the checker: what is allocated and written in device memory.
+#include "kernels/emulator/checker.h"
+
+#if defined(HEDDLE_EMULATOR_CHECK)
+
+#include "kernels/emulator/checker_state.h"
+#include "kernels/emulator/memory.h"
+
+namespace heddle::emulator::checker {
+
+/// Allocations that no kernel and no copy has touched have no pages: a page takes over what is allocated of it when it is made.
+Page& new_device_page(std::size_t offset) {
+    State& s = state();
+    Page& page = s.device->make_page(offset);
+    std::byte* const start = s.device->start() + offset / kPage * kPage;
+    auto allocation = s.allocations.upper_bound(start);
+    if (allocation != s.allocations.begin()) --allocation;
+    for (; allocation != s.allocations.end() && allocation->first < start + kPage; ++allocation) {
+        std::byte* const from = std::max(start, allocation->first);
+        std::byte* const to = std::min(start + kPage, allocation->first + allocation->second);
+        if (from < to) s.device->set(&Page::allocated, s.device->offset(from), static_cast<std::size_t>(to - from), true);
+    }
+    return page;
+}
+
+void allocated(std::byte* start, std::size_t bytes) {
+    State& s = state();
+    if (!s.device) s.device = std::make_unique<Space>(device_range());
+    s.allocations[start] = bytes;
+    s.device->set(&Page::allocated, s.device->offset(start), bytes, true, true);
+    s.device->set(&Page::written, s.device->offset(start), bytes, false, true);
+}
+
+void released(std::byte* start, std::size_t bytes) {
+    State& s = state();
+    if (s.allocations.erase(start) == 0) return;
+    s.device->set(&Page::allocated, s.device->offset(start), bytes, false, true);
+    s.device->set(&Page::written, s.device->offset(start), bytes, false, true);
+    s.device->forget(s.device->offset(start), bytes);
+}
+
+void host_wrote(const void* start, std::size_t bytes) {
+    State& s = state();
+    if (!s.device || !s.device->holds(start)) return;
+    const std::size_t first = s.device->offset(start);
+    for (std::size_t at = first; at < first + bytes; at = at / kPage * kPage + kPage)
+        if (!s.device->page(at)) new_device_page(at);
+    s.device->set(&Page::written, first, bytes, true);
+}
+
+const void* first_unwritten(const void* start, std::size_t bytes) {
+    State& s = state();
+    if (!s.device || !s.device->holds(start)) return nullptr;
+    const std::size_t first = s.device->offset(start), found = s.device->first_clear(&Page::written, first, bytes);
+    return found < first + bytes ? s.device->start() + found : nullptr;
+}
+
+}  // namespace heddle::emulator::checker
+
+#endif

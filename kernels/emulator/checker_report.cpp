@@ -1,0 +1,203 @@
+// What the checker says: each report names both places and what is missing between them.
+#include "kernels/emulator/checker.h"
+
+#if defined(HEDDLE_EMULATOR_CHECK)
+
+#include <link.h>
+
+#include <algorithm>
+
+#include "kernels/emulator/checker_state.h"
+#include "kernels/emulator/memory.h"
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/run.h"
+#include "kernels/emulator/scheduler.h"
+
+namespace heddle::emulator::checker {
+
+namespace {
+
+std::string at(Origin origin) {
+    if (!origin.is_place()) return " at " + place_of_code(reinterpret_cast<const void*>(origin.value()));
+    const std::vector<Place>& places = state().places;
+    return origin.value() < places.size() ? " at " + text_of(places[origin.value()]) : "";
+}
+
+std::string count(std::size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
+std::string triple(std::uint64_t number, const dim3& size) {
+    const std::uint64_t x = std::max(1u, size.x), y = std::max(1u, size.y);
+    return "(" + std::to_string(number % x) + ", " + std::to_string(number / x % y) + ", " + std::to_string(number / x / y) + ")";
+}
+std::string thread_text(int thread) {
+    const LaunchRequest* request = state().request;
+    return "thread " + (request ? triple(static_cast<std::uint64_t>(thread), request->block) : std::to_string(thread));
+}
+std::string block_text(std::uint32_t ordinal) {
+    const State& s = state();
+    const std::size_t index = ordinal - s.first_ordinal;
+    return s.request && index < s.numbers.size() ? "block " + triple(s.numbers[index], s.request->grid) : "another block";
+}
+
+std::string verb(Kind kind) {
+    switch (kind) {
+        case Kind::read: return "reads";
+        case Kind::write: return "writes";
+        case Kind::atomic_read: return "atomically reads";
+        default: return "atomically changes";
+    }
+}
+std::string past(Kind kind) {
+    switch (kind) {
+        case Kind::read: return "read";
+        case Kind::write: return "wrote";
+        case Kind::atomic_read: return "atomically read";
+        default: return "atomically changed";
+    }
+}
+
+/// "writes 4 bytes of shared memory at kernels/x/x.cu:41"
+std::string deed(const Target& target, const std::string& memory) {
+    return verb(target.kind) + " " + count(target.bytes, "byte") + " of " + memory + at(target.origin);
+}
+
+std::string in_allocation(const std::byte* address) {
+    const Allocation* allocation = nearest_allocation(address);
+    if (!allocation) return "";
+    return "byte " + std::to_string(address - allocation->start) + " of the " + count(allocation->bytes, "byte") +
+           " allocated at " + allocation->place;
+}
+std::string in_arena(const std::byte* address, const Arena& arena) {
+    for (const auto& piece : arena.pieces)
+        if (address >= piece.data() && address < piece.data() + piece.size())
+            return "byte " + std::to_string(address - piece.data()) + " of a piece of " + count(piece.size(), "byte");
+    return "byte " + std::to_string(address - arena.shadow->start()) + " of the arena";
+}
+
+/// What would have ordered the two accesses.
+std::string missing(const Target& target, const Block& block, const Access& other) {
+    if (is_atomic(target.kind) || is_atomic(other.kind()))
+        return "and nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
+    if (other.block != block.ordinal)
+        return "and nothing orders the two blocks: only a grid barrier does, or an atomic behind __threadfence on one side and "
+               "before it on the "
+               "other";
+    if (other.thread() / 32 == running.thread / 32) return "without a __syncwarp of both lanes or a barrier between";
+    return "without a barrier between";
+}
+
+bool in_program(const void* address, bool writable_too) {
+    struct Segment {
+        std::uintptr_t start, end;
+        bool writable;
+    };
+    static const std::vector<Segment> segments = [] {
+        std::vector<Segment> found;
+        dl_iterate_phdr(
+            [](dl_phdr_info* info, std::size_t, void* out) {
+                for (int i = 0; i < info->dlpi_phnum; ++i) {
+                    const auto& header = info->dlpi_phdr[i];
+                    if (header.p_type != PT_LOAD && header.p_type != PT_GNU_RELRO) continue;
+                    const std::uintptr_t start = info->dlpi_addr + header.p_vaddr;
+                    const bool writable = header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0;
+                    static_cast<std::vector<Segment>*>(out)->push_back({start, start + header.p_memsz, writable});
+                }
+                return 0;
+            },
+            &found);
+        return found;
+    }();
+    const auto a = reinterpret_cast<std::uintptr_t>(address);
+    return std::any_of(segments.begin(), segments.end(),
+                       [&](const Segment& s) { return a >= s.start && a < s.end && (writable_too || !s.writable); });
+}
+
+}  // namespace
+
+bool is_constant_data(const void* address) { return in_program(address, false); }
+
+void report_race(const Target& target, const Block& block, const Access& other, bool shared) {
+    std::string who = thread_text(other.thread());
+    if (other.block != block.ordinal) who += " of " + block_text(other.block);
+    violate("race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
+            at(other.origin()) + ", " + missing(target, block, other));
+}
+
+void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena) {
+    Target reading = target;
+    reading.kind = is_atomic(target.kind) ? target.kind : Kind::read;
+    if (arena) violate(deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
+    violate(deed(reading, "global memory") + " that was never written: " + in_allocation(byte));
+}
+
+void report_not_allocated(const Target& target, const std::byte* byte) {
+    const Allocation* behind = nearest_allocation(target.address);
+    if (behind && behind->freed && target.address < behind->start + behind->bytes)
+        violate(deed(target, "global memory") + " after it was freed: " + in_allocation(target.address));
+    // Red zones are 256 bytes or more: an allocation that begins a little later is the one that was meant when it is nearer.
+    const std::byte* const end = target.address + target.bytes;
+    const Allocation* next = nullptr;
+    for (std::size_t ahead = 0; ahead <= 256 && (!next || next == behind); ahead += 32) next = nearest_allocation(end + ahead);
+    const bool has_next = next && next != behind && !next->freed && next->start >= byte;
+    if (has_next && (!behind || next->start - target.address < byte - (behind->start + behind->bytes)))
+        violate(deed(target, "global memory") + ", " + count(static_cast<std::size_t>(next->start - target.address), "byte") +
+                " before the " + count(next->bytes, "byte") + " allocated at " + next->place);
+    if (!behind) violate(deed(target, "global memory") + " where nothing was ever allocated");
+    violate(deed(target, "global memory") + ", " +
+            count(static_cast<std::size_t>(end - (behind->start + behind->bytes)), "byte") + " past the end of the " +
+            count(behind->bytes, "byte") + " allocated at " + behind->place + (behind->freed ? " (and freed)" : ""));
+}
+
+void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena) {
+    if (arena.block != &block)
+        violate(deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
+    const std::span<std::byte>* before = nullptr;
+    const std::span<std::byte>* behind = nullptr;
+    for (const auto& piece : arena.pieces) {
+        if (piece.data() + piece.size() <= byte && (!before || piece.data() > before->data())) before = &piece;
+        if (piece.data() > byte && (!behind || piece.data() < behind->data())) behind = &piece;
+    }
+    const std::byte* const end = target.address + target.bytes;
+    const auto past_end = before ? static_cast<std::size_t>(end - (before->data() + before->size())) : std::size_t(-1);
+    const auto ahead = behind ? static_cast<std::size_t>(behind->data() - target.address) : std::size_t(-1);
+    std::string where = "of which no piece was taken yet";
+    if (before && past_end <= ahead)
+        where = count(past_end, "byte") + " past the end of a piece of " + count(before->size(), "byte");
+    else if (behind)
+        where = count(ahead, "byte") + " before a piece of " + count(behind->size(), "byte");
+    violate(deed(target, "shared memory") + ", " + where);
+}
+
+void report_host_memory(const Target& target) {
+    std::string what =
+        is_stack_of_thread(target.address) ? "the stack of a thread that is no more" : "host memory, which a GPU cannot reach";
+    for (const emulator::Block& live : scheduler->blocks) {
+        for (int i = 0; i < live.threads; ++i) {
+            const Fiber* fiber = live.first[i].fiber;
+            if (!fiber || target.address < fiber->stack || target.address >= fiber->stack + fiber->stack_bytes) continue;
+            what = "a local variable of " + name_of(live.first[i], scheduler->current);
+        }
+    }
+    if (in_program(target.address, true)) {
+        what = is_constant_data(target.address) ? "constant data of the program"
+                                                : "a variable of the program, which a GPU cannot reach";
+    }
+    violate(deed(target, what));
+}
+
+void report_misaligned(const Target& target) {
+    violate(deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
+}
+
+void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {
+    std::string who = "it";
+    if (copy.issue.block != block.ordinal || copy.issue.thread() != running.thread) who = thread_text(copy.issue.thread());
+    if (copy.issue.block != block.ordinal) who += " of " + block_text(copy.issue.block);
+    const std::string side = destination ? "the destination" : "the source";
+    violate("race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(copy.issue.origin()) +
+            " and has not waited for");
+}
+
+}  // namespace heddle::emulator::checker
+
+#endif
