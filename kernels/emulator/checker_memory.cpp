@@ -25,7 +25,10 @@ Page& new_device_page(std::size_t offset) {
 
 void allocated(std::byte* start, std::size_t bytes) {
     State& s = state();
-    if (!s.device) s.device = std::make_unique<Space>(device_range());
+    if (!s.device) {
+        auto* const first = const_cast<std::byte*>(detail::device_range_start);
+        s.device = std::make_unique<Space>(std::span(first, static_cast<std::size_t>(detail::device_range_end - first)));
+    }
     s.allocations[start] = bytes;
     s.device->set(&Page::allocated, s.device->offset(start), bytes, true, true);
     s.device->set(&Page::written, s.device->offset(start), bytes, false, true);
