@@ -15,9 +15,9 @@
 
 #include "kernels/emulator/checker.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#endif
+// AddressSanitizer's, in a program that has it. The emulator itself is built without, its kernels and tests with it.
+extern "C" __attribute__((weak)) void __asan_poison_memory_region(const volatile void* start, std::size_t bytes);
+extern "C" __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* start, std::size_t bytes);
 
 namespace heddle::emulator {
 
@@ -106,10 +106,10 @@ class Memory {
         const auto [allocation, pages] = found->second;
         checker::released(allocation.start, allocation.bytes);
         std::byte* const first = const_cast<std::byte*>(found->first);
-#if defined(__SANITIZE_ADDRESS__)
-        __asan_unpoison_memory_region(first, std::min(pages, kPage));
-        __asan_unpoison_memory_region(first + pages - kPage, kPage);
-#endif
+        if (__asan_unpoison_memory_region != nullptr) {
+            __asan_unpoison_memory_region(first, std::min(pages, kPage));
+            __asan_unpoison_memory_region(first + pages - kPage, kPage);
+        }
         map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // gives the pages back
         used_ -= allocation.bytes;
         living_.erase(found);
@@ -205,12 +205,10 @@ class Memory {
     }
 
     /// Under AddressSanitizer: the padding within the allocation's first and last page is out of bounds.
-    static void fence([[maybe_unused]] std::byte* first, [[maybe_unused]] std::byte* start, [[maybe_unused]] std::size_t bytes,
-                      [[maybe_unused]] std::size_t pages) {
-#if defined(__SANITIZE_ADDRESS__)
+    static void fence(std::byte* first, std::byte* start, std::size_t bytes, std::size_t pages) {
+        if (__asan_poison_memory_region == nullptr) return;
         __asan_poison_memory_region(first, static_cast<std::size_t>(start - first));
         __asan_poison_memory_region(start + bytes, static_cast<std::size_t>(first + pages - start) - bytes);
-#endif
     }
 
     const std::size_t total_;
