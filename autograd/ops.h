@@ -13,6 +13,7 @@
 #include "core/spans.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/feed_forward/feed_forward.h"
+#include "kernels/softmax/softmax.h"
 
 namespace heddle::ops {
 
@@ -85,9 +86,11 @@ Variable embedding(const Variable& table, const Tensor& tokens, const Spans& spa
 
 // ---- softmax and normalisation (autograd/softmax.cpp, autograd/layer_norm.cpp)
 
+using kernels::SoftmaxReach;
+
 /// Over the last axis. `mask` u8 with x's shape, or the shape of its last two axes, or undefined; true = may attend.
-/// A fully masked row gives zeros and zero gradients.
-Variable softmax(const Variable& x, const Tensor& mask = {}, Where where = Where::current());
+/// A fully masked row gives zeros and zero gradients. `reach`: key lengths and the causal rule (kernels/softmax/softmax.h).
+Variable softmax(const Variable& x, const Tensor& mask = {}, const SoftmaxReach& reach = {}, Where where = Where::current());
 Variable log_softmax(const Variable& x, Where where = Where::current());
 /// gamma (x - mean) / sqrt(variance + eps) + beta over the last axis, biased variance. gamma, beta [cols].
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double eps = 1e-5,

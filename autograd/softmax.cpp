@@ -1,13 +1,11 @@
-#include "kernels/softmax/softmax.h"
-
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 #include "kernels/log_softmax/log_softmax.h"
 
 namespace heddle::ops {
 
-Variable softmax(const Variable& x, const Tensor& mask, Where where) {
-    Tensor y = kernels::softmax_forward(x.value(), mask);
+Variable softmax(const Variable& x, const Tensor& mask, const SoftmaxReach& reach, Where where) {
+    Tensor y = kernels::softmax_forward(x.value(), mask, reach);
     return record(y, {.op = "softmax", .where = where, .inputs = {x}, .saved = {y}, .backward = [](Gradients& g) {
                           g.give(0, kernels::softmax_backward(g.output(), g.saved(0)));
                       }});
@@ -35,7 +33,12 @@ std::vector<GradientCase> softmax() {
     const Tensor per_row = Tensor::from(std::vector<std::uint8_t>{1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0}, {3, 4});
     const Tensor whole = Tensor::from(std::vector<std::uint8_t>{1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1, 1}, {2, 2, 3});
     const GradientFunction logarithm = [](std::span<const Variable> in) { return ops::log_softmax(in[0]); };
+    const Tensor lengths = Tensor::from(std::vector<std::int32_t>{2, 4}, {2});
+    const GradientFunction reaching = [lengths](std::span<const Variable> in) {
+        return ops::softmax(in[0], {}, {.lengths = lengths, .causal = true});
+    };
     return {
+        {"softmax", "key lengths and causal", reaching, {random_input({2, 3, 4}, 17)}},
         {"softmax", "plain", masked({}), {random_input({3, 7}, 11, 2)}},
         {"softmax", "three axes, the mask of the last two; a masked row", masked(per_row), {random_input({2, 3, 4}, 12)}},
         {"softmax", "a mask of the whole shape; a masked row", masked(whole), {random_input({2, 2, 3}, 13)}},

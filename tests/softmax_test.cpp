@@ -52,6 +52,28 @@ TEST(Softmax, EqualsTheFormulaWithEveryKindOfMask) {
     }
 }
 
+TEST(Softmax, LengthsAndTheCausalRuleAreTheMaskTheyStandFor) {
+    const Tensor lengths = Tensor::from(std::vector<std::int32_t>{0, 5, 9}, {3});
+    for (const std::int64_t queries : {2, 5, 9})
+        for (const bool causal : {false, true})
+            for (const bool with_lengths : {false, true})
+                for (const Tensor& mask : {Tensor(), random_mask({queries, 7}, 8)}) {
+                    const Tensor x = normal({3, 2, queries, 7}, DType::f64, 5, 0, 3);
+                    Tensor whole = Tensor::empty(x.shape(), DType::u8);
+                    for (std::int64_t i = 0; i < x.numel(); ++i) {
+                        const std::int64_t item = i / (2 * queries * 7), query = i / 7 % queries, key = i % 7;
+                        const bool allowed = (!mask.defined() || mask.data<std::uint8_t>()[i % mask.numel()] != 0) &&
+                                             (!causal || key <= query + 7 - queries) &&
+                                             (!with_lengths || key < lengths.data<std::int32_t>()[item]);
+                        whole.data<std::uint8_t>()[i] = allowed ? 1 : 0;
+                    }
+                    const SoftmaxReach reach{.lengths = with_lengths ? lengths : Tensor(), .causal = causal};
+                    EXPECT_TRUE(same_bits(softmax_forward(x, mask, reach), softmax_forward(x, whole)));
+                }
+    expect_error([] { softmax_forward(Tensor::zeros({4}, DType::f32), {}, {.causal = true}); }, "wanted at least two axes");
+    expect_error([&] { softmax_forward(Tensor::zeros({2, 4}, DType::f32), {}, {.lengths = lengths}); }, "lengths has shape [3], wanted [2]");
+}
+
 TEST(Softmax, RowsAddUpToOneAndMaskedPlacesAreExactlyZero) {
     const Tensor x = normal({6, 40}, DType::f32, 5, 0, 3), mask = random_mask({6, 40}, 9);
     const Tensor y = softmax_forward(x, mask);

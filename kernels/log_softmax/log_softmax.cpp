@@ -8,6 +8,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/log_softmax/log_softmax_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -40,8 +41,12 @@ Tensor log_softmax_forward(const Tensor& x) {
     check_defined("log_softmax", "x", x);
     check_dtype("log_softmax", "x", x, x.dtype());
     check(x.rank() >= 1, "log_softmax: x is a scalar, wanted at least one axis");
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    if (x.device() == Device::cuda) {
+        log_softmax_forward_cuda(x, y);
+        return y;
+    }
     const std::int64_t cols = x.cols();
-    Tensor y = Tensor::empty(x.shape(), x.dtype());
     dispatch_float("log_softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
@@ -56,8 +61,12 @@ Tensor log_softmax_backward(const Tensor& dy, const Tensor& y) {
     check_dtype("log_softmax_backward", "y", y, y.dtype());
     check_shape("log_softmax_backward", "dy", dy, y.shape());
     check_dtype("log_softmax_backward", "dy", dy, y.dtype());
+    Tensor dx = Tensor::empty(y.shape(), y.dtype(), y.device());
+    if (y.device() == Device::cuda) {
+        log_softmax_backward_cuda(dy, y, dx);
+        return dx;
+    }
     const std::int64_t cols = y.cols();
-    Tensor dx = Tensor::empty(y.shape(), y.dtype());
     dispatch_float("log_softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)

@@ -1,5 +1,6 @@
 #include "kernels/softmax/softmax.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -7,26 +8,28 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/softmax/softmax_cuda.h"
 
 namespace heddle::kernels {
 namespace {
 
-// x, y [cols]; mask [cols] or null.
+// x, y [cols]; mask [cols] or null. Columns from `end` on take no part.
 template <class T>
-void softmax_row(const T* x, const std::uint8_t* mask, T* y, std::int64_t cols) {
+void softmax_row(const T* x, const std::uint8_t* mask, T* y, std::int64_t end, std::int64_t cols) {
     const auto attends = [mask](std::int64_t j) { return mask == nullptr || mask[j] != 0; };
+    std::fill(y + end, y + cols, T{0});
     T shift = -std::numeric_limits<T>::infinity();
-    for (std::int64_t j = 0; j < cols; ++j)
+    for (std::int64_t j = 0; j < end; ++j)
         if (attends(j) && x[j] > shift) shift = x[j];
     if (std::isinf(shift) && shift < 0) shift = 0;  // nothing attends: every exponential below is 0, or a NaN that must be seen
     double total = 0;
-    for (std::int64_t j = 0; j < cols; ++j) {
+    for (std::int64_t j = 0; j < end; ++j) {
         y[j] = attends(j) ? std::exp(x[j] - shift) : T{0};
         total += static_cast<double>(y[j]);
     }
     if (total == 0) return;
     const double scale = 1 / total;
-    for (std::int64_t j = 0; j < cols; ++j)
+    for (std::int64_t j = 0; j < end; ++j)
         if (attends(j)) y[j] = static_cast<T>(static_cast<double>(y[j]) * scale);
 }
 
@@ -49,21 +52,43 @@ std::int64_t check_mask(const Tensor& x, const Tensor& mask) {
     return x.dim(-2);
 }
 
+void check_reach(const Tensor& x, const SoftmaxReach& reach) {
+    check(x.rank() >= 2 || !(reach.causal || reach.lengths.defined()),
+          "softmax: x has shape {}, wanted at least two axes for lengths or the causal rule", x.shape());
+    if (!reach.lengths.defined()) return;
+    check_dtype("softmax", "lengths", reach.lengths, DType::i32);
+    check_shape("softmax", "lengths", reach.lengths, {x.dim(0)});
+}
+
+// How many columns of a row take part at most.
+std::int64_t reach_of(const Tensor& x, const SoftmaxReach& reach, std::int64_t row) {
+    std::int64_t end = x.cols();
+    if (reach.lengths.defined())
+        end = std::min<std::int64_t>(end, reach.lengths.data<std::int32_t>()[row / (x.rows() / x.dim(0))]);
+    if (reach.causal) end = std::min(end, row % x.dim(-2) + x.cols() - x.dim(-2) + 1);
+    return std::max<std::int64_t>(end, 0);
+}
+
 }  // namespace
 
-Tensor softmax_forward(const Tensor& x, const Tensor& mask) {
+Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach) {
     check_defined("softmax", "x", x);
     check_dtype("softmax", "x", x, x.dtype());
     check(x.rank() >= 1, "softmax: x is a scalar, wanted at least one axis");
     const std::int64_t mask_rows = check_mask(x, mask);
+    check_reach(x, reach);
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    if (x.device() == Device::cuda) {
+        softmax_forward_cuda(x, mask, reach, y);
+        return y;
+    }
     const std::int64_t cols = x.cols();
     const std::uint8_t* allowed = mask.defined() ? mask.data<std::uint8_t>() : nullptr;
-    Tensor y = Tensor::empty(x.shape(), x.dtype());
     dispatch_float("softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 softmax_row(x.data<T>() + row * cols, allowed ? allowed + row % mask_rows * cols : nullptr,
-                            y.data<T>() + row * cols, cols);
+                            y.data<T>() + row * cols, reach_of(x, reach, row), cols);
         });
     });
     return y;
@@ -74,8 +99,12 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y) {
     check_dtype("softmax_backward", "y", y, y.dtype());
     check_shape("softmax_backward", "dy", dy, y.shape());
     check_dtype("softmax_backward", "dy", dy, y.dtype());
+    Tensor dx = Tensor::empty(y.shape(), y.dtype(), y.device());
+    if (y.device() == Device::cuda) {
+        softmax_backward_cuda(dy, y, dx);
+        return dx;
+    }
     const std::int64_t cols = y.cols();
-    Tensor dx = Tensor::empty(y.shape(), y.dtype());
     dispatch_float("softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)

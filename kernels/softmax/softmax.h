@@ -14,9 +14,17 @@
 
 namespace heddle::kernels {
 
-/// x [..., cols] f32 or f64. `mask` u8 (nonzero = may attend) of x's shape, or of the shape of its last two axes (shared by all
-/// leading ones), or undefined. Error when x is a scalar or the mask has another shape.
-Tensor softmax_forward(const Tensor& x, const Tensor& mask = {});
+/// Masks that need no matrix. What they leave out takes no part, whatever it holds; a mask comes on top of them.
+struct SoftmaxReach {
+    Tensor lengths =
+        {};  ///< i32 [x.dim(0)], or undefined: in item b of x columns from lengths[b] on take no part (padding of keys)
+    bool causal = false;  ///< row q of the last two axes [queries, cols] ends with column q + cols - queries
+};
+
+/// x [..., cols] f32 or f64, on CUDA bf16 as well. `mask` u8 (nonzero = may attend) of x's shape, or of the shape of its last two
+/// axes (shared by all leading ones), or undefined. Error when x is a scalar or the mask has another shape, and when a reach is
+/// given and x has fewer than two axes.
+Tensor softmax_forward(const Tensor& x, const Tensor& mask = {}, const SoftmaxReach& reach = {});
 /// dx for dy and the forward's y, all of one shape.
 Tensor softmax_backward(const Tensor& dy, const Tensor& y);
 
