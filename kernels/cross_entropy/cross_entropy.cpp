@@ -8,6 +8,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/cross_entropy/cross_entropy_cuda.h"
 #include "kernels/cross_entropy/cross_entropy_row.h"
 
 namespace heddle::kernels {
@@ -60,14 +61,18 @@ RowLoss cross_entropy_row(double* logits, std::int64_t vocabulary, std::int32_t 
 
 // ---- what every loss checks and counts
 
-std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary,
-                           const LossOptions& options) {
+void check_targets(const char* op, const Tensor& targets, std::int64_t rows, const LossOptions& options) {
     check_shape(op, "targets", targets, {rows});
     check_dtype(op, "targets", targets, DType::i32);
     check(options.label_smoothing >= 0 && options.label_smoothing < 1, "{}: label smoothing is {}, wanted at least 0 and below 1",
           op, options.label_smoothing);
     check(options.divisor >= 0 && std::isfinite(options.divisor),
           "{}: the divisor is {}, wanted a positive number, or 0 for the number of counted targets", op, options.divisor);
+}
+
+std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary,
+                           const LossOptions& options) {
+    check_targets(op, targets, rows, options);
     std::int64_t counted = 0;
     const std::int32_t* ids = targets.data<std::int32_t>();
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -99,11 +104,11 @@ LossStatistics loss_statistics(const Tensor& statistics) {
 
 namespace {
 
-std::int64_t check_arguments(const char* op, const Tensor& logits, const Tensor& targets, const LossOptions& options) {
+void check_arguments(const char* op, const Tensor& logits, const Tensor& targets, const LossOptions& options) {
     check_rank(op, "logits", logits, 2);
     check_dtype(op, "logits", logits, logits.dtype());
     check(logits.cols() >= 1, "{}: logits have shape {}, wanted at least one column", op, logits.shape());
-    return count_targets(op, targets, logits.rows(), logits.cols(), options);
+    check_targets(op, targets, logits.rows(), options);
 }
 
 }  // namespace
@@ -112,8 +117,17 @@ std::int64_t check_arguments(const char* op, const Tensor& logits, const Tensor&
 
 CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& targets, const LossOptions& options) {
     const char* op = "cross_entropy";
-    const std::int64_t counted = check_arguments(op, logits, targets, options);
+    check_arguments(op, logits, targets, options);
     const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
+    if (logits.device() == Device::cuda) {
+        const Tensor divisor = loss_divisor_cuda(targets, vocabulary, options);
+        const Tensor losses = Tensor::empty({3, rows}, DType::f64, Device::cuda);
+        CrossEntropyResult result{Tensor::empty({}, logits.dtype(), Device::cuda), Tensor::empty({4}, DType::f64, Device::cuda)};
+        cross_entropy_rows_cuda(logits, targets, options, divisor, {}, losses, {});
+        loss_totals_cuda(losses, divisor, result.statistics, result.loss);
+        return result;
+    }
+    const std::int64_t counted = count_targets(op, targets, rows, vocabulary, options);
     const std::int32_t* ids = targets.data<std::int32_t>();
     std::vector<RowLoss> losses(static_cast<std::size_t>(rows), RowLoss{0, 0, false});
     dispatch_float(op, logits.dtype(), [&]<class T>(TypeTag<T>) {
@@ -136,13 +150,19 @@ CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& tar
 
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, const LossOptions& options) {
     const char* op = "cross_entropy_backward";
-    const std::int64_t counted = check_arguments(op, logits, targets, options);
+    check_arguments(op, logits, targets, options);
     check_shape(op, "dloss", dloss, {});
     check_dtype(op, "dloss", dloss, logits.dtype());
     const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
+    Tensor dlogits = Tensor::empty(logits.shape(), logits.dtype(), logits.device());
+    if (logits.device() == Device::cuda) {
+        const Tensor divisor = loss_divisor_cuda(targets, vocabulary, options);
+        cross_entropy_rows_cuda(logits, targets, options, divisor, dloss, {}, dlogits);
+        return dlogits;
+    }
+    const std::int64_t counted = count_targets(op, targets, rows, vocabulary, options);
     const std::int32_t* ids = targets.data<std::int32_t>();
     const double scale = dloss.item() / loss_divisor(options, counted);
-    Tensor dlogits = Tensor::empty(logits.shape(), logits.dtype());
     dispatch_float(op, logits.dtype(), [&]<class T>(TypeTag<T>) {
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row) {

@@ -33,7 +33,9 @@ struct LossStatistics {
     std::int64_t correct = 0;  ///< of these, how many the largest logit named (the first of several equal ones)
 };
 
-/// How many of the targets i32 [rows] count. Error that names `op` when the targets have another shape or dtype, a counted one
+/// Error that names `op` when the targets are not i32 [rows], or an option is out of range.
+void check_targets(const char* op, const Tensor& targets, std::int64_t rows, const LossOptions& options);
+/// How many of the targets i32 [rows], on the CPU, count. Error that names `op` when the targets have another shape or dtype, a counted one
 /// lies outside [0, vocabulary), or an option is out of range.
 std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary,
                            const LossOptions& options);
@@ -51,7 +53,8 @@ struct CrossEntropyResult {
     Tensor statistics;  ///< f64 [4], see statistics_tensor
 };
 
-/// logits [rows, V] f32 or f64, targets i32 [rows].
+/// logits [rows, V] f32 or f64, on CUDA bf16 as well, targets i32 [rows]. On CUDA a target outside the vocabulary stops the kernel: its error
+/// comes with the next call that waits for the device.
 CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& targets, const LossOptions& options);
 
 /// dlogits [rows, V] for dloss, a scalar.

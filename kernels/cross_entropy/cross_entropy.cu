@@ -1,0 +1,198 @@
+// Cross entropy on CUDA; cross_entropy.h has the formulas. Three kernels:
+//
+//     loss_divisor_kernel         counts the targets: one block
+//     cross_entropy_rows_kernel   a block a row: its losses, and its gradient in a second pass
+//     loss_totals_kernel          adds the rows' losses up: one block
+//
+// Memory traffic of a logit of s bytes: it is read once for the losses; the gradient is written once, 2 s. The second pass has
+// the row in shared memory when it fits (48 kB), else it reads it again, from the caches. The two small kernels read 4 and 24
+// bytes a row.
+//
+// The sum of the deviations d_j = x_j - m, which label smoothing wants, would need the maximum m first. The target's logit r is
+// known from the start: sum d_j = sum (x_j - r) + V (r - m).
+#include "kernels/cross_entropy/cross_entropy_cuda.h"
+#include "kernels/device/dispatch.h"
+#include "kernels/device/exponentials.h"
+#include "kernels/device/launch.h"
+#include "kernels/device/vector.h"
+
+namespace heddle::kernels {
+namespace {
+
+using namespace device;
+
+constexpr int kTotalThreads = 1024;
+constexpr std::int64_t kKeptBytes = 48 * 1024;
+
+__global__ void __launch_bounds__(kTotalThreads)
+    loss_divisor_kernel(const std::int32_t* targets,  // [rows]
+                        std::int64_t rows, std::int64_t vocabulary, std::int32_t ignore, double given, double* divisor) {  // [2]
+    long long* scratch = shared<long long>(kBlockReduce);
+    long long counted = 0;
+    for (std::int64_t row = thread_in_block(); row < rows; row += kTotalThreads) {
+        if (targets[row] == ignore) continue;
+        require(targets[row] >= 0 && targets[row] < vocabulary, "cross_entropy: a target lies outside the vocabulary");
+        ++counted;
+    }
+    counted = block_sum(counted, scratch);
+    if (thread_in_block() != 0) return;
+    divisor[0] = given > 0 ? given : counted > 0 ? static_cast<double>(counted) : 1.0;
+    divisor[1] = static_cast<double>(counted);
+}
+
+template <class T>
+struct RowArrays {
+    const T* logits;              // [rows, vocabulary]
+    const std::int32_t* targets;  // [rows]
+    const double* divisor;        // [2]
+    const T* dloss;               // [], or null: 1
+    double* losses;               // [3, rows], or null: not wanted
+    T* dlogits;                   // [rows, vocabulary], or null: not wanted; may be the logits
+    std::int64_t rows, vocabulary;
+    double smoothing;
+    std::int32_t ignore;
+};
+
+// Block r takes row r. Its threads take the vectors t, t + threads, ...; a block of one warp needs no barrier for its sums.
+template <class T, int N>
+__global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a, bool fits) {
+    using A = Accumulator<T>;
+    SharedArena arena;
+    A* scratch = arena.take<A>(kBlockReduce);
+    T* kept = fits ? arena.take<T>(static_cast<int>(a.vocabulary)) : nullptr;  // [vocabulary]
+    const std::int64_t row = blockIdx.x, begin = thread_in_block() * N, stride = std::int64_t{blockDim.x} * N;
+    const std::int32_t target = a.targets[row];
+    T* gradient = a.dlogits == nullptr ? nullptr : a.dlogits + row * a.vocabulary;
+    if (target == a.ignore) {
+        if (gradient != nullptr)
+            for (std::int64_t column = begin; column < a.vocabulary; column += stride)
+                store_vector(gradient + column, Vector<T, N>{});
+        if (a.losses != nullptr && thread_in_block() < 3) a.losses[thread_in_block() * a.rows + row] = 0;
+        return;
+    }
+    require(target >= 0 && target < a.vocabulary, "cross_entropy: a target lies outside the vocabulary");
+    const T* logits = a.logits + row * a.vocabulary;
+    const A of_target = load(logits[target]);
+    const A origin = of_target == lowest<A>() ? A{0} : of_target;  // of the deviations: any finite number does
+    ExponentialSum<A> own;
+    A deviations = 0, better = 0;  // better: logits that would have been named before the target's
+    for (std::int64_t column = begin; column < a.vocabulary; column += stride) {
+        const Vector<T, N> values = load_vector<N>(logits + column);
+        if (fits) store_vector(kept + column, values);
+        A x[N];
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            x[i] = load(values[i]);
+            deviations += x[i] - origin;
+            if (x[i] > of_target || (x[i] == of_target && column + i < target)) better = 1;
+        }
+        own.add(x);
+    }
+    const ExponentialSum<A> all = block_exponentials(own, scratch);
+    const double share = a.smoothing / static_cast<double>(a.vocabulary);
+    if (a.losses != nullptr) {
+        deviations = block_sum(deviations, scratch);
+        better = block_max(better, scratch);
+        if (thread_in_block() == 0) {
+            const double largest = static_cast<double>(all.largest), log_sum = logarithm(static_cast<double>(all.sum));
+            const double below = static_cast<double>(of_target) - largest;
+            double loss = log_sum - (1 - a.smoothing) * below;
+            if (a.smoothing != 0)  // without smoothing a logit of -inf costs nothing
+                loss -= share * static_cast<double>(deviations) + a.smoothing * (static_cast<double>(origin) - largest);
+            a.losses[row] = loss;
+            a.losses[a.rows + row] = log_sum - below;
+            a.losses[2 * a.rows + row] = better == 0 ? 1 : 0;
+        }
+    }
+    if (gradient == nullptr) return;
+    __syncthreads();  // everybody has read the target's logit, which its owner now overwrites when the gradient takes the logits'
+                      // place
+    const double scale = (a.dloss == nullptr ? 1.0 : static_cast<double>(load(*a.dloss))) / a.divisor[0];
+    const A per_exponential = static_cast<A>(scale / static_cast<double>(all.sum)), per_word = static_cast<A>(share * scale);
+    const T* from = fits ? kept : logits;
+    for (std::int64_t column = begin; column < a.vocabulary; column += stride) {
+        Vector<T, N> values = load_vector<N>(from + column);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            const A e = exponential(load(values[i]) - all.largest);
+            if (column + i != target) {
+                values[i] = store<T>(e * per_exponential - per_word);
+            } else {  // p - q in f64: for a sure prediction the two nearly cancel
+                const double p = static_cast<double>(e) / static_cast<double>(all.sum);
+                values[i] = store<T>(static_cast<A>((p - share - (1 - a.smoothing)) * scale));
+            }
+        }
+        store_vector(gradient + column, values);
+    }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kTotalThreads) loss_totals_kernel(const double* losses,  // [3, rows]
+                                                                    std::int64_t rows,
+                                                                    const double* divisor,  // [2]
+                                                                    double* statistics,     // [4]
+                                                                    T* loss) {              // []
+    double* scratch = shared<double>(kBlockReduce);
+    double totals[3] = {};
+    for (std::int64_t row = thread_in_block(); row < rows; row += kTotalThreads)
+#pragma unroll
+        for (int i = 0; i < 3; ++i) totals[i] += losses[i * rows + row];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) totals[i] = block_sum(totals[i], scratch);
+    if (thread_in_block() != 0) return;
+    statistics[0] = totals[0];
+    statistics[1] = totals[1];
+    statistics[2] = divisor[1];
+    statistics[3] = totals[2];
+    *loss = store<T>(static_cast<Accumulator<T>>(totals[0] / divisor[0]));
+}
+
+template <class T, int N>
+void run_rows(const RowArrays<T>& a) {
+    // A warp for a narrow row; more threads for a wider one, each with a few vectors.
+    const unsigned threads = a.vocabulary <= 1024 ? 32 : a.vocabulary <= 16384 ? 256 : 512;
+    const bool fits = a.dlogits != nullptr && a.vocabulary * static_cast<std::int64_t>(sizeof(T)) <= kKeptBytes;
+    SharedSize shared;
+    shared.take<Accumulator<T>>(kBlockReduce);
+    if (fits) shared.take<T>(static_cast<int>(a.vocabulary));
+    launch({.grid = blocks_for(a.rows, 1), .block = threads, .shared = shared.bytes()}, cross_entropy_rows_kernel<T, N>, a, fits);
+}
+
+}  // namespace
+
+Tensor loss_divisor_cuda(const Tensor& targets, std::int64_t vocabulary, const LossOptions& options) {
+    Tensor divisor = Tensor::empty({2}, DType::f64, Device::cuda);
+    launch({.block = kTotalThreads, .shared = kBlockReduce * sizeof(long long)}, loss_divisor_kernel,
+           targets.data<std::int32_t>(), targets.numel(), vocabulary, options.ignore, options.divisor, divisor.data<double>());
+    return divisor;
+}
+
+void cross_entropy_rows_cuda(const Tensor& logits, const Tensor& targets, const LossOptions& options, const Tensor& divisor,
+                             const Tensor& dloss, const Tensor& losses, const Tensor& dlogits) {
+    dispatch("cross_entropy", logits.dtype(), [&]<class T>(TypeTag<T>) {
+        const RowArrays<T> a{.logits = logits.data<T>(),
+                             .targets = targets.data<std::int32_t>(),
+                             .divisor = divisor.data<double>(),
+                             .dloss = dloss.defined() ? dloss.data<T>() : nullptr,
+                             .losses = losses.defined() ? losses.data<double>() : nullptr,
+                             .dlogits = dlogits.defined() ? dlogits.data<T>() : nullptr,
+                             .rows = logits.rows(),
+                             .vocabulary = logits.cols(),
+                             .smoothing = options.label_smoothing,
+                             .ignore = options.ignore};
+        constexpr int N = kVector<T>;
+        if (vectors_fit(a.logits, a.vocabulary, N) && (a.dlogits == nullptr || vectors_fit(a.dlogits, a.vocabulary, N)))
+            run_rows<T, N>(a);
+        else
+            run_rows<T, 1>(a);
+    });
+}
+
+void loss_totals_cuda(const Tensor& losses, const Tensor& divisor, const Tensor& statistics, const Tensor& loss) {
+    dispatch("cross_entropy", loss.dtype(), [&]<class T>(TypeTag<T>) {
+        launch({.block = kTotalThreads, .shared = kBlockReduce * sizeof(double)}, loss_totals_kernel<T>, losses.data<double>(),
+               losses.dim(1), divisor.data<double>(), statistics.data<double>(), loss.data<T>());
+    });
+}
+
+}  // namespace heddle::kernels
