@@ -53,7 +53,7 @@ void race_acquire(void* object);
 void address_poison(const void* start, std::size_t bytes);
 void address_unpoison(const void* start, std::size_t bytes);
 
-/// The running CPU thread reports an overflow of a fiber's stack by calling on_overflow(), on another stack. It never returns.
-void catch_overflows(void (*on_overflow)());
+/// From here on, faults of kernels' threads on the running CPU thread are violations.
+void catch_faults();
 
 }  // namespace heddle::emulator

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "kernels/emulator/memory.h"
+#include "kernels/emulator/run.h"
 
 namespace heddle::emulator {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 struct sigaction former = {};
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-    if (is_device_memory(info->si_addr)) {
+    if (is_device_memory(info->si_addr) && !in_a_kernel()) {  // a kernel's faults become violations (faults.cpp)
         char where[512] = "an unknown place", text[1024];
         bool open = false;
         describe_fault(info->si_addr, open, where, sizeof where);
@@ -34,7 +35,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 void watch_faults() {
     struct sigaction action = {};
     action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // the stack may be what has run out
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &former);
 }

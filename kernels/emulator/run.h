@@ -51,6 +51,8 @@ class ChosenBlocks {
 /// Those of the innermost ChosenBlocks of this thread, or null. A stream notes them with a launch that it runs later.
 const std::vector<std::uint64_t>* chosen_blocks();
 
+/// Whether the caller is a kernel's thread.
+bool in_a_kernel();
 /// Whether the address lies on the stack of a kernel's thread: memory that is its own.
 bool is_stack_of_thread(const void* address);
 

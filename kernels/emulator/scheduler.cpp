@@ -18,15 +18,13 @@ thread_local constinit Indices indices = {};
 void Scheduler::attach() {
     become(own_);
     scheduler = this;
-    catch_overflows([] {
-        Thread* const thread = scheduler->current;
-        scheduler->abandon("the thread needs more stack than it has; HEDDLE_EMULATOR_STACK sets the bytes of a thread",
-                           thread->block, thread);
-    });
+    catch_faults();
 }
 Scheduler::~Scheduler() {
     for (const Arena& arena : arenas_) munmap(arena.start, arena.bytes);
 }
+
+bool in_a_kernel() { return scheduler != nullptr && scheduler->current != nullptr; }
 
 Scheduler& in_kernel(const char* what) {
     if (scheduler == nullptr || scheduler->current == nullptr)

@@ -1,0 +1,87 @@
+// A kernel's thread that touches an address where nothing is, divides an integer by zero, or runs out of its stack into the guard below:
+// the signal is turned into a call on another stack, from where it is reported like every other violation.
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+
+#include "kernels/emulator/fiber.h"
+#include "kernels/emulator/memory.h"
+#include "kernels/emulator/report.h"
+#include "kernels/emulator/run.h"
+#include "kernels/emulator/scheduler.h"
+
+namespace heddle::emulator {
+namespace {
+
+constexpr std::size_t kSpare = 256 * 1024;
+thread_local constinit std::byte* spare = nullptr;  // the signal's stack, then the report's
+
+// What happened, for report().
+struct Fault {
+    int signal;
+    const void* address;
+    const void* code;
+};
+thread_local constinit Fault fault = {};
+struct sigaction earlier[2];
+constexpr int kSignals[2] = {SIGSEGV, SIGFPE};
+
+void report() {
+    if (fault.signal == SIGFPE) violate("divides an integer by zero at " + place_of_code(fault.code));
+    if (fiber_stacks().holds(fault.address))
+        violate("needs more stack than a thread has at " + place_of_code(fault.code) + "; HEDDLE_EMULATOR_STACK sets its bytes");
+    char text[32];
+    std::snprintf(text, sizeof text, "%p", fault.address);
+    std::string what = "touches the address " + std::string(text) + " at " + place_of_code(fault.code);
+    what += is_device_memory(fault.address) ? ": " + describe(fault.address) : ", which is no memory of the device";
+    violate(what);
+}
+
+void on_signal(int signal, siginfo_t* info, void* context) {
+#if defined(__x86_64__)
+    if (spare != nullptr && in_a_kernel()) {
+        auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+        // One byte on, for place_of_code takes addresses behind an instruction.
+        fault = {signal, info->si_addr, reinterpret_cast<const std::byte*>(registers[REG_RIP]) + 1};
+        registers[REG_RSP] = reinterpret_cast<greg_t>(spare + 2 * kSpare - 8);  // as after a call: 8 below a multiple of 16
+        registers[REG_RIP] = reinterpret_cast<greg_t>(&report);
+        return;
+    }
+#endif
+    const struct sigaction& before = earlier[signal == kSignals[0] ? 0 : 1];
+    if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
+        before.sa_sigaction(signal, info, context);
+    } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+        sigaction(signal, &before, nullptr);  // the access is tried again, and then ends the process as it would have
+    } else {
+        before.sa_handler(signal);
+    }
+}
+
+}  // namespace
+
+void catch_faults() {
+    fiber_stacks();  // so that the handler finds it made
+    if (spare != nullptr) return;
+    void* const memory =
+        mmap(nullptr, 2 * kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return;
+    spare = static_cast<std::byte*>(memory);
+    stack_t stack = {};
+    stack.ss_sp = memory;
+    stack.ss_size = kSpare;
+    sigaltstack(&stack, nullptr);
+    static const bool installed = [] {
+        struct sigaction action = {};
+        action.sa_sigaction = on_signal;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &action, &earlier[i]);
+        return true;
+    }();
+    static_cast<void>(installed);
+}
+
+}  // namespace heddle::emulator
