@@ -1,5 +1,5 @@
-// What the emulator refuses while a kernel runs: each broken kernel must be reported in each of 20 random orders, with kernel, block,
-// thread and place, and its correct twin in none.
+// What the emulator refuses while a kernel runs: each broken kernel must be reported in each of 20 random orders, with kernel,
+// block, thread and place, and its correct twin in none.
 #include <algorithm>
 #include <stdexcept>
 
@@ -149,7 +149,8 @@ __global__ void two_calls_kernel(bool broken) {
         __any_sync(kAllLanes, 1);
 }
 TEST(EmulatorErrors, LanesAtTwoPlaces) {
-    expect_broken({"comes to __ballot_sync at ", "waits in __ballot_sync at ", "must come to the same call"}, {}, two_calls_kernel);
+    expect_broken({"comes to __ballot_sync at ", "waits in __ballot_sync at ", "must come to the same call"}, {},
+                  two_calls_kernel);
 }
 
 __global__ void width_kernel(bool broken) { __shfl_sync(kAllLanes, 1, 0, broken ? 12 : 8); }
@@ -240,11 +241,13 @@ __global__ void null_kernel(bool broken) {
     volatile float* const p = broken ? nullptr : &x;
     *p = 1;
 }
-TEST(EmulatorErrors, ANullPointer) { expect_broken({"thread (", "touches the address ", "no memory of the device"}, {}, null_kernel); }
+TEST(EmulatorErrors, ANullPointer) {
+    expect_broken({"thread (", "touches the address ", "no memory of the device"}, {}, null_kernel);
+}
 
 __global__ void divide_kernel(bool broken) {
     volatile int zero = broken ? 0 : 1;
-    volatile int x = 1 / zero;
+    volatile int x = 7 / zero;
     static_cast<void>(x);
 }
 TEST(EmulatorErrors, ADivisionByZero) { expect_broken({"thread (", "divides an integer by zero"}, {}, divide_kernel); }
@@ -263,8 +266,8 @@ __global__ void not_waited_kernel(bool broken) {
     if (!broken) pipeline.wait();
 }
 TEST(EmulatorErrors, ACopyThatNobodyWaitsFor) {
-    expect_broken({"thread (3, 0, 0): leaves the kernel without having waited for its asynchronous copy of tests/"}, {.shared = 16},
-                  not_waited_kernel);
+    expect_broken({"thread (3, 0, 0): leaves the kernel without having waited for its asynchronous copy of tests/"},
+                  {.shared = 16}, not_waited_kernel);
 }
 
 __global__ void not_committed_kernel(bool broken) {

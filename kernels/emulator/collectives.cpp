@@ -37,17 +37,22 @@ std::string hexadecimal(unsigned mask) {
 Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place place) {
     const unsigned own = 1u << thread.lane();
     if ((mask & own) == 0 || (mask & (warp.exited | ~warp.exists)) != 0) bad_mask(warp, thread, what, mask, place);
+    Meeting* joined = nullptr;
     for (int i = 0; i < warp.meetings; ++i) {
         Meeting& meeting = warp.meeting[i];
-        if ((meeting.mask & own) == 0 || (meeting.arrived & mask) == 0) continue;  // neither waits for the other
+        if ((meeting.mask & own) == 0 || (meeting.arrived & mask) == 0) continue;  // not each of them waits for the other
         if (meeting.mask == mask && meeting.what == what && same_place(meeting.place, place)) {
-            meeting.arrived |= own;
-            return &meeting;
+            joined = &meeting;
+            continue;
         }
         const Thread& other = warp.threads[__builtin_ctz(meeting.arrived & mask)];
         violate(std::string("comes to ") + what + " at " + text_of(place) + " with mask " + hexadecimal(mask) + ", while " +
                 name_of(other) + " " + whereabouts(other) + " with mask " + hexadecimal(meeting.mask) +
                 ": the lanes of a mask must come to the same call with the same mask");
+    }
+    if (joined != nullptr) {
+        joined->arrived |= own;
+        return joined;
     }
     Meeting& meeting = warp.meeting[warp.meetings++];
     meeting = {what, mask, own, place};

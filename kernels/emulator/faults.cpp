@@ -1,5 +1,5 @@
-// A kernel's thread that touches an address where nothing is, divides an integer by zero, or runs out of its stack into the guard below:
-// the signal is turned into a call on another stack, from where it is reported like every other violation.
+// A kernel's thread that touches an address where nothing is, divides an integer by zero, or runs out of its stack into the guard
+// below: the signal is turned into a call on another stack, from where it is reported like every other violation.
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -66,8 +66,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 void catch_faults() {
     fiber_stacks();  // so that the handler finds it made
     if (spare != nullptr) return;
-    void* const memory =
-        mmap(nullptr, 2 * kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const memory = mmap(nullptr, 2 * kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return;
     spare = static_cast<std::byte*>(memory);
     stack_t stack = {};
