@@ -2,7 +2,7 @@
 #include <cstring>
 #include <optional>
 
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/access.h"
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/memory.h"
 #include "kernels/emulator/pinned.h"
@@ -12,28 +12,6 @@
 using namespace heddle::emulator;
 
 namespace {
-
-/// Why device memory may not be touched so, or "".
-std::string device_error(const Rows& rows, const char* what) {
-    if (lives(rows.start, rows.extent())) return "";
-    const Allocation* const found = nearest_allocation(rows.start);
-    const bool starts_inside =
-        found != nullptr && !found->freed && rows.start >= found->start && rows.start < found->start + found->bytes;
-    return std::string(what) + std::to_string(rows.extent()) + " bytes from " + describe(rows.start) +
-           (starts_inside ? ": " + std::to_string(rows.start + rows.extent() - found->start - found->bytes) + " bytes too many"
-                          : "");
-}
-
-/// Device memory must live, and must have been written, when a copy reads it.
-void check_device(const Rows& rows, bool written) {
-    if (const std::string why = device_error(rows, written ? "writes " : "reads "); !why.empty()) throw Violation(why);
-    if (written) return;
-    for (std::size_t y = 0; y < rows.height; ++y) {
-        const auto* const missing =
-            static_cast<const std::byte*>(checker::first_unwritten(rows.start + y * rows.pitch, rows.width));
-        if (missing != nullptr) throw Violation("reads memory that was never written: " + describe(missing));
-    }
-}
 
 void move(const Rows& to, const Rows& from) {
     for (std::size_t y = 0; y < from.height; ++y) std::memmove(to.start + y * to.pitch, from.start + y * from.pitch, from.width);
@@ -53,8 +31,7 @@ void run_copy(const Copy& copy, const std::string& name) {
         throw Violation(name + " " + violation.what());
     }
     move(copy.to, copy.from);
-    if (!copy.to_device) return;
-    for (std::size_t y = 0; y < copy.to.height; ++y) checker::host_wrote(copy.to.start + y * copy.to.pitch, copy.to.width);
+    if (copy.to_device) wrote(copy.to);
 }
 
 /// Why the copy is refused at the call, or "".
@@ -72,9 +49,9 @@ std::string why_refused(const Copy& copy, cudaMemcpyKind kind) {
                    (to_device ? "device's, but it is the host's" : "host's, but it is the device's");
     }
     if (copy.to_device)
-        if (std::string why = device_error(copy.to, "writes "); !why.empty()) return why;
+        if (std::string why = device_error(copy.to, "writes"); !why.empty()) return why;
     if (copy.from_device)
-        if (std::string why = device_error(copy.from, "reads "); !why.empty()) return why;
+        if (std::string why = device_error(copy.from, "reads"); !why.empty()) return why;
     if (overlap(copy.to, copy.from)) return "source and destination overlap";
     return "";
 }
@@ -131,16 +108,16 @@ cudaError_t fill_in(const char* call, void* pointer, int byte, std::size_t bytes
         return refuse(cudaErrorInvalidResourceHandle, std::string(call) + ": not a stream");
     if (bytes == 0) return cudaSuccess;
     const Rows rows = Rows::of(pointer, bytes);
-    if (const std::string why = device_error(rows, "writes "); !why.empty())
+    if (const std::string why = device_error(rows, "writes"); !why.empty())
         return refuse(cudaErrorInvalidValue, std::string(call) + " at " + text_of(place) + ": " + why);
     Operation operation;
     operation.what = call;
     operation.place = place;
     operation.writes = {rows};
     operation.work = [rows, byte, name = title(operation)] {
-        if (const std::string why = device_error(rows, " writes "); !why.empty()) throw Violation(name + why);
+        if (const std::string why = device_error(rows, "writes"); !why.empty()) throw Violation(name + " " + why);
         fill(rows, byte);
-        checker::host_wrote(rows.start, rows.width);
+        wrote(rows);
     };
     return submit(stream, std::move(operation));
 }

@@ -1,0 +1,31 @@
+#include "kernels/emulator/access.h"
+
+#include "kernels/emulator/checker.h"
+#include "kernels/emulator/memory.h"
+#include "kernels/emulator/report.h"
+
+namespace heddle::emulator {
+
+std::string device_error(const Rows& rows, const std::string& what) {
+    if (rows.empty() || lives(rows.start, rows.extent())) return "";
+    const std::string text = what + " " + std::to_string(rows.extent()) + " bytes from " + describe(rows.start);
+    const Allocation* const found = nearest_allocation(rows.start);
+    if (found == nullptr || found->freed || rows.start < found->start || rows.start >= found->start + found->bytes) return text;
+    return text + ": " + std::to_string(rows.start + rows.extent() - found->start - found->bytes) + " bytes too many";
+}
+
+void check_device(const Rows& rows, bool written) {
+    if (const std::string why = device_error(rows, written ? "writes" : "reads"); !why.empty()) throw Violation(why);
+    if (written) return;
+    for (std::size_t y = 0; y < rows.height; ++y) {
+        const auto* const missing =
+            static_cast<const std::byte*>(checker::first_unwritten(rows.start + y * rows.pitch, rows.width));
+        if (missing != nullptr) throw Violation("reads memory that was never written: " + describe(missing));
+    }
+}
+
+void wrote(const Rows& rows) {
+    for (std::size_t y = 0; y < rows.height; ++y) checker::host_wrote(rows.start + y * rows.pitch, rows.width);
+}
+
+}  // namespace heddle::emulator

@@ -1,0 +1,215 @@
+// What cuBLASLt refuses. NOT_SUPPORTED: no algorithm does that; INVALID_VALUE: the arguments contradict each other.
+#include <algorithm>
+
+#include "kernels/emulator/access.h"
+#include "kernels/emulator/cublas_lt.h"
+#include "kernels/emulator/memory.h"
+
+namespace heddle::emulator {
+namespace {
+
+Answer invalid(std::string why) { return {CUBLAS_STATUS_INVALID_VALUE, "cublasLtMatmul: " + std::move(why)}; }
+Answer unsupported(std::string why) { return {CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmul: " + std::move(why)}; }
+bool fine(const Answer& answer) { return answer.status == CUBLAS_STATUS_SUCCESS; }
+
+std::string shape(const Layout& l) { return "[" + std::to_string(l.rows) + ", " + std::to_string(l.columns) + "]"; }
+
+bool is_number(cudaDataType_t type) { return type == CUDA_R_64F || type == CUDA_R_32F || type == CUDA_R_16BF; }
+
+Answer check_types(const Description& p, const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
+    for (const Layout* l : {&a, &b, &c, &d})
+        if (!is_number(l->type))
+            return unsupported("the emulator multiplies f64, f32 and bf16, not type " + std::to_string(l->type));
+    if (a.type != b.type) return unsupported("A and B have different types");
+    if (c.type != d.type) return unsupported("C and D have different types");
+    switch (p.compute) {
+        case CUBLAS_COMPUTE_64F:
+        case CUBLAS_COMPUTE_64F_PEDANTIC:
+            if (a.type != CUDA_R_64F || d.type != CUDA_R_64F)
+                return unsupported("CUBLAS_COMPUTE_64F wants matrices of CUDA_R_64F");
+            if (p.scale != CUDA_R_64F) return unsupported("CUBLAS_COMPUTE_64F wants alpha and beta as CUDA_R_64F");
+            return {};
+        case CUBLAS_COMPUTE_32F:
+        case CUBLAS_COMPUTE_32F_PEDANTIC:
+            if (a.type == CUDA_R_64F || d.type == CUDA_R_64F)
+                return unsupported("CUBLAS_COMPUTE_32F takes no matrices of CUDA_R_64F");
+            if (a.type == CUDA_R_32F && d.type != CUDA_R_32F) return unsupported("f32 operands have an f32 result");
+            break;
+        case CUBLAS_COMPUTE_32F_FAST_TF32:
+        case CUBLAS_COMPUTE_32F_FAST_16BF:
+            if (a.type != CUDA_R_32F || d.type != CUDA_R_32F)
+                return unsupported("the FAST forms of CUBLAS_COMPUTE_32F want matrices of CUDA_R_32F");
+            break;
+        default: return unsupported("the emulator has no compute type " + std::to_string(p.compute));
+    }
+    if (p.scale != CUDA_R_32F) return unsupported("CUBLAS_COMPUTE_32F wants alpha and beta as CUDA_R_32F");
+    return {};
+}
+
+Answer check_layout(const Layout& l, const char* name) {
+    if (l.order != CUBLASLT_ORDER_COL) return unsupported(std::string(name) + ": the emulator knows column order only");
+    if (l.rows == 0 || l.columns == 0) return invalid(std::string(name) + " " + shape(l) + " is empty");
+    if (l.leading < 0 || static_cast<std::uint64_t>(l.leading) < l.rows)
+        return invalid(std::string(name) + " " + shape(l) + " has the leading dimension " + std::to_string(l.leading) +
+                       ", less than its rows");
+    if (l.batch < 1) return invalid(std::string(name) + ": a batch of " + std::to_string(l.batch));
+    return {};
+}
+
+Answer check_epilogue(const Description& p, const Layout& d) {
+    constexpr std::uint32_t known[] = {CUBLASLT_EPILOGUE_DEFAULT,  CUBLASLT_EPILOGUE_RELU,        CUBLASLT_EPILOGUE_RELU_AUX,
+                                       CUBLASLT_EPILOGUE_BIAS,     CUBLASLT_EPILOGUE_RELU_BIAS,   CUBLASLT_EPILOGUE_RELU_AUX_BIAS,
+                                       CUBLASLT_EPILOGUE_DRELU,    CUBLASLT_EPILOGUE_DRELU_BGRAD, CUBLASLT_EPILOGUE_GELU,
+                                       CUBLASLT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_BIAS,   CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+                                       CUBLASLT_EPILOGUE_DGELU,    CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_EPILOGUE_BGRADA,
+                                       CUBLASLT_EPILOGUE_BGRADB};
+    if (std::find(std::begin(known), std::end(known), p.epilogue) == std::end(known))
+        return invalid("there is no epilogue " + std::to_string(p.epilogue));
+    const Epilogue e = epilogue_of(p.epilogue);
+    if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT && d.type == CUDA_R_64F) return unsupported("there is no epilogue in f64");
+    if (e.vector() && p.bias_type != -1 && p.bias_type != d.type) return unsupported("the bias must have D's type");
+    if (!e.aux()) return {};
+    if (!e.bits() && p.aux_type != -1 && p.aux_type != d.type) return unsupported("the aux matrix must have D's type");
+    const std::int64_t unit = e.bits() ? 128 : 8;
+    if (p.aux_leading < static_cast<std::int64_t>(d.rows) || p.aux_leading % unit != 0)
+        return invalid("the aux matrix has the leading dimension " + std::to_string(p.aux_leading) + ": wanted a multiple of " +
+                       std::to_string(unit) + " not below D's " + std::to_string(d.rows) + " rows");
+    if (d.batch > 1 && p.aux_batch_stride % unit != 0)
+        return invalid("the aux matrix's batch stride is no multiple of " + std::to_string(unit));
+    return {};
+}
+
+/// First and last byte of all of a batch.
+struct Extent {
+    const std::byte *first, *last;
+};
+Extent extent_of(const Matrix& matrix, std::int32_t batch) {
+    const auto size = static_cast<std::int64_t>(size_of(matrix.type));
+    const std::int64_t one =
+        (static_cast<std::int64_t>(matrix.columns) - 1) * matrix.leading + static_cast<std::int64_t>(matrix.rows);
+    const std::int64_t step = (batch - 1) * matrix.batch_stride;
+    return {matrix.data + std::min<std::int64_t>(0, step) * size, matrix.data + (std::max<std::int64_t>(0, step) + one) * size};
+}
+bool meet(const Matrix& a, const Matrix& b, std::int32_t batch) {
+    const Extent x = extent_of(a, batch), y = extent_of(b, batch);
+    if (x.last <= y.first || y.last <= x.first) return false;
+    // Column slices of one matrix may lie between each other.
+    const std::vector<Rows> xs = bytes_of(a, batch, false), ys = bytes_of(b, batch, false);
+    return std::any_of(xs.begin(), xs.end(), [&](const Rows& p) {
+        return std::any_of(ys.begin(), ys.end(), [&](const Rows& q) { return overlap(p, q); });
+    });
+}
+
+Answer check_memory(const Matrix& matrix, std::int32_t batch, bool bits, const char* name) {
+    if (matrix.data == nullptr) return invalid(std::string(name) + " is a null pointer");
+    const std::size_t unit = bits ? 1 : size_of(matrix.type);
+    if (reinterpret_cast<std::uintptr_t>(matrix.data) % unit != 0)
+        return invalid(std::string(name) + " is not aligned to its elements");
+    for (const Rows& rows : bytes_of(matrix, batch, bits))
+        if (const std::string why = device_error(rows, std::string(name) + " has"); !why.empty()) return invalid(why);
+    return {};
+}
+
+}  // namespace
+
+Epilogue epilogue_of(std::uint32_t code) {
+    const bool aux = (code & 128) != 0;
+    return {.bias = (code & 4) != 0,
+            .relu = (code & 2) != 0,
+            .gelu = (code & 32) != 0,
+            .aux_out = aux && (code & (2 | 32)) != 0,
+            .drelu = (code & 8) != 0,
+            .dgelu = (code & 64) != 0,
+            .bgrad = (code & 16) != 0,
+            .bgrad_a = code == CUBLASLT_EPILOGUE_BGRADA,
+            .bgrad_b = code == CUBLASLT_EPILOGUE_BGRADB};
+}
+
+std::size_t size_of(cudaDataType_t type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
+
+std::vector<Rows> bytes_of(const Matrix& matrix, std::int32_t batch, bool bits) {
+    constexpr std::int32_t few = 16;
+    const auto bytes = [&](std::int64_t elements) {
+        return bits ? elements / 8 : elements * static_cast<std::int64_t>(size_of(matrix.type));
+    };
+    Rows rows = {matrix.data, static_cast<std::size_t>(bytes(matrix.leading)),
+                 static_cast<std::size_t>(bits ? (matrix.rows + 7) / 8 : matrix.rows * size_of(matrix.type)), matrix.columns};
+    if (batch == 1 || matrix.batch_stride == 0) return {rows};
+    std::vector<Rows> all;
+    if (batch > few) {
+        const std::int64_t step = bytes((batch - 1) * matrix.batch_stride);
+        return {
+            Rows::of(matrix.data + std::min<std::int64_t>(0, step), static_cast<std::size_t>(std::abs(step)) + rows.extent())};
+    }
+    for (std::int32_t i = 0; i < batch; ++i) {
+        all.push_back(rows);
+        rows.start += bytes(matrix.batch_stride);
+    }
+    return all;
+}
+
+Answer check_shapes(const Description& p, const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
+    if (p.pointer_mode != CUBLASLT_POINTER_MODE_HOST) return unsupported("the emulator reads alpha and beta from the host only");
+    for (const std::int32_t t : {p.transpose_a, p.transpose_b})
+        if (t != CUBLAS_OP_N && t != CUBLAS_OP_T && t != CUBLAS_OP_C)
+            return invalid("there is no transposition " + std::to_string(t));
+    if (const Answer answer = check_types(p, a, b, c, d); !fine(answer)) return answer;
+    const std::pair<const Layout*, const char*> all[] = {{&a, "A"}, {&b, "B"}, {&c, "C"}, {&d, "D"}};
+    for (const auto& [layout, name] : all)
+        if (const Answer answer = check_layout(*layout, name); !fine(answer)) return answer;
+    const bool ta = p.transpose_a != CUBLAS_OP_N, tb = p.transpose_b != CUBLAS_OP_N;
+    const bool fits = (ta ? a.columns : a.rows) == d.rows && (tb ? b.rows : b.columns) == d.columns &&
+                      (ta ? a.rows : a.columns) == (tb ? b.columns : b.rows) && c.rows == d.rows && c.columns == d.columns;
+    if (!fits)
+        return invalid("the shapes do not fit: A " + shape(a) + (ta ? " transposed" : "") + ", B " + shape(b) +
+                       (tb ? " transposed" : "") + ", C " + shape(c) + ", D " + shape(d));
+    for (const auto& [layout, name] : all)
+        if (layout->batch != d.batch)
+            return invalid(std::string(name) + " has a batch of " + std::to_string(layout->batch) + ", D of " +
+                           std::to_string(d.batch));
+    return check_epilogue(p, d);
+}
+
+Answer check_pointers(const Product& product, const Algorithm& algorithm, const void* workspace, std::size_t workspace_bytes) {
+    if (algorithm.made != Algorithm::kMade) return invalid("the algorithm does not come from cublasLtMatmulAlgoGetHeuristic");
+    if (algorithm.workspace > workspace_bytes)
+        return invalid("the algorithm wants a workspace of " + std::to_string(algorithm.workspace) + " bytes, not " +
+                       std::to_string(workspace_bytes));
+    if (algorithm.workspace > 0)
+        if (const std::string why = device_error(Rows::of(workspace, algorithm.workspace), "the workspace has");
+            workspace == nullptr || !why.empty())
+            return invalid(workspace == nullptr ? "the workspace is a null pointer" : why);
+    const Epilogue& e = product.epilogue;
+    const std::int32_t batch = product.batch;
+    if (const Answer answer = check_memory(product.a, batch, false, "A"); !fine(answer)) return answer;
+    if (const Answer answer = check_memory(product.b, batch, false, "B"); !fine(answer)) return answer;
+    if (product.beta != 0)
+        if (const Answer answer = check_memory(product.c, batch, false, "C"); !fine(answer)) return answer;
+    if (const Answer answer = check_memory(product.d, batch, false, "D"); !fine(answer)) return answer;
+    if (e.vector())
+        if (const Answer answer = check_memory(product.vector, batch, false, e.bias ? "the bias" : "the bias gradient");
+            !fine(answer))
+            return answer;
+    if (e.aux())
+        if (const Answer answer = check_memory(product.aux, batch, e.bits(), "the aux matrix"); !fine(answer)) return answer;
+
+    const std::byte* const pointers[] = {product.a.data, product.b.data, product.beta != 0 ? product.c.data : nullptr,
+                                         product.d.data};
+    for (std::size_t i = 0; i < 4; ++i)
+        if (algorithm.alignment[i] > 1 && reinterpret_cast<std::uintptr_t>(pointers[i]) % algorithm.alignment[i] != 0)
+            return invalid(std::string(1, "ABCD"[i]) + " is not aligned to the " + std::to_string(algorithm.alignment[i]) +
+                           " bytes that the algorithm was chosen for (CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT)");
+    if (e.vector() && reinterpret_cast<std::uintptr_t>(product.vector.data) % algorithm.bias_alignment != 0)
+        return invalid("the bias is aligned worse than the one that the algorithm was chosen for");
+
+    // D may be C, matrix for matrix; nothing else that it touches is read or written by the same product.
+    const bool in_place = product.c.data == product.d.data && product.c.leading == product.d.leading &&
+                          product.c.batch_stride == product.d.batch_stride;
+    if (product.beta != 0 && !in_place && meet(product.c, product.d, batch))
+        return invalid("C and D overlap and are not the same matrix");
+    if (meet(product.a, product.d, batch) || meet(product.b, product.d, batch)) return invalid("D overlaps A or B");
+    if (batch > 1 && product.d.batch_stride == 0) return invalid("all of D's batch is one matrix");
+    return {};
+}
+
+}  // namespace heddle::emulator
