@@ -129,13 +129,14 @@ __global__ void __launch_bounds__(kBlock) reduce_rows_kernel(Arrays<In, Out> a, 
 // A block takes one chunk of 32 N neighbouring results; its warp w the elements w, w + 8, .. of the chunk.
 template <class So, class In, class Out, int N>
 __global__ void __launch_bounds__(kBlock) reduce_columns_kernel(Arrays<In, Out> a) {
-    const std::int64_t tile = blockIdx.x / a.chunks, chunk = blockIdx.x % a.chunks;
+    const auto chunks = static_cast<unsigned>(a.chunks);  // at most some thousand
+    const std::int64_t tile = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
     const std::int64_t first = (tile * kWarp + lane()) * N;
     const bool inside = first < a.outer * a.inner;
-    const std::int64_t row = first / a.inner, column = first % a.inner;
+    const std::int64_t row = first / a.inner, column = first - row * a.inner;
     const std::int64_t begin = chunk * a.length, end = begin + a.length < a.n ? begin + a.length : a.n;
     So so_far[N];
-#pragma unroll 4
+#pragma unroll 2
     for (std::int64_t k = begin + warp(); inside && k < end; k += kWarps) {
         const std::int64_t at = (row * a.n + k) * a.inner + column;
         const Vector<In, N> values = load_vector<N>(a.x + at);
