@@ -25,7 +25,7 @@ Tensor concat_forward(std::span<const Tensor> parts, int axis) {
     }
     Shape shape = first.shape();
     shape.set(at, extent);
-    Tensor y = Tensor::empty(shape, first.dtype());
+    Tensor y = Tensor::empty(shape, first.dtype(), first.device());
     std::int64_t begin = 0;
     for (const Tensor& part : parts) {
         place_slice(part, at, begin, y);

@@ -53,4 +53,18 @@ void with_width(std::initializer_list<const void*> pointers, Body&& body) {
     body(Width<1>());
 }
 
+/// For kernels that only move elements: calls body(Width<B>()) with the largest B of 16, 8, 4, 2 and 1 bytes that divides all the numbers
+/// (addresses, and lengths in bytes). Such kernels move Vector<std::uint8_t, B>, whatever the elements are.
+template <class Body>
+void with_bytes(std::initializer_list<std::uint64_t> numbers, Body&& body) {
+    std::uint64_t bits = 0;
+    for (const std::uint64_t number : numbers) bits |= number;
+    if (bits % 16 == 0) return body(Width<16>());
+    if (bits % 8 == 0) return body(Width<8>());
+    if (bits % 4 == 0) return body(Width<4>());
+    if (bits % 2 == 0) return body(Width<2>());
+    body(Width<1>());
+}
+inline std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
 }  // namespace heddle::device

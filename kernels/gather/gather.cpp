@@ -7,6 +7,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/gather/gather_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -31,8 +32,12 @@ Tensor gather_forward(const Tensor& x, const Tensor& indices) {
     check(x.rank() >= 1, "gather: x is a scalar, wanted at least one axis");
     check_dtype("gather", "indices", indices, DType::i32);
     check_rank("gather", "indices", indices, 1);
+    Tensor y = Tensor::empty(with_rows(x.shape(), indices.dim(0)), x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        gather_forward_cuda(x, indices, y);
+        return y;
+    }
     check_indices("gather", indices, x.dim(0), 0);
-    Tensor y = Tensor::empty(with_rows(x.shape(), indices.dim(0)), x.dtype());
     const std::int64_t bytes = row_size(x) * size_of(x.dtype());
     const std::byte* from = x.bytes_data();
     std::byte* to = y.bytes_data();
@@ -73,6 +78,7 @@ void gather_backward(const Tensor& dy, const Tensor& indices, Tensor& dx, double
     check_rank("gather_backward", "indices", indices, 1);
     check_shape("gather_backward", "dy", dy, with_rows(dx.shape(), indices.dim(0)));
     check_dtype("gather_backward", "dy", dy, dx.dtype());
+    if (dx.device() == Device::cuda) return gather_backward_cuda(dy, indices, dx, factor);
     check_indices("gather_backward", indices, dx.dim(0), std::numeric_limits<std::int32_t>::min());
     const PlacesOfIndices sorted = places_of_indices(indices.data<std::int32_t>(), indices.numel(), dx.dim(0));
     const std::int64_t cols = row_size(dx);

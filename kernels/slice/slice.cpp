@@ -6,14 +6,10 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/slice/slice_cuda.h"
 
 namespace heddle::kernels {
 namespace {
-
-// Two tensors that differ in one axis, seen as [outer, run]: part's run of elements lies at `offset` in whole's longer one.
-struct Runs {
-    std::int64_t outer = 1, part = 0, whole = 0, offset = 0;
-};
 
 int axis_of(const char* op, const Shape& shape, int axis) {
     const int at = axis < 0 ? axis + shape.rank() : axis;
@@ -55,7 +51,11 @@ Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t
     const Runs runs = runs_of("slice", x.shape(), at, begin, end);
     Shape shape = x.shape();
     shape.set(at, end - begin);
-    Tensor y = Tensor::empty(shape, x.dtype());
+    Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        take_runs_cuda(x, runs, y);
+        return y;
+    }
     const std::int64_t size = size_of(x.dtype());
     const std::byte* from = x.bytes_data();
     std::byte* to = y.bytes_data();
@@ -69,6 +69,7 @@ Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t
 
 void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) {
     const Runs runs = runs_of_part("slice_backward", "dy", dy, axis, begin, dx);
+    if (dx.device() == Device::cuda) return add_runs_cuda(dy, runs, dx);
     dispatch_float("slice_backward", dx.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
@@ -81,6 +82,7 @@ void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) 
 
 void place_slice(const Tensor& part, int axis, std::int64_t begin, Tensor& y) {
     const Runs runs = runs_of_part("place_slice", "part", part, axis, begin, y);
+    if (y.device() == Device::cuda) return place_runs_cuda(part, runs, y);
     const std::int64_t size = size_of(y.dtype());
     const std::byte* from = part.bytes_data();
     std::byte* to = y.bytes_data();
