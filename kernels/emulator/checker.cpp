@@ -134,7 +134,8 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     State& s = state();
     const Thread& thread = block->threads[running.thread];
     const Target target{static_cast<const std::byte*>(address), bytes, kind, origin};
-    const Access access = make_access(block->ordinal, running.thread, thread.clock, kind, origin);
+    const std::uint32_t clock = is_atomic(kind) ? clock_of_atomic(thread) : thread.clock;
+    const Access access = make_access(block->ordinal, running.thread, clock, kind, origin);
     const bool reads = reads_too || !is_write(kind);
     if (s.device && s.device->holds(address)) return visit({*s.device, nullptr, *block, target, access, reads});
     for (const auto& arena : s.arenas)

@@ -204,7 +204,7 @@ void pass_fence(Block& block, int thread, bool device_wide) {
     }
     t.to_block = now;
     if (device_wide) t.to_device = now;
-    ++t.clock;
+    t.fence_clock = t.clock++;
 }
 
 void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases) {

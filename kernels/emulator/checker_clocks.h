@@ -48,6 +48,7 @@ using Releases = std::vector<Released>;
 
 struct Thread {
     std::uint32_t clock = 1;
+    std::uint32_t fence_clock = 0;    // at its last fence
     std::uint32_t overlay_epoch = 0;  // the overlay counts while this is the block's epoch
     std::array<std::uint32_t, 32> overlay;
     std::shared_ptr<const Snapshot> own;                  // instead of the block's
@@ -74,6 +75,11 @@ struct Member {
 void join(std::span<const Member> members);
 /// The thread passes a fence: it acquires what its atomics saw and may release what it now knows.
 void pass_fence(Block& block, int thread, bool device_wide);
+/// The clock that an atomic access is stamped with. Right behind a fence it is the fence's: whoever acquires what the fence
+/// released has seen the atomic itself, and may then touch its memory plainly (the last block resets its ticket).
+inline std::uint32_t clock_of_atomic(const Thread& thread) {
+    return thread.fence_clock + 1 == thread.clock ? thread.fence_clock : thread.clock;
+}
 /// The thread made an atomic access to a location; `releases` (null: none) is what the location hands on.
 void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases);
 

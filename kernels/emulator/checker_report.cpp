@@ -25,6 +25,8 @@ std::string at(Origin origin) {
 
 std::string count(std::size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
+std::string distance(std::ptrdiff_t bytes) { return count(static_cast<std::size_t>(bytes), "byte"); }
+
 std::string triple(std::uint64_t number, const dim3& size) {
     const std::uint64_t x = std::max(1u, size.x), y = std::max(1u, size.y);
     return "(" + std::to_string(number % x) + ", " + std::to_string(number / x % y) + ", " + std::to_string(number / x / y) + ")";
@@ -131,21 +133,24 @@ void report_unwritten(const Target& target, const std::byte* byte, const Arena* 
 }
 
 void report_not_allocated(const Target& target, const std::byte* byte) {
-    const Allocation* behind = nearest_allocation(target.address);
-    if (behind && behind->freed && target.address < behind->start + behind->bytes)
+    const Allocation* nearest = nearest_allocation(target.address);
+    // An allocation that begins a little later is the one that was meant when its start is nearer than the other one's end.
+    for (std::size_t ahead = 32; ahead <= 256; ahead += 32) {
+        const Allocation* const next = nearest_allocation(target.address + ahead);
+        if (!next || next == nearest || next->freed) continue;
+        if (!nearest || next->start - target.address < target.address - (nearest->start + nearest->bytes)) nearest = next;
+        break;
+    }
+    if (!nearest) violate(deed(target, "global memory") + " where nothing was ever allocated");
+    const std::byte* const start = nearest->start;
+    const std::byte* const end = start + nearest->bytes;
+    const std::string whose = "the " + count(nearest->bytes, "byte") + " allocated at " + nearest->place;
+    if (target.address < start)
+        violate(deed(target, "global memory") + ", " + distance(start - target.address) + " before " + whose);
+    if (byte < end && nearest->freed)
         violate(deed(target, "global memory") + " after it was freed: " + in_allocation(target.address));
-    // Red zones are 256 bytes or more: an allocation that begins a little later is the one that was meant when it is nearer.
-    const std::byte* const end = target.address + target.bytes;
-    const Allocation* next = nullptr;
-    for (std::size_t ahead = 0; ahead <= 256 && (!next || next == behind); ahead += 32) next = nearest_allocation(end + ahead);
-    const bool has_next = next && next != behind && !next->freed && next->start >= byte;
-    if (has_next && (!behind || next->start - target.address < byte - (behind->start + behind->bytes)))
-        violate(deed(target, "global memory") + ", " + count(static_cast<std::size_t>(next->start - target.address), "byte") +
-                " before the " + count(next->bytes, "byte") + " allocated at " + next->place);
-    if (!behind) violate(deed(target, "global memory") + " where nothing was ever allocated");
-    violate(deed(target, "global memory") + ", " +
-            count(static_cast<std::size_t>(end - (behind->start + behind->bytes)), "byte") + " past the end of the " +
-            count(behind->bytes, "byte") + " allocated at " + behind->place + (behind->freed ? " (and freed)" : ""));
+    violate(deed(target, "global memory") + ", " + distance(target.address + target.bytes - end) + " past the end of " + whose +
+            (nearest->freed ? " (and freed)" : ""));
 }
 
 void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena) {

@@ -1,0 +1,74 @@
+// The bug matrix: for each class of mistakes a kernel that makes it and a twin that does not, and how the emulator must word it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/device/launch.h"
+#include "kernels/emulator/checker.h"
+#include "kernels/emulator/memory.h"
+#include "kernels/emulator/run.h"
+
+namespace heddle::bugs {
+
+/// Global memory of the emulated device for a test's kernel. Without values it was never written.
+template <class T>
+class Buffer {
+  public:
+    explicit Buffer(std::size_t count, emulator::Place place = emulator::Place::current())
+        : data_(reinterpret_cast<T*>(
+              emulator::allocate(count * sizeof(T), std::string(place.file) + ":" + std::to_string(place.line)))),
+          count_(count) {}
+    Buffer(std::size_t count, T value, emulator::Place place = emulator::Place::current()) : Buffer(count, place) { fill(value); }
+    ~Buffer() { emulator::release(data_); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+
+    T* data() const { return data_; }
+    operator T*() const { return data_; }
+    void fill(T value) {
+        const emulator::Opened opened;
+        for (std::size_t i = 0; i < count_; ++i) data_[i] = value;
+        emulator::checker::host_wrote(data_, count_ * sizeof(T));
+    }
+
+  private:
+    T* data_;
+    std::size_t count_;
+};
+
+/// Runs the kernel to its end on this thread. Throws what it is refused for: emulator::Violation, std::invalid_argument.
+template <class... Parameters, class... Arguments>
+void run(const device::LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+    const emulator::Opened opened;
+    emulator::run(device::detail::request(config, kernel, std::forward<Arguments>(arguments)...));
+}
+
+/// A class of mistakes. The report of `broken` must contain one of `words`, and one of the places in `file` that are marked with
+/// "BUG mark" (none when the mark is ""). Which one of several is said depends on the order of the threads.
+struct Bug {
+    const char* name;
+    const char* found_by;  ///< "checker", "scheduler", "limits": only the first needs the checked build
+    const char* file;
+    std::function<void()> broken, correct;
+    std::vector<std::string> words;
+    const char* mark = nullptr;  ///< null: the name
+};
+
+std::vector<Bug> block_bugs();
+std::vector<Bug> grid_bugs();
+std::vector<Bug> memory_bugs();
+std::vector<Bug> copy_bugs();
+std::vector<Bug> collective_bugs();
+
+/// Kernels without a mistake in which a checker could see one.
+struct Sound {
+    const char* name;
+    std::function<void()> run;
+};
+std::vector<Sound> sound_kernels();
+
+}  // namespace heddle::bugs
