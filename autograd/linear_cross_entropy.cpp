@@ -2,26 +2,8 @@
 
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
-#include "core/dispatch.h"
-#include "core/parallel.h"
 
 namespace heddle {
-namespace {
-
-// target += factor * gradient
-void add_scaled(Tensor target, const Tensor& gradient, double factor) {
-    dispatch_float("linear_cross_entropy", target.dtype(), [&]<class T>(TypeTag<T>) {
-        T* to = target.data<T>();
-        const T* from = gradient.data<T>();
-        const auto scale = static_cast<T>(factor);
-        parallel_for(target.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) to[i] += scale * from[i];
-        });
-    });
-}
-
-}  // namespace
-
 Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                                    const LossOptions& options, Tensor* statistics, Where where) {
     const bool recording = will_record({x, weight, bias});
@@ -44,9 +26,10 @@ Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, co
                                 .inputs = {x, weight, bias},
                                 .saved = std::move(saved),
                                 .backward = [inputs](Gradients& g) {
-                                    const double dloss = g.output().item();
-                                    for (std::size_t i = 0; i < inputs.size(); ++i)
-                                        add_scaled(g.accumulate_into(inputs[i]), g.saved(static_cast<int>(i)), dloss);
+                                    for (std::size_t i = 0; i < inputs.size(); ++i) {
+                                        Tensor target = g.accumulate_into(inputs[i]);
+                                        kernels::linear_cross_entropy_backward(g.saved(static_cast<int>(i)), g.output(), target);
+                                    }
                                 }});
 }
 

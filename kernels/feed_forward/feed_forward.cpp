@@ -32,6 +32,7 @@ void check_weights(const Tensor& x, const FeedForwardWeights& weights) {
     if (weights.b2.defined()) check_shape("feed_forward", "b2", weights.b2, {weights.w2.dim(0)});
     for (const Tensor* tensor : {&weights.w1, &weights.b1, &weights.w2, &weights.b2})
         if (tensor->defined()) check_dtype("feed_forward", "a weight", *tensor, x.dtype());
+    check_device("feed_forward", {{"x", x}, {"w1", weights.w1}, {"b1", weights.b1}, {"w2", weights.w2}, {"b2", weights.b2}});
 }
 
 Tensor activate(const Tensor& u, Activation activation) {
@@ -173,6 +174,7 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
     check_shape("feed_forward_backward", "hidden", hidden, {x.rows(), weights.w1.dim(0)});
     check_dtype("feed_forward_backward", "dy", dy, x.dtype());
     check_dtype("feed_forward_backward", "hidden", hidden, x.dtype());
+    check_device("feed_forward_backward", {{"x", x}, {"dy", dy}, {"hidden", hidden}});
     if (wants.b1) {
         check_shape("feed_forward_backward", "the gradient of b1", gradients.b1, {weights.w1.dim(0)});
         check_dtype("feed_forward_backward", "the gradient of b1", gradients.b1, x.dtype());

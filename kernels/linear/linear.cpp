@@ -16,6 +16,7 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_rank("linear", "weight", weight, 2);
     check_rank("linear", "x", x, 2);
     check_dtype("linear", "x", x, weight.dtype());
+    check_device("linear", {{"x", x}, {"weight", weight}, {"bias", bias}});
     check(x.cols() == weight.cols(), "linear: x has shape {}, but weight {} takes rows of {}", x.shape(), weight.shape(),
           weight.cols());
     if (!bias.defined()) return;
@@ -58,6 +59,7 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
     check_shape("linear_backward", "dy", dy, {dy.rows(), weight.dim(0)});
+    check_device("linear_backward", {{"dy", dy}, {"weight", weight}});
     const std::int64_t rows = dy.rows(), out = dy.cols(), in = weight.cols();
     Tensor dx = Tensor::empty({rows, in}, dy.dtype(), dy.device());
     if (dy.device() == Device::cuda) {
@@ -79,6 +81,7 @@ Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
 void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) {
     check_shape("linear_backward", "dweight", dweight, {dy.cols(), x.cols()});
     check_shape("linear_backward", "dy", dy, {x.rows(), dy.cols()});
+    check_device("linear_backward", {{"dy", dy}, {"x", x}, {"dweight", dweight}});
     if (dy.device() == Device::cuda)
         return product_cuda({.op = "linear_backward",
                              .m = dy.cols(),
@@ -96,6 +99,7 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
 
 void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
     check_shape("linear_backward", "dbias", dbias, {dy.cols()});
+    check_device("linear_backward", {{"dy", dy}, {"dbias", dbias}});
     if (dy.device() == Device::cuda) return linear_backward_bias_cuda(dy, dbias);
     constexpr std::int64_t kRows = 128;  // per partial sum: fixed, so that the bits depend on the rows alone
     const std::int64_t rows = dy.rows(), cols = dy.cols(), parts = (rows + kRows - 1) / kRows;

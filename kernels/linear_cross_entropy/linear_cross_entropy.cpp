@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "kernels/cross_entropy/cross_entropy_row.h"
 #include "kernels/linear/linear.h"
+#include "kernels/linear_cross_entropy/linear_cross_entropy_cuda.h"
 #include "kernels/matmul/product.h"
 
 namespace heddle::kernels {
@@ -42,6 +43,20 @@ void chunk_losses(T* logits, std::int64_t vocabulary, std::span<const std::int32
     });
 }
 
+// The device's side of the checks: targets that lie there are looked at by a kernel.
+LinearCrossEntropyResult on_device(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                   const Tensor& targets, const LossOptions& options, const LinearCrossEntropyWants& wants) {
+    const std::int64_t rows = x.rows(), vocabulary = weight.dim(0);
+    if (targets.defined() && targets.device() == Device::cpu) {
+        count_targets(op, targets, rows, vocabulary, options);
+        return linear_cross_entropy_chunks(x, weight, bias, targets.to(Device::cuda), options, wants);
+    }
+    check_shape(op, "targets", targets, {rows});
+    check_dtype(op, "targets", targets, DType::i32);
+    count_targets(op, Tensor::empty({0}, DType::i32), 0, vocabulary, options);  // the options
+    return linear_cross_entropy_chunks(x, weight, bias, targets, options, wants);
+}
+
 }  // namespace
 
 LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
@@ -52,7 +67,9 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
     check_dtype(op, "x", x, weight.dtype());
     const std::int64_t rows = x.rows(), d_model = x.cols(), vocabulary = weight.dim(0);
     check_shape(op, "weight", weight, {vocabulary, d_model});
+    check_device(op, {{"x", x}, {"weight", weight}, {"bias", bias}});
     if (bias.defined()) check_shape(op, "bias", bias, {vocabulary});
+    if (x.device() == Device::cuda) return on_device(op, x, weight, bias, targets, options, wants);
     LinearCrossEntropyResult result;
     LossStatistics statistics{.counted = count_targets(op, targets, rows, vocabulary, options)};
     const double divisor = loss_divisor(options, statistics.counted);
@@ -95,6 +112,23 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
     result.loss = Tensor::full({}, statistics.loss / divisor, x.dtype());
     result.statistics = statistics_tensor(statistics);
     return result;
+}
+
+void linear_cross_entropy_backward(const Tensor& gradient, const Tensor& dloss, Tensor& target) {
+    constexpr const char* op = "linear_cross_entropy_backward";
+    check_shape(op, "dloss", dloss, {});
+    check_shape(op, "gradient", gradient, target.shape());
+    check_device(op, {{"target", target}, {"gradient", gradient}, {"dloss", dloss}});
+    if (target.device() == Device::cuda) return add_scaled_cuda(gradient, dloss, target);
+    check_dtype(op, "gradient", gradient, target.dtype());
+    dispatch_float(op, target.dtype(), [&]<class T>(TypeTag<T>) {
+        T* to = target.data<T>();
+        const T* from = gradient.data<T>();
+        const auto scale = static_cast<T>(dloss.item());
+        parallel_for(target.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) to[i] += scale * from[i];
+        });
+    });
 }
 
 }  // namespace heddle::kernels

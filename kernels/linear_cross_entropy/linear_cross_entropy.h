@@ -6,7 +6,8 @@
 // x [rows, d_model], W [V, d_model], targets i32 [rows]; q is the smoothed target distribution (kernels/cross_entropy). The
 // rows go through in chunks: a chunk's logits are made, turned into dlogits in place and used up for dx and dW at once, in the
 // forward pass; backward only scales by the gradient of the loss. Sums over rows run in ascending order (db's in parts of a
-// chunk), so threads leave no trace in the bits.
+// chunk), so threads leave no trace in the bits. On CUDA the host waits for nothing: the targets may lie there, the divisor is
+// counted there, and backward reads the loss's gradient there.
 #pragma once
 
 #include "core/tensor.h"
@@ -21,12 +22,16 @@ struct LinearCrossEntropyWants {
 
 struct LinearCrossEntropyResult {
     Tensor loss;                ///< a scalar; 0 when no row counts
-    Tensor dx, dweight, dbias;  ///< for a loss gradient of 1; undefined unless wanted
+    Tensor dx, dweight, dbias;  ///< for a loss gradient of 1; undefined unless wanted. For bf16 inputs the last two are f32
     Tensor statistics;          ///< f64 [4], loss_statistics() reads it
 };
 
-/// f32 or f64; `bias` [V] may be undefined. Error when a counted target lies outside [0, V).
+/// f32 or f64, on CUDA bf16 too; `bias` [V] may be undefined. The targets lie on the CPU or with x. Error when a counted target
+/// lies outside [0, V); when the targets lie on the device, a kernel reports it.
 LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
                                               const LossOptions& options, const LinearCrossEntropyWants& wants);
+
+/// target += dloss * gradient, for dx, dweight or dbias above; dloss is a scalar of x's dtype on its device.
+void linear_cross_entropy_backward(const Tensor& gradient, const Tensor& dloss, Tensor& target);
 
 }  // namespace heddle::kernels

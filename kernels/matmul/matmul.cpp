@@ -3,8 +3,8 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/format.h"
-#include "kernels/matmul/product_cuda.h"
 #include "kernels/matmul/product.h"
+#include "kernels/matmul/product_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -90,6 +90,7 @@ void backward_b_cuda(const MatmulShape& s, const Tensor& dc, const Tensor& a, bo
 MatmulShape matmul_shape(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
     check_defined("matmul", "a", a);
     check_dtype("matmul", "b", b, a.dtype());
+    check_device("matmul", {{"a", a}, {"b", b}});
     check(a.rank() >= 2 && b.rank() >= 2, "matmul: a has shape {} and b {}, wanted at least 2 axes each", a.shape(), b.shape());
     MatmulShape shape;
     shape.m = a.dim(transpose_a ? -1 : -2);
@@ -130,6 +131,7 @@ Tensor matmul_forward(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 Tensor matmul_backward_a(const Tensor& dc, const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
     const MatmulShape s = matmul_shape(a, b, transpose_a, transpose_b);
     check_shape("matmul_backward", "dc", dc, s.result);
+    check_device("matmul_backward", {{"a", a}, {"dc", dc}});
     Tensor da = Tensor::empty(a.shape(), a.dtype(), a.device());
     if (a.device() == Device::cuda) {
         backward_a_cuda(s, dc, b, transpose_a, transpose_b, da);
@@ -147,6 +149,7 @@ void matmul_backward_b(const Tensor& dc, const Tensor& a, const Tensor& b, bool 
     const MatmulShape s = matmul_shape(a, b, transpose_a, transpose_b);
     check_shape("matmul_backward", "dc", dc, s.result);
     check_shape("matmul_backward", "db", db, b.shape());
+    check_device("matmul_backward", {{"a", a}, {"dc", dc}, {"db", db}});
     if (a.device() == Device::cuda) return backward_b_cuda(s, dc, a, transpose_a, transpose_b, db);
     dispatch_float("matmul", a.dtype(), [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)  // op(A)^T [k, m] dC [m, n]

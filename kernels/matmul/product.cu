@@ -50,6 +50,16 @@ std::string text_of(const DeviceProduct& p) {
     return text;
 }
 
+void check_dtypes(const DeviceProduct& p) {
+    const bool widened = p.a.dtype == DType::bf16 && p.c.dtype == DType::f32;
+    if (p.a.dtype != p.b.dtype || (p.a.dtype != p.c.dtype && !widened))
+        fail(std::string(p.op) + ": a product of " + std::string(name(p.a.dtype)) + " and " + std::string(name(p.b.dtype)) +
+             " into " + std::string(name(p.c.dtype)) + ", wanted one dtype, or an f32 result of bf16 operands");
+    if (p.bias.defined() && p.bias.dtype() != p.c.dtype)
+        fail(std::string(p.op) + ": the bias is " + std::string(name(p.bias.dtype())) + ", wanted " +
+             std::string(name(p.c.dtype)));
+}
+
 void check_status(cublasStatus_t status, const char* what, const DeviceProduct& product) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
     fail(std::string(product.op) + ": cuBLAS could not " + what + " for the product " + text_of(product) + ": " +
@@ -265,6 +275,7 @@ void multiply(const DeviceProduct& product) {
 
 void product_cuda(const DeviceProduct& product) {
     if (product.m == 0 || product.n == 0 || product.batch == 0) return;
+    check_dtypes(product);
     if (product.gelu_tanh && (product.c.dtype != DType::bf16 || product.k == 0))
         fail(std::string(product.op) + ": the product's own GELU is for bf16 and at least one term");
     if (product.bias.defined() && (product.accumulate || product.batch != 1))
