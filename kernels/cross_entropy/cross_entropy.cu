@@ -46,7 +46,8 @@ struct RowArrays {
     const std::int32_t* targets;  // [rows]
     const double* divisor;        // [2]
     const T* dloss;               // [], or null: 1
-    double* losses;               // [3, rows], or null: not wanted
+    double* losses;               // [3, pitch], or null: not wanted
+    std::int64_t pitch;           // the rows of all chunks
     T* dlogits;                   // [rows, vocabulary], or null: not wanted; may be the logits
     std::int64_t rows, vocabulary;
     double smoothing;
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
         if (gradient != nullptr)
             for (std::int64_t column = begin; column < a.vocabulary; column += stride)
                 store_vector(gradient + column, Vector<T, N>{});
-        if (a.losses != nullptr && thread_in_block() < 3) a.losses[thread_in_block() * a.rows + row] = 0;
+        if (a.losses != nullptr && thread_in_block() < 3) a.losses[thread_in_block() * a.pitch + row] = 0;
         return;
     }
     require(target >= 0 && target < a.vocabulary, "cross_entropy: a target lies outside the vocabulary");
@@ -100,8 +101,8 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
             if (a.smoothing != 0)  // without smoothing a logit of -inf costs nothing
                 loss -= share * static_cast<double>(deviations) + a.smoothing * (static_cast<double>(origin) - largest);
             a.losses[row] = loss;
-            a.losses[a.rows + row] = log_sum - below;
-            a.losses[2 * a.rows + row] = better == 0 ? 1 : 0;
+            a.losses[a.pitch + row] = log_sum - below;
+            a.losses[2 * a.pitch + row] = better == 0 ? 1 : 0;
         }
     }
     if (gradient == nullptr) return;
@@ -168,13 +169,14 @@ Tensor loss_divisor_cuda(const Tensor& targets, std::int64_t vocabulary, const L
 }
 
 void cross_entropy_rows_cuda(const Tensor& logits, const Tensor& targets, const LossOptions& options, const Tensor& divisor,
-                             const Tensor& dloss, const Tensor& losses, const Tensor& dlogits) {
+                             const Tensor& dloss, const Tensor& losses, const Tensor& dlogits, std::int64_t first_row) {
     dispatch("cross_entropy", logits.dtype(), [&]<class T>(TypeTag<T>) {
         const RowArrays<T> a{.logits = logits.data<T>(),
                              .targets = targets.data<std::int32_t>(),
                              .divisor = divisor.data<double>(),
                              .dloss = dloss.defined() ? dloss.data<T>() : nullptr,
-                             .losses = losses.defined() ? losses.data<double>() : nullptr,
+                             .losses = losses.defined() ? losses.data<double>() + first_row : nullptr,
+                             .pitch = losses.defined() ? losses.dim(1) : 0,
                              .dlogits = dlogits.defined() ? dlogits.data<T>() : nullptr,
                              .rows = logits.rows(),
                              .vocabulary = logits.cols(),

@@ -14,10 +14,10 @@ HEDDLE_CUDA_FUNCTION(Tensor loss_divisor_cuda(const Tensor& targets, std::int64_
 /// The losses of the rows of logits [rows, V]: `losses` f64 [3, rows] becomes each row's loss, nll and whether it is correct (1
 /// or 0), zeros where the target is ignored. `dlogits` (of the logits' shape and dtype, and possibly the logits themselves)
 /// becomes the gradient for dloss / divisor[0]; `dloss` is a scalar of the logits' dtype, undefined: 1. Either result may be
-/// undefined.
+/// undefined. A chunk of rows writes its part of all rows' losses, from `first_row` on.
 HEDDLE_CUDA_FUNCTION(void cross_entropy_rows_cuda(const Tensor& logits, const Tensor& targets, const LossOptions& options,
                                                   const Tensor& divisor, const Tensor& dloss, const Tensor& losses,
-                                                  const Tensor& dlogits))
+                                                  const Tensor& dlogits, std::int64_t first_row = 0))
 
 /// Sums `losses` f64 [3, rows] in a fixed order: `statistics` f64 [4] (see statistics_tensor), and `loss`, a scalar of any
 /// floating-point dtype, the sum of the losses over divisor[0].

@@ -51,9 +51,7 @@ LinearCrossEntropyResult on_device(const char* op, const Tensor& x, const Tensor
         count_targets(op, targets, rows, vocabulary, options);
         return linear_cross_entropy_chunks(x, weight, bias, targets.to(Device::cuda), options, wants);
     }
-    check_shape(op, "targets", targets, {rows});
-    check_dtype(op, "targets", targets, DType::i32);
-    count_targets(op, Tensor::empty({0}, DType::i32), 0, vocabulary, options);  // the options
+    check_targets(op, targets, rows, options);
     return linear_cross_entropy_chunks(x, weight, bias, targets, options, wants);
 }
 

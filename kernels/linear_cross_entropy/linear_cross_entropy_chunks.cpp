@@ -1,6 +1,7 @@
 // Linear + cross entropy on the device: the walk over chunks of rows. The CPU's walk is linear_cross_entropy.cpp.
 #include <algorithm>
 
+#include "kernels/cross_entropy/cross_entropy_cuda.h"
 #include "kernels/linear/linear_cuda.h"
 #include "kernels/linear_cross_entropy/linear_cross_entropy_cuda.h"
 #include "kernels/matmul/product_cuda.h"
@@ -32,15 +33,14 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
     if (wants.x) result.dx = Tensor::empty(x.shape(), x.dtype(), Device::cuda);
     if (wants.weight) result.dweight = Tensor::zeros(weight.shape(), sum_dtype(x.dtype()), Device::cuda);
     if (wants.bias) result.dbias = Tensor::zeros({vocabulary}, sum_dtype(x.dtype()), Device::cuda);
-    Tensor divisor = Tensor::empty({1}, DType::f64, Device::cuda);
-    count_targets_cuda(targets, vocabulary, options, result.statistics, divisor);
-
-    const Tensor losses = Tensor::empty({rows, 3}, DType::f64, Device::cuda);
+    const bool gradient = wants.x || wants.weight || wants.bias;
+    const Tensor divisor = loss_divisor_cuda(targets, vocabulary, options);
+    const Tensor losses = Tensor::empty({3, rows}, DType::f64, Device::cuda);
     const Tensor space = Tensor::empty({std::min(rows, chunk_rows), vocabulary}, x.dtype(), Device::cuda);
     for (std::int64_t first = 0; first < rows; first += chunk_rows) {
         const std::int64_t count = std::min(chunk_rows, rows - first);
         const DeviceMatrix x_rows(x.slice(first, first + count));
-        Tensor logits = space.slice(0, count), chunk = losses.slice(first, first + count);
+        const Tensor logits = space.slice(0, count);
         product_cuda({.op = kOp,
                       .m = count,
                       .n = vocabulary,
@@ -49,8 +49,8 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                       .b = DeviceMatrix(weight).transpose(),
                       .c = DeviceMatrix(logits),
                       .bias = bias});
-        chunk_losses_cuda(logits, targets.slice(first, first + count), options, divisor, wants.x || wants.weight || wants.bias,
-                          chunk);
+        cross_entropy_rows_cuda(logits, targets.slice(first, first + count), options, divisor, {}, losses,
+                                gradient ? logits : Tensor(), first);
         // From here on the logits are dlogits.
         if (wants.x)
             product_cuda({.op = kOp,
@@ -71,7 +71,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                           .accumulate = true});
         if (wants.bias) linear_backward_bias_cuda(logits, result.dbias);
     }
-    total_losses_cuda(losses, divisor, result.statistics, result.loss);
+    loss_totals_cuda(losses, divisor, result.statistics, result.loss);
     return result;
 }
 

@@ -7,17 +7,6 @@
 
 namespace heddle::kernels {
 
-/// divisor f64 [1] = what the summed loss is divided by, from the targets i32 [rows] on the device; statistics f64 [4]: the
-/// counted ones. A counted target outside [0, vocabulary) stops the kernel with a message.
-HEDDLE_CUDA_FUNCTION(void count_targets_cuda(const Tensor& targets, std::int64_t vocabulary, const LossOptions& options,
-                                             Tensor& statistics, Tensor& divisor))
-/// Turns logits [rows, vocabulary] (f32, bf16, f64) into losses f64 [rows, 3] (loss, -log p(target), 1 where the target is the
-/// first largest logit; zeros where ignored) and, when wanted, into dlogits in place: d(sum of losses / divisor) / d logits.
-HEDDLE_CUDA_FUNCTION(void chunk_losses_cuda(Tensor& logits, const Tensor& targets, const LossOptions& options,
-                                            const Tensor& divisor, bool want_gradient, Tensor& losses))
-/// statistics f64 [4] = the sums of losses [rows, 3], beside the count, which stays; loss [] of any dtype = summed loss /
-/// divisor.
-HEDDLE_CUDA_FUNCTION(void total_losses_cuda(const Tensor& losses, const Tensor& divisor, Tensor& statistics, Tensor& loss))
 /// target += dloss * gradient, elementwise; dloss a scalar of target's dtype, read on the device; gradient of target's dtype, or
 /// f32 for a bf16 target.
 HEDDLE_CUDA_FUNCTION(void add_scaled_cuda(const Tensor& gradient, const Tensor& dloss, Tensor& target))
