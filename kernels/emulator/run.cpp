@@ -185,7 +185,9 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks)
         error = std::current_exception();
     }
     if constexpr (checker::kEnabled) checker::launch_ends();
-    if (!launch.error.empty()) throw Violation(launch.error);
+    if (!launch.error.empty())
+        throw Violation("kernel " + kernel_name(request.kernel) + launch.error +
+                        " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ", launch " + std::to_string(launch.number) + ")");
     if (error != nullptr) std::rethrow_exception(error);
 }
 

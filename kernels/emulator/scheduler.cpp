@@ -15,6 +15,14 @@ namespace heddle::emulator {
 thread_local constinit Scheduler* scheduler = nullptr;
 thread_local constinit Indices indices = {};
 
+namespace {
+std::atomic<bool> some_abandoned{false};
+}
+
+// LeakSanitizer asks this at the end of a process. Dropped fibers leave the strings behind that their reports were made of.
+extern "C" int __lsan_is_turned_off();
+extern "C" int __lsan_is_turned_off() { return some_abandoned; }
+
 void Scheduler::attach() {
     become(own_);
     scheduler = this;
@@ -88,24 +96,26 @@ void Scheduler::enter(Fiber& from, Thread* thread) {
         return;
     }
     if (thread->fiber == nullptr) {
-        thread->fiber = fiber_for(thread);
+        thread->fiber = idle_fiber();
         thread->state = State::ready;
     }
     now_runs(thread);
     switch_fiber(from, *thread->fiber);
 }
 
-Fiber* Scheduler::fiber_for(Thread* thread) {
-    if (!idle_.empty()) {
-        Fiber* const fiber = idle_.back();
-        idle_.pop_back();
-        return fiber;
-    }
+Fiber* Scheduler::idle_fiber() {
+    if (idle_.empty()) return new_fiber();
+    Fiber* const fiber = idle_.back();
+    idle_.pop_back();
+    return fiber;
+}
+
+Fiber* Scheduler::new_fiber() {
     fibers_.push_back(std::make_unique<Fiber>());
     if (!prepare(*fibers_.back(), &fiber_main)) {
         fibers_.pop_back();
-        abandon("more than " + std::to_string(kMostFibers) + " threads wait at once: the emulator has no more stacks",
-                thread->block, nullptr);
+        abandon("more than " + std::to_string(kMostFibers) + " threads wait at once: the emulator has no more stacks", &blocks[0],
+                nullptr);
     }
     return fibers_.back().get();
 }
@@ -131,6 +141,7 @@ void Scheduler::wait(const char* what, Place place) {
     thread->waits_in = what;
     thread->place = place;
     spins = 0;
+    race_release(&end_order_);  // should the launch be abandoned before this thread goes on
     Thread* const next = draw();
     if (next != thread) enter(*thread->fiber, next);
 }
@@ -159,6 +170,7 @@ void Scheduler::look_at_conditions() {
 void Scheduler::step_aside() {
     if (ready_.empty()) return;
     Thread* const thread = current;
+    race_release(&end_order_);
     make_ready(thread);
     Thread* const next = draw();
     if (next != thread) enter(*thread->fiber, next);
@@ -201,19 +213,19 @@ void Scheduler::deadlock() {
 }
 
 void Scheduler::abandon(const std::string& what, const Block* block, const Thread* thread) {
-    std::string text = "kernel " + kernel_name(launch->request->kernel);
-    if (block != nullptr) text += ", block " + text_of(block->index);
-    if (thread != nullptr) text += ", thread " + text_of(thread->index);
-    text += ": " + what + " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ", launch " + std::to_string(launch->number) + ")";
+    some_abandoned = true;
     {
         const std::lock_guard lock(launch->mutex);
-        if (!launch->failed.exchange(true)) launch->error = std::move(text);
+        if (!launch->failed.exchange(true)) {
+            if (block != nullptr) launch->error += ", block " + text_of(block->index);
+            if (thread != nullptr) launch->error += ", thread " + text_of(thread->index);
+            launch->error += ": " + what;
+        }
     }
     dropped_ = true;
     race_release(&end_order_);
     if (current == nullptr) throw Violation("");  // found by the CPU thread itself, between fibers: work() goes on from there
     Fiber here;                                   // what is saved of the dropped fiber is never used
-    here.race_context = own_.race_context;
     now_runs(nullptr);
     switch_fiber(here, own_);
     __builtin_unreachable();
@@ -344,6 +356,17 @@ void Scheduler::work(Launch& its_launch) {
         blocks[i].arena = arenas_[i].start;
         blocks[i].arena_bytes = arena_bytes;
     }
+    // Nothing grows while threads run: ThreadSanitizer would take one thread's new memory for a race with the other that freed
+    // it.
+    ready_.reserve(members * threads);
+    group_barrier.waiting.reserve(members * threads);
+    for (Block& block : blocks) {
+        block.barrier.waiting.reserve(threads);
+        block.pieces.reserve(kMostPieces);
+        if (fibers_are_threads())
+            for (Barrier& barrier : block.named) barrier.waiting.reserve(threads);
+    }
+    while (fibers_are_threads() && fibers_.size() < members * threads) idle_.push_back(new_fiber());
     indices.block_size = request.block;
     indices.grid_size = request.grid;
     dropped_ = false;

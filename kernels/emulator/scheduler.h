@@ -129,7 +129,7 @@ struct Launch {
     std::atomic<bool> failed{false};
     std::atomic<std::uint64_t> copies{0};  ///< asynchronous ones, numbered
     std::mutex mutex;
-    std::string error;
+    std::string error;  ///< ", block .., thread ..: what"
 };
 
 /// A CPU thread's share of the emulator.
@@ -176,7 +176,8 @@ class Scheduler {
     Thread* draw();
     void look_at_conditions();
     [[noreturn]] void deadlock();
-    Fiber* fiber_for(Thread* thread);
+    Fiber* idle_fiber();
+    Fiber* new_fiber();
 
     Fiber own_;
     std::vector<std::unique_ptr<Fiber>> fibers_;
