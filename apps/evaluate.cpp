@@ -98,7 +98,7 @@ Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
 }
 
 void evaluate_run(const EvaluateOptions& options) {
-    const Run run = open_run(options.run, weights_file(options.weights));
+    const Run run = open_run(options.run, weights_file(options.weights), device_of(options.machine));
     const Corpus test = test_set(options, run.settings.data);
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::string> hypotheses = translate_lines(*run.model, run.vocabularies, test.sources(), options.decode);

@@ -100,6 +100,7 @@ int gradcheck_command(Arguments arguments) {
     add_machine_options(table, options.machine);
     if (!parse_command_line(table, arguments)) return 0;
     apply(options.machine);
+    check_usage(device_of(options.machine) == Device::cpu, "gradcheck proves the CPU's gradients; leave out --device cuda");
 
     const std::vector<GradientCase> cases = wanted_cases(options.op);
     if (options.list) {

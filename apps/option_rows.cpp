@@ -125,7 +125,8 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
 void add_machine_options(OptionTable& table, MachineOptions& options) {
     table.group("Machine");
     table.add("threads", options.threads, "threads to compute with").at_least(1).at_most(1024).defaults_to("one per processor");
-    table.add("device", options.device, "where to compute").one_of({"cpu"});
+    table.add("device", options.device, "where to compute; cuda: a GPU, or the emulated one of a build for tests")
+        .one_of({"cpu", "cuda"});
 }
 
 void add_weights_option(OptionTable& table, std::string& weights) {

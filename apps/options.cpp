@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "apps/usage_error.h"
+#include "core/cpu.h"
+#include "core/device.h"
 #include "core/parallel.h"
 
 namespace heddle::app {
@@ -47,8 +49,17 @@ void resolve(TrainingOptions& training) {
         "--adam-betas and --adam-eps are of --optimizer adam and adamw; sgd has --momentum");
 }
 
+Device device_of(const MachineOptions& machine) { return machine.device == "cuda" ? Device::cuda : Device::cpu; }
+
 void apply(const MachineOptions& machine) {
     if (machine.threads) set_threads(static_cast<int>(*machine.threads));
+    check_usage(device_of(machine) == Device::cpu || device::available(),
+                fmt::format("--device cuda: {}", device::why_unavailable()));
+}
+
+std::string description(const MachineOptions& machine) {
+    if (device_of(machine) == Device::cuda) return device::description();
+    return fmt::format("{} threads, {}", threads(), name(cpu_level()));
 }
 
 }  // namespace heddle::app

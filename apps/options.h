@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/dtype.h"
+
 namespace heddle::app {
 
 /// Where the sentence pairs come from and where the run goes.
@@ -111,7 +113,11 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
 /// of another optimizer.
 void resolve(TrainingOptions& training);
 
-/// Sets the number of threads of the process.
+/// Sets the number of threads of the process. UsageError when there is no such device, which says why.
 void apply(const MachineOptions& machine);
+/// Where the options say that models lie.
+Device device_of(const MachineOptions& machine);
+/// "2 threads, v3" or "NVIDIA H200, sm_90": what computes, for people.
+std::string description(const MachineOptions& machine);
 
 }  // namespace heddle::app

@@ -30,7 +30,7 @@ struct Run {
 };
 
 /// Opens the run's folder. `weights` is a file in it: "model.safetensors" (the average) or "best.safetensors". Error that names
-/// what is missing or does not fit.
-Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors");
+/// what is missing or does not fit. The model lies on `device`.
+Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors", Device device = Device::cpu);
 
 }  // namespace heddle::app

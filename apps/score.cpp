@@ -50,7 +50,8 @@ OptionTable score_table(ScoreOptions& options) {
 class Scorer {
   public:
     Scorer(const ScoreOptions& options)
-        : normalize_(options.normalize), run_(open_ensemble(options.runs, weights_file(options.weights))) {}
+        : normalize_(options.normalize),
+          run_(open_ensemble(options.runs, weights_file(options.weights), device_of(options.machine))) {}
 
     std::string text(std::span<const SentencePair> pairs) {
         std::vector<std::string> sources, targets;

@@ -8,9 +8,7 @@
 #include "apps/translation/stop_signals.h"
 #include "apps/translation/trainer.h"
 #include "apps/translation/translate.h"
-#include "core/cpu.h"
 #include "core/file.h"
-#include "core/parallel.h"
 #include "nn/serialize.h"
 
 namespace heddle::app {
@@ -151,6 +149,7 @@ int train_command(Arguments arguments) {
     const TrainingData data = encode_training_data(std::move(text.training), std::move(vocabularies));
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           settings.training.seed);
+    model.to(device_of(settings.machine));
     Trainer::check_data(model, data, settings.training);
     if (!folder) {
         folder.emplace(run, settings.data.overwrite);
@@ -160,7 +159,7 @@ int train_command(Arguments arguments) {
     }
     folder->identify(model_identity(settings, folder->path()));
 
-    say(fmt::format("model: {} parameters; {} threads, {}", grouped_text(model.parameter_count()), threads(), name(cpu_level())));
+    say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
     TrainingLog log(folder->log());
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies));
     begin(trainer, model, *folder, settings.data, log);

@@ -107,7 +107,7 @@ int translate_command(Arguments arguments) {
     check_options(options, table);
     apply(options.machine);
 
-    const EnsembleRun run = open_ensemble(options.runs, weights_file(options.weights));
+    const EnsembleRun run = open_ensemble(options.runs, weights_file(options.weights), device_of(options.machine));
     options.decode.n_best = options.n_best.value_or(1);
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;

@@ -63,7 +63,8 @@ void give_gradients(Gradients& g, const Layout& layout, const kernels::Attention
         const bool covered = shared && layout.covers(input, value.cols());
         Tensor& target = whole[shared ? static_cast<std::size_t>(input) : i];
         if (!target.defined())
-            target = covered ? Tensor::empty(value.shape(), value.dtype()) : Tensor::zeros(value.shape(), value.dtype());
+            target = covered ? Tensor::empty(value.shape(), value.dtype(), value.device())
+                             : Tensor::zeros(value.shape(), value.dtype(), value.device());
         gradients[i] = layout.columns(i, target);
     }
     const Tensor &output = g.saved(layout.inputs), &log_sum = g.saved(layout.inputs + 1);

@@ -32,8 +32,9 @@ const std::string& module_to_record() {
     return anomaly_mode && current_module != nullptr ? *current_module : none;
 }
 
-void search_for_anomaly(const Tensor& tensor, const Origin& origin, const char* what, int number) {
-    if (!anomaly_mode || !tensor.defined() || (tensor.dtype() != DType::f32 && tensor.dtype() != DType::f64)) return;
+void search_for_anomaly(const Tensor& found, const Origin& origin, const char* what, int number) {
+    if (!anomaly_mode || !found.defined() || found.dtype() == DType::i32 || found.dtype() == DType::u8) return;
+    const Tensor tensor = found.to(Device::cpu).to(found.dtype() == DType::bf16 ? DType::f32 : found.dtype());
     dispatch_float(origin.op, tensor.dtype(), [&]<class T>(TypeTag<T>) {
         const T* values = tensor.data<T>();
         for (std::int64_t i = 0; i < tensor.numel(); ++i) {
@@ -83,7 +84,7 @@ void backward(const Variable& output, const Tensor& cotangent, bool retain) {
 void backward(const Variable& loss, bool retain) {
     check(loss.value().numel() == 1, "backward: the loss has shape {}, wanted one element; pass a cotangent for anything else",
           loss.shape());
-    backward(loss, Tensor::full(loss.shape(), 1, loss.dtype()), retain);
+    backward(loss, Tensor::full(loss.shape(), 1, loss.dtype(), loss.value().device()), retain);
 }
 
 // ---- modes

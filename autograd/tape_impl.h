@@ -49,10 +49,12 @@ class Tape {
         bool needs = false;
         Shape shape;
         DType dtype = DType::f32;
+        Device device = Device::cpu;
     };
     struct Output {
         Shape shape;
         DType dtype;
+        Device device;
         Tensor gradient;  // while a walk goes on
     };
     struct Node {

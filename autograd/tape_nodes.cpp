@@ -28,7 +28,7 @@ std::vector<Variable> Tape::append(const std::shared_ptr<Tape>& self, std::vecto
     node.holders = static_cast<std::int64_t>(outputs.size());
     std::vector<Variable> results;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        node.outputs.push_back({outputs[i].shape(), outputs[i].dtype(), {}});
+        node.outputs.push_back({outputs[i].shape(), outputs[i].dtype(), outputs[i].device(), {}});
         auto slot = std::make_shared<Variable::Slot>();
         slot->value = std::move(outputs[i]);
         slot->tape = self;
@@ -47,6 +47,7 @@ Tape::Input Tape::input_of(const Variable& variable, const Record& entry) const 
     input.needs = variable.requires_grad();
     input.shape = variable.shape();
     input.dtype = variable.dtype();
+    input.device = variable.value().device();
     const Variable::Slot& slot = *variable.slot_;
     if (slot.tape == nullptr) {
         input.leaf = variable.slot_;

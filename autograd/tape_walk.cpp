@@ -16,7 +16,7 @@ class Tape::Sink final : public Gradients {
 
     Tensor output(int i) override {
         const Output& output = output_at(i);
-        return output.gradient.defined() ? output.gradient : Tensor::zeros(output.shape, output.dtype);
+        return output.gradient.defined() ? output.gradient : Tensor::zeros(output.shape, output.dtype, output.device);
     }
 
     Tensor take_output(int i) override {
@@ -61,7 +61,7 @@ class Tape::Sink final : public Gradients {
         const Input& input = input_at(i);
         check(input.needs, "{}: backward adds into input {}, which wants no gradient", node_.op, i);
         Tensor& target = tape_.target(node_, input);
-        if (!target.defined()) target = Tensor::zeros(input.shape, input.dtype);
+        if (!target.defined()) target = Tensor::zeros(input.shape, input.dtype, input.device);
         accumulated_.push_back(i);
         return target;
     }

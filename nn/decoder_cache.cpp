@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/format.h"
+#include "kernels/slice/slice.h"
 
 namespace heddle::nn {
 namespace {
@@ -14,8 +15,8 @@ constexpr std::int64_t kFirstTokens = 16;
 
 /// The same rows in a tensor with more of them.
 Tensor grown(const Tensor& from, std::int64_t rows) {
-    Tensor to = Tensor::empty({rows, from.cols()}, from.dtype());
-    std::memcpy(to.bytes_data(), from.bytes_data(), static_cast<std::size_t>(from.bytes()));
+    const Tensor to = Tensor::empty({rows, from.cols()}, from.dtype(), from.device());
+    to.slice(0, from.rows()).copy_(from);
     return to;
 }
 
@@ -30,7 +31,7 @@ DecoderCache::DecoderCache(std::vector<Tensor> memories, const Spans& memory_spa
     const std::int64_t rows = hypotheses * std::min(capacity, kFirstTokens);
     for (Tensor& memory : memories) {
         check_rank("decoder cache", "memory", memory, 2);
-        Tensor own = Tensor::empty({rows, memory.cols()}, memory.dtype());
+        Tensor own = Tensor::empty({rows, memory.cols()}, memory.dtype(), memory.device());
         layers_.push_back({std::move(memory), std::move(own)});
     }
     for (std::int64_t i = 0; i < memory_spans.size(); ++i) sentences_.push_back(static_cast<std::int32_t>(i));
@@ -75,6 +76,7 @@ void DecoderCache::advance() {
     used_rows_ += hypotheses();
     ++position_;
     lengths_.assign(sentences_.size(), position_);
+    if (!layers_.empty()) table_beside_keys_ = table_.to(layers_.front().own.device());
 }
 
 void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
@@ -82,6 +84,11 @@ void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
     check(keys_values.rows() == hypotheses() && keys_values.count == own.cols(),
           "decoder cache: keys and values are [{}, {}], wanted [{}, {}]", keys_values.rows(), keys_values.count, hypotheses(),
           own.cols());
+    if (own.device() == Device::cuda) {
+        const Tensor rows = kernels::slice_forward(keys_values.base, 1, keys_values.begin, keys_values.begin + keys_values.count);
+        own.slice(used_rows_ - hypotheses(), used_rows_).copy_(rows);
+        return;
+    }
     const std::int64_t width = size_of(own.dtype());
     const auto bytes = static_cast<std::size_t>(own.cols() * width);
     std::byte* to = own.bytes_data() + (used_rows_ - hypotheses()) * own.cols() * width;
@@ -93,7 +100,7 @@ void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
 kernels::CachedKeys DecoderCache::keys(std::int64_t layer) const {
     const Tensor& own = layers_[static_cast<std::size_t>(layer)].own;
     const std::int64_t width = own.cols() / 2;
-    return {{own, 0, width}, {own, width, width}, table_, lengths_};
+    return {{own, 0, width}, {own, width, width}, table_beside_keys_, lengths_};
 }
 
 }  // namespace heddle::nn

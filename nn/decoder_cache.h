@@ -66,7 +66,8 @@ class DecoderCache {
     std::int64_t used_rows_ = 0;  // of each layer's own keys
     std::vector<std::int32_t> sentences_;
     std::vector<std::int64_t> lengths_;  // position_ for each hypothesis
-    Tensor table_;                       // i32 [hypotheses, capacity]: the row of each token
+    Tensor table_;                       // i32 [hypotheses, capacity]: the row of each token; on the CPU
+    Tensor table_beside_keys_;           // the same where the keys lie
 };
 
 }  // namespace heddle::nn

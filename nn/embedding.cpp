@@ -22,6 +22,10 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
     table_ = add_parameter("weight", values);
 }
 
+void PositionalEncoding::moved() {
+    if (positions_ == Positions::sinusoidal) table_ = Variable(table_.value().to(device()), false, dotted("table"));
+}
+
 const Variable& PositionalEncoding::table(std::int64_t count) const {
     const std::int64_t rows = table_.dim(0);
     if (count <= rows) return table_;
@@ -30,7 +34,8 @@ const Variable& PositionalEncoding::table(std::int64_t count) const {
           "larger "
           "--position-table",
           name(), count, rows);
-    table_ = Variable(kernels::sinusoidal_positions(std::max(count, 2 * rows), d_model_, dtype()), false, dotted("table"));
+    const Tensor longer = kernels::sinusoidal_positions(std::max(count, 2 * rows), d_model_, dtype());
+    table_ = Variable(longer.to(device()), false, dotted("table"));
     return table_;
 }
 
@@ -51,7 +56,7 @@ Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const Posi
     options.positions = positions.table(first_position + spans.longest());
     options.first_position = first_position;
     options.dropout = dropout;
-    return ops::embedding(weight_, tokens, spans, options, where);
+    return ops::embedding(weight_, tokens.to(device()), spans, options, where);
 }
 
 }  // namespace heddle::nn

@@ -22,6 +22,9 @@ class PositionalEncoding : public Module {
     /// A table with at least `count` rows. Error when a learned table has fewer.
     const Variable& table(std::int64_t count) const;
 
+  protected:
+    void moved() override;
+
   private:
     Positions positions_;
     std::int64_t d_model_;
@@ -35,8 +38,8 @@ class Embedding : public Module {
 
     std::string_view kind() const override { return "Embedding"; }
     const Variable& weight() const { return weight_; }
-    /// dropout(weight[tokens] sqrt(d_model) + position), [rows, d_model]; tokens i32 [rows]. The first row of each span has
-    /// position `first_position`; rows outside the spans are zero. (Paper, sections 3.4, 3.5, 5.4.)
+    /// dropout(weight[tokens] sqrt(d_model) + position), [rows, d_model]; tokens i32 [rows], on any device. The first row of each
+    /// span has position `first_position`; rows outside the spans are zero. (Paper, sections 3.4, 3.5, 5.4.)
     Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout = {},
                      std::int64_t first_position = 0, Where where = Where::current()) const;
 

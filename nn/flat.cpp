@@ -19,8 +19,8 @@ FlatParameters flatten(Module& module) {
         flat.entries.push_back({parameter, total, count});
         total += (count + step - 1) / step * step;
     }
-    flat.values = Tensor::zeros({total}, module.dtype());
-    flat.gradients = Tensor::zeros({total}, module.dtype());
+    flat.values = Tensor::zeros({total}, module.dtype(), module.device());
+    flat.gradients = Tensor::zeros({total}, module.dtype(), module.device());
     for (auto& [parameter, begin, count] : flat.entries) {
         const Shape& shape = parameter.variable.shape();
         parameter.variable.rebind(flat.values.slice(begin, begin + count).reshape(shape),
@@ -44,6 +44,8 @@ std::vector<Span> FlatParameters::active() const {
 }
 
 void FlatParameters::zero_gradients() { gradients.fill_(0); }
+
+Tensor copy_on_cpu(const Tensor& tensor) { return tensor.device() == Device::cpu ? tensor.clone() : tensor.to(Device::cpu); }
 
 NamedTensors FlatParameters::named(const Tensor& flat) const {
     check_shape("flat parameters", "the array", flat, values.shape());

@@ -54,6 +54,19 @@ void Module::train(bool on) {
     for (Module* child : children_) child->train(on);
 }
 
+void Module::to(Device device) {
+    device_ = device;
+    for (Parameter& parameter : parameters_) {
+        const Tensor& value = parameter.variable.value();
+        if (value.device() == device) continue;
+        const Tensor& gradient = parameter.variable.grad();
+        const Tensor moved_gradient = gradient.defined() ? gradient.to(device) : Tensor();
+        parameter.variable.rebind(Tensor::empty(value.shape(), value.dtype(), device), moved_gradient);
+    }
+    moved();
+    for (Module* child : children_) child->to(device);
+}
+
 std::vector<Parameter> Module::parameters() const {
     std::vector<Parameter> all = parameters_;
     for (const Module* child : children_)

@@ -59,6 +59,10 @@ class Module {
     /// "name.part", or "part" in the root.
     std::string dotted(std::string_view part) const;
     DType dtype() const { return dtype_; }
+    /// Where the parameters lie; the CPU at first.
+    Device device() const { return device_; }
+    /// Moves all parameters and gradients to `device`, each to memory of its own: before nn::flatten, not behind it.
+    void to(Device device);
     const std::vector<Module*>& children() const { return children_; }
 
     /// Training mode (dropout is on) or evaluation mode, of this module and everything below it. Modules begin in training mode.
@@ -86,6 +90,8 @@ class Module {
     Dropout dropout(double probability, std::string_view what) const;
 
   protected:
+    /// Called by to() behind the move, for what a module keeps beside its parameters.
+    virtual void moved() {}
     /// Registers `value` as a trained leaf; `part` is relative to this module, the slices' names are whole. Error when a name is
     /// taken.
     Variable add_parameter(std::string_view part, Tensor value, std::vector<ParameterSlice> slices = {});
@@ -96,6 +102,7 @@ class Module {
     std::string name_;
     std::uint64_t seed_;
     DType dtype_;
+    Device device_ = Device::cpu;
     bool training_ = true;
     std::vector<Module*> children_;
     std::vector<Parameter> parameters_;

@@ -50,7 +50,7 @@ Variable Transformer::loss(const Sentences& source, const Sentences& target_in, 
                            const ops::LossOptions& options, Tensor* statistics) const {
     const Variable memory = encode(source.tokens, source.spans);
     const Variable hidden = decode(target_in.tokens, target_in.spans, memory, source.spans);
-    return ops::linear_cross_entropy(hidden, output_weight(), output_bias(), target_out, options, statistics);
+    return ops::linear_cross_entropy(hidden, output_weight(), output_bias(), target_out.to(device()), options, statistics);
 }
 
 Tensor Transformer::logits(const Tensor& hidden) const {

@@ -29,8 +29,8 @@ Optimizer::Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions
     check_rank("optimizer", "parameters", parameters_, 1);
     check_shape("optimizer", "gradients", gradients_, parameters_.shape());
     check_dtype("optimizer", "gradients", gradients_, parameters_.dtype());
-    first_ = Tensor::zeros(parameters_.shape(), parameters_.dtype());
-    if (options_.method != Method::sgd) second_ = Tensor::zeros(parameters_.shape(), parameters_.dtype());
+    first_ = Tensor::zeros(parameters_.shape(), parameters_.dtype(), parameters_.device());
+    if (options_.method != Method::sgd) second_ = Tensor::zeros(parameters_.shape(), parameters_.dtype(), parameters_.device());
     set_active({{0, parameters_.numel()}});
 }
 

@@ -99,6 +99,7 @@ int bench_ops(Arguments arguments) {
     add_machine_options(table, options.machine);
     if (!parse_command_line(table, arguments)) return 0;
     apply(options.machine);
+    check_usage(device_of(options.machine) == Device::cpu, "bench ops measures the CPU's ops; leave out --device cuda");
 
     const std::vector<OpCase> cases = wanted_cases(options.op);
     const MachineRates machine = measure_machine();

@@ -11,7 +11,6 @@
 #include "apps/translation/learner.h"
 #include "apps/translation/training_data.h"
 #include "apps/version.h"
-#include "core/cpu.h"
 #include "core/parallel.h"
 
 namespace heddle::app {
@@ -101,11 +100,12 @@ int bench_train(Arguments arguments) {
     const TrainingData data = encode_training_data(std::move(text), std::move(vocabularies));
     nn::Transformer model(transformer_options(options.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           options.training.seed);
+    model.to(device_of(options.machine));
     Learner learner(model, options.training, 0);
     const Speed speed = run_updates(learner, data.training, options);
 
     const nlohmann::ordered_json result = {{"peer", fmt::format("heddle {}", version)},
-                                           {"mode", fmt::format("own tile kernels, {}", name(cpu_level()))},
+                                           {"mode", description(options.machine)},
                                            {"device", options.machine.device},
                                            {"dtype", "f32"},
                                            {"threads", threads()},

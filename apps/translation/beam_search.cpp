@@ -4,7 +4,6 @@
 
 #include "apps/translation/vocabulary.h"
 #include "core/format.h"
-#include "kernels/top_k/top_k.h"
 
 namespace heddle::app {
 namespace {
@@ -143,7 +142,7 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     const std::int64_t k = std::min(considered(options.beam), models.target_vocabulary());
 
     for (std::vector<std::int32_t> next, parents;; logits = decoding.step(parents, next)) {
-        const kernels::TopK top = kernels::top_k_log_softmax(logits, k);
+        const kernels::TopK top = best_tokens(logits, k);
         parents.clear();
         next.clear();
         std::int64_t row = 0;

@@ -63,11 +63,16 @@ std::optional<std::int64_t> Ensemble::longest_sentence() const {
     return least;
 }
 
-Tensor Ensemble::mixed(const std::vector<Tensor>& logits) const {
-    if (logits.size() == 1) return logits.front();
-    const std::int64_t rows = logits.front().rows(), vocabulary = logits.front().cols();
+// Several models are mixed on the CPU, wherever they lie.
+Tensor Ensemble::mixed(const std::vector<Tensor>& all) const {
+    if (all.size() == 1) return all.front();
+    std::vector<Tensor> logits;
     std::vector<kernels::TopK> best;
-    for (const Tensor& each : logits) best.push_back(kernels::top_k_log_softmax(each, 1));
+    for (const Tensor& each : all) {
+        logits.push_back(each.to(Device::cpu));
+        best.push_back(kernels::top_k_log_softmax(logits.back(), 1));
+    }
+    const std::int64_t rows = logits.front().rows(), vocabulary = logits.front().cols();
     Tensor result = Tensor::empty({rows, vocabulary}, DType::f32);
     parallel_for(rows, grain_for(20 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
         std::vector<double> x(logits.size());
@@ -85,7 +90,13 @@ Tensor Ensemble::mixed(const std::vector<Tensor>& logits) const {
     return result;
 }
 
-std::vector<double> log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens) {
+kernels::TopK best_tokens(const Tensor& logits, std::int64_t k) {
+    const kernels::TopK best = kernels::top_k_log_softmax(logits, k);
+    return {best.values.to(Device::cpu), best.ids.to(Device::cpu)};
+}
+
+std::vector<double> log_probabilities(const Tensor& any_logits, std::span<const std::int32_t> tokens) {
+    const Tensor logits = any_logits.to(Device::cpu);
     const kernels::TopK best = kernels::top_k_log_softmax(logits, 1);
     std::vector<double> result;
     for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/top_k/top_k.h"
 #include "nn/transformer.h"
 
 namespace heddle::app {
@@ -35,6 +36,9 @@ class Ensemble {
   private:
     std::vector<const nn::Transformer*> models_;
 };
+
+/// The k most probable tokens of each row of logits, f32 [rows, V], on the CPU: the search goes on there.
+kernels::TopK best_tokens(const Tensor& logits, std::int64_t k);
 
 /// log p of tokens[i] by row i of logits, f32 [tokens, V].
 std::vector<double> log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens);

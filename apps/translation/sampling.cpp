@@ -41,11 +41,11 @@ std::size_t draw(std::span<const double> weights, double uniform) {
 class Tokens {
   public:
     Tokens(const Tensor& logits, const Sampling& options)
-        : logits_(logits),
+        : logits_(logits.to(Device::cpu)),
           options_(options),
           k_(options.top_k == 0 ? logits.cols() : std::min(options.top_k, logits.cols())),
           all_(k_ == logits.cols()),
-          best_(kernels::top_k_log_softmax(logits, all_ ? 1 : k_)) {}
+          best_(kernels::top_k_log_softmax(logits_, all_ ? 1 : k_)) {}
 
     // Appends a token and its log-probability to the path's hypothesis.
     void extend(Path& path) const {
@@ -65,7 +65,7 @@ class Tokens {
     }
 
   private:
-    const Tensor& logits_;
+    Tensor logits_;
     const Sampling& options_;
     std::int64_t k_;
     bool all_;

@@ -5,6 +5,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "nn/flat.h"
 
 namespace heddle::app {
 
@@ -14,7 +15,7 @@ WeightAverage::WeightAverage(std::int64_t count) : count_(count) {
 
 void WeightAverage::add(const Tensor& weights) {
     if (size() == count_) snapshots_.pop_front();
-    snapshots_.push_back(weights.clone());
+    snapshots_.push_back(nn::copy_on_cpu(weights));
 }
 
 Tensor WeightAverage::mean() const {
