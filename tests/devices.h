@@ -1,4 +1,5 @@
-// What tests of ops share that run on every device: the CPU, and the CUDA device, emulated or real, where the build and the machine have one.
+// What tests of ops share that run on every device: the CPU, and the CUDA device, emulated or real, where the build and the
+// machine have one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +21,9 @@ struct Numbers {
     DType dtype;
 };
 
-inline std::string to_string(const Numbers& numbers) { return std::string(name(numbers.device)) + " " + std::string(name(numbers.dtype)); }
+inline std::string to_string(const Numbers& numbers) {
+    return std::string(name(numbers.device)) + " " + std::string(name(numbers.dtype));
+}
 
 /// CPU f32 and f64; CUDA f32, bf16 and f64 where there is a device.
 inline std::vector<Numbers> all_numbers() {
@@ -36,16 +39,16 @@ inline Tensor in(const Numbers& numbers, const Tensor& tensor) {
     const bool number = tensor.dtype() != DType::i32 && tensor.dtype() != DType::u8;
     return (number ? tensor.to(numbers.dtype) : tensor).to(numbers.device);
 }
-/// The tensor as it is after rounding to the numbers' dtype, in f64 on the CPU: what a reference computes with, so that the rounding of
-/// inputs does not count as an error of the op.
+/// The tensor as it is after rounding to the numbers' dtype, in f64 on the CPU: what a reference computes with, so that the
+/// rounding of inputs does not count as an error of the op.
 inline Tensor rounded(const Numbers& numbers, const Tensor& tensor) {
     return tensor.defined() ? tensor.to(numbers.dtype).to(DType::f64) : Tensor();
 }
 /// Rounded to bf16 and back: what the plain bf16 computation does with every tensor that it writes.
 inline Tensor through_bf16(const Tensor& tensor) { return tensor.to(DType::bf16).to(tensor.dtype()); }
 
-/// Places a tensor one element behind its storage's start, so that its rows are not aligned to any vector: for shapes whose rows have an odd
-/// number of elements.
+/// Places a tensor one element behind its storage's start, so that its rows are not aligned to any vector: for shapes whose rows
+/// have an odd number of elements.
 inline Tensor offset_by_one(const Tensor& tensor) {
     const Shape flat({tensor.numel() + 1});
     Tensor wide = Tensor::zeros(flat, tensor.dtype(), tensor.device());
@@ -60,11 +63,11 @@ struct Allowed {
     double f32 = 1e-6;
 };
 
-/// Expects max |got - want| <= allowed max |want| for f64 and f32. For bf16: at most twice the error of `plain` (the f32 computation whose every
-/// written tensor was rounded to bf16; undefined: want itself rounded) plus one unit in the last place of the largest result. `want` is f64.
-/// NaN matches NaN in the same place only.
-inline void expect_close(const Tensor& got, const Tensor& want, const Numbers& numbers, const std::string& what, const Allowed& allowed = {},
-                         const Tensor& plain = {}) {
+/// Expects max |got - want| <= allowed max |want| for f64 and f32. For bf16: at most twice the error of `plain` (the f32
+/// computation whose every written tensor was rounded to bf16; undefined: want itself rounded) plus one unit in the last place of
+/// the largest result. `want` is f64. NaN matches NaN in the same place only.
+inline void expect_close(const Tensor& got, const Tensor& want, const Numbers& numbers, const std::string& what,
+                         const Allowed& allowed = {}, const Tensor& plain = {}) {
     ASSERT_TRUE(got.defined()) << what << ": nothing was computed";
     ASSERT_EQ(got.shape(), want.shape()) << what;
     ASSERT_EQ(got.device(), numbers.device) << what << ": on the wrong device";
@@ -82,8 +85,9 @@ inline void expect_close(const Tensor& got, const Tensor& want, const Numbers& n
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         if (given[i] == wanted[i] || (std::isnan(given[i]) && std::isnan(wanted[i]))) continue;
         const double error = std::abs(given[i] - wanted[i]);
-        ASSERT_TRUE(error <= limit) << what << " on " << to_string(numbers) << ": element " << i << " of " << want.numel() << " is " << given[i]
-                                    << ", wanted " << wanted[i] << "; error " << error << ", allowed " << limit;
+        ASSERT_TRUE(error <= limit) << what << " on " << to_string(numbers) << ": element " << i << " of " << want.numel()
+                                    << " is " << given[i] << ", wanted " << wanted[i] << "; error " << error << ", allowed "
+                                    << limit;
     }
 }
 
