@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
+#include "kernels/embedding/embedding_cuda.h"
 #include "kernels/embedding/embedding_fast.h"
 #include "kernels/gather/gather.h"
 
@@ -31,6 +32,7 @@ void embed(const float* table, const float* position, double scale, float* y, st
 void check_tokens(const Tensor& tokens, const Spans& spans, std::int64_t vocabulary) {
     check_dtype("embedding", "tokens", tokens, DType::i32);
     check_shape("embedding", "tokens", tokens, {spans.rows()});
+    if (tokens.device() == Device::cuda) return;  // the kernels look at the values
     const std::int32_t* token = tokens.data<std::int32_t>();
     for (const Span& span : spans)
         for (std::int64_t i = span.start; i < span.start + span.length; ++i)
@@ -38,9 +40,14 @@ void check_tokens(const Tensor& tokens, const Spans& spans, std::int64_t vocabul
                   vocabulary);
 }
 
+// Gradients of bf16 rows may be summed in f32.
+void check_gradient_dtype(const char* argument, const Tensor& gradient, const Tensor& dy) {
+    const bool wider = dy.dtype() == DType::bf16 && gradient.dtype() == DType::f32;
+    check_dtype("embedding_backward", argument, gradient, wider ? DType::f32 : dy.dtype());
+}
+
 void check_positions(const char* argument, const Tensor& positions, const Tensor& like, const Spans& spans,
                      std::int64_t first_position) {
-    check_dtype("embedding", argument, positions, like.dtype());
     check_rank("embedding", argument, positions, 2);
     check_shape("embedding", argument, positions, {positions.dim(0), like.cols()});
     check(first_position >= 0, "embedding: first_position is {}, wanted at least 0", first_position);
@@ -101,9 +108,17 @@ Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans&
     check_rank("embedding", "table", table, 2);
     check_dtype("embedding", "table", table, table.dtype());
     check_tokens(tokens, spans, table.dim(0));
-    if (positions.defined()) check_positions("positions", positions, table, spans, plan.first_position);
+    if (positions.defined()) {
+        check_dtype("embedding", "positions", positions, table.dtype());
+        check_positions("positions", positions, table, spans, plan.first_position);
+    }
+    check_device("embedding", {{"table", table}, {"tokens", tokens}, {"positions", positions}});
     const std::int64_t cols = table.cols();
-    Tensor y = Tensor::empty({spans.rows(), cols}, table.dtype());
+    Tensor y = Tensor::empty({spans.rows(), cols}, table.dtype(), table.device());
+    if (table.device() == Device::cuda) {
+        embedding_forward_cuda(table, tokens, spans, positions, plan, y);
+        return y;
+    }
     dispatch_float("embedding", table.dtype(), [&]<class T>(TypeTag<T>) {
         const T* rows = table.data<T>();
         const T* place = positions.defined() ? positions.data<T>() : nullptr;
@@ -130,15 +145,26 @@ void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spa
     check_rank("embedding_backward", "dy", dy, 2);
     check_shape("embedding_backward", "dy", dy, {spans.rows(), dy.cols()});
     if (dtable == nullptr && dpositions == nullptr) return;
-    const Tensor e = dropout_backward(dy, plan.dropout);  // once for both tables; dy itself without dropout
     if (dtable != nullptr) {
+        check_rank("embedding_backward", "dtable", *dtable, 2);
+        check_shape("embedding_backward", "dtable", *dtable, {dtable->dim(0), dy.cols()});
+        check_gradient_dtype("dtable", *dtable, dy);
         check_tokens(tokens, spans, dtable->dim(0));
-        gather_backward(e, tokens_in_spans(tokens, spans), *dtable, plan.scale);
+        check_device("embedding_backward", {{"dy", dy}, {"tokens", tokens}, {"dtable", *dtable}});
     }
     if (dpositions != nullptr) {
+        check_gradient_dtype("dpositions", *dpositions, dy);
         check_positions("dpositions", *dpositions, dy, spans, plan.first_position);
-        add_positions(e, spans, plan.first_position, *dpositions);
+        check_device("embedding_backward", {{"dy", dy}, {"dpositions", *dpositions}});
     }
+    if (dy.device() == Device::cuda) {
+        if (dtable != nullptr) embedding_backward_table_cuda(dy, tokens, spans, plan, *dtable);
+        if (dpositions != nullptr) embedding_backward_positions_cuda(dy, spans, plan, *dpositions);
+        return;
+    }
+    const Tensor e = dropout_backward(dy, plan.dropout);  // once for both tables; dy itself without dropout
+    if (dtable != nullptr) gather_backward(e, tokens_in_spans(tokens, spans), *dtable, plan.scale);
+    if (dpositions != nullptr) add_positions(e, spans, plan.first_position, *dpositions);
 }
 
 Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype) {
