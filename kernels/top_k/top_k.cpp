@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/top_k/top_k_cuda.h"
 
 namespace heddle::kernels {
 
@@ -55,7 +57,14 @@ TopK top_k_log_softmax(const Tensor& logits, std::int64_t k) {
     check_dtype(op, "logits", logits, logits.dtype());
     const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
     check(k >= 1 && k <= vocabulary, "{}: k is {}, wanted 1 to the {} columns of logits {}", op, k, vocabulary, logits.shape());
-    TopK result{Tensor::empty({rows, k}, logits.dtype()), Tensor::empty({rows, k}, DType::i32)};
+    check(vocabulary <= std::numeric_limits<std::int32_t>::max(), "{}: logits {} have more columns than an i32 can number", op,
+          logits.shape());
+    const DType values = logits.dtype() == DType::bf16 ? DType::f32 : logits.dtype();
+    TopK result{Tensor::empty({rows, k}, values, logits.device()), Tensor::empty({rows, k}, DType::i32, logits.device())};
+    if (logits.device() == Device::cuda) {
+        top_k_cuda(logits, k, result);
+        return result;
+    }
     dispatch_float(op, logits.dtype(), [&]<class T>(TypeTag<T>) {
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
