@@ -43,7 +43,7 @@ double Optimizer::step(const StepOptions& with, Where where) {
             fmt::format("the norm of the gradient is {} at update {}; the parameters were left as they are", norm, updates_));
     const double factor = with.gradient_scale * kernels::clip_factor(norm, with.clip);
     if (options_.method == Method::sgd) {
-        kernels::sgd_step(parameters_, gradients_, first_, active_, {with.lr, options_.momentum, options_.weight_decay, factor},
+        kernels::sgd_step(parameters_, gradients_, first_, active_, {with.lr, options_.momentum, options_.weight_decay, factor}, {},
                           where);
     } else {
         const kernels::AdamStep step = {.lr = with.lr,
@@ -54,7 +54,7 @@ double Optimizer::step(const StepOptions& with, Where where) {
                                         .decoupled = options_.method == Method::adamw,
                                         .update = updates_ + 1,
                                         .gradient_factor = factor};
-        kernels::adam_step(parameters_, gradients_, first_, second_, active_, step, where);
+        kernels::adam_step(parameters_, gradients_, first_, second_, active_, step, {}, where);
     }
     ++updates_;
     return norm;

@@ -7,6 +7,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/adam/adam_cuda.h"
 #include "kernels/adam/adam_fast.h"
 
 namespace heddle::kernels {
@@ -44,8 +45,10 @@ void sgd_values(float* parameters, const float* gradients, float* momentum, std:
     HEDDLE_BY_LEVEL(sgd_values)(parameters, gradients, momentum, n, c);
 }
 
+}  // namespace
+
 template <class T>
-AdamCoefficients<T> coefficients(const AdamStep& step) {
+AdamCoefficients<T> adam_coefficients(const AdamStep& step) {
     const auto t = static_cast<double>(step.update);
     AdamCoefficients<T> c;
     c.gradient_factor = static_cast<T>(step.gradient_factor);
@@ -61,6 +64,19 @@ AdamCoefficients<T> coefficients(const AdamStep& step) {
     return c;
 }
 
+template <class T>
+SgdCoefficients<T> sgd_coefficients(const SgdStep& step) {
+    return {static_cast<T>(step.gradient_factor), static_cast<T>(step.weight_decay), static_cast<T>(step.momentum),
+            static_cast<T>(step.lr)};
+}
+
+template AdamCoefficients<float> adam_coefficients(const AdamStep&);
+template AdamCoefficients<double> adam_coefficients(const AdamStep&);
+template SgdCoefficients<float> sgd_coefficients(const SgdStep&);
+template SgdCoefficients<double> sgd_coefficients(const SgdStep&);
+
+namespace {
+
 void check_arrays(const char* op, const Tensor& parameters, const Tensor& gradients, const Spans& active) {
     check_rank(op, "parameters", parameters, 1);
     check_dtype(op, "parameters", parameters, parameters.dtype());
@@ -75,6 +91,42 @@ void check_state(const char* op, const char* argument, const Tensor& state, cons
     check_dtype(op, argument, state, parameters.dtype());
 }
 
+void check_memory(const char* op, const UpdateInMemory& memory, const Tensor& parameters) {
+    if (memory.measured.defined()) {
+        check_shape(op, "measured", memory.measured, {2});
+        check_dtype(op, "measured", memory.measured, DType::f64);
+    }
+    if (memory.not_finite.defined()) {
+        check_shape(op, "not_finite", memory.not_finite, {});
+        check_dtype(op, "not_finite", memory.not_finite, DType::i32);
+    }
+    if (memory.bf16_copy.defined()) {
+        check_shape(op, "bf16_copy", memory.bf16_copy, parameters.shape());
+        check_dtype(op, "bf16_copy", memory.bf16_copy, DType::bf16);
+    }
+    check_device(op, {{"parameters", parameters},
+                      {"measured", memory.measured},
+                      {"not_finite", memory.not_finite},
+                      {"bf16_copy", memory.bf16_copy}});
+}
+
+// On the CPU: whether there is an update, and with which factor.
+bool take_factor(const UpdateInMemory& memory, double& factor) {
+    if (!memory.measured.defined()) return true;
+    const double* measured = memory.measured.data<double>();
+    factor = measured[1];
+    if (std::isfinite(measured[0])) return true;
+    if (memory.not_finite.defined()) *memory.not_finite.data<std::int32_t>() = 1;
+    return false;
+}
+
+template <class T>
+void copy_rounded(const T* parameters, const Tensor& copy, std::int64_t begin, std::int64_t end) {
+    if (!copy.defined()) return;
+    bf16* to = copy.data<bf16>();
+    for (std::int64_t i = begin; i < end; ++i) to[i] = bf16(static_cast<float>(parameters[i]));
+}
+
 // body(begin, end) for pieces of the active ranges, on several threads.
 template <class Body>
 void for_active(const Spans& active, Body body) {
@@ -86,40 +138,55 @@ void for_active(const Spans& active, Body body) {
 }  // namespace
 
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment, const Spans& active,
-               const AdamStep& step, Where where) {
+               const AdamStep& step, const UpdateInMemory& memory, Where where) {
     check_arrays("adam", parameters, gradients, active);
     check_state("adam", "first_moment", first_moment, parameters);
     check_state("adam", "second_moment", second_moment, parameters);
     check(step.update >= 1, "adam: this is update {}, but they count from 1", step.update);
     check(step.beta1 >= 0 && step.beta1 < 1 && step.beta2 >= 0 && step.beta2 < 1,
           "adam: the betas are {} and {}, wanted at least 0 and below 1", step.beta1, step.beta2);
+    check_memory("adam", memory, parameters);
+    check_device("adam", {{"parameters", parameters}, {"gradients", gradients}, {"first_moment", first_moment}, {"second_moment", second_moment}});
+    for (const Tensor* changed : {&parameters, &first_moment, &second_moment}) changed->bump_version(where);
+    if (memory.bf16_copy.defined()) memory.bf16_copy.bump_version(where);
+    if (parameters.device() == Device::cuda)
+        return adam_step_cuda(parameters, gradients, first_moment, second_moment, active, step, memory);
+    AdamStep with = step;
+    if (!take_factor(memory, with.gradient_factor)) return;
     dispatch_float("adam", parameters.dtype(), [&]<class T>(TypeTag<T>) {
         T* p = parameters.data<T>();
         const T* g = gradients.data<T>();
         T* m = first_moment.data<T>();
         T* v = second_moment.data<T>();
-        const AdamCoefficients<T> c = coefficients<T>(step);
+        const AdamCoefficients<T> c = adam_coefficients<T>(with);
         for_active(active, [&](std::int64_t begin, std::int64_t end) {
             adam_values(p + begin, g + begin, m + begin, v + begin, end - begin, c);
+            copy_rounded(p, memory.bf16_copy, begin, end);
         });
     });
-    for (const Tensor* changed : {&parameters, &first_moment, &second_moment}) changed->bump_version(where);
 }
 
 void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,
-              Where where) {
+              const UpdateInMemory& memory, Where where) {
     check_arrays("sgd", parameters, gradients, active);
     check_state("sgd", "momentum", momentum, parameters);
+    check_memory("sgd", memory, parameters);
+    check_device("sgd", {{"parameters", parameters}, {"gradients", gradients}, {"momentum", momentum}});
+    for (const Tensor* changed : {&parameters, &momentum}) changed->bump_version(where);
+    if (memory.bf16_copy.defined()) memory.bf16_copy.bump_version(where);
+    if (parameters.device() == Device::cuda) return sgd_step_cuda(parameters, gradients, momentum, active, step, memory);
+    SgdStep with = step;
+    if (!take_factor(memory, with.gradient_factor)) return;
     dispatch_float("sgd", parameters.dtype(), [&]<class T>(TypeTag<T>) {
         T* p = parameters.data<T>();
         const T* g = gradients.data<T>();
         T* m = momentum.data<T>();
-        const SgdCoefficients<T> c = {static_cast<T>(step.gradient_factor), static_cast<T>(step.weight_decay),
-                                      static_cast<T>(step.momentum), static_cast<T>(step.lr)};
-        for_active(active,
-                   [&](std::int64_t begin, std::int64_t end) { sgd_values(p + begin, g + begin, m + begin, end - begin, c); });
+        const SgdCoefficients<T> c = sgd_coefficients<T>(with);
+        for_active(active, [&](std::int64_t begin, std::int64_t end) {
+            sgd_values(p + begin, g + begin, m + begin, end - begin, c);
+            copy_rounded(p, memory.bf16_copy, begin, end);
+        });
     });
-    for (const Tensor* changed : {&parameters, &momentum}) changed->bump_version(where);
 }
 
 }  // namespace heddle::kernels

@@ -36,12 +36,20 @@ struct SgdStep {
     double gradient_factor = 1;
 };
 
+/// What an update finds and leaves in memory, so that on CUDA nobody waits for it. All on the parameters' device; undefined: not used.
+struct UpdateInMemory {
+    Tensor measured = {};    ///< f64 [2]: norm and factor (measure_gradients); the factor takes the place of gradient_factor
+    Tensor not_finite = {};  ///< i32 []: becomes 1 when the measured norm is NaN or infinite, and is never set back here
+    Tensor bf16_copy = {};   ///< bf16 [n]: the new parameters, rounded, are written here in the same pass
+};
+
+/// With `memory.measured`, a norm that is NaN or infinite leaves everything as it was.
 /// All tensors [n] of one dtype, f32 or f64. Only elements in `active` (rows() = n) are changed: a frozen parameter keeps its
 /// bits, weight decay included. An element's bits do not depend on the threads. Moments below the smallest normal number become
 /// zero: the processor is many times slower with subnormal ones. Bumps the versions of what it changes.
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment, const Spans& active,
-               const AdamStep& step, Where where = Where::current());
+               const AdamStep& step, const UpdateInMemory& memory = {}, Where where = Where::current());
 void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,
-              Where where = Where::current());
+              const UpdateInMemory& memory = {}, Where where = Where::current());
 
 }  // namespace heddle::kernels

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/adam/adam.h"
 #include "kernels/level.h"
 
 namespace heddle::kernels {
@@ -27,6 +28,12 @@ struct SgdCoefficients {
     T momentum;
     T lr;
 };
+
+/// The numbers of a step (adam.cpp). T float or double.
+template <class T>
+AdamCoefficients<T> adam_coefficients(const AdamStep& step);
+template <class T>
+SgdCoefficients<T> sgd_coefficients(const SgdStep& step);
 
 /// parameters, gradients, first (m) and second (v) moments [n].
 HEDDLE_DECLARE_LEVELS(void adam_values(float* parameters, const float* gradients, float* first, float* second, std::int64_t n,

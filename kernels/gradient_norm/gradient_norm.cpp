@@ -8,6 +8,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/gradient_norm/gradient_norm_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -46,6 +47,7 @@ double gradient_norm(const Tensor& gradients, const Spans& active) {
     check_dtype("gradient_norm", "gradients", gradients, gradients.dtype());
     check(active.rows() == gradients.numel(), "gradient_norm: the active ranges are those of {} elements, but gradients has {}",
           active.rows(), gradients.numel());
+    if (gradients.device() == Device::cuda) return measure_gradients(gradients, active, 0).to_vector().front();
     double total = 0;
     dispatch_float("gradient_norm", gradients.dtype(), [&]<class T>(TypeTag<T>) {
         for (const Span& range : active) total += squares_of_blocks(gradients.data<T>() + range.start, range.length);
@@ -58,6 +60,20 @@ double gradient_norm(const Tensor& gradients) {
     return gradient_norm(gradients, Spans({{0, gradients.numel()}}, gradients.numel()));
 }
 
+Tensor measure_gradients(const Tensor& gradients, const Spans& active, double max_norm, double scale) {
+    check_defined("measure_gradients", "gradients", gradients);
+    check(active.rows() == gradients.numel(), "measure_gradients: the active ranges are those of {} elements, but gradients has {}",
+          active.rows(), gradients.numel());
+    if (gradients.device() == Device::cuda) {
+        clip_factor(0, max_norm);  // for its check
+        Tensor result = Tensor::empty({2}, DType::f64, Device::cuda);
+        measure_gradients_cuda(gradients, active, max_norm, scale, result);
+        return result;
+    }
+    const double norm = gradient_norm(gradients, active) * std::abs(scale);
+    return Tensor::from(std::vector<double>{norm, scale * clip_factor(norm, max_norm)}, {2});
+}
+
 double clip_factor(double norm, double max_norm) {
     check(max_norm >= 0, "clip: the greatest norm is {}, wanted a positive one, or 0 for no clipping", max_norm);
     if (max_norm == 0) return 1;
@@ -67,6 +83,11 @@ double clip_factor(double norm, double max_norm) {
 void scale_gradients(Tensor& gradients, double factor, Where where) {
     check_defined("scale_gradients", "gradients", gradients);
     check_dtype("scale_gradients", "gradients", gradients, gradients.dtype());
+    if (gradients.device() == Device::cuda) {
+        scale_gradients_cuda(gradients, factor);
+        gradients.bump_version(where);
+        return;
+    }
     dispatch_float("scale_gradients", gradients.dtype(), [&]<class T>(TypeTag<T>) {
         T* g = gradients.data<T>();
         parallel_for(gradients.numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {

@@ -12,11 +12,15 @@
 
 namespace heddle::kernels {
 
-/// Over the elements of `gradients` [n] (f32 or f64) that lie in `active` (rows() = n). Inf or NaN when the gradients hold one.
-/// Squares are summed in f64 in fixed blocks, then the blocks in order: the bits do not depend on the threads.
+/// Over the elements of `gradients` [n] (f32 or f64, on CUDA bf16 as well) that lie in `active` (rows() = n). Inf or NaN when the gradients hold one.
+/// Squares are summed in f64 in fixed blocks, then the blocks in order: the bits do not depend on the threads. Waits for the device.
 double gradient_norm(const Tensor& gradients, const Spans& active);
 /// Over all elements.
 double gradient_norm(const Tensor& gradients);
+
+/// The norm of scale * gradients, and what the gradients are to be multiplied by, scale * clip_factor(norm, max_norm): f64 [2] on the
+/// gradients' device, for kernels/adam to read. Nothing waits for the device.
+Tensor measure_gradients(const Tensor& gradients, const Spans& active, double max_norm, double scale = 1);
 
 /// min(1, max_norm / (norm + 1e-6)); 1 when max_norm is 0 (no clipping). Error when max_norm is negative or NaN.
 double clip_factor(double norm, double max_norm);

@@ -1,0 +1,137 @@
+// Gradient norm and updates on every device against the f64 reference.
+#include "kernels/adam/adam.h"
+#include "kernels/gradient_norm/gradient_norm.h"
+#include "tests/devices.h"
+
+namespace heddle::kernels {
+namespace {
+
+std::vector<Numbers> parameter_numbers() {  // master weights are never bf16
+    std::vector<Numbers> all = all_numbers();
+    std::erase_if(all, [](const Numbers& numbers) { return numbers.dtype == DType::bf16; });
+    return all;
+}
+
+const Spans kActive[] = {Spans({{0, 4000}}, 4000),
+                         Spans({{4, 100}, {120, 3000}}, 4000),
+                         Spans({{1, 3}, {33, 1}, {1001, 2999}}, 4000),
+                         Spans({}, 4000),
+                         Spans({{0, 1}}, 1),
+                         Spans({}, 0)};
+
+struct State {
+    Tensor p, g, m, v;
+    State(std::int64_t n, const Numbers& numbers)
+        : p(in(numbers, normal({n}, DType::f32, 1))),
+          g(in(numbers, normal({n}, DType::f32, 2))),
+          m(in(numbers, normal({n}, DType::f32, 3))),
+          v(in(numbers, normal({n}, DType::f32, 4, 3, 0.3))) {}
+    std::vector<Tensor> results() const { return {p, m, v}; }
+};
+constexpr Numbers kExact{Device::cpu, DType::f64};
+
+TEST(AdamDevice, StepsAreTheFormula) {
+    for (const Numbers& numbers : parameter_numbers())
+        for (const Spans& active : kActive)
+            for (const int method : {0, 1, 2}) {
+                const auto step = [&](State& state, const UpdateInMemory& memory) {
+                    if (method == 2)
+                        sgd_step(state.p, state.g, state.m, active, {0.1, 0.9, 0.01, 0.5}, memory);
+                    else
+                        adam_step(
+                            state.p, state.g, state.m, state.v, active,
+                            {.lr = 0.1, .weight_decay = 0.01, .decoupled = method == 1, .update = 3, .gradient_factor = 0.5},
+                            memory);
+                };
+                State got(active.rows(), numbers), want(active.rows(), kExact), before(active.rows(), numbers);
+                const Tensor copy = Tensor::zeros({active.rows()}, DType::bf16, numbers.device);
+                step(got, {.bf16_copy = copy});
+                step(want, {});
+                const std::string what = "method " + std::to_string(method) + ", " + std::to_string(active.tokens()) + " active";
+                for (std::size_t i = 0; i < 3; ++i)
+                    expect_close(got.results()[i], want.results()[i], numbers, what, {.f64 = 1e-14, .f32 = 1e-6});
+                std::vector<bool> moves(static_cast<std::size_t>(active.rows()), false);
+                for (const Span& range : active) std::fill_n(moves.begin() + range.start, range.length, true);
+                const std::vector<double> now = got.p.to(Device::cpu).to_vector(), then = before.p.to(Device::cpu).to_vector();
+                const std::vector<double> rounded = got.p.to(Device::cpu).to(DType::f32).to(DType::bf16).to_vector();
+                const std::vector<double> copied = copy.to(Device::cpu).to_vector();
+                for (std::size_t i = 0; i < moves.size(); ++i) {
+                    ASSERT_EQ(now[i] != then[i], moves[i]) << what << ", element " << i;
+                    ASSERT_EQ(copied[i], moves[i] ? rounded[i] : 0) << what << ", element " << i;
+                }
+            }
+}
+
+TEST(AdamDevice, TakesTheMeasuredFactorAndLeavesABrokenGradientAlone) {
+    for (const Numbers& numbers : parameter_numbers())
+        for (const int method : {0, 1}) {
+            const Spans active = kActive[1];
+            const AdamStep adam{.lr = 0.1, .update = 1};
+            const SgdStep sgd{.lr = 0.1, .momentum = 0.9};
+            const Tensor flag = Tensor::zeros({}, DType::i32, numbers.device);
+            const auto step = [&](State& state, double factor, const UpdateInMemory& memory) {
+                AdamStep one = adam;
+                SgdStep other = sgd;
+                one.gradient_factor = other.gradient_factor = factor;
+                if (method == 0)
+                    adam_step(state.p, state.g, state.m, state.v, active, one, memory);
+                else
+                    sgd_step(state.p, state.g, state.m, active, other, memory);
+            };
+            State got(4000, numbers), want(4000, numbers);
+            const Tensor measured = measure_gradients(got.g, active, 2.5, 0.25);
+            step(got, 99, {.measured = measured, .not_finite = flag});
+            step(want, measured.to_vector()[1], {});
+            for (std::size_t i = 0; i < 3; ++i)
+                EXPECT_TRUE(same_bits(got.results()[i].to(Device::cpu), want.results()[i].to(Device::cpu)));
+            EXPECT_EQ(flag.item(), 0);
+
+            State broken(4000, numbers);
+            const State before(4000, numbers);
+            Tensor g = broken.g.to(Device::cpu).clone();
+            g.slice(50, 51).fill_(std::nan(""));
+            broken.g = g.to(numbers.device);
+            step(broken, 1, {.measured = measure_gradients(broken.g, active, 2.5), .not_finite = flag});
+            EXPECT_EQ(flag.item(), 1);
+            for (std::size_t i = 0; i < 3; ++i)
+                EXPECT_TRUE(same_bits(broken.results()[i].to(Device::cpu), before.results()[i].to(Device::cpu)));
+            step(broken, 1, {.measured = measured, .not_finite = flag});
+            EXPECT_EQ(flag.item(), 1) << "the flag stays";
+        }
+}
+
+TEST(GradientNormDevice, IsTheFormula) {
+    for (const Numbers& numbers : all_numbers())
+        for (const Spans& active : kActive)
+            for (const bool aligned : {true, false}) {
+                Tensor g = in(numbers, normal({active.rows()}, DType::f64, 2));
+                if (!aligned) g = offset_by_one(g);
+                if (numbers.device == Device::cpu && numbers.dtype == DType::bf16) continue;
+                const double want = gradient_norm(g.to(Device::cpu).to(DType::f64), active);
+                EXPECT_NEAR(gradient_norm(g, active), want, 1e-12 * want);
+                for (const double most : {0.0, 1e-3, 1e9}) {
+                    const std::vector<double> measured = measure_gradients(g, active, most, -0.5).to_vector();
+                    EXPECT_NEAR(measured[0], want / 2, 1e-12 * want);
+                    EXPECT_NEAR(measured[1], -0.5 * clip_factor(want / 2, most), 1e-12);
+                }
+                expect_same_bits_again([&] { return std::vector<Tensor>{measure_gradients(g, active, 1)}; }, "norm");
+                const Tensor before = g.to(Device::cpu).to(DType::f64);
+                if (g.numel() == 0) continue;
+                Tensor scaled = before.clone();
+                scale_gradients(scaled, 0.3);
+                scale_gradients(g, 0.3);
+                expect_close(g, scaled, numbers, "scaled", {.f64 = 1e-15, .f32 = 1e-7});
+            }
+}
+
+TEST(GradientNormDevice, OfALargeArray) {
+    for (const Numbers& numbers : all_numbers()) {
+        const Spans active({{0, 300000}, {300016, 99984}}, 400000);
+        const Tensor g = in(numbers, normal({400000}, DType::f64, 2));
+        const double want = gradient_norm(g.to(Device::cpu).to(DType::f64), active);
+        EXPECT_NEAR(gradient_norm(g, active), want, 1e-12 * want);
+    }
+}
+
+}  // namespace
+}  // namespace heddle::kernels
