@@ -109,6 +109,7 @@ void check_arguments(const char* op, const Tensor& logits, const Tensor& targets
     check_dtype(op, "logits", logits, logits.dtype());
     check(logits.cols() >= 1, "{}: logits have shape {}, wanted at least one column", op, logits.shape());
     check_targets(op, targets, logits.rows(), options);
+    check_device(op, {{"logits", logits}, {"targets", targets}});
 }
 
 }  // namespace
@@ -153,6 +154,7 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
     check_arguments(op, logits, targets, options);
     check_shape(op, "dloss", dloss, {});
     check_dtype(op, "dloss", dloss, logits.dtype());
+    check_device(op, {{"logits", logits}, {"dloss", dloss}});
     const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
     Tensor dlogits = Tensor::empty(logits.shape(), logits.dtype(), logits.device());
     if (logits.device() == Device::cuda) {

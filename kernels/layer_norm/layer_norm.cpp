@@ -131,6 +131,7 @@ LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer,
     check_input(op, "x", x);
     check_like(op, "gamma", gamma, x, {x.cols()});
     check_like(op, "beta", beta, x, {x.cols()});
+    check_device(op, {{"x", x}, {"sublayer", sublayer}, {"gamma", gamma}, {"beta", beta}});
     check(eps > 0, "{}: eps is {}, wanted a positive number", op, eps);
     LayerNormResult result;
     if (sublayer.defined()) result.sum = Tensor::empty(x.shape(), x.dtype(), x.device());
@@ -192,6 +193,8 @@ void check_backward(const char* op, const char* x_name, const LayerNormBackwardT
 }
 
 void backward(const char* op, const LayerNormBackwardTensors& t, const Dropout& dropout) {
+    check_device(op, {{"x", t.x}, {"dy", t.dy}, {"d_sum", t.d_sum}, {"gamma", t.gamma}, {"mean", t.mean}, {"rstd", t.rstd},
+                      {"dgamma", t.dgamma}, {"dbeta", t.dbeta}});
     if (t.x.device() == Device::cuda) return layer_norm_backward_cuda(t, dropout);
     const std::int64_t rows = t.x.rows(), cols = t.x.cols();
     const std::int64_t chunks = (rows + kRowsPerChunk - 1) / kRowsPerChunk;

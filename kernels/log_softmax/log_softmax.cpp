@@ -61,6 +61,7 @@ Tensor log_softmax_backward(const Tensor& dy, const Tensor& y) {
     check_dtype("log_softmax_backward", "y", y, y.dtype());
     check_shape("log_softmax_backward", "dy", dy, y.shape());
     check_dtype("log_softmax_backward", "dy", dy, y.dtype());
+    check_device("log_softmax_backward", {{"y", y}, {"dy", dy}});
     Tensor dx = Tensor::empty(y.shape(), y.dtype(), y.device());
     if (y.device() == Device::cuda) {
         log_softmax_backward_cuda(dy, y, dx);

@@ -77,6 +77,7 @@ Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& 
     check(x.rank() >= 1, "softmax: x is a scalar, wanted at least one axis");
     const std::int64_t mask_rows = check_mask(x, mask);
     check_reach(x, reach);
+    check_device("softmax", {{"x", x}, {"mask", mask}, {"lengths", reach.lengths}});
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (x.device() == Device::cuda) {
         softmax_forward_cuda(x, mask, reach, y);
@@ -99,6 +100,7 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y) {
     check_dtype("softmax_backward", "y", y, y.dtype());
     check_shape("softmax_backward", "dy", dy, y.shape());
     check_dtype("softmax_backward", "dy", dy, y.dtype());
+    check_device("softmax_backward", {{"y", y}, {"dy", dy}});
     Tensor dx = Tensor::empty(y.shape(), y.dtype(), y.device());
     if (y.device() == Device::cuda) {
         softmax_backward_cuda(dy, y, dx);
