@@ -66,8 +66,12 @@ inline bool allowed(const AttentionRules& rules, std::int64_t s, std::int64_t i,
 }
 
 /// softmax(scale Q K^T + mask) V and its derivatives with whole matrices, for f64 tensors. The softmax's derivative is its
-/// Jacobian, written out: dS_j = sum_l dP_l P_l ([l = j] - P_j).
-inline NaiveAttention naive_attention(const AttentionCase& at) {
+/// Jacobian, written out: dS_j = sum_l dP_l P_l ([l = j] - P_j). `in_bf16`: the plain computation in bf16, which writes S, P, P
+/// F, O, dP and dS down, each rounded.
+inline NaiveAttention naive_attention(const AttentionCase& at, bool in_bf16 = false) {
+    const auto written = [in_bf16](double x) {
+        return in_bf16 ? static_cast<double>(static_cast<float>(bf16(static_cast<float>(x)))) : x;
+    };
     const AttentionRules& r = at.rules;
     const std::int64_t H = r.heads, dk = at.dk, dv = at.dv;
     const double scale = r.scale.value_or(1 / std::sqrt(static_cast<double>(dk)));
@@ -90,6 +94,7 @@ inline NaiveAttention naive_attention(const AttentionCase& at) {
                 for (std::int64_t j = 0; j < tk; ++j) {
                     for (std::int64_t c = 0; c < dk; ++c)
                         score[static_cast<std::size_t>(j)] += scale * q(row, h * dk + c) * k(first + j, h * dk + c);
+                    score[static_cast<std::size_t>(j)] = written(score[static_cast<std::size_t>(j)]);
                     if (allowed(r, s, i, j)) largest = std::max(largest, score[static_cast<std::size_t>(j)]);
                 }
                 for (std::int64_t j = 0; j < tk; ++j)
@@ -97,7 +102,7 @@ inline NaiveAttention naive_attention(const AttentionCase& at) {
                         sum += p[static_cast<std::size_t>(j)] = std::exp(score[static_cast<std::size_t>(j)] - largest);
                 for (std::int64_t j = 0; j < tk; ++j) {
                     const auto at_j = static_cast<std::size_t>(j);
-                    if (sum > 0) p[at_j] /= sum;
+                    if (sum > 0) p[at_j] = written(p[at_j] / sum);
                     n.weights.data<double>()[((s * H + h) * n.weights.dim(2) + i) * n.weights.dim(3) + j] = p[at_j];
                     f[at_j] = r.dropout.keeps(j, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(h),
                                               static_cast<std::uint32_t>(s))
@@ -105,15 +110,17 @@ inline NaiveAttention naive_attention(const AttentionCase& at) {
                                   : 0;
                     for (std::int64_t c = 0; c < dv; ++c) {
                         const double d = at.d_output.data<double>()[row * H * dv + h * dv + c];
-                        n.output.data<double>()[row * H * dv + h * dv + c] += p[at_j] * f[at_j] * v(first + j, h * dv + c);
-                        n.d_value.data<double>()[(first + j) * H * dv + h * dv + c] += p[at_j] * f[at_j] * d;
+                        n.output.data<double>()[row * H * dv + h * dv + c] +=
+                            written(p[at_j] * f[at_j]) * v(first + j, h * dv + c);
+                        n.d_value.data<double>()[(first + j) * H * dv + h * dv + c] += written(p[at_j] * f[at_j]) * d;
                         dp[at_j] += f[at_j] * d * v(first + j, h * dv + c);
                     }
+                    dp[at_j] = written(dp[at_j]);
                 }
                 double mean = 0;
                 for (std::size_t j = 0; j < p.size(); ++j) mean += p[j] * dp[j];
                 for (std::int64_t j = 0; j < tk; ++j) {
-                    const double ds = p[static_cast<std::size_t>(j)] * (dp[static_cast<std::size_t>(j)] - mean);
+                    const double ds = written(p[static_cast<std::size_t>(j)] * (dp[static_cast<std::size_t>(j)] - mean));
                     const double terms =
                         p[static_cast<std::size_t>(j)] * (std::abs(dp[static_cast<std::size_t>(j)]) + std::abs(mean));
                     for (std::int64_t c = 0; c < dk; ++c) {

@@ -11,6 +11,7 @@
 
 #include "core/dispatch.h"
 #include "core/parallel.h"
+#include "kernels/attention/attention_cuda.h"
 #include "kernels/attention/attention_fast.h"
 #include "kernels/attention/attention_prepare.h"
 #include "kernels/attention/attention_running.h"
@@ -134,6 +135,15 @@ AttentionBackwardView<T> view_backward(const AttentionRules& rules, const Attent
             .d_value = head_rows<T>(gradients.value, rules.heads)};
 }
 
+AttentionResult make_cuda_result(const Columns& query, const Columns& value, const AttentionRules& rules, bool with_log_sum) {
+    const DType dtype = query.base.dtype();
+    AttentionResult result{Tensor::empty({query.rows(), value.count}, dtype, Device::cuda), {}};
+    if (with_log_sum) result.log_sum = Tensor::empty({query.rows(), rules.heads}, log_sum_dtype(dtype), Device::cuda);
+    return result;
+}
+
+bool on_cuda(const Columns& columns) { return columns.base.device() == Device::cuda; }
+
 void zero_gradient_gaps(const AttentionRules& rules, const AttentionGradients& gradients) {
     zero_gaps(gradients.query, rules.query_spans);
     zero_gaps(gradients.key, rules.key_spans);
@@ -172,6 +182,12 @@ void attention_backward_reference(const Columns& query, const Columns& key, cons
 
 AttentionResult attention_forward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                                   bool with_log_sum) {
+    if (on_cuda(query)) {
+        check_attention(query, key, value, rules);
+        AttentionResult result = make_cuda_result(query, value, rules, with_log_sum);
+        attention_forward_cuda(query, key, value, rules, result);
+        return result;
+    }
     if (!query.base.defined() || query.base.dtype() != DType::f32)
         return attention_forward_reference(query, key, value, rules, with_log_sum);
     check_attention(query, key, value, rules);
@@ -190,6 +206,11 @@ AttentionResult attention_forward(const Columns& query, const Columns& key, cons
 
 void attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                         const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
+    if (on_cuda(query)) {
+        check_attention_backward(query, key, value, rules, forward, d_output, gradients);
+        attention_backward_cuda(query, key, value, rules, forward, d_output, gradients);
+        return;
+    }
     if (!query.base.defined() || query.base.dtype() != DType::f32)
         return attention_backward_reference(query, key, value, rules, forward, d_output, gradients);
     check_attention_backward(query, key, value, rules, forward, d_output, gradients);
@@ -206,7 +227,12 @@ void attention_backward(const Columns& query, const Columns& key, const Columns&
 Tensor attention_weights(const Columns& query, const Columns& key, const AttentionRules& rules) {
     check_attention(query, key, key, rules);
     const std::int64_t query_time = rules.query_spans.longest(), key_time = rules.key_spans.longest();
-    Tensor weights = Tensor::zeros({rules.query_spans.size(), rules.heads, query_time, key_time}, query.base.dtype());
+    Tensor weights =
+        Tensor::zeros({rules.query_spans.size(), rules.heads, query_time, key_time}, query.base.dtype(), query.base.device());
+    if (on_cuda(query)) {
+        attention_weights_cuda(query, key, rules, weights);
+        return weights;
+    }
     dispatch_float("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, key, rules);
         T* const data = weights.data<T>();

@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/format.h"
+#include "kernels/attention/attention_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -49,6 +50,8 @@ void check_gradient(const char* argument, const Columns& gradient, const Columns
 
 }  // namespace
 
+DType log_sum_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
 void check_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
     check(rules.heads >= 1, "attention: {} heads, wanted at least 1", rules.heads);
     check(rules.query_spans.size() == rules.key_spans.size(),
@@ -63,6 +66,10 @@ void check_attention(const Columns& query, const Columns& key, const Columns& va
           query.count, key.count);
     check(query.count > 0, "attention: query has no columns");
     check_mask(rules);
+    check_device(kOp, {{"query", query.base}, {"key", key.base}, {"value", value.base}, {"mask", rules.mask}});
+    const std::int64_t widest = std::max(query.count, value.count) / rules.heads;
+    check(query.base.device() == Device::cpu || widest <= kWidestCudaHead,
+          "attention: a head has {} columns, but the CUDA kernels take {} at the most", widest, kWidestCudaHead);
 }
 
 void check_attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
@@ -72,8 +79,15 @@ void check_attention_backward(const Columns& query, const Columns& key, const Co
         check_dtype(kOp, argument, tensor, query.base.dtype());
         check_shape(kOp, argument, tensor, {query.rows(), value.count});
     }
-    check_dtype(kOp, "log_sum", forward.log_sum, query.base.dtype());
+    check_dtype(kOp, "log_sum", forward.log_sum, log_sum_dtype(query.base.dtype()));
     check_shape(kOp, "log_sum", forward.log_sum, {query.rows(), rules.heads});
+    check_device(kOp, {{"query", query.base},
+                       {"output", forward.output},
+                       {"log_sum", forward.log_sum},
+                       {"d_output", d_output},
+                       {"d_query", gradients.query.base},
+                       {"d_key", gradients.key.base},
+                       {"d_value", gradients.value.base}});
     check_gradient("d_query", gradients.query, query);
     check_gradient("d_key", gradients.key, key);
     check_gradient("d_value", gradients.value, value);

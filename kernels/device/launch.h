@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -39,7 +40,15 @@ emulator::LaunchRequest request(const LaunchConfig& config, void (*kernel)(Param
         void (*kernel)(Parameters...);
         std::tuple<std::remove_cvref_t<Parameters>...> arguments;
     };
-    const auto call = std::make_shared<const Call>(Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}});
+    // In memory that was zero before: the emulator looks for stale pointers among the arguments, and shall not find one in their
+    // padding.
+    struct alignas(Call) Zeros {
+        std::byte bytes[sizeof(Call)];
+    };
+    const auto memory = std::make_shared<Zeros>();
+    const auto* const made = new (memory->bytes)
+        Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}};  // trivial: never destroyed
+    const std::shared_ptr<const Call> call(memory, made);
     emulator::LaunchRequest request;
     request.kernel = reinterpret_cast<const void*>(kernel);
     request.grid = config.grid;
@@ -93,7 +102,8 @@ void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments
         error = cudaLaunchKernelEx(&launch_config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...);
     if (error != cudaSuccess) detail::launch_failed(address, config, static_cast<int>(error));
 #else
-    const int error = emulator::enqueue(detail::request(config, kernel, std::forward<Arguments>(arguments)...), detail::stream_of(config));
+    const int error =
+        emulator::enqueue(detail::request(config, kernel, std::forward<Arguments>(arguments)...), detail::stream_of(config));
     if (error != 0) detail::launch_failed(address, config, error);
 #endif
 }

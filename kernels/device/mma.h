@@ -1,15 +1,15 @@
 // Products on tensor cores, a warp at a time: D [16, 8] += A [16, K] B [K, 8], K = 16 for bf16 and 8 for tf32, D in f32.
 //
-// A fragment is one lane's share of a matrix. Which elements it holds (PTX ISA, "Matrix fragments for mma.m16n8k16"), with g = lane / 4 and
-// t = lane % 4, the pairs of bf16 packed into 32-bit registers, the smaller index in the lower half:
+// A fragment is one lane's share of a matrix. Which elements it holds (PTX ISA, "Matrix fragments for mma.m16n8k16"), with g =
+// lane / 4 and t = lane % 4, the pairs of bf16 packed into 32-bit registers, the smaller index in the lower half:
 //
 //     A  a[0] (g, 2t..2t+1)     a[1] (g + 8, 2t..)     a[2] (g, 2t + 8..)     a[3] (g + 8, 2t + 8..)
 //     B  b[0] (k = 2t..2t+1, n = g)                    b[1] (k = 2t + 8.., n = g)
 //     D  d[0] (g, 2t)  d[1] (g, 2t + 1)                d[2] (g + 8, 2t)  d[3] (g + 8, 2t + 1)
 //     tf32: A  a[0] (g, t)  a[1] (g + 8, t)  a[2] (g, t + 4)  a[3] (g + 8, t + 4);  B  b[0] (t, g)  b[1] (t + 4, g);  D as above
 //
-// Kernels ask an accumulator for row(i) and col(i) and never count on the layout: softmax and masks then survive another instruction.
-// The D of one product is the A of the next after packing its pairs: as_a().
+// Kernels ask an accumulator for row(i) and col(i) and never count on the layout: softmax and masks then survive another
+// instruction. The D of one product is the A of the next after packing its pairs: as_a().
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,10 @@ struct Accumulator16x8 {
     /// Where element i of this lane lies: row 0 to 15, column 0 to 7. A lane has two rows: elements 0, 1 and 2, 3.
     static __device__ __forceinline__ int row(int i) { return lane() / 4 + 8 * (i / 2); }
     static __device__ __forceinline__ int col(int i) { return 2 * (lane() % 4) + i % 2; }
+    /// Which of this lane's rows element i lies in, 0 to kRows - 1; a row is spread over kRowLanes neighbouring lanes.
+    static constexpr int kRows = 2;
+    static constexpr int kRowLanes = 4;
+    static __device__ __forceinline__ constexpr int slot(int i) { return i / 2; }
 };
 
 /// A [16, 16] and B [16, 8] of bf16.
@@ -52,7 +56,8 @@ __device__ __forceinline__ FragmentA as_a(const Accumulator16x8& left, const Acc
 
 #if defined(__CUDACC__)
 
-/// A [16, 16] from shared memory: `row` points to row lane % 16 and column 8 (lane / 16) of it; rows of 16 bytes, 16-byte aligned.
+/// A [16, 16] from shared memory: `row` points to row lane % 16 and column 8 (lane / 16) of it; rows of 16 bytes, 16-byte
+/// aligned.
 __device__ __forceinline__ void load_a(FragmentA& a, const bf16* row) { ptx::ldmatrix_x4(a.a, row); }
 /// The same from A's transpose [k 16, m 16]: `row` points to k = lane % 8 + 8 (lane / 16), m = 8 (lane / 8 % 2).
 __device__ __forceinline__ void load_a_transposed(FragmentA& a, const bf16* row) { ptx::ldmatrix_x4_trans(a.a, row); }
@@ -73,7 +78,9 @@ __device__ __forceinline__ void load_b_pair_transposed(FragmentB& left, Fragment
 }
 /// d += a b. All lanes of the warp.
 __device__ __forceinline__ void mma(Accumulator16x8& d, const FragmentA& a, const FragmentB& b) { ptx::mma_bf16(d.d, a.a, b.b); }
-__device__ __forceinline__ void mma(Accumulator16x8& d, const FragmentATf32& a, const FragmentBTf32& b) { ptx::mma_tf32(d.d, a.a, b.b); }
+__device__ __forceinline__ void mma(Accumulator16x8& d, const FragmentATf32& a, const FragmentBTf32& b) {
+    ptx::mma_tf32(d.d, a.a, b.b);
+}
 /// The nearest number with 10 mantissa bits, ties away from zero, as a tf32 operand.
 __device__ __forceinline__ std::uint32_t tf32(float x) { return ptx::round_tf32(x); }
 /// Waits until `threads` threads of the block (a multiple of 32) have come to barrier `id`, 1 to 15; barrier 0 is __syncthreads.

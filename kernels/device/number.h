@@ -6,6 +6,7 @@
 
 #include "core/dtype.h"
 #include "kernels/device/cuda.h"
+#include "kernels/device/ptx.h"
 
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
@@ -55,6 +56,13 @@ __device__ __forceinline__ bf16 high_half(unsigned pair) {
 /// e^x. The f32 form is CUDA's fast one: e^x = 2^(x log2 e) by the special function unit, relative error about 2^-22 + |x| 2^-23.
 __device__ __forceinline__ float exponential(float x) { return __expf(x); }
 __device__ __forceinline__ double exponential(double x) { return ::exp(x); }
+/// 2^x. The f32 form is one instruction of the special function unit: relative error 2^-22, results below 2^-126 may be 0.
+#if defined(__CUDACC__)
+__device__ __forceinline__ float power_of_two(float x) { return ptx::power_of_two(x); }
+#else
+inline float power_of_two(float x) { return ::exp2f(x); }
+#endif
+__device__ __forceinline__ double power_of_two(double x) { return ::exp2(x); }
 /// ln x, in full precision.
 __device__ __forceinline__ float logarithm(float x) { return ::logf(x); }
 __device__ __forceinline__ double logarithm(double x) { return ::log(x); }

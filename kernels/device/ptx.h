@@ -1,5 +1,6 @@
 // All inline PTX of the project: what CUDA C++ has no function for. PTX ISA 8.x, section numbers in the comments. Kernels use
-// mma.h and barrier.h, not this file. Nothing without a GPU executes it: tests/device_layer_test compares each wrapper with its model.
+// mma.h and barrier.h, not this file. Nothing without a GPU executes it: tests/device_layer_test compares each wrapper with its
+// model.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -35,22 +36,31 @@ __device__ __forceinline__ void ldmatrix_x4_trans(std::uint32_t (&r)[4], const v
 
 /// 9.7.14.5.8 mma.m16n8k16, bf16 in, f32 out: d += a b
 __device__ __forceinline__ void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 /// 9.7.14.5.7 mma.m16n8k8, tf32 in, f32 out: d += a b
 __device__ __forceinline__ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 /// 9.7.9.22 cvt.rna.tf32: to the nearest number with 10 mantissa bits, ties away from zero.
 __device__ __forceinline__ std::uint32_t round_tf32(float x) {
     std::uint32_t result;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(x));
+    return result;
+}
+
+/// 9.7.3.20 ex2.approx: 2^x with a relative error of 2^-22; results below 2^-126 are 0.
+__device__ __forceinline__ float power_of_two(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
 }
 

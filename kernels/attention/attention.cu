@@ -1,0 +1,125 @@
+// Attention forward, the simplest fused form: f32 and f64 by multiply-add, any head of up to 256 columns, every rule.
+//
+//     S = scale Q K^T,   P = softmax(S),   O = (P * F) V        for one sentence and one head (attention.h)
+//
+// The scores never see memory. A block owns a few query rows of one head and walks over the keys, a tile of 32 at a time:
+//
+//     K, V tile -> shared memory
+//     s   = scale log2(e) q . k                  lane = key      (attention_plain.h)
+//     m'  = max(m, max over the tile of s)       over the lanes
+//     p   = 2^(s - m')
+//     l   = l 2^(m - m') + p                     each lane sums its own keys; the lanes are added at the end
+//     O   = O 2^(m - m') + p V                   lane = column
+//
+// and at the end O / l is the output, m ln 2 + ln l its log-sum-exp. Powers of two instead of e because that is what the chip
+// computes: log2(e) is folded into the scale, and one multiplication less is made for each score.
+//
+// Owns     block: kForwardRows query rows a warp, 4 warps, of one head. Warp: its rows' m, l and O, in registers. Lane: a key,
+// then columns. Traffic  Q and O once; K and V once per block, so rows / (4 kForwardRows) times, mostly from the L2 cache. 4
+// bytes of L per row and head. Limits   each multiply-add of the products needs its operands from shared memory: with 8 rows a
+// warp there are 8 per 16-byte load of K. That
+//          is why the bf16 path (attention_mma.cu) uses tensor cores, whose operands are tiles.
+#include "kernels/attention/attention_plain.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::kWarp, device::lane, device::warp;
+
+template <class T, int D>
+__global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
+    attention_forward_kernel(AttentionTask<T> task, DeviceRows<T> output,  // output [rows, heads * dv]
+                             device::Accumulator<T>* log_sum) {            // [rows, heads] or null
+    using Sizes = PlainSizes<T, D>;
+    using A = device::Accumulator<T>;
+    constexpr int kRows = Sizes::kForwardRows;
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const int dk = task.query.width, dv = task.value.width;
+    const A scale = static_cast<A>(task.scale * kLog2E);
+
+    device::SharedArena arena;
+    A* const queries = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);  // [4 kRows, kPitch]
+    A* const keys = arena.take<A>(Sizes::kTile * Sizes::kPitch);
+    A* const values = arena.take<A>(Sizes::kTile * Sizes::kPitch);
+    A* const weights = arena.take<A>(Sizes::kWarps * kRows * kWarp) + warp() * kRows * kWarp;  // this warp's [kRows, 32]
+
+    const int own = at.first + warp() * kRows;  // this warp's first query
+    A largest[kRows], sum[kRows], mean[kRows][Sizes::kColumns] = {};
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) largest[r] = device::lowest<A>(), sum[r] = 0;
+
+    load_rows<Sizes::kWarps * kRows, D>(queries, task.query, at.query_start + at.first, at.head, task.vectors,
+                                        [&](int r) { return at.first + r < at.queries; });
+    const int last = min(at.queries, at.first + Sizes::kWarps * kRows) - 1;
+    const int end = visible_keys(task, at, last);  // the last query sees the most
+    for (int key = 0; key < end; key += Sizes::kTile) {
+        const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
+        load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.head, task.vectors, takes_part);
+        load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.head, task.vectors, takes_part);
+        __syncthreads();  // the tiles are there, before the first one the queries, too
+
+        A score[kRows];
+        products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, dk);
+        // 32 keys are four groups of eight: lane 4 r + g asks for group g of row r, and hands the answer round.
+        unsigned kept = 0xffu;
+        if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+            const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
+            const A s = open ? score[r] * scale : device::lowest<A>();
+            const A next = device::larger(largest[r], device::warp_max(s));
+            const A shift = next == device::lowest<A>() ? A{0} : next;  // nothing seen yet: -inf - -inf would be NaN
+            const A shrink = device::power_of_two(largest[r] - shift);
+            const A p = device::power_of_two(s - shift);
+            largest[r] = next;
+            sum[r] = sum[r] * shrink + p;
+#pragma unroll
+            for (int c = 0; c < Sizes::kColumns; ++c) mean[r][c] *= shrink;
+            const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
+            weights[r * kWarp + lane()] = (group >> lane() % 8 & 1) != 0 ? p : A{0};
+        }
+        __syncwarp();  // all lanes' weights are there
+        update<T, D>(mean, weights, values);
+        __syncthreads();  // nobody reads the tiles or the weights any more: the next round overwrites them
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+        const A total = device::warp_sum(sum[r]);
+        if (own + r >= at.queries) continue;
+        const std::int64_t row = at.query_start + own + r;
+        write_row(output.at(row, at.head), mean[r], total == 0 ? A{0} : static_cast<A>(task.dropout.scale) / total, dv);
+        if (log_sum != nullptr && lane() == 0)
+            log_sum[row * task.heads + at.head] =
+                total == 0 ? -device::lowest<A>() : largest[r] * static_cast<A>(kLn2) + device::logarithm(total);
+    }
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward_plain(AttentionTask<T> task, const AttentionRules& rules, DeviceRows<T> output,
+                             device::Accumulator<T>* log_sum) {
+    with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
+        constexpr int D = width;
+        using Sizes = PlainSizes<T, D>;
+        using A = device::Accumulator<T>;
+        constexpr int kQueries = Sizes::kWarps * Sizes::kForwardRows;
+        const Tensor tiles = attention_tiles(rules.query_spans, kQueries);
+        task.tiles = tiles.data<std::int32_t>();
+        constexpr auto kShared = device::SharedSize()
+                                     .take<A>(kQueries * Sizes::kPitch)
+                                     .template take<A>(Sizes::kTile * Sizes::kPitch)
+                                     .template take<A>(Sizes::kTile * Sizes::kPitch)
+                                     .template take<A>(kQueries * kWarp);
+        device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+                        .block = Sizes::kThreads,
+                        .shared = kShared.bytes()},
+                       attention_forward_kernel<T, D>, task, output, log_sum);
+    });
+}
+
+template void attention_forward_plain<float>(AttentionTask<float>, const AttentionRules&, DeviceRows<float>, float*);
+template void attention_forward_plain<double>(AttentionTask<double>, const AttentionRules&, DeviceRows<double>, double*);
+template void attention_forward_plain<bf16>(AttentionTask<bf16>, const AttentionRules&, DeviceRows<bf16>, float*);
+
+}  // namespace heddle::kernels

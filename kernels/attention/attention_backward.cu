@@ -1,0 +1,221 @@
+// Attention backward, the plain form: f32 and f64 by multiply-add, any head of up to 256 columns, every rule.
+//
+//     D_i = dO_i . O_i                         delta: one pass over two tensors
+//     P   = e^{S - L}, made again from Q, K and the saved L
+//     dV  = (P * F)^T dO,    dP = (dO V^T) * F,    dS = P * (dP - D),    dQ = scale dS K,    dK = scale dS^T Q
+//
+// dQ sums over keys, dK and dV over queries. Who sums both ways in one pass needs atomics, whose order differs from run to run.
+// So there are two passes, and each makes S and dP anew (7 products where 5 are needed), but every sum has one owner and one
+// order: the same bits each time.
+//
+//     d_query kernel   a block owns query rows and walks over the keys     (as forward: attention.cu)
+//     d_key kernel     a block owns key rows and walks over the queries    (the same with the roles exchanged: dK and dV)
+//
+// Traffic  delta: reads O and dO. d_query: Q, dO and dQ once, K and V once per block. d_key: K, V, dK, dV once, Q and dO once per
+// block.
+#include "kernels/attention/attention_plain.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::kWarp, device::lane, device::warp;
+
+// D of the query rows of one tile and head, a row a warp at a time.
+template <class T>
+__global__ void __launch_bounds__(128)
+    attention_delta_kernel(AttentionTask<T> task, AttentionBackwardTask<T> back, int tile_rows) {
+    using A = device::Accumulator<T>;
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const int end = min(at.queries, at.first + tile_rows);
+    for (int i = at.first + warp(); i < end; i += 4) {
+        const std::int64_t row = at.query_start + i;
+        const T* const output = back.output.at(row, at.head);
+        const T* const d_output = back.d_output.at(row, at.head);
+        A sum = 0;
+        for (int c = lane(); c < task.value.width; c += kWarp) sum += device::load(output[c]) * device::load(d_output[c]);
+        sum = device::warp_sum(sum);
+        if (lane() == 0) back.delta[row * task.heads + at.head] = sum;
+    }
+}
+
+// The saved log-sum-exp as the exponent of 2 that a score's is compared with.
+template <class A>
+__device__ __forceinline__ A in_twos(A log_sum) {
+    return log_sum * static_cast<A>(kLog2E);
+}
+
+// Owns kBackwardRows query rows a warp. Per tile of keys: S and dP with a key in each lane, dS through shared memory, dQ += dS K.
+template <class T, int D>
+__global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
+    attention_d_query_kernel(AttentionTask<T> task, AttentionBackwardTask<T> back) {
+    using Sizes = PlainSizes<T, D>;
+    using A = device::Accumulator<T>;
+    constexpr int kRows = Sizes::kBackwardRows;
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const A scale = static_cast<A>(task.scale * kLog2E);
+
+    device::SharedArena arena;
+    A* const queries = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);    // [4 kRows, kPitch]
+    A* const d_outputs = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);  // [4 kRows, kPitch]
+    A* const keys = arena.take<A>(Sizes::kTile * Sizes::kPitch);
+    A* const values = arena.take<A>(Sizes::kTile * Sizes::kPitch);
+    A* const weights = arena.take<A>(Sizes::kWarps * kRows * kWarp) + warp() * kRows * kWarp;  // this warp's dS [kRows, 32]
+
+    const int own = at.first + warp() * kRows;
+    const auto there = [&](int r) { return at.first + r < at.queries; };
+    load_rows<Sizes::kWarps * kRows, D>(queries, task.query, at.query_start + at.first, at.head, task.vectors, there);
+    load_rows<Sizes::kWarps * kRows, D>(d_outputs, back.d_output, at.query_start + at.first, at.head, back.vectors, there);
+    A level[kRows], delta[kRows], sum[kRows][Sizes::kColumns] = {};
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+        const std::int64_t row = (at.query_start + own + r) * task.heads + at.head;
+        level[r] = own + r < at.queries ? in_twos(back.log_sum[row]) : A{0};
+        delta[r] = own + r < at.queries ? back.delta[row] : A{0};
+    }
+    const int end = visible_keys(task, at, min(at.queries, at.first + Sizes::kWarps * kRows) - 1);
+    for (int key = 0; key < end; key += Sizes::kTile) {
+        const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
+        load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.head, task.vectors, takes_part);
+        load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.head, task.vectors, takes_part);
+        __syncthreads();  // the tiles are there, before the first one the queries, too
+
+        A score[kRows], d_weight[kRows];
+        products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, task.query.width);
+        products<T, D>(d_weight, d_outputs + warp() * kRows * Sizes::kPitch, values, task.value.width);
+        unsigned kept = 0xffu;
+        if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+            const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
+            const A factor = (group >> lane() % 8 & 1) != 0 ? static_cast<A>(task.dropout.scale) : A{0};
+            const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
+            const A p = device::power_of_two(score[r] * scale - level[r]);
+            weights[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta[r]) : A{0};
+        }
+        __syncwarp();  // all lanes' dS are there
+        update<T, D>(sum, weights, keys);
+        __syncthreads();  // nobody reads the tiles or dS any more: the next round overwrites them
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+        if (own + r < at.queries)
+            write_row(back.d_query.at(at.query_start + own + r, at.head), sum[r], static_cast<A>(task.scale), task.query.width);
+}
+
+// Owns kBackwardRows key rows a warp. Per tile of queries: S^T and dP^T with a query in each lane, then dV += P^T dO and dK +=
+// dS^T Q.
+template <class T, int D>
+__global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
+    attention_d_key_kernel(AttentionTask<T> task, AttentionBackwardTask<T> back) {
+    using Sizes = PlainSizes<T, D>;
+    using A = device::Accumulator<T>;
+    constexpr int kRows = Sizes::kBackwardRows;
+    static_assert(8 % kRows == 0, "a warp's keys lie in one group of eight");
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const A scale = static_cast<A>(task.scale * kLog2E);
+
+    device::SharedArena arena;
+    A* const keys = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);    // [4 kRows, kPitch]
+    A* const values = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);  // [4 kRows, kPitch]
+    A* const queries = arena.take<A>(Sizes::kTile * Sizes::kPitch);
+    A* const d_outputs = arena.take<A>(Sizes::kTile * Sizes::kPitch);
+    A* const weights = arena.take<A>(Sizes::kWarps * kRows * kWarp) + warp() * kRows * kWarp;   // this warp's (P F)^T [kRows, 32]
+    A* const d_scores = arena.take<A>(Sizes::kWarps * kRows * kWarp) + warp() * kRows * kWarp;  // this warp's dS^T [kRows, 32]
+
+    const int own = at.first + warp() * kRows;  // this warp's first key
+    const auto in_sentence = [&](int r) { return at.first + r < at.keys; };
+    load_rows<Sizes::kWarps * kRows, D>(keys, task.key, at.key_start + at.first, at.head, task.vectors, in_sentence);
+    load_rows<Sizes::kWarps * kRows, D>(values, task.value, at.key_start + at.first, at.head, task.vectors, in_sentence);
+    A d_key[kRows][Sizes::kColumns] = {}, d_value[kRows][Sizes::kColumns] = {};
+    // When causal, the tile's first key is seen from query first - offset on.
+    const int begin = task.causal ? max(0, at.first - at.offset()) / Sizes::kTile * Sizes::kTile : 0;
+    for (int query = begin; query < at.queries; query += Sizes::kTile) {
+        const std::int64_t row = at.query_start + query;
+        const auto takes_part = [&](int r) { return query_takes_part(task, at, query + r, back.log_sum); };
+        load_rows<Sizes::kTile, D>(queries, task.query, row, at.head, task.vectors, takes_part);
+        load_rows<Sizes::kTile, D>(d_outputs, back.d_output, row, at.head, back.vectors, takes_part);
+        const bool there = lane() < Sizes::kTile && query + lane() < at.queries;
+        const A log_sum = there ? back.log_sum[(row + lane()) * task.heads + at.head] : A{0};
+        const A delta = there ? back.delta[(row + lane()) * task.heads + at.head] : A{0};
+        __syncthreads();  // the tiles are there, before the first one the keys, too
+
+        A score[kRows], d_weight[kRows];
+        products<T, D>(score, keys + warp() * kRows * Sizes::kPitch, queries, task.query.width);
+        products<T, D>(d_weight, values + warp() * kRows * Sizes::kPitch, d_outputs, task.value.width);
+        const unsigned kept = task.dropout.active() ? kept_keys(task, at, query + lane(), own / 8) : 0xffu;
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+            const A factor = (kept >> (own + r) % 8 & 1) != 0 ? static_cast<A>(task.dropout.scale) : A{0};
+            const bool open = there && may_attend(task, at, query + lane(), own + r);
+            const A p = open ? device::power_of_two(score[r] * scale - in_twos(log_sum)) : A{0};
+            weights[r * kWarp + lane()] = p * factor;
+            d_scores[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta) : A{0};
+        }
+        __syncwarp();  // all lanes' P and dS are there
+        update<T, D>(d_value, weights, d_outputs);
+        update<T, D>(d_key, d_scores, queries);
+        __syncthreads();  // nobody reads the tiles, P or dS any more: the next round overwrites them
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+        if (own + r >= at.keys) continue;
+        const std::int64_t row = at.key_start + own + r;
+        if (back.d_key.data != nullptr)
+            write_row(back.d_key.at(row, at.head), d_key[r], static_cast<A>(task.scale), task.query.width);
+        if (back.d_value.data != nullptr) write_row(back.d_value.at(row, at.head), d_value[r], A{1}, task.value.width);
+    }
+}
+
+}  // namespace
+
+template <class T>
+void attention_backward_plain(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back) {
+    with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
+        constexpr int D = width;
+        using Sizes = PlainSizes<T, D>;
+        using A = device::Accumulator<T>;
+        constexpr int kRows = Sizes::kWarps * Sizes::kBackwardRows;
+        const auto shared = [](int weights) {
+            device::SharedSize size;
+            size.take<A>(kRows * Sizes::kPitch).template take<A>(kRows * Sizes::kPitch);
+            size.take<A>(Sizes::kTile * Sizes::kPitch).template take<A>(Sizes::kTile * Sizes::kPitch);
+            for (int i = 0; i < weights; ++i) size.take<A>(kRows * kWarp);
+            return size.bytes();
+        };
+        if (back.d_query.data != nullptr) {
+            const Tensor tiles = attention_tiles(rules.query_spans, kRows);
+            task.tiles = tiles.data<std::int32_t>();
+            device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+                            .block = Sizes::kThreads,
+                            .shared = shared(1)},
+                           attention_d_query_kernel<T, D>, task, back);
+        }
+        if (back.d_key.data != nullptr || back.d_value.data != nullptr) {
+            const Tensor tiles = attention_tiles(rules.key_spans, kRows);
+            task.tiles = tiles.data<std::int32_t>();
+            device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+                            .block = Sizes::kThreads,
+                            .shared = shared(2)},
+                           attention_d_key_kernel<T, D>, task, back);
+        }
+    });
+}
+
+template <class T>
+void attention_delta(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back) {
+    constexpr int kRows = 16;
+    const Tensor tiles = attention_tiles(rules.query_spans, kRows);
+    task.tiles = tiles.data<std::int32_t>();
+    device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1), .block = 128}, attention_delta_kernel<T>,
+                   task, back, kRows);
+}
+
+template void attention_delta<float>(AttentionTask<float>, const AttentionRules&, const AttentionBackwardTask<float>&);
+template void attention_delta<double>(AttentionTask<double>, const AttentionRules&, const AttentionBackwardTask<double>&);
+template void attention_delta<bf16>(AttentionTask<bf16>, const AttentionRules&, const AttentionBackwardTask<bf16>&);
+template void attention_backward_plain<float>(AttentionTask<float>, const AttentionRules&, const AttentionBackwardTask<float>&);
+template void attention_backward_plain<double>(AttentionTask<double>, const AttentionRules&,
+                                               const AttentionBackwardTask<double>&);
+template void attention_backward_plain<bf16>(AttentionTask<bf16>, const AttentionRules&, const AttentionBackwardTask<bf16>&);
+
+}  // namespace heddle::kernels

@@ -1,0 +1,191 @@
+// Attention forward in bf16 on tensor cores, for heads of up to 128 columns: the tiles of attention.cu, each product a matrix
+// instruction.
+//
+// What is new against attention.cu, and why:
+//
+//   - a warp owns 32 query rows (two tiles of 16) and all of a tile's keys: S, the softmax and O stay in its registers, and warps
+//   share K
+//     and V only (Dao, "FlashAttention-2", 2023, section 3.3). Two tiles, so that each operand read from shared memory is used
+//     twice: with one, reading takes as long as multiplying.
+//   - the scores come as accumulators, whose lanes hold parts of rows: row(e) and col(e) say which. A row's maximum is taken over
+//     the four lanes that share it; its sum stays in parts until the end.
+//   - P goes into the second product without leaving the registers: the accumulator of S, rounded to bf16, is its left operand.
+//   - K and V of the next tile are on their way while this one is computed with. One barrier a tile: behind it this tile is there
+//   for everybody,
+//     and everybody is done with the one before, whose memory the next copies overwrite.
+//   - only tiles at an edge (the sentence's end, the causal diagonal, a mask) look at single scores.
+//
+// Owns     block: 128 query rows of one head. Warp: 32 of them. Lane: pieces of their rows as mma.h says.
+// Traffic  Q and O once, K and V once per 128 query rows, 4 bytes of L per row and head. Per score 4 D operations on tensor
+// cores, and
+//          about 8 instructions elsewhere, one of them a power of two, at 16 a cycle: that unit is nearly as busy as the tensor
+//          cores.
+// Rounding P is rounded to bf16 before it meets V; sums, maxima and O are f32 until the end.
+#include "kernels/attention/attention_mma.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::lane, device::warp;
+
+template <int D>
+struct ForwardSizes {
+    static constexpr int kWarps = 4;
+    static constexpr int kThreads = kWarps * device::kWarp;
+    static constexpr int kM = 2;                      // 16-row tiles of a warp
+    static constexpr int kRows = kWarps * kM * 16;    // queries of a block
+    static constexpr int kKeys = D == 128 ? 32 : 64;  // of a tile: what the registers hold
+    static constexpr bool kHeld = D < 64;             // whether the queries stay in registers
+    static constexpr std::size_t kShared =
+        sizeof(bf16) * D * (kRows + 4 * kKeys);  // a multiple of 1024 each: nothing is lost between them
+};
+
+// One row's softmax so far, in parts: a lane's two rows of each 16-row tile.
+struct Running {
+    float largest[Accumulator16x8::kRows];  // the whole row's, not yet scaled
+    float sum[Accumulator16x8::kRows];      // this lane's columns
+};
+
+// scores [16, N] -> weights 2^(scale s - scale max), and the row's state and mean with them.
+template <int D, int N>
+__device__ __forceinline__ void softmax_tile(Accumulator16x8 (&score)[N / 8], Running& running, Accumulator16x8 (&mean)[D / 8],
+                                             float scale) {
+    float top[Accumulator16x8::kRows], shift[Accumulator16x8::kRows], shrink[Accumulator16x8::kRows];
+#pragma unroll
+    for (int s = 0; s < Accumulator16x8::kRows; ++s) top[s] = running.largest[s];
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+            float& t = top[Accumulator16x8::slot(e)];
+            t = fmaxf(t, score[n][e]);  // drops a NaN, but its weight is NaN, and so is then the sum
+        }
+#pragma unroll
+    for (int s = 0; s < Accumulator16x8::kRows; ++s) {
+        top[s] = device::warp_reduce<Accumulator16x8::kRowLanes>(top[s], [](float a, float b) { return fmaxf(a, b); });
+        shift[s] = top[s] == device::lowest<float>() ? 0 : top[s] * scale;  // nothing seen yet: -inf - -inf would be NaN
+        shrink[s] = device::power_of_two(running.largest[s] * scale - shift[s]);
+        running.largest[s] = top[s];
+        running.sum[s] *= shrink[s];
+    }
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+            const int s = Accumulator16x8::slot(e);
+            score[n][e] = device::power_of_two(score[n][e] * scale - shift[s]);
+            running.sum[s] += score[n][e];
+        }
+#pragma unroll
+    for (int c = 0; c < D / 8; ++c)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) mean[c][e] *= shrink[Accumulator16x8::slot(e)];
+}
+
+template <int D>
+__global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
+    attention_forward_mma_kernel(AttentionTask<bf16> task, DeviceRows<bf16> output,  // output [rows, heads * dv]
+                                 bool output_vectors,                                // its rows may be written 16 bytes at a time
+                                 float* log_sum) {                                   // [rows, heads] or null
+    using Sizes = ForwardSizes<D>;
+    constexpr int kM = Sizes::kM, kKeys = Sizes::kKeys;
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const float scale = static_cast<float>(task.scale * kLog2E);
+
+    device::SharedArena arena;
+    bf16* const queries = arena.take<bf16>(Sizes::kRows * D, 1024);  // [128, D]
+    bf16* const keys = arena.take<bf16>(2 * kKeys * D, 1024);        // two tiles [kKeys, D]
+    bf16* const values = arena.take<bf16>(2 * kKeys * D, 1024);      // two tiles [kKeys, D]
+
+    const int thread = device::thread_in_block();
+    const int own = at.first + warp() * kM * 16;                                           // this warp's first query
+    const int end = visible_keys(task, at, min(at.queries, at.first + Sizes::kRows) - 1);  // for the block
+    const int own_end = visible_keys(task, at, min(at.queries, own + kM * 16) - 1);        // for this warp
+    device::Pipeline<2> pipeline;
+    const auto begin_keys = [&](int key) {
+        const int stage = key / kKeys % 2 * kKeys * D;
+        const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
+        pipeline.acquire();
+        begin_tile<D, kKeys>(keys + stage, task.key, at.key_start + key, at.head, task.vectors, thread, Sizes::kThreads,
+                             takes_part);
+        begin_tile<D, kKeys>(values + stage, task.value, at.key_start + key, at.head, task.vectors, thread, Sizes::kThreads,
+                             takes_part);
+        pipeline.commit();
+    };
+
+    OwnRows<D, Sizes::kRows, kM, Sizes::kHeld> q{queries, warp() * kM * 16, {}};
+    Accumulator16x8 mean[kM][D / 8];
+    Running running[kM];
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+        for (int s = 0; s < Accumulator16x8::kRows; ++s) running[m].largest[s] = device::lowest<float>(), running[m].sum[s] = 0;
+
+    if (end > 0) {
+        begin_tile<D, Sizes::kRows>(queries, task.query, at.query_start + at.first, at.head, task.vectors, thread,
+                                    Sizes::kThreads, [&](int r) { return at.first + r < at.queries; });
+        begin_keys(0);
+    }
+    for (int key = 0; key < end; key += kKeys) {
+        pipeline.wait_all();
+        __syncthreads();  // this tile is there for all, and nobody reads the one before any more
+        if (key + kKeys < end) begin_keys(key + kKeys);
+        if (key == 0) q.hold();
+        if (key >= own_end) continue;  // this warp's queries see none of these
+
+        const int stage = key / kKeys % 2 * kKeys * D;
+        Accumulator16x8 score[kM][kKeys / 8];
+        products<D, kKeys>(score, q, keys + stage);
+        const bool inside =
+            task.mask == nullptr && key + kKeys <= at.keys && (!task.causal || key + kKeys - 1 <= own + at.offset());
+#pragma unroll
+        for (int m = 0; m < kM; ++m) {
+            if (!inside) hide_scores<kKeys>(score[m], task, at, own + 16 * m, key);
+            softmax_tile<D, kKeys>(score[m], running[m], mean[m], scale);
+            if (task.dropout.active()) {
+#pragma unroll
+                for (int n = 0; n < kKeys / 8; n += 2) {
+                    const unsigned kept = kept_in_rows(task, at, own + 16 * m, key / 8 + n);
+#pragma unroll
+                    for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
+                        if ((kept >> e & 1) == 0) score[m][n + e / 4][e % 4] = 0;
+                }
+            }
+        }
+        update<D, kKeys>(mean, score, values + stage);
+        pipeline.release();
+    }
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+        float factor[Accumulator16x8::kRows];
+#pragma unroll
+        for (int s = 0; s < Accumulator16x8::kRows; ++s) {
+            const float total = device::warp_sum<Accumulator16x8::kRowLanes>(running[m].sum[s]);
+            factor[s] = total == 0 ? 0 : static_cast<float>(task.dropout.scale) / total;
+            const int i = own + 16 * m + Accumulator16x8::row(2 * s);
+            if (log_sum != nullptr && i < at.queries && lane() % Accumulator16x8::kRowLanes == 0)
+                log_sum[(at.query_start + i) * task.heads + at.head] =
+                    total == 0 ? -device::lowest<float>()
+                               : running[m].largest[s] * scale * static_cast<float>(kLn2) + device::logarithm(total);
+        }
+        write_rows<D, Sizes::kRows>(output, at.query_start + own + 16 * m, at.head, at.queries - own - 16 * m, output_vectors,
+                                    mean[m], factor, queries, warp() * kM * 16 + 16 * m);
+    }
+}
+
+}  // namespace
+
+void attention_forward_mma(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum) {
+    with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
+        constexpr int D = width < 256 ? width : 128;
+        using Sizes = ForwardSizes<D>;
+        const Tensor tiles = attention_tiles(rules.query_spans, Sizes::kRows);
+        task.tiles = tiles.data<std::int32_t>();
+        device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+                        .block = Sizes::kThreads,
+                        .shared = Sizes::kShared},
+                       attention_forward_mma_kernel<D>, task, output, vectors_fit(output), log_sum);
+    });
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,248 @@
+// Attention backward in bf16 on tensor cores, for heads of up to 128 columns: the two passes of attention_backward.cu with the
+// tiles of attention_mma.cu.
+//
+//     d_query kernel   own rows: queries    S = Q K^T, dP = dO V^T, dS in registers, dQ += dS K
+//     d_key kernel     own rows: keys       S^T = K Q^T, dP^T = V dO^T, then dV += (P F)^T dO and dK += dS^T Q
+//
+// The second works with the transposed scores, so that in both passes the rows of an accumulator are the warp's own: P and dS
+// become left operands of the next product without leaving the registers, and nothing is exchanged between warps. What is saved
+// or computed per query (L and D) belongs to rows in the first pass and to columns in the second, where it comes through shared
+// memory with the tile.
+//
+// Owns     block: 64 query (key) rows of one head; warp: 16 of them, and all of dQ's (dK's and dV's) columns for them, in f32.
+// Traffic  as attention_backward.cu, with 64 own rows a block.
+// Barriers one a tile, as in attention_mma.cu.
+// Rounding P F and dS are rounded to bf16 before their second product.
+#include "kernels/attention/attention_mma.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::lane, device::warp;
+
+template <int D>
+struct BackwardSizes {
+    static constexpr int kWarps = 4;
+    static constexpr int kThreads = kWarps * device::kWarp;
+    static constexpr int kRows = kWarps * 16;         // own rows of a block
+    static constexpr int kTile = D == 128 ? 32 : 64;  // rows of a tile of the other side
+    static constexpr bool kHeld = D < 64;             // whether the own rows stay in registers
+    static constexpr std::size_t kTiles = sizeof(bf16) * D * (2 * kRows + 4 * kTile);
+    static constexpr std::size_t kStatistics = sizeof(float) * 4 * kTile;  // L and D of two tiles of queries
+};
+
+template <int D>
+__global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
+    attention_d_query_mma_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
+    using Sizes = BackwardSizes<D>;
+    constexpr int kRows = Sizes::kRows, kKeys = Sizes::kTile, kSlots = Accumulator16x8::kRows;
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const float scale = static_cast<float>(task.scale * kLog2E), kept_scale = static_cast<float>(task.dropout.scale);
+
+    device::SharedArena arena;
+    bf16* const queries = arena.take<bf16>(kRows * D, 1024);    // [64, D]
+    bf16* const d_outputs = arena.take<bf16>(kRows * D, 1024);  // [64, D]
+    bf16* const keys = arena.take<bf16>(2 * kKeys * D, 1024);   // two tiles [kKeys, D]
+    bf16* const values = arena.take<bf16>(2 * kKeys * D, 1024);
+
+    const int thread = device::thread_in_block();
+    const int own = at.first + warp() * 16;  // this warp's first query
+    const int end = visible_keys(task, at, min(at.queries, at.first + kRows) - 1);
+    const int own_end = visible_keys(task, at, min(at.queries, own + 16) - 1);
+    device::Pipeline<2> pipeline;
+    const auto begin_keys = [&](int key) {
+        const int stage = key / kKeys % 2 * kKeys * D;
+        const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
+        pipeline.acquire();
+        begin_tile<D, kKeys>(keys + stage, task.key, at.key_start + key, at.head, task.vectors, thread, Sizes::kThreads,
+                             takes_part);
+        begin_tile<D, kKeys>(values + stage, task.value, at.key_start + key, at.head, task.vectors, thread, Sizes::kThreads,
+                             takes_part);
+        pipeline.commit();
+    };
+
+    OwnRows<D, kRows, 1, Sizes::kHeld> q{queries, warp() * 16, {}};
+    OwnRows<D, kRows, 1, Sizes::kHeld> d_o{d_outputs, warp() * 16, {}};
+    Accumulator16x8 d_query[1][D / 8];
+    float level[kSlots], delta[kSlots];
+#pragma unroll
+    for (int s = 0; s < kSlots; ++s) {
+        const int i = own + Accumulator16x8::row(2 * s);
+        const std::int64_t row = (at.query_start + i) * task.heads + at.head;
+        const bool takes_part = query_takes_part(task, at, i, back.log_sum);
+        level[s] = takes_part ? back.log_sum[row] * static_cast<float>(kLog2E) : 0;
+        delta[s] = takes_part ? back.delta[row] : 0;
+    }
+    if (end > 0) {
+        const auto there = [&](int r) { return query_takes_part(task, at, at.first + r, back.log_sum); };
+        begin_tile<D, kRows>(queries, task.query, at.query_start + at.first, at.head, task.vectors, thread, Sizes::kThreads,
+                             there);
+        begin_tile<D, kRows>(d_outputs, back.d_output, at.query_start + at.first, at.head, back.vectors, thread, Sizes::kThreads,
+                             there);
+        begin_keys(0);
+    }
+    for (int key = 0; key < end; key += kKeys) {
+        pipeline.wait_all();
+        __syncthreads();  // this tile is there for all, and nobody reads the one before any more
+        if (key + kKeys < end) begin_keys(key + kKeys);
+        if (key == 0) q.hold(), d_o.hold();
+        if (key >= own_end) continue;  // this warp's queries see none of these
+
+        const int stage = key / kKeys % 2 * kKeys * D;
+        Accumulator16x8 score[1][kKeys / 8], d_weight[1][kKeys / 8];
+        products<D, kKeys>(score, q, keys + stage);
+        products<D, kKeys>(d_weight, d_o, values + stage);
+        const bool inside =
+            task.mask == nullptr && key + kKeys <= at.keys && (!task.causal || key + kKeys - 1 <= own + at.offset());
+        if (!inside) hide_scores<kKeys>(score[0], task, at, own, key);
+        if (task.dropout.active()) {
+#pragma unroll
+            for (int n = 0; n < kKeys / 8; n += 2) {
+                const unsigned kept = kept_in_rows(task, at, own, key / 8 + n);
+#pragma unroll
+                for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
+                    d_weight[0][n + e / 4][e % 4] *= (kept >> e & 1) != 0 ? kept_scale : 0;
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+            for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+                const int s = Accumulator16x8::slot(e);
+                score[0][n][e] = device::power_of_two(score[0][n][e] * scale - level[s]) * (d_weight[0][n][e] - delta[s]);
+            }
+        update<D, kKeys>(d_query, score, keys + stage);
+        pipeline.release();
+    }
+    const float factor[kSlots] = {static_cast<float>(task.scale), static_cast<float>(task.scale)};
+    write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0], factor,
+                         queries, warp() * 16);
+}
+
+template <int D>
+__global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
+    attention_d_key_mma_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
+    using Sizes = BackwardSizes<D>;
+    constexpr int kRows = Sizes::kRows, kQueries = Sizes::kTile, kSlots = Accumulator16x8::kRows;
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const float scale = static_cast<float>(task.scale * kLog2E), kept_scale = static_cast<float>(task.dropout.scale);
+
+    device::SharedArena arena;
+    bf16* const keys = arena.take<bf16>(kRows * D, 1024);            // [64, D]
+    bf16* const values = arena.take<bf16>(kRows * D, 1024);          // [64, D]
+    bf16* const queries = arena.take<bf16>(2 * kQueries * D, 1024);  // two tiles [kQueries, D]
+    bf16* const d_outputs = arena.take<bf16>(2 * kQueries * D, 1024);
+    float* const log_sums = arena.take<float>(2 * kQueries);  // two tiles [kQueries]
+    float* const deltas = arena.take<float>(2 * kQueries);
+
+    const int thread = device::thread_in_block();
+    const int own = at.first + warp() * 16;  // this warp's first key
+    device::Pipeline<2> pipeline;
+    const auto begin_queries = [&](int query) {
+        const int half = query / kQueries % 2;
+        const auto takes_part = [&](int r) { return query_takes_part(task, at, query + r, back.log_sum); };
+        const std::int64_t row = at.query_start + query;
+        pipeline.acquire();
+        begin_tile<D, kQueries>(queries + half * kQueries * D, task.query, row, at.head, task.vectors, thread, Sizes::kThreads,
+                                takes_part);
+        begin_tile<D, kQueries>(d_outputs + half * kQueries * D, back.d_output, row, at.head, back.vectors, thread,
+                                Sizes::kThreads, takes_part);
+        if (thread < kQueries) {
+            const int valid = takes_part(thread) ? 4 : 0;
+            const std::int64_t from = valid == 0 ? 0 : (row + thread) * task.heads + at.head;
+            device::copy_async<4>(log_sums + half * kQueries + thread, back.log_sum + from, valid);
+            device::copy_async<4>(deltas + half * kQueries + thread, back.delta + from, valid);
+        }
+        pipeline.commit();
+    };
+
+    OwnRows<D, kRows, 1, Sizes::kHeld> k{keys, warp() * 16, {}};
+    OwnRows<D, kRows, 1, Sizes::kHeld> v{values, warp() * 16, {}};
+    Accumulator16x8 d_key[1][D / 8], d_value[1][D / 8];
+    // When causal, the block's first key is seen from query first - offset on.
+    const int begin = task.causal ? max(0, at.first - at.offset()) / kQueries * kQueries : 0;
+    const int own_begin = task.causal ? own - at.offset() : 0;
+    if (begin < at.queries) {
+        const auto there = [&](int r) { return key_takes_part(task, at, at.first + r); };
+        begin_tile<D, kRows>(keys, task.key, at.key_start + at.first, at.head, task.vectors, thread, Sizes::kThreads, there);
+        begin_tile<D, kRows>(values, task.value, at.key_start + at.first, at.head, task.vectors, thread, Sizes::kThreads, there);
+        begin_queries(begin);
+    }
+    for (int query = begin; query < at.queries; query += kQueries) {
+        pipeline.wait_all();
+        __syncthreads();  // this tile is there for all, and nobody reads the one before any more
+        if (query + kQueries < at.queries) begin_queries(query + kQueries);
+        if (query == begin) k.hold(), v.hold();
+        if (query + kQueries <= own_begin) continue;  // none of these queries sees this warp's keys
+
+        const int half = query / kQueries % 2;
+        const float* const log_sum = log_sums + half * kQueries;
+        const float* const delta = deltas + half * kQueries;
+        Accumulator16x8 score[1][kQueries / 8], d_weight[1][kQueries / 8];
+        products<D, kQueries>(score, k, queries + half * kQueries * D);
+        products<D, kQueries>(d_weight, v, d_outputs + half * kQueries * D);
+        const bool inside = task.mask == nullptr && query + kQueries <= at.queries && own + 16 <= at.keys &&
+                            (!task.causal || own + 15 <= query + at.offset());
+        if (!inside) {
+#pragma unroll
+            for (int n = 0; n < kQueries / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < Accumulator16x8::kElements; ++e)
+                    if (!may_attend(task, at, query + 8 * n + Accumulator16x8::col(e), own + Accumulator16x8::row(e)))
+                        score[0][n][e] = device::lowest<float>();
+        }
+        unsigned kept = ~0u;  // bit 4 n + element
+        if (task.dropout.active()) {
+            kept = 0;
+#pragma unroll
+            for (int n = 0; n < kQueries / 8; n += 2) kept |= kept_in_columns(task, at, query + 8 * n, own / 8) << (4 * n);
+        }
+#pragma unroll
+        for (int n = 0; n < kQueries / 8; ++n)
+#pragma unroll
+            for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+                const int col = 8 * n + Accumulator16x8::col(e);
+                const float p = device::power_of_two(score[0][n][e] * scale - log_sum[col] * static_cast<float>(kLog2E));
+                const float factor = (kept >> (4 * n + e) & 1) != 0 ? kept_scale : 0;
+                score[0][n][e] = p * factor;
+                d_weight[0][n][e] = p * (factor * d_weight[0][n][e] - delta[col]);
+            }
+        update<D, kQueries>(d_value, score, d_outputs + half * kQueries * D);
+        update<D, kQueries>(d_key, d_weight, queries + half * kQueries * D);
+        pipeline.release();
+    }
+    const float scales[kSlots] = {static_cast<float>(task.scale), static_cast<float>(task.scale)}, ones[kSlots] = {1, 1};
+    const std::int64_t row = at.key_start + own;
+    if (back.d_key.data != nullptr)
+        write_rows<D, kRows>(back.d_key, row, at.head, at.keys - own, back.store_vectors, d_key[0], scales, keys, warp() * 16);
+    if (back.d_value.data != nullptr)
+        write_rows<D, kRows>(back.d_value, row, at.head, at.keys - own, back.store_vectors, d_value[0], ones, values,
+                             warp() * 16);
+}
+
+}  // namespace
+
+void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back) {
+    with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
+        constexpr int D = width < 256 ? width : 128;
+        using Sizes = BackwardSizes<D>;
+        if (back.d_query.data != nullptr) {
+            const Tensor tiles = attention_tiles(rules.query_spans, Sizes::kRows);
+            task.tiles = tiles.data<std::int32_t>();
+            device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+                            .block = Sizes::kThreads,
+                            .shared = Sizes::kTiles},
+                           attention_d_query_mma_kernel<D>, task, back);
+        }
+        if (back.d_key.data != nullptr || back.d_value.data != nullptr) {
+            const Tensor tiles = attention_tiles(rules.key_spans, Sizes::kRows);
+            task.tiles = tiles.data<std::int32_t>();
+            device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+                            .block = Sizes::kThreads,
+                            .shared = Sizes::kTiles + Sizes::kStatistics},
+                           attention_d_key_mma_kernel<D>, task, back);
+        }
+    });
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,156 @@
+// What attention's kernels need around them, and which of them a call gets.
+#include "kernels/attention/attention_device.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::kWarp, device::lane, device::warp;
+
+// Zeros in the columns of all rows that no span covers: a warp a row. Which span could cover it is found by halving: spans
+// ascend.
+template <class T>
+__global__ void __launch_bounds__(128) zero_gaps_kernel(DeviceRows<T> to, const std::int32_t* spans,  // spans [sentences, 2]
+                                                        std::int64_t sentences, std::int64_t rows) {
+    const std::int64_t row = std::int64_t{blockIdx.x} * 4 + warp();
+    if (row >= rows) return;
+    std::int64_t low = 0, high = sentences;  // spans before `low` start at or before the row, those from `high` on behind it
+    while (low < high) {
+        const std::int64_t middle = (low + high) / 2;
+        if (spans[2 * middle] <= row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low > 0 && row < std::int64_t{spans[2 * low - 2]} + spans[2 * low - 1]) return;
+    for (int c = lane(); c < to.width; c += kWarp) to.at(row, 0)[c] = T{};
+}
+
+// seen[row] = whether the mask (and the causal rule) shows key row to any query of its sentence: a thread a key. Only calls with
+// a mask need it. Reads the mask once.
+template <class T>
+__global__ void __launch_bounds__(128)
+    seen_keys_kernel(AttentionTask<T> task, std::uint8_t* seen, int tile_rows) {  // seen [rows']
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const int key = at.first + device::thread_in_block();
+    if (key >= min(at.keys, at.first + tile_rows)) return;
+    bool any = false;
+    for (int i = 0; i < at.queries && !any; ++i) any = may_attend(task, at, i, key);
+    seen[at.key_start + key] = any ? 1 : 0;
+}
+
+// P of one query row a warp, for pictures: once over the keys for the maximum and the sum, once more to write.
+template <class T>
+__global__ void __launch_bounds__(128)
+    attention_weights_kernel(AttentionTask<T> task, T* weights,  // weights [sentences, heads, query_time, key_time]
+                             std::int64_t query_time, std::int64_t key_time) {
+    using A = device::Accumulator<T>;
+    const AttentionPlace at = attention_place(task, blockIdx.x);
+    const int i = at.first + warp();
+    if (i >= at.queries) return;
+    const T* const query = task.query.at(at.query_start + i, at.head);
+    const A scale = static_cast<A>(task.scale * kLog2E);
+    const auto score = [&](int j) {
+        const T* const key = task.key.at(at.key_start + j, at.head);
+        A sum = 0;
+        for (int c = 0; c < task.query.width; ++c) sum += device::load(query[c]) * device::load(key[c]);
+        return sum * scale;
+    };
+    A largest = device::lowest<A>(), sum = 0;  // of this lane's keys
+    for (int j = lane(); j < at.keys; j += kWarp) {
+        if (!may_attend(task, at, i, j)) continue;
+        const A s = score(j), next = device::larger(largest, s);
+        sum = sum * device::power_of_two(largest - next) + device::power_of_two(s - next);
+        largest = next;
+    }
+    const A all = device::warp_max(largest);
+    const A total = device::warp_sum(largest == device::lowest<A>() ? A{0} : sum * device::power_of_two(largest - all));
+    T* const to = weights + ((std::int64_t{at.sentence} * task.heads + at.head) * query_time + i) * key_time;
+    for (int j = lane(); j < at.keys; j += kWarp)
+        if (may_attend(task, at, i, j)) to[j] = device::store<T>(device::power_of_two(score(j) - all) / total);
+}
+
+template <class T>
+void zero_gaps(const Columns& columns, const Spans& spans) {
+    if (!columns.base.defined() || !spans.has_gaps()) return;
+    device::launch({.grid = device::blocks_for(columns.rows(), 4), .block = 128}, zero_gaps_kernel<T>, device_rows<T>(columns, 1),
+                   spans.on_device().data<std::int32_t>(), spans.size(), columns.rows());
+}
+
+// [rows'], or undefined when there is no mask.
+template <class T>
+Tensor seen_keys(AttentionTask<T> task, const AttentionRules& rules) {
+    if (!rules.mask.defined()) return {};
+    constexpr int kKeys = 128;
+    const Tensor seen = Tensor::empty({rules.key_spans.rows()}, DType::u8, Device::cuda);
+    const Tensor tiles = attention_tiles(rules.key_spans, kKeys);
+    task.tiles = tiles.data<std::int32_t>();
+    task.heads = 1;
+    device::launch({.grid = device::blocks_for(tiles.dim(0), 1), .block = kKeys}, seen_keys_kernel<T>, task,
+                   seen.data<std::uint8_t>(), kKeys);
+    return seen;
+}
+
+// Wide heads do not fit into a warp's registers, and a scale below 0 would turn the largest score into the smallest.
+template <class T>
+bool by_tensor_cores(const AttentionTask<T>& task) {
+    return std::max(task.query.width, task.value.width) <= 128 && task.scale > 0;
+}
+
+}  // namespace
+
+void attention_forward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                            const AttentionResult& result) {
+    device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        using A = device::Accumulator<T>;
+        zero_gaps<T>(result.output, rules.query_spans);
+        if (result.log_sum.defined()) zero_gaps<A>(result.log_sum, rules.query_spans);
+        AttentionTask<T> task = attention_task<T>(query, key, value, rules);
+        const Tensor seen = seen_keys(task, rules);
+        if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
+        const auto output = device_rows<T>(result.output, rules.heads);
+        A* const log_sum = result.log_sum.defined() ? result.log_sum.data<A>() : nullptr;
+        if constexpr (std::is_same_v<T, bf16>)
+            if (by_tensor_cores(task)) return attention_forward_mma(task, rules, output, log_sum);
+        attention_forward_plain(task, rules, output, log_sum);
+    });
+}
+
+void attention_backward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                             const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
+    device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        using A = device::Accumulator<T>;
+        zero_gaps<T>(gradients.query, rules.query_spans);
+        zero_gaps<T>(gradients.key, rules.key_spans);
+        zero_gaps<T>(gradients.value, rules.key_spans);
+        AttentionTask<T> task = attention_task<T>(query, key, value, rules);
+        const Tensor seen = seen_keys(task, rules);
+        if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
+        const Tensor delta = Tensor::empty({query.rows(), rules.heads}, dtype_of<A>(), Device::cuda);
+        AttentionBackwardTask<T> back;
+        back.output = device_rows<const T>(forward.output, rules.heads);
+        back.d_output = device_rows<const T>(d_output, rules.heads);
+        back.log_sum = forward.log_sum.data<A>();
+        back.delta = delta.template data<A>();
+        back.d_query = device_rows<T>(gradients.query, rules.heads);
+        back.d_key = device_rows<T>(gradients.key, rules.heads);
+        back.d_value = device_rows<T>(gradients.value, rules.heads);
+        back.vectors = vectors_fit(back.d_output);
+        back.store_vectors = vectors_fit(back.d_query) && vectors_fit(back.d_key) && vectors_fit(back.d_value);
+        attention_delta(task, rules, back);
+        if constexpr (std::is_same_v<T, bf16>)
+            if (by_tensor_cores(task)) return attention_backward_mma(task, rules, back);
+        attention_backward_plain(task, rules, back);
+    });
+}
+
+void attention_weights_cuda(const Columns& query, const Columns& key, const AttentionRules& rules, const Tensor& weights) {
+    device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        AttentionTask<T> task = attention_task<T>(query, key, key, rules);
+        const Tensor tiles = attention_tiles(rules.query_spans, 4);
+        task.tiles = tiles.data<std::int32_t>();
+        device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1), .block = 128},
+                       attention_weights_kernel<T>, task, weights.data<T>(), weights.dim(2), weights.dim(3));
+    });
+}
+
+}  // namespace heddle::kernels
