@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <ctime>
 #include <numeric>
 #include <set>
 
@@ -153,6 +155,46 @@ TEST(EmulatorKernel, BlocksReduce) {
     for (const unsigned threads : {32u, 64u, 256u, 1024u}) {
         run_kernel({.block = {threads}, .shared = 32 * sizeof(double)}, block_sum_kernel, x.data(), sums.data(), 1025);
         for (unsigned t = 0; t < threads; ++t) ASSERT_EQ(sums[t], 1025 * 1026 / 2);
+    }
+}
+
+// ---- what it costs ----
+
+constexpr int kRounds = 2000;
+__global__ void many_barriers_kernel() {
+    for (int i = 0; i < kRounds; ++i) __syncthreads();
+}
+__global__ void many_shuffles_kernel(int* out) {
+    int value = thread_in_block();
+    for (int i = 0; i < kRounds; ++i) value ^= __shfl_xor_sync(device::kAllLanes, value, 1 << i % 5);
+    out[threadIdx.x] = value;
+}
+
+double cpu_seconds() {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+/// Nanoseconds of CPU time for each thread and call: the best of five.
+template <class... Arguments>
+double cost(unsigned threads, void (*kernel)(Arguments...), Arguments... arguments) {
+    double best = 1e9;
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        const double start = cpu_seconds();
+        run_kernel({.block = {threads}}, kernel, arguments...);
+        best = std::min(best, (cpu_seconds() - start) * 1e9 / kRounds / threads);
+    }
+    return best;
+}
+
+// Prints the figures of the README; only a collapse fails (a kernel call instead of a switch would be 300 ns and more).
+TEST(EmulatorKernel, ASwitchIsCheap) {
+    int out[1024];
+    for (const unsigned threads : {32u, 128u, 256u, 1024u}) {
+        const double barrier = cost(threads, many_barriers_kernel), shuffle = cost(threads, many_shuffles_kernel, +out);
+        std::printf("%4u threads: %.0f ns a barrier, %.0f ns a shuffle, each thread\n", threads, barrier, shuffle);
+        EXPECT_LT(barrier, 2000);
+        EXPECT_LT(shuffle, 2000);
     }
 }
 
