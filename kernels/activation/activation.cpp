@@ -48,6 +48,7 @@ void check_pair(const char* op, const Tensor& dy, const char* argument, const Te
     check_dtype(op, "dy", dy, dy.dtype());
     check_shape(op, argument, other, dy.shape());
     check_dtype(op, argument, other, dy.dtype());
+    check_device(op, {{"dy", dy}, {argument, other}});
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ Tensor concat_forward(std::span<const Tensor> parts, int axis) {
               parts[i].shape(), first.shape(), axis);
         check(parts[i].dtype() == first.dtype(), "concat: parts[{}] is {}, but parts[0] is {}", i, parts[i].dtype(),
               first.dtype());
+        check_device("concat", {{"parts[0]", first}, {"a part", parts[i]}});
         extent += wanted[at];
     }
     Shape shape = first.shape();

@@ -42,6 +42,7 @@ Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Fun
     check_defined(op, "a", a);
     check_dtype(op, "a", a, a.dtype());
     check_dtype(op, "b", b, a.dtype());
+    check_device(op, {{"a", a}, {"b", b}});
     const Shape shape = broadcast_shape(op, a.shape(), b.shape());
     const BroadcastWalk walk(shape, {a.shape(), b.shape()});
     Tensor y = Tensor::empty(shape, a.dtype(), a.device());
@@ -105,6 +106,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_defined("where", "a", a);
     check_dtype("where", "a", a, a.dtype());
     check_dtype("where", "b", b, a.dtype());
+    check_device("where", {{"condition", condition}, {"a", a}, {"b", b}});
     const Shape shape = broadcast_shape("where", condition.shape(), broadcast_shape("where", a.shape(), b.shape()));
     const BroadcastWalk walk(shape, {condition.shape(), a.shape(), b.shape()});
     Tensor y = Tensor::empty(shape, a.dtype(), a.device());
@@ -183,6 +185,7 @@ void accumulate(Tensor& target, const Tensor& x) {
     check_defined("accumulate", "target", target);
     check_shape("accumulate", "x", x, target.shape());
     check_dtype("accumulate", "x", x, target.dtype());
+    check_device("accumulate", {{"target", target}, {"x", x}});
     if (target.device() == Device::cuda) return accumulate_cuda(target, x);
     dispatch_float("accumulate", target.dtype(), [&]<class T>(TypeTag<T>) {
         T* to = target.data<T>();

@@ -32,6 +32,7 @@ Tensor gather_forward(const Tensor& x, const Tensor& indices) {
     check(x.rank() >= 1, "gather: x is a scalar, wanted at least one axis");
     check_dtype("gather", "indices", indices, DType::i32);
     check_rank("gather", "indices", indices, 1);
+    check_device("gather", {{"x", x}, {"indices", indices}});
     Tensor y = Tensor::empty(with_rows(x.shape(), indices.dim(0)), x.dtype(), x.device());
     if (y.device() == Device::cuda) {
         gather_forward_cuda(x, indices, y);
@@ -78,6 +79,7 @@ void gather_backward(const Tensor& dy, const Tensor& indices, Tensor& dx, double
     check_rank("gather_backward", "indices", indices, 1);
     check_shape("gather_backward", "dy", dy, with_rows(dx.shape(), indices.dim(0)));
     check_dtype("gather_backward", "dy", dy, dx.dtype());
+    check_device("gather_backward", {{"dx", dx}, {"indices", indices}, {"dy", dy}});
     if (dx.device() == Device::cuda) return gather_backward_cuda(dy, indices, dx, factor);
     check_indices("gather_backward", indices, dx.dim(0), std::numeric_limits<std::int32_t>::min());
     const PlacesOfIndices sorted = places_of_indices(indices.data<std::int32_t>(), indices.numel(), dx.dim(0));

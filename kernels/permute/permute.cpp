@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/permute/permute_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -56,7 +57,11 @@ Tensor permute_forward(const Tensor& x, std::span<const int> axes) {
     for (std::size_t i = order.size() - 1; i > 0; --i) stride[i - 1] = stride[i] * x.dim(static_cast<int>(i));
     Shape shape;
     for (const int axis : order) shape.append(x.dim(axis));
-    Tensor y = Tensor::empty(shape, x.dtype());
+    Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        permute_cuda(x, order, y);
+        return y;
+    }
     const std::int64_t size = size_of(x.dtype()), cols = y.cols();
     const std::int64_t step = stride[static_cast<std::size_t>(order.back())];
     const std::byte* from = x.bytes_data();

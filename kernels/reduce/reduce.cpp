@@ -142,6 +142,7 @@ Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shap
     check_output("max_backward", dy, m);
     check_dtype("max_backward", "indices", indices, DType::i32);
     check_shape("max_backward", "indices", indices, dy.shape());
+    check_device("max_backward", {{"dy", dy}, {"indices", indices}});
     if (dy.device() == Device::cuda) {
         Tensor dx = Tensor::empty(x_shape, dy.dtype(), dy.device());
         spread_cuda(dy, indices, 1, m, dx);

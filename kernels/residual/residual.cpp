@@ -33,6 +33,7 @@ Tensor residual_forward(const Tensor& x, const Tensor& sublayer, const Dropout& 
     check_dtype("residual", "x", x, x.dtype());
     check_shape("residual", "sublayer", sublayer, x.shape());
     check_dtype("residual", "sublayer", sublayer, x.dtype());
+    check_device("residual", {{"x", x}, {"sublayer", sublayer}});
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (x.device() == Device::cuda) {
         residual_cuda(x, sublayer, dropout, y);

@@ -35,6 +35,7 @@ Runs runs_of(const char* op, const Shape& whole, int axis, std::int64_t begin, s
 Runs runs_of_part(const char* op, const char* argument, const Tensor& part, int axis, std::int64_t begin, const Tensor& whole) {
     check_defined(op, argument, part);
     check_dtype(op, argument, part, whole.dtype());
+    check_device(op, argument, part, whole.device());
     const int at = axis_of(op, whole.shape(), axis);
     Shape wanted = whole.shape();
     if (part.rank() == whole.rank()) wanted.set(at, part.dim(at));
