@@ -235,9 +235,6 @@ __global__ void where_kernel() {
 }
 TEST(EmulatorLaunch, BlocksSpreadOverCpuThreads) {
     if (std::thread::hardware_concurrency() < 2 || std::getenv("HEDDLE_EMULATOR_THREADS") != nullptr) GTEST_SKIP();
-#if defined(HEDDLE_EMULATOR_CHECK)
-    GTEST_SKIP() << "a checked launch runs on one CPU thread";
-#endif
     launching = std::this_thread::get_id();
     for (int attempt = 0; attempt < 50 && on_other_threads == 0; ++attempt)
         run_kernel({.grid = {2000}, .block = {64}}, where_kernel);
