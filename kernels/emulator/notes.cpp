@@ -21,7 +21,7 @@ namespace {
 std::mutex mutex;
 
 std::set<const void*>& kernels() {
-    static std::set<const void*> all;
+    static auto& all = *new std::set<const void*>;  // read when the process ends
     return all;
 }
 struct Noted {
@@ -29,7 +29,7 @@ struct Noted {
     std::string skipped;
 };
 Noted& noted() {
-    static Noted all;
+    static auto& all = *new Noted;
     return all;
 }
 
@@ -53,14 +53,20 @@ std::atomic<std::uint32_t> current_round{1};
     return entry.skip;
 }
 
-void write_launches() {
-    const char* const file = std::getenv("HEDDLE_EMULATOR_LAUNCHES");
+/// Appends the lines to the file that an environment variable names.
+void append(const char* variable, const std::vector<std::string>& lines) {
+    const char* const file = std::getenv(variable);
+    if (file == nullptr) return;
     std::string text;
-    for (const std::string& name : launched_kernels()) text += name + "\n";
+    for (const std::string& line : lines) text += line + "\n";
     const int output = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     const bool good = output >= 0 && write(output, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     if (output >= 0) close(output);
-    if (!good) fprintf(stderr, "HEDDLE_EMULATOR_LAUNCHES: cannot write %s\n", file);
+    if (!good) fprintf(stderr, "%s: cannot write %s\n", variable, file);
+}
+void write_notes() {
+    append("HEDDLE_EMULATOR_LAUNCHES", launched_kernels());
+    append("HEDDLE_EMULATOR_PLACES", synchronisation_places());
 }
 
 [[maybe_unused]] const bool skips_from_start = [] {
@@ -81,7 +87,7 @@ bool skipped(const Place& place, const char* what) {
 
 void note_launch(const void* kernel) {
     const std::lock_guard lock(mutex);
-    if (kernels().empty() && std::getenv("HEDDLE_EMULATOR_LAUNCHES") != nullptr) std::atexit(write_launches);
+    if (kernels().empty()) std::atexit(write_notes);
     kernels().insert(kernel);
 }
 

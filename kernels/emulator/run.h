@@ -57,6 +57,7 @@ bool in_a_kernel();
 bool is_stack_of_thread(const void* address);
 
 /// Every place where a kernel synchronised since the last call, as "file:line what": barriers, warp barriers, fences, copy waits.
+/// HEDDLE_EMULATOR_PLACES=FILE appends them to a file at the process's end, one a line.
 std::vector<std::string> synchronisation_places();
 /// Synchronisation at this place ("file:line") does nothing from now on; "" ends it. A mutation: the checker must report it.
 /// HEDDLE_EMULATOR_SKIP names one from the start. (A barrier with a result, __syncthreads_count, cannot be left out.)
