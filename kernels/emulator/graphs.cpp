@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "kernels/emulator/access.h"
 #include "kernels/emulator/include/cuda_runtime.h"
+#include "kernels/emulator/pinned.h"
+#include "kernels/emulator/report.h"
 #include "kernels/emulator/runtime.h"
 
 using namespace heddle::emulator;
@@ -48,6 +51,21 @@ bool all_before(const std::vector<GraphNode>& nodes, const std::vector<std::size
     return std::all_of(reached.begin(), reached.end(), [](bool r) { return r; });
 }
 
+/// Why the operation, captured some time ago, cannot run again: its memory was freed. Else "".
+std::string why_gone(const Operation& operation) {
+    try {
+        if (operation.check != nullptr) operation.check();
+        if (!operation.pinned.empty()) check_pinned(operation);
+    } catch (const Violation& violation) {
+        return violation.what();
+    }
+    for (const auto* const all : {&operation.reads, &operation.writes})
+        for (const Rows& rows : *all)
+            if (const std::string why = device_error(rows, all == &operation.reads ? "reads" : "writes"); !why.empty())
+                return title(operation) + " " + why;
+    return "";
+}
+
 }  // namespace
 
 namespace heddle::emulator {
@@ -83,11 +101,16 @@ cudaError_t check_default_stream(CUstream_st* stream, const std::string& call) {
     return cudaSuccess;
 }
 
-cudaError_t spoil(CUstream_st* stream, const char* call) {
+cudaError_t spoil(cudaStream_t handle, cudaError_t error, const std::string& why) {
     const std::lock_guard lock(streams().mutex());
-    if (stream->capture != nullptr) stream->capture->spoilt = true;
-    return refuse(cudaErrorStreamCaptureUnsupported,
-                  std::string(call) + ": the stream is being captured: nothing runs that could be waited for");
+    CUstream_st* const stream = streams().find(handle);
+    if (stream != nullptr && stream->capture != nullptr) stream->capture->spoilt = true;
+    return refuse(error, why);
+}
+
+cudaError_t spoil_by_waiting(cudaStream_t stream, const char* call) {
+    return spoil(stream, cudaErrorStreamCaptureUnsupported,
+                 std::string(call) + ": the stream is being captured: nothing runs that could be waited for");
 }
 
 cudaError_t capture(CUstream_st* stream, Operation operation) {
@@ -213,10 +236,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
     CUstream_st* const stream = streams().find(handle);
     if (stream == nullptr) return refuse(cudaErrorInvalidResourceHandle, "cudaGraphLaunch: not a stream");
     if (!lives(executable)) return refuse(cudaErrorInvalidValue, "cudaGraphLaunch: not an executable graph");
-    if (stream->capture != nullptr) {
-        stream->capture->spoilt = true;
-        return refuse(cudaErrorNotSupported, "cudaGraphLaunch: the emulator captures no graph into a graph");
-    }
+    if (stream->capture != nullptr)
+        return spoil(stream, cudaErrorNotSupported, "cudaGraphLaunch: the emulator captures no graph into a graph");
+    for (const GraphNode& node : executable->nodes)
+        if (const std::string why = why_gone(node.operation); !why.empty())
+            return refuse(cudaErrorInvalidValue, "cudaGraphLaunch: " + why);
     if (const cudaError_t error = check_default_stream(stream, "cudaGraphLaunch"); error != cudaSuccess) return error;
     Operation begin;
     begin.what = "cudaGraphLaunch";

@@ -58,7 +58,4 @@ cudaError_t capture_wait(CUstream_st* stream, CUevent_st* event);
 /// The default stream would wait for a stream that is being captured: refused, and the capture is spoilt.
 cudaError_t check_default_stream(CUstream_st* stream, const std::string& call);
 
-/// The call waits for a stream that is being captured: refused, and the capture is spoilt.
-cudaError_t spoil(CUstream_st* stream, const char* call);
-
 }  // namespace heddle::emulator

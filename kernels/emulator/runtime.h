@@ -21,6 +21,10 @@ cudaError_t check_caller(const char* call);
 cudaError_t check_capture(const char* call);
 
 bool is_capturing(cudaStream_t stream);
+/// What the captured stream is asked for cannot be captured: refused, and the capture can no longer become a graph.
+cudaError_t spoil(cudaStream_t stream, cudaError_t error, const std::string& why);
+/// The same for a call that waits for the stream.
+cudaError_t spoil_by_waiting(cudaStream_t stream, const char* call);
 
 /// Puts the operation into the stream, or into the graph that it is captured for. `call` for messages.
 cudaError_t submit(cudaStream_t stream, Operation operation);

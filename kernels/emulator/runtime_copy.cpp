@@ -91,8 +91,8 @@ cudaError_t copy_in(const char* call, Copy copy, cudaMemcpyKind kind, cudaStream
         }
     }
     if (captured && waits)
-        return refuse(cudaErrorStreamCaptureUnsupported,
-                      std::string(call) + ": a copy that the host waits for cannot be captured; use pinned memory");
+        return spoil(stream, cudaErrorStreamCaptureUnsupported,
+                     std::string(call) + ": a copy that the host waits for cannot be captured; use pinned memory");
     operation.work = [copy, name = title(operation)] { run_copy(copy, name); };
     const cudaError_t error = submit(stream, std::move(operation));
     return error != cudaSuccess || !waits ? error : wait_in(stream, call);

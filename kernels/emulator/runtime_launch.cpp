@@ -41,6 +41,7 @@ int enqueue(LaunchRequest request, void* stream) {
     Operation operation;
     operation.what = "a launch";
     operation.kernel = launch->request.kernel;
+    operation.check = [launch] { check_arguments(launch->request); };
     operation.work = [launch] {
         check_arguments(launch->request);
         run(launch->request, launch->blocks.has_value() ? &*launch->blocks : nullptr);

@@ -47,8 +47,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
     if (const cudaError_t error = check_caller("cudaMallocAsync"); error != cudaSuccess) return error;
     if (Streams::all().find(stream) == nullptr) return refuse(cudaErrorInvalidResourceHandle, "cudaMallocAsync: not a stream");
     if (is_capturing(stream))
-        return refuse(cudaErrorNotSupported,
-                      "cudaMallocAsync: the emulator captures no allocations; allocate before the capture");
+        return spoil(stream, cudaErrorNotSupported, "cudaMallocAsync: the emulator captures no allocations");
     if (const cudaError_t error = take(pointer, bytes, place, "cudaMallocAsync"); error != cudaSuccess || bytes == 0)
         return error;
     // In the stream's order the memory is there from here on: an operation of another stream that uses it must come after this
@@ -76,8 +75,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, Place place) {
     if (const cudaError_t error = check_caller("cudaFreeAsync"); error != cudaSuccess) return error;
     if (pointer == nullptr) return cudaSuccess;
     if (Streams::all().find(stream) == nullptr) return refuse(cudaErrorInvalidResourceHandle, "cudaFreeAsync: not a stream");
-    if (is_capturing(stream))
-        return refuse(cudaErrorNotSupported, "cudaFreeAsync: the emulator captures no allocations; free after the capture");
+    if (is_capturing(stream)) return spoil(stream, cudaErrorNotSupported, "cudaFreeAsync: the emulator captures no allocations");
     if (const std::string why = why_not_freed(pointer, "cudaFreeAsync"); !why.empty()) return refuse(cudaErrorInvalidValue, why);
     Operation operation;
     operation.what = "cudaFreeAsync";

@@ -54,7 +54,7 @@ cudaError_t submit(cudaStream_t handle, Operation operation) {
 cudaError_t wait_in(cudaStream_t handle, const char* call) {
     CUstream_st* const stream = streams().find(handle);
     if (stream == nullptr) return no_stream(call);
-    if (is_capturing(stream)) return spoil(stream, call);
+    if (is_capturing(stream)) return spoil_by_waiting(stream, call);
     return outcome(streams().wait_for(stream));
 }
 
@@ -81,7 +81,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     if (const cudaError_t error = check_caller("cudaStreamDestroy"); error != cudaSuccess) return error;
     CUstream_st* const stream = handle == nullptr ? nullptr : streams().find(handle);
     if (stream == nullptr) return no_stream("cudaStreamDestroy");
-    if (is_capturing(stream)) return spoil(stream, "cudaStreamDestroy");
+    if (is_capturing(stream)) return spoil_by_waiting(stream, "cudaStreamDestroy");
     streams().destroy(stream);
     return cudaSuccess;
 }
@@ -95,7 +95,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     if (const cudaError_t error = check_caller("cudaStreamQuery"); error != cudaSuccess) return error;
     CUstream_st* const stream = streams().find(handle);
     if (stream == nullptr) return no_stream("cudaStreamQuery");
-    if (is_capturing(stream)) return spoil(stream, "cudaStreamQuery");
+    if (is_capturing(stream)) return spoil_by_waiting(stream, "cudaStreamQuery");
     std::shared_ptr<Operation> last;
     {
         const std::lock_guard lock(streams().mutex());

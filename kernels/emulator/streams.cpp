@@ -196,10 +196,14 @@ Failure Streams::run(const std::vector<std::shared_ptr<Operation>>& targets, boo
     const std::lock_guard lock(mutex_);
     join(observed_, until);
     tidy();
-    Failure failure = untold_;
-    if (!keep) untold_ = nullptr;
-    for (const auto& target : targets)
-        if (failure == nullptr) failure = target->failure;
+    Failure failure;
+    for (const auto& stream : streams_) {
+        if (stream->owed == nullptr || stream->owed_from > at(until, stream->number)) continue;
+        if (failure == nullptr) failure = stream->owed;
+        if (!keep) stream->owed = nullptr;
+    }
+    if (failure == nullptr) failure = untold_;
+    if (!keep && failure == untold_) untold_ = nullptr;
     return failure;
 }
 
@@ -234,8 +238,13 @@ void Streams::fail(const std::shared_ptr<Operation>& operation, const std::strin
     operation->failure = std::make_shared<const std::string>(report);
     if (untold_ == nullptr) untold_ = operation->failure;
     for (const auto& stream : streams_)
-        for (const auto& other : stream->queue)
-            if (!other->keeps_books && other->failure == nullptr) other->failure = operation->failure;
+        for (const auto& other : stream->queue) {
+            if (other->keeps_books || (other->failure != nullptr && other != operation)) continue;
+            other->failure = operation->failure;
+            if (stream->owed != nullptr) continue;
+            stream->owed = operation->failure;
+            stream->owed_from = other->number;
+        }
 }
 
 /// Forgets accesses that nothing can conflict with any more: they happened before everything queued now and later.

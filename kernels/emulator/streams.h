@@ -45,6 +45,7 @@ struct Operation {
     std::vector<Rows> reads, writes;  ///< device memory it is known to touch before it runs
     Rows pinned;                      ///< pinned host memory that it reads or writes when it runs
     bool pinned_written = false;
+    std::function<void()> check;   ///< throws when memory that it uses is gone; may be empty
     std::shared_ptr<void> staged;  ///< what `work` reads, kept until then
     bool keeps_books = false;      ///< runs even when work before it failed: it gives memory back
     bool on_host = false;          ///< calls a function of the host
@@ -73,6 +74,8 @@ struct CUstream_st {
     heddle::emulator::Clock clock;  ///< of its last operation
     std::shared_ptr<heddle::emulator::Operation> last;
     std::deque<std::shared_ptr<heddle::emulator::Operation>> queue;
+    std::shared_ptr<const std::string> owed;  ///< why work of it failed or was dropped, until somebody who waits for it is told
+    std::uint64_t owed_from = 0;              ///< the first operation that did not run
     // While it is being captured (graphs.h):
     Capture* capture = nullptr;
     std::vector<std::size_t> tips;  ///< nodes that the next one comes after
