@@ -46,6 +46,7 @@ emulator::LaunchRequest request(const LaunchConfig& config, void (*kernel)(Param
         std::byte bytes[sizeof(Call)];
     };
     const auto memory = std::make_shared<Zeros>();
+    asm volatile("" : : "r"(memory->bytes) : "memory");  // keeps the zeros, which an object's beginning would let the compiler drop
     const auto* const made = new (memory->bytes)
         Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}};  // trivial: never destroyed
     const std::shared_ptr<const Call> call(memory, made);
