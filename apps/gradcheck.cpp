@@ -37,9 +37,11 @@ std::vector<GradientCase> wanted_cases(const std::string& op) {
     return wanted;
 }
 
-GradcheckReport prove(const GradientCase& one) {
+GradcheckReport prove(const GradientCase& one, Device device) {
     try {
-        return gradcheck(one.function, one.inputs, one.options);
+        GradcheckOptions options = one.options;
+        options.device = device;
+        return gradcheck(one.function, one.inputs, options);
     } catch (const Error& error) {
         GradcheckReport failed;
         failed.message = error.what();
@@ -108,8 +110,12 @@ int gradcheck_command(Arguments arguments) {
         return 0;
     }
     Table printed(cases);
-    parallel_for(static_cast<std::int64_t>(cases.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) printed.add(i, prove(cases[i]));
+    const Device device = options.machine.device == "cuda" ? Device::cuda : Device::cpu;
+    // On the device one case after the other: its stream is one, and the emulated one uses all processors itself.
+    const std::int64_t at_once = device == Device::cuda ? static_cast<std::int64_t>(cases.size()) : 1;
+    parallel_for(static_cast<std::int64_t>(cases.size()), at_once, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+            printed.add(i, prove(cases[i], device));
     });
     if (printed.failed() == 0) {
         fmt::print("all {} cases of {} ops are proven\n", cases.size(), op_names(cases).size());

@@ -27,7 +27,7 @@ std::vector<GradientCase> cross_entropy() {
     const Tensor targets = Tensor::from(std::vector<std::int32_t>{2, -1, 6, 0}, {4});
     const Tensor none = Tensor::from(std::vector<std::int32_t>{-1, -1}, {2});
     const auto loss = [](const Tensor& ids, const ops::LossOptions& options) -> GradientFunction {
-        return [=](std::span<const Variable> in) { return ops::cross_entropy(in[0], ids, options); };
+        return [=](std::span<const Variable> in) { return ops::cross_entropy(in[0], beside(in[0], ids), options); };
     };
     return {
         {"cross_entropy", "an ignored target", loss(targets, {}), {random_input({4, 7}, 51, 2)}},

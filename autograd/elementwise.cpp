@@ -136,7 +136,7 @@ Tensor condition(const Shape& shape) {
 }
 
 GradientFunction choose(const Tensor& choice) {
-    return [choice](auto in) { return ops::where(choice, in[0], in[1]); };
+    return [choice](auto in) { return ops::where(beside(in[0], choice), in[0], in[1]); };
 }
 
 }  // namespace

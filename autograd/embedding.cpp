@@ -36,7 +36,7 @@ std::vector<GradientCase> embedding() {
         return [=](auto in) {
             ops::EmbeddingOptions with = options;
             if (in.size() > 1) with.positions = in[1];
-            return ops::embedding(in[0], tokens, spans, with);
+            return ops::embedding(in[0], beside(in[0], tokens), spans, with);
         };
     };
     const Tensor table = random_input({5, 9}, 1), positions = random_input({6, 9}, 2);

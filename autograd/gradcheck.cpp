@@ -29,7 +29,7 @@ Values random_values(std::int64_t count, std::uint64_t key) {
 class Proof {
   public:
     Proof(const GradientFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options)
-        : subject_(function, inputs), options_(options) {}
+        : subject_(function, inputs, options.device), options_(options) {}
 
     GradcheckReport run() {
         try {

@@ -19,6 +19,7 @@ struct GradcheckOptions {
     double floor = 1e-3;      ///< keeps inputs with tiny gradients comparable
     double step = 1e-3;       ///< first step of the Richardson extrapolation, relative to max(1, |x|)
     std::uint64_t seed = 1;   ///< of the random cotangent
+    Device device = Device::cpu;  ///< where the function computes; its inputs are moved there
     std::vector<int> zero_by_symmetry =
         {};  ///< inputs whose gradient is zero for every value (the key bias of attention): declared, and then demanded
     std::int64_t full_jacobian_up_to = 4096;  ///< output elements x input elements up to which every Jacobian entry is compared
@@ -37,7 +38,7 @@ struct GradcheckReport {
 /// as divisor, random cotangent, the full Jacobian at small sizes, zero cotangent gives zero, two fresh runs and a second walk
 /// over a retained tape give the same bits, the Taylor remainder shrinks with the square of the step; every combination of
 /// required gradients for up to 4 inputs, above that all, none and each alone. NaN fails. Keep inputs away from kinks by more
-/// than `step` (away_from_zero below). An exception of the function is a failure with its text; Error when an input is not f64.
+/// than `step` (away_from_zero below). Tensors that the function captured must lie on options.device themselves. An exception of the function is a failure with its text; Error when an input is not f64.
 ///
 ///     auto report = gradcheck([](auto in) { return my_op(in[0], in[1]); }, {x, w});
 ///     if (!report.passed) puts(report.message.c_str());

@@ -19,13 +19,14 @@ struct Run {
 /// The function under test, called the same way every time: the same inputs, the same random state.
 class Subject {
   public:
-    Subject(const GradientFunction& function, const std::vector<Tensor>& inputs);
+    Subject(const GradientFunction& function, const std::vector<Tensor>& inputs, Device device);
 
     std::size_t inputs() const { return inputs_.size(); }
+    /// On the CPU.
     const Tensor& input(std::size_t i) const { return inputs_[i]; }
     const std::string& ops() const { return ops_; }
 
-    /// The value without recording. Error when it is not a defined f64 tensor.
+    /// The value without recording, on the function's device. Error when it is not a defined f64 tensor.
     Tensor value() const;
     /// Forward with the inputs of `needs` requiring gradients, then back once for each cotangent over the same tape.
     std::vector<Run> run(const std::vector<bool>& needs, std::span<const Tensor> cotangents);
@@ -38,9 +39,12 @@ class Subject {
 
   private:
     Variable call(std::span<const Variable> leaves) const;
+    void set(std::size_t input, std::int64_t element, double x) const;
 
     const GradientFunction& function_;
+    Device device_;
     std::vector<Tensor> inputs_;    // own copies: probing changes them
+    std::vector<Tensor> given_;     // the same on the function's device: what it is called with; on the CPU the same memory
     std::vector<Tensor> original_;  // as they were given
     Generator generator_;
     std::string ops_ = "function";  // the ops that the first recorded run put on its tape

@@ -8,11 +8,6 @@
 namespace heddle::proof {
 namespace {
 
-Values values_of(const Tensor& tensor) {
-    const auto elements = tensor.span<double>();
-    return {elements.begin(), elements.end()};
-}
-
 // Each op's name once, as the tape tells them.
 std::string ops_on_tape() {
     std::string names;
@@ -45,13 +40,14 @@ double one_sided(const Subject& subject, std::size_t input, std::int64_t element
 
 }  // namespace
 
-Subject::Subject(const GradientFunction& function, const std::vector<Tensor>& inputs)
-    : function_(function), generator_(generator()) {
+Subject::Subject(const GradientFunction& function, const std::vector<Tensor>& inputs, Device device)
+    : function_(function), device_(device), generator_(generator()) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         check(inputs[i].defined() && inputs[i].dtype() == DType::f64, "gradcheck: input {} is {}, wanted f64; convert with to()",
               i, inputs[i].defined() ? name(inputs[i].dtype()) : "undefined");
-        inputs_.push_back(inputs[i].clone());
-        original_.push_back(inputs[i].clone());
+        inputs_.push_back(inputs[i].to(Device::cpu).clone());
+        given_.push_back(inputs_[i].to(device));
+        original_.push_back(inputs_[i].clone());
     }
 }
 
@@ -66,27 +62,27 @@ Variable Subject::call(std::span<const Variable> leaves) const {
 Tensor Subject::value() const {
     const NoGrad no_grad;
     std::vector<Variable> leaves;
-    for (const Tensor& input : inputs_) leaves.emplace_back(input);
+    for (const Tensor& input : given_) leaves.emplace_back(input);
     return call(leaves).value();
 }
 
 std::vector<Run> Subject::run(const std::vector<bool>& needs, std::span<const Tensor> cotangents) {
     const FreshTape fresh;
     std::vector<Variable> leaves;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) leaves.emplace_back(inputs_[i], needs[i]);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) leaves.emplace_back(given_[i], needs[i]);
     const Variable output = call(leaves);
     if (output.requires_grad() && ops_ == "function") ops_ = ops_on_tape();
-    const Values value = values_of(output.value());  // before backward could overwrite it
+    const Values value = output.value().to_vector();  // before backward could overwrite it
     std::vector<Run> runs;
     for (std::size_t r = 0; r < cotangents.size(); ++r) {
         for (Variable& leaf : leaves) leaf.zero_grad();
-        if (output.requires_grad() && !output.is_leaf()) backward(output, cotangents[r], r + 1 < cotangents.size());
+        if (output.requires_grad() && !output.is_leaf()) backward(output, cotangents[r].to(device_), r + 1 < cotangents.size());
         Run run{value, {}};
         for (std::size_t i = 0; i < leaves.size(); ++i) {
             // An input that no gradient came to (the function does not depend on it) has gradient zero.
             const bool arrived = leaves[i].grad().defined();
             if (needs[i])
-                run.gradients.push_back(arrived ? values_of(leaves[i].grad())
+                run.gradients.push_back(arrived ? leaves[i].grad().to_vector()
                                                 : Values(static_cast<std::size_t>(inputs_[i].numel()), 0.0));
             else
                 run.gradients.emplace_back();
@@ -98,28 +94,41 @@ std::vector<Run> Subject::run(const std::vector<bool>& needs, std::span<const Te
 
 bool Subject::inputs_unchanged() const {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
-        if (std::memcmp(inputs_[i].bytes_data(), original_[i].bytes_data(), static_cast<std::size_t>(original_[i].bytes())) != 0)
+        if (const Tensor now = given_[i].to(Device::cpu);
+            std::memcmp(now.bytes_data(), original_[i].bytes_data(), static_cast<std::size_t>(original_[i].bytes())) != 0)
             return false;
     return true;
 }
 
 // The value is copied before the element is put back: an op that only reshapes shares its input's memory.
 Values Subject::value_at(std::size_t input, std::int64_t element, double x) const {
-    double& place = inputs_[input].data<double>()[element];
-    const double before = place;
-    place = x;
-    Values result = values_of(value());
-    place = before;
+    const double before = inputs_[input].data<double>()[element];
+    set(input, element, x);
+    Values result = value().to_vector();
+    set(input, element, before);
     return result;
 }
 
+// Nothing but the element is written, on the device too: what the function changed in place stays to be found.
+void Subject::set(std::size_t input, std::int64_t element, double x) const {
+    inputs_[input].data<double>()[element] = x;
+    if (device_ == Device::cpu) return;
+    const Shape flat{inputs_[input].numel()};
+    Tensor there = given_[input].reshape(flat).slice(element, element + 1);
+    there.copy_(inputs_[input].reshape(flat).slice(element, element + 1));
+}
+
 Values Subject::value_along(const std::vector<Values>& direction, double step) const {
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
         for (std::int64_t e = 0; e < inputs_[i].numel(); ++e)
             inputs_[i].data<double>()[e] += step * direction[i][static_cast<std::size_t>(e)];
-    Values result = values_of(value());
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
+        if (device_ != Device::cpu) Tensor(given_[i]).copy_(inputs_[i]);
+    }
+    Values result = value().to_vector();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
         std::memcpy(inputs_[i].bytes_data(), original_[i].bytes_data(), static_cast<std::size_t>(original_[i].bytes()));
+        if (device_ != Device::cpu) Tensor(given_[i]).copy_(original_[i]);
+    }
     return result;
 }
 

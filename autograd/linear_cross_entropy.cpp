@@ -39,7 +39,7 @@ std::vector<GradientCase> proofs::linear_cross_entropy() {
     const auto add = [&](const char* what, std::vector<std::int32_t> targets, ops::LossOptions options) {
         const Tensor target = Tensor::from(targets, {static_cast<std::int64_t>(targets.size())});
         cases.push_back({"linear_cross_entropy", what,
-                         [=](auto in) { return ops::linear_cross_entropy(in[0], in[1], in[2], target, options); }, inputs});
+                         [=](auto in) { return ops::linear_cross_entropy(in[0], in[1], in[2], beside(in[0], target), options); }, inputs});
     };
     add("mean", {0, 6, 3, 3, 1}, {});
     add("label smoothing 0.1", {0, 6, 3, 3, 1}, {.label_smoothing = 0.1});
@@ -49,7 +49,7 @@ std::vector<GradientCase> proofs::linear_cross_entropy() {
     const Tensor target = Tensor::from(std::vector<std::int32_t>{2, 0, 6, 4, 4}, {5});
     cases.push_back({"linear_cross_entropy",
                      "without bias",
-                     [=](auto in) { return ops::linear_cross_entropy(in[0], in[1], {}, target); },
+                     [=](auto in) { return ops::linear_cross_entropy(in[0], in[1], {}, beside(in[0], target)); },
                      {inputs[0], inputs[1]}});
     return cases;
 }

@@ -5,6 +5,9 @@
 
 namespace heddle::proofs {
 
+/// A mask or index that a case captured, on the device that its function is called for. Undefined stays undefined.
+Tensor beside(const Variable& input, const Tensor& captured);
+
 std::vector<GradientCase> elementwise();
 std::vector<GradientCase> reduce();
 std::vector<GradientCase> shape_ops();

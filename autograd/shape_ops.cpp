@@ -94,7 +94,7 @@ std::vector<GradientCase> shape_ops() {
          {x}},
         {"concat", "the middle axis, three parts", join(1), {x, y, z}},
         {"concat", "the first axis", join(0), {x, x}},
-        {"gather", "repeated rows", [indices](auto in) { return ops::gather(in[0], indices); }, {x}},
+        {"gather", "repeated rows", [indices](auto in) { return ops::gather(in[0], beside(in[0], indices)); }, {x}},
     };
 }
 

@@ -24,7 +24,7 @@ namespace heddle::proofs {
 namespace {
 
 GradientFunction masked(const Tensor& mask) {
-    return [mask](std::span<const Variable> in) { return ops::softmax(in[0], mask); };
+    return [mask](std::span<const Variable> in) { return ops::softmax(in[0], beside(in[0], mask)); };
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ std::vector<GradientCase> softmax() {
     const GradientFunction logarithm = [](std::span<const Variable> in) { return ops::log_softmax(in[0]); };
     const Tensor lengths = Tensor::from(std::vector<std::int32_t>{2, 4}, {2});
     const GradientFunction reaching = [lengths](std::span<const Variable> in) {
-        return ops::softmax(in[0], {}, {.lengths = lengths, .causal = true});
+        return ops::softmax(in[0], {}, {.lengths = beside(in[0], lengths), .causal = true});
     };
     return {
         {"softmax", "key lengths and causal", reaching, {random_input({2, 3, 4}, 17)}},
