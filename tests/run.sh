@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
 # Builds Heddle and runs its tests:  bash tests/run.sh [--all]
-# The release build with all tests. --all adds the same tests, except those in *_slow_test.cpp, under AddressSanitizer with
-# UndefinedBehaviorSanitizer and under ThreadSanitizer. The last line is ctest's own summary.
+# Without options, two builds:
+#   emulated       everything, with the CUDA kernels compiled for the emulated device: every test of the CPU, and the kernels' tests
+#   emulated-race  the kernels alone, each of their accesses watched by the emulator, and their tests
+# --all adds
+#   release        the build without CUDA
+#   asan, tsan     that build under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer, without *_slow_test.cpp
+#   emulated-asan  the emulated build under AddressSanitizer with UndefinedBehaviorSanitizer, likewise
+#   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs
+# The last line is ctest's own summary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-builds=(release)
+builds=(emulated emulated-race)
 case "${1:-}" in
     "") ;;
-    --all) builds=(release asan tsan) ;;
+    --all) builds+=(release asan tsan emulated-asan) ;;
     *)
         echo "usage: bash tests/run.sh [--all]" >&2
         exit 2
@@ -22,6 +29,10 @@ for build in "${builds[@]}"; do
     cmake --preset "$build" -DHEDDLE_TESTS=ON "${launcher[@]}"
     cmake --build --preset "$build"
 done
+if [ "${1:-}" = --all ] && { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then
+    cmake --preset cuda -DHEDDLE_TESTS=ON "${launcher[@]}"
+    cmake --build --preset cuda
+fi
 
 # One run over all builds, so that one summary counts every test of each.
 together=build/together
