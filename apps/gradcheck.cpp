@@ -102,7 +102,6 @@ int gradcheck_command(Arguments arguments) {
     add_machine_options(table, options.machine);
     if (!parse_command_line(table, arguments)) return 0;
     apply(options.machine);
-    check_usage(device_of(options.machine) == Device::cpu, "gradcheck proves the CPU's gradients; leave out --device cuda");
 
     const std::vector<GradientCase> cases = wanted_cases(options.op);
     if (options.list) {
@@ -110,7 +109,7 @@ int gradcheck_command(Arguments arguments) {
         return 0;
     }
     Table printed(cases);
-    const Device device = options.machine.device == "cuda" ? Device::cuda : Device::cpu;
+    const Device device = device_of(options.machine);
     // On the device one case after the other: its stream is one, and the emulated one uses all processors itself.
     const std::int64_t at_once = device == Device::cuda ? static_cast<std::int64_t>(cases.size()) : 1;
     parallel_for(static_cast<std::int64_t>(cases.size()), at_once, [&](std::int64_t begin, std::int64_t end) {
