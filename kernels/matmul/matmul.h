@@ -10,8 +10,8 @@
 
 namespace heddle::kernels {
 
-/// What matmul multiplies: a [..., m, k] (or [..., k, m] transposed), b [..., k, n] (or [..., n, k]); f32 or f64, on CUDA bf16 too. The leading
-/// axes of b equal those of a, or b has none. Error otherwise, and when the inner extents differ.
+/// What matmul multiplies: a [..., m, k] (or [..., k, m] transposed), b [..., k, n] (or [..., n, k]); f32 or f64, on CUDA bf16
+/// too. The leading axes of b equal those of a, or b has none. Error otherwise, and when the inner extents differ.
 struct MatmulShape {
     std::int64_t batch = 1;
     std::int64_t m = 0, n = 0, k = 0;
