@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "kernels/attention/attention_cached.h"
 #include "tests/attention_cases.h"
 #include "tests/devices.h"
 #include "tests/support.h"
@@ -142,10 +143,12 @@ TEST(AttentionDevice, TakesMasksCausalDropoutAndGapsTogether) {
 }
 
 TEST(AttentionDevice, DropsTheSameWeightsInLongSentencesAndWideHeads) {
-    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{133}), 1);
-    rules.dropout = Dropout(0.1, 7);
-    rules.causal = true;
-    for (const int width : {64, 128, 136}) expect_formula(make_case(rules, width, width, true), fmt::format("width {}", width));
+    for (const auto& [time, width] : {std::pair{131, 33}, {67, 64}, {35, 128}, {18, 136}}) {
+        AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{time}), 1);
+        rules.dropout = Dropout(0.1, 7);
+        rules.causal = true;
+        expect_formula(make_case(rules, width, width, true), fmt::format("time {}, width {}", time, width));
+    }
 }
 
 TEST(AttentionDevice, QueriesBeforeTheFirstKeySeeNothingWhenCausal) {
@@ -292,6 +295,42 @@ TEST(AttentionDevice, WeightsSumToOneAndAreExactlyZeroWhereMasked) {
         const std::vector<double> given = weights.to_vector(), wanted = want.to_vector();
         for (std::size_t i = 0; i < given.size(); ++i) EXPECT_EQ(given[i] == 0, wanted[i] == 0) << to_string(numbers);
     }
+}
+
+// Rows over scattered keys of a cache, against one sentence each without a cache.
+TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
+    constexpr std::int64_t kHeads = 2, kSlots = 211, kTime = 200;
+    const std::vector<std::int64_t> mixed{1, 0, 33, 64, 65, 200, 130}, equal(3, 40);
+    for (const auto& [dk, dv, first] : {std::tuple{16, 16, 0}, {5, 7, 1}, {160, 256, 0}})
+        for (const std::vector<std::int64_t>& lengths : {mixed, equal}) {
+            const auto rows = static_cast<std::int64_t>(lengths.size());
+            const Tensor queries = normal({rows, kHeads * dk}, DType::f32, 1);
+            const Tensor slots = normal({kSlots, first + kHeads * (dk + dv)}, DType::f32, 2);
+            const Spans keys = Spans::packed(lengths);
+            Tensor table = Tensor::full({rows, kTime}, -1, DType::i32);
+            Tensor gathered = Tensor::empty({keys.rows(), slots.cols()}, DType::f32);
+            for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t j = 0; j < lengths[static_cast<std::size_t>(r)]; ++j) {
+                    const std::int64_t slot = ((r + j) * 37 + 5) % kSlots;
+                    table.data<std::int32_t>()[r * kTime + j] = static_cast<std::int32_t>(slot);
+                    gathered.slice(keys[r].start + j, keys[r].start + j + 1).copy_(slots.slice(slot, slot + 1));
+                }
+            const Spans one_each = Spans::packed(std::vector<std::int64_t>(lengths.size(), 1));
+            for (const Numbers& numbers : all_numbers()) {
+                const auto exact = [&](const Tensor& tensor) { return rounded(numbers, tensor); };
+                const AttentionRules rules{.query_spans = one_each, .key_spans = keys, .heads = kHeads};
+                const Tensor want = attention_forward(exact(queries), {exact(gathered), first, kHeads * dk},
+                                                      {exact(gathered), first + kHeads * dk, kHeads * dv}, rules)
+                                        .output;
+                const Tensor cache = in(numbers, slots), query = in(numbers, queries), device_table = in(numbers, table);
+                const CachedKeys cached{
+                    {cache, first, kHeads * dk}, {cache, first + kHeads * dk, kHeads * dv}, device_table, lengths};
+                expect_close(attention_cached(query, cached, kHeads), want, numbers, fmt::format("dk {}, dv {}", dk, dv),
+                             {.f64 = 1e-13, .f32 = 2e-6});
+                expect_same_bits_again([&] { return std::vector<Tensor>{attention_cached(query, cached, kHeads)}; },
+                                       "attention_cached");
+            }
+        }
 }
 
 TEST(AttentionDevice, LargeBatchesHaveMoreTilesThanAGridsYHolds) {

@@ -100,7 +100,7 @@ template <class T>
 void attention_forward_plain(AttentionTask<T> task, const AttentionRules& rules, DeviceRows<T> output,
                              device::Accumulator<T>* log_sum) {
     with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
-        constexpr int D = width;
+        constexpr int D = std::is_same_v<T, bf16> ? 256 : width;  // narrow heads of bf16 go over tensor cores, nearly always
         using Sizes = PlainSizes<T, D>;
         using A = device::Accumulator<T>;
         constexpr int kQueries = Sizes::kWarps * Sizes::kForwardRows;

@@ -50,7 +50,8 @@ struct AttentionResult {
 };
 
 /// query [rows, heads * dk], key [rows', heads * dk], value [rows', heads * dv], all f32 or all f64; head h owns columns [h dk,
-/// (h + 1) dk). Backward needs the inputs and both results. Error when shapes, spans or dtypes do not fit together.
+/// (h + 1) dk). Backward needs the inputs and both results. Error when shapes, spans or dtypes do not fit together. All tensors
+/// on one device; on CUDA also bf16 (log_sum is f32), and heads have up to 256 columns.
 AttentionResult attention_forward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                                   bool with_log_sum = true);
 

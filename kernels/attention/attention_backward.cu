@@ -171,7 +171,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
 template <class T>
 void attention_backward_plain(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back) {
     with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
-        constexpr int D = width;
+        constexpr int D = std::is_same_v<T, bf16> ? 256 : width;  // narrow heads of bf16 go over tensor cores, nearly always
         using Sizes = PlainSizes<T, D>;
         using A = device::Accumulator<T>;
         constexpr int kRows = Sizes::kWarps * Sizes::kBackwardRows;

@@ -1,11 +1,13 @@
 #include "kernels/attention/attention_cached.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/attention/attention_cuda.h"
 #include "kernels/attention/attention_fast.h"
 #include "kernels/attention/attention_prepare.h"
 #include "kernels/attention/attention_running.h"
@@ -23,6 +25,7 @@ void check_table(const Columns& query, const CachedKeys& cache) {
     for (std::int64_t row = 0; row < query.rows(); ++row) {
         const std::int64_t length = cache.lengths[static_cast<std::size_t>(row)];
         check(length >= 0 && length <= time, "attention_cached: row {} has {} keys, but the table holds {}", row, length, time);
+        if (cache.table.device() == Device::cuda) continue;  // the kernel looks for itself
         for (const std::int32_t slot :
              cache.table.span<std::int32_t>().subspan(static_cast<std::size_t>(row * time), static_cast<std::size_t>(length)))
             check(slot >= 0 && slot < cache.key.rows(), "attention_cached: row {} names cache row {}, but there are {}", row,
@@ -57,7 +60,13 @@ Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int6
         .query_spans = Spans({}, query.rows()), .key_spans = Spans({}, cache.key.rows()), .heads = heads, .scale = scale};
     check_attention(query, cache.key, cache.value, rules);
     check_table(query, cache);
-    Tensor result = Tensor::empty({query.rows(), cache.value.count}, query.base.dtype());
+    check_device("attention_cached", {{"query", query.base}, {"table", cache.table}});
+    Tensor result = Tensor::empty({query.rows(), cache.value.count}, query.base.dtype(), query.base.device());
+    if (query.base.device() == Device::cuda) {
+        const double head_width = static_cast<double>(query.count / heads);
+        attention_cached_cuda(query, cache, heads, scale.value_or(1 / std::sqrt(head_width)), result);
+        return result;
+    }
     const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
     const std::int64_t work = (longest + 16) * (query.count + cache.value.count);
     dispatch_float("attention_cached", query.base.dtype(), [&]<class T>(TypeTag<T>) {

@@ -20,7 +20,9 @@ struct CachedKeys {
 
 /// Row r: softmax(scale query_r K_r^T) V_r with the keys and values that the table names; query [rows, heads * dk], result [rows,
 /// heads * dv]. Its bits are those of the last row of causal attention over the same tokens without a cache. A row without keys
-/// gives zeros. `scale` is 1 / sqrt(dk) by default. No backward. Error when shapes do not fit or the table leaves the cache.
+/// gives zeros. `scale` is 1 / sqrt(dk) by default. No backward. Error when shapes do not fit or the table leaves the cache. All
+/// tensors on one device; on CUDA f32, bf16 or f64 and heads of up to 256 columns, bits within rounding, and a table that leaves
+/// the cache stops the kernel.
 Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int64_t heads, std::optional<double> scale = {});
 
 }  // namespace heddle::kernels

@@ -26,7 +26,7 @@
 namespace heddle::kernels {
 namespace {
 
-using device::lane, device::warp;
+using device::warp;
 
 template <int D>
 struct ForwardSizes {
@@ -39,48 +39,6 @@ struct ForwardSizes {
     static constexpr std::size_t kShared =
         sizeof(bf16) * D * (kRows + 4 * kKeys);  // a multiple of 1024 each: nothing is lost between them
 };
-
-// One row's softmax so far, in parts: a lane's two rows of each 16-row tile.
-struct Running {
-    float largest[Accumulator16x8::kRows];  // the whole row's, not yet scaled
-    float sum[Accumulator16x8::kRows];      // this lane's columns
-};
-
-// scores [16, N] -> weights 2^(scale s - scale max), and the row's state and mean with them.
-template <int D, int N>
-__device__ __forceinline__ void softmax_tile(Accumulator16x8 (&score)[N / 8], Running& running, Accumulator16x8 (&mean)[D / 8],
-                                             float scale) {
-    float top[Accumulator16x8::kRows], shift[Accumulator16x8::kRows], shrink[Accumulator16x8::kRows];
-#pragma unroll
-    for (int s = 0; s < Accumulator16x8::kRows; ++s) top[s] = running.largest[s];
-#pragma unroll
-    for (int n = 0; n < N / 8; ++n)
-#pragma unroll
-        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
-            float& t = top[Accumulator16x8::slot(e)];
-            t = fmaxf(t, score[n][e]);  // drops a NaN, but its weight is NaN, and so is then the sum
-        }
-#pragma unroll
-    for (int s = 0; s < Accumulator16x8::kRows; ++s) {
-        top[s] = device::warp_reduce<Accumulator16x8::kRowLanes>(top[s], [](float a, float b) { return fmaxf(a, b); });
-        shift[s] = top[s] == device::lowest<float>() ? 0 : top[s] * scale;  // nothing seen yet: -inf - -inf would be NaN
-        shrink[s] = device::power_of_two(running.largest[s] * scale - shift[s]);
-        running.largest[s] = top[s];
-        running.sum[s] *= shrink[s];
-    }
-#pragma unroll
-    for (int n = 0; n < N / 8; ++n)
-#pragma unroll
-        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
-            const int s = Accumulator16x8::slot(e);
-            score[n][e] = device::power_of_two(score[n][e] * scale - shift[s]);
-            running.sum[s] += score[n][e];
-        }
-#pragma unroll
-    for (int c = 0; c < D / 8; ++c)
-#pragma unroll
-        for (int e = 0; e < Accumulator16x8::kElements; ++e) mean[c][e] *= shrink[Accumulator16x8::slot(e)];
-}
 
 template <int D>
 __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
@@ -116,10 +74,6 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     OwnRows<D, Sizes::kRows, kM, Sizes::kHeld> q{queries, warp() * kM * 16, {}};
     Accumulator16x8 mean[kM][D / 8];
     Running running[kM];
-#pragma unroll
-    for (int m = 0; m < kM; ++m)
-#pragma unroll
-        for (int s = 0; s < Accumulator16x8::kRows; ++s) running[m].largest[s] = device::lowest<float>(), running[m].sum[s] = 0;
 
     if (end > 0) {
         begin_tile<D, Sizes::kRows>(queries, task.query, at.query_start + at.first, at.head, task.vectors, thread,
@@ -158,16 +112,7 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
         float factor[Accumulator16x8::kRows];
-#pragma unroll
-        for (int s = 0; s < Accumulator16x8::kRows; ++s) {
-            const float total = device::warp_sum<Accumulator16x8::kRowLanes>(running[m].sum[s]);
-            factor[s] = total == 0 ? 0 : static_cast<float>(task.dropout.scale) / total;
-            const int i = own + 16 * m + Accumulator16x8::row(2 * s);
-            if (log_sum != nullptr && i < at.queries && lane() % Accumulator16x8::kRowLanes == 0)
-                log_sum[(at.query_start + i) * task.heads + at.head] =
-                    total == 0 ? -device::lowest<float>()
-                               : running[m].largest[s] * scale * static_cast<float>(kLn2) + device::logarithm(total);
-        }
+        finish_softmax(factor, running[m], task, at, own + 16 * m, scale, log_sum);
         write_rows<D, Sizes::kRows>(output, at.query_start + own + 16 * m, at.head, at.queries - own - 16 * m, output_vectors,
                                     mean[m], factor, queries, warp() * kM * 16 + 16 * m);
     }

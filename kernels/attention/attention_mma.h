@@ -35,8 +35,9 @@ __device__ __forceinline__ int tile_place(int row, int col) {
 /// and a barrier.
 template <int D, int Rows, class TakesPart>
 __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf16>& from, std::int64_t row, int head,
-                                           bool vectors, int thread, int threads, const TakesPart& takes_part) {
-    for (int i = thread; i < Rows * (D / 8); i += threads) {
+                                           bool vectors, int thread, int threads, const TakesPart& takes_part, int count = Rows) {
+#pragma unroll 1
+    for (int i = thread; i < count * (D / 8); i += threads) {
         const int r = i / (D / 8), c = i % (D / 8) * 8;
         bf16* const to = tile + tile_place<D, Rows>(r, c);
         const bool there = c < from.width && takes_part(r);
@@ -80,10 +81,11 @@ struct OwnRows {
     }
 };
 
-/// score[m] [16, N] = own rows . rows of `other` [N, D].
+/// score[m] [16, N] = own rows . rows of `other` [N, D]. Only the first `count` rows of it are there, a multiple of 16; further
+/// scores are 0.
 template <int D, int N, int M, int Rows, bool Held>
 __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], const OwnRows<D, Rows, M, Held>& own,
-                                         const bf16* other) {
+                                         const bf16* other, int count = N) {
     const int l = device::lane();
 #pragma unroll
     for (int m = 0; m < M; ++m)
@@ -96,6 +98,7 @@ __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], con
         for (int m = 0; m < M; ++m) own.get(a[m], k, m);
 #pragma unroll
         for (int n = 0; n < N / 16; ++n) {
+            if (16 * n >= count) continue;
             FragmentB left, right;
             device::load_b_pair(left, right, other + tile_place<D, N>(16 * n + l % 8 + l / 16 * 8, 16 * k + l / 8 % 2 * 8));
 #pragma unroll
@@ -107,13 +110,14 @@ __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], con
     }
 }
 
-/// sum[m] [16, D] += weights[m] [16, N], rounded to bf16, times `other` [N, D].
+/// sum[m] [16, D] += weights[m] [16, N], rounded to bf16, times `other` [N, D], of which the first `count` rows are there.
 template <int D, int N, int M>
 __device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const Accumulator16x8 (&weights)[M][N / 8],
-                                       const bf16* other) {
+                                       const bf16* other, int count = N) {
     const int l = device::lane();
 #pragma unroll
     for (int n = 0; n < N / 16; ++n) {
+        if (16 * n >= count) continue;
         FragmentA w[M];
 #pragma unroll
         for (int m = 0; m < M; ++m) w[m] = device::as_a(weights[m][2 * n], weights[m][2 * n + 1]);
@@ -151,6 +155,18 @@ __device__ __forceinline__ void hide_scores(Accumulator16x8 (&score)[N / 8], con
     }
 }
 
+/// The same for transposed scores, of keys [j, j + 16) and queries [i, i + N).
+template <int N>
+__device__ __forceinline__ void hide_scores_transposed(Accumulator16x8 (&score)[N / 8], const AttentionTask<bf16>& task,
+                                                       const AttentionPlace& at, int j, int i) {
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e)
+            if (!may_attend(task, at, i + 8 * n + Accumulator16x8::col(e), j + Accumulator16x8::row(e)))
+                score[n][e] = device::lowest<float>();
+}
+
 /// Which weights of two tiles side by side, queries [i, i + 16) and keys [8 group, 8 group + 16), dropout keeps: bit 4 tile +
 /// element. A row's eight keys of one tile are one call of Philox, and four lanes share a row: each asks for one of two rows and
 /// two tiles, and the answers go round.
@@ -184,6 +200,66 @@ __device__ __forceinline__ unsigned kept_in_columns(const AttentionTask<bf16>& t
             kept |= (column >> row % 8 & 1) << (4 * tile + e);
         }
     return kept;
+}
+
+/// The softmax of a 16-row tile so far: this lane's two rows.
+struct Running {
+    float largest[Accumulator16x8::kRows] = {device::lowest<float>(),
+                                             device::lowest<float>()};  ///< the whole row's, not yet scaled
+    float sum[Accumulator16x8::kRows] = {};                             ///< this lane's columns
+};
+
+/// Scores [16, N] -> weights 2^(scale s - scale max), and the row's state and mean with them.
+template <int D, int N>
+__device__ __forceinline__ void softmax_tile(Accumulator16x8 (&score)[N / 8], Running& running, Accumulator16x8 (&mean)[D / 8],
+                                             float scale) {
+    float top[Accumulator16x8::kRows], shift[Accumulator16x8::kRows], shrink[Accumulator16x8::kRows];
+#pragma unroll
+    for (int s = 0; s < Accumulator16x8::kRows; ++s) top[s] = running.largest[s];
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+            float& t = top[Accumulator16x8::slot(e)];
+            t = fmaxf(t, score[n][e]);  // drops a NaN, but its weight is NaN, and so is then the sum
+        }
+#pragma unroll
+    for (int s = 0; s < Accumulator16x8::kRows; ++s) {
+        top[s] = device::warp_reduce<Accumulator16x8::kRowLanes>(top[s], [](float a, float b) { return fmaxf(a, b); });
+        shift[s] = top[s] == device::lowest<float>() ? 0 : top[s] * scale;  // nothing seen yet: -inf - -inf would be NaN
+        shrink[s] = device::power_of_two(running.largest[s] * scale - shift[s]);
+        running.largest[s] = top[s];
+        running.sum[s] *= shrink[s];
+    }
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+            const int s = Accumulator16x8::slot(e);
+            score[n][e] = device::power_of_two(score[n][e] * scale - shift[s]);
+            running.sum[s] += score[n][e];
+        }
+#pragma unroll
+    for (int c = 0; c < D / 8; ++c)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) mean[c][e] *= shrink[Accumulator16x8::slot(e)];
+}
+
+/// Behind the last tile, for queries [i, i + 16): what each row's mean is to be multiplied with, and its log-sum-exp where that
+/// is wanted.
+__device__ __forceinline__ void finish_softmax(float (&factor)[Accumulator16x8::kRows], const Running& running,
+                                               const AttentionTask<bf16>& task, const AttentionPlace& at, int i, float scale,
+                                               float* log_sum) {  // log_sum [rows, heads] or null
+#pragma unroll
+    for (int s = 0; s < Accumulator16x8::kRows; ++s) {
+        const float total = device::warp_sum<Accumulator16x8::kRowLanes>(running.sum[s]);
+        factor[s] = total == 0 ? 0 : static_cast<float>(task.dropout.scale) / total;
+        const int query = i + Accumulator16x8::row(2 * s);
+        if (log_sum != nullptr && query < at.queries && device::lane() % Accumulator16x8::kRowLanes == 0)
+            log_sum[(at.query_start + query) * task.heads + at.head] =
+                total == 0 ? -device::lowest<float>()
+                           : running.largest[s] * scale * static_cast<float>(kLn2) + device::logarithm(total);
+    }
 }
 
 /// Rows [row, row + 16) of a head <- sum times factor[slot], by way of the warp's own 16 rows of shared memory, `staging` from

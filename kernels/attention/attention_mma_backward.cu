@@ -13,31 +13,32 @@
 // Traffic  as attention_backward.cu, with 64 own rows a block.
 // Barriers one a tile, as in attention_mma.cu.
 // Rounding P F and dS are rounded to bf16 before their second product.
-#include "kernels/attention/attention_mma.h"
+#include "kernels/attention/attention_mma_backward.h"
 
 namespace heddle::kernels {
 namespace {
 
-using device::lane, device::warp;
+using device::warp;
 
 template <int D>
 struct BackwardSizes {
     static constexpr int kWarps = 4;
     static constexpr int kThreads = kWarps * device::kWarp;
-    static constexpr int kRows = kWarps * 16;         // own rows of a block
-    static constexpr int kTile = D == 128 ? 32 : 64;  // rows of a tile of the other side
-    static constexpr bool kHeld = D < 64;             // whether the own rows stay in registers
-    static constexpr std::size_t kTiles = sizeof(bf16) * D * (2 * kRows + 4 * kTile);
-    static constexpr std::size_t kStatistics = sizeof(float) * 4 * kTile;  // L and D of two tiles of queries
+    static constexpr int kRows = kWarps * 16;            // own rows of a block
+    static constexpr int kKeys = D == 128 ? 32 : 64;     // of a tile that meets queries
+    static constexpr int kQueries = D == 128 ? 16 : 64;  // of a tile that meets keys: dK and dV leave few registers
+    static constexpr bool kHeld = D < 64;                // whether the own rows stay in registers
+    static constexpr std::size_t kSharedOfQuery = sizeof(bf16) * D * (2 * kRows + 4 * kKeys);
+    static constexpr std::size_t kSharedOfKey =  // with L and D of two tiles of queries
+        sizeof(bf16) * D * (2 * kRows + 4 * kQueries) + sizeof(float) * 4 * kQueries;
 };
 
 template <int D>
 __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     attention_d_query_mma_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
     using Sizes = BackwardSizes<D>;
-    constexpr int kRows = Sizes::kRows, kKeys = Sizes::kTile, kSlots = Accumulator16x8::kRows;
+    constexpr int kRows = Sizes::kRows, kKeys = Sizes::kKeys, kSlots = Accumulator16x8::kRows;
     const AttentionPlace at = attention_place(task, blockIdx.x);
-    const float scale = static_cast<float>(task.scale * kLog2E), kept_scale = static_cast<float>(task.dropout.scale);
 
     device::SharedArena arena;
     bf16* const queries = arena.take<bf16>(kRows * D, 1024);    // [64, D]
@@ -89,29 +90,7 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         if (key >= own_end) continue;  // this warp's queries see none of these
 
         const int stage = key / kKeys % 2 * kKeys * D;
-        Accumulator16x8 score[1][kKeys / 8], d_weight[1][kKeys / 8];
-        products<D, kKeys>(score, q, keys + stage);
-        products<D, kKeys>(d_weight, d_o, values + stage);
-        const bool inside =
-            task.mask == nullptr && key + kKeys <= at.keys && (!task.causal || key + kKeys - 1 <= own + at.offset());
-        if (!inside) hide_scores<kKeys>(score[0], task, at, own, key);
-        if (task.dropout.active()) {
-#pragma unroll
-            for (int n = 0; n < kKeys / 8; n += 2) {
-                const unsigned kept = kept_in_rows(task, at, own, key / 8 + n);
-#pragma unroll
-                for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
-                    d_weight[0][n + e / 4][e % 4] *= (kept >> e & 1) != 0 ? kept_scale : 0;
-            }
-        }
-#pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n)
-#pragma unroll
-            for (int e = 0; e < Accumulator16x8::kElements; ++e) {
-                const int s = Accumulator16x8::slot(e);
-                score[0][n][e] = device::power_of_two(score[0][n][e] * scale - level[s]) * (d_weight[0][n][e] - delta[s]);
-            }
-        update<D, kKeys>(d_query, score, keys + stage);
+        add_d_query<D, kKeys>(d_query, task, at, q, d_o, level, delta, own, key, keys + stage, values + stage);
         pipeline.release();
     }
     const float factor[kSlots] = {static_cast<float>(task.scale), static_cast<float>(task.scale)};
@@ -123,9 +102,8 @@ template <int D>
 __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     attention_d_key_mma_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
     using Sizes = BackwardSizes<D>;
-    constexpr int kRows = Sizes::kRows, kQueries = Sizes::kTile, kSlots = Accumulator16x8::kRows;
+    constexpr int kRows = Sizes::kRows, kQueries = Sizes::kQueries, kSlots = Accumulator16x8::kRows;
     const AttentionPlace at = attention_place(task, blockIdx.x);
-    const float scale = static_cast<float>(task.scale * kLog2E), kept_scale = static_cast<float>(task.dropout.scale);
 
     device::SharedArena arena;
     bf16* const keys = arena.take<bf16>(kRows * D, 1024);            // [64, D]
@@ -176,39 +154,8 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         if (query + kQueries <= own_begin) continue;  // none of these queries sees this warp's keys
 
         const int half = query / kQueries % 2;
-        const float* const log_sum = log_sums + half * kQueries;
-        const float* const delta = deltas + half * kQueries;
-        Accumulator16x8 score[1][kQueries / 8], d_weight[1][kQueries / 8];
-        products<D, kQueries>(score, k, queries + half * kQueries * D);
-        products<D, kQueries>(d_weight, v, d_outputs + half * kQueries * D);
-        const bool inside = task.mask == nullptr && query + kQueries <= at.queries && own + 16 <= at.keys &&
-                            (!task.causal || own + 15 <= query + at.offset());
-        if (!inside) {
-#pragma unroll
-            for (int n = 0; n < kQueries / 8; ++n)
-#pragma unroll
-                for (int e = 0; e < Accumulator16x8::kElements; ++e)
-                    if (!may_attend(task, at, query + 8 * n + Accumulator16x8::col(e), own + Accumulator16x8::row(e)))
-                        score[0][n][e] = device::lowest<float>();
-        }
-        unsigned kept = ~0u;  // bit 4 n + element
-        if (task.dropout.active()) {
-            kept = 0;
-#pragma unroll
-            for (int n = 0; n < kQueries / 8; n += 2) kept |= kept_in_columns(task, at, query + 8 * n, own / 8) << (4 * n);
-        }
-#pragma unroll
-        for (int n = 0; n < kQueries / 8; ++n)
-#pragma unroll
-            for (int e = 0; e < Accumulator16x8::kElements; ++e) {
-                const int col = 8 * n + Accumulator16x8::col(e);
-                const float p = device::power_of_two(score[0][n][e] * scale - log_sum[col] * static_cast<float>(kLog2E));
-                const float factor = (kept >> (4 * n + e) & 1) != 0 ? kept_scale : 0;
-                score[0][n][e] = p * factor;
-                d_weight[0][n][e] = p * (factor * d_weight[0][n][e] - delta[col]);
-            }
-        update<D, kQueries>(d_value, score, d_outputs + half * kQueries * D);
-        update<D, kQueries>(d_key, d_weight, queries + half * kQueries * D);
+        add_d_key<D, kQueries>(d_key, d_value, task, at, k, v, log_sums + half * kQueries, deltas + half * kQueries, own, query,
+                               queries + half * kQueries * D, d_outputs + half * kQueries * D);
         pipeline.release();
     }
     const float scales[kSlots] = {static_cast<float>(task.scale), static_cast<float>(task.scale)}, ones[kSlots] = {1, 1};
@@ -231,7 +178,7 @@ void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rule
             task.tiles = tiles.data<std::int32_t>();
             device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
                             .block = Sizes::kThreads,
-                            .shared = Sizes::kTiles},
+                            .shared = Sizes::kSharedOfQuery},
                            attention_d_query_mma_kernel<D>, task, back);
         }
         if (back.d_key.data != nullptr || back.d_value.data != nullptr) {
@@ -239,7 +186,7 @@ void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rule
             task.tiles = tiles.data<std::int32_t>();
             device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
                             .block = Sizes::kThreads,
-                            .shared = Sizes::kTiles + Sizes::kStatistics},
+                            .shared = Sizes::kSharedOfKey},
                            attention_d_key_mma_kernel<D>, task, back);
         }
     });

@@ -1,0 +1,198 @@
+// Attention of single query rows over a cache, on CUDA: what decoding does for each token.
+//
+//     O_r = softmax(scale q_r K_r^T) V_r       K_r, V_r: the cache rows that table[r, 0 .. length) names
+//
+// There is one query row where training has many, so nothing can be reused and the keys and values come from memory once: the
+// kernel is as fast as they arrive. To have enough of them under way, a row's keys are split into pieces of 64 and each piece is
+// a warp's work of its own:
+//
+//     piece kernel     over its 64 keys: m, l and the mean of values, not divided (attention.h)
+//     combine kernel   over a row's pieces, from the first to the last: the same update, m and l from the piece instead of from a
+//     score
+//
+// Pieces are counted from a row's first key and combined in their order, so a row's bits depend neither on the batch nor on the
+// run. A call whose rows fit into one piece needs no second kernel.
+//
+// Owns     piece: a warp one (row, head, piece); in products a lane has a key, in updates a column. combine: a warp one (row,
+// head). Traffic  2 dk or dv columns per key and head, the table once per head; (dv + 2) numbers per piece more when there are
+// several.
+#include <algorithm>
+#include <vector>
+
+#include "kernels/attention/attention_device.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::kWarp, device::lane, device::warp;
+
+constexpr int kPiece = 64;                                           // keys
+constexpr int kWarps = 4;                                            // of a block
+constexpr int kColumns = static_cast<int>(kWidestCudaHead) / kWarp;  // of a lane, at the most
+
+template <class T>
+struct CachedTask {
+    DeviceRows<const T> query;              // [rows, heads * dk]
+    DeviceRows<const T> key;                // [slots, heads * dk]
+    DeviceRows<const T> value;              // [slots, heads * dv]
+    const std::int32_t* table = nullptr;    // [rows, time]
+    const std::int32_t* lengths = nullptr;  // [rows], or null: all rows have `length` keys
+    std::int64_t rows = 0, slots = 0, time = 0;
+    double scale = 1;
+    int heads = 1, length = 0, pieces = 1, vectors = 0;
+};
+
+// A softmax so far: of a piece, or of a row's pieces. `mean` in columns 32 c + lane.
+template <class A>
+struct Gathered {
+    A largest = device::lowest<A>();
+    A sum = 0;
+    A mean[kColumns] = {};
+
+    // Everything so far shrinks to the new largest score; returns what is subtracted from scores.
+    __device__ __forceinline__ A raise(A score) {
+        const A next = device::larger(largest, score);
+        const A shift = next == device::lowest<A>() ? A{0} : next;
+        const A shrink = device::power_of_two(largest - shift);
+        largest = next;
+        sum *= shrink;
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) mean[c] *= shrink;
+        return shift;
+    }
+};
+
+template <int N, class T>
+__device__ __forceinline__ device::Accumulator<T> dot_product(const T* a, const T* b, int width) {
+    device::Accumulator<T> sum = 0;
+    for (int c = 0; c < width; c += N) {
+        const auto x = device::load_vector<N>(a + c), y = device::load_vector<N>(b + c);
+#pragma unroll
+        for (int n = 0; n < N; ++n) sum += device::load(x[n]) * device::load(y[n]);
+    }
+    return sum;
+}
+
+template <class T, class A>
+__device__ __forceinline__ void write_mean(T* to, const Gathered<A>& all, int width) {
+    const A factor = all.sum == 0 ? A{0} : 1 / all.sum;
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c)
+        if (c * kWarp + lane() < width) to[c * kWarp + lane()] = device::store<T>(all.mean[c] * factor);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kWarps* kWarp)
+    attention_piece_kernel(CachedTask<T> task,
+                           DeviceRows<T> output,           // output [rows, heads * dv], written when there is one piece
+                           device::Accumulator<T>* means,  // [rows, heads, pieces, dv], else
+                           device::Accumulator<T>* largest_and_sums) {  // [rows, heads, pieces, 2]
+    using A = device::Accumulator<T>;
+    const std::int64_t item = std::int64_t{blockIdx.x} * kWarps + warp();
+    if (item >= task.rows * task.heads * task.pieces) return;
+    const int piece = static_cast<int>(item % task.pieces), head = static_cast<int>(item / task.pieces % task.heads);
+    const std::int64_t row = item / task.pieces / task.heads;
+    const int dv = task.value.width, length = task.lengths == nullptr ? task.length : task.lengths[row];
+    const int end = min(length, (piece + 1) * kPiece);
+    const A scale = static_cast<A>(task.scale * kLog2E);
+    const T* const query = task.query.at(row, head);
+
+    Gathered<A> all;
+    for (int first = piece * kPiece; first < end; first += kWarp) {
+        const int key = first + lane();
+        A score = device::lowest<A>();
+        std::int64_t slot = 0;
+        if (key < end) {
+            slot = task.table[row * task.time + key];
+            device::require(slot >= 0 && slot < task.slots, "attention_cached: the table leaves the cache");
+            const T* const k = task.key.at(slot, head);
+            score = scale * (task.vectors != 0 ? dot_product<device::kVector<T>>(query, k, task.query.width)
+                                               : dot_product<1>(query, k, task.query.width));
+        }
+        const A p = device::power_of_two(score - all.raise(device::warp_max(score)));
+        all.sum += device::warp_sum(p);
+        for (int j = 0; j < min(kWarp, end - first); ++j) {
+            const A weight = __shfl_sync(device::kAllLanes, p, j);
+            const T* const v = task.value.at(__shfl_sync(device::kAllLanes, slot, j), head);
+#pragma unroll
+            for (int c = 0; c < kColumns; ++c)
+                if (c * kWarp + lane() < dv) all.mean[c] += weight * device::load(v[c * kWarp + lane()]);
+        }
+    }
+    if (task.pieces == 1) return write_mean(output.at(row, head), all, dv);
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c)
+        if (c * kWarp + lane() < dv) means[item * dv + c * kWarp + lane()] = all.mean[c];
+    if (lane() < 2) largest_and_sums[2 * item + lane()] = lane() == 0 ? all.largest : all.sum;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kWarps* kWarp)
+    attention_combine_kernel(const device::Accumulator<T>* means,             // [rows, heads, pieces, dv]
+                             const device::Accumulator<T>* largest_and_sums,  // [rows, heads, pieces, 2]
+                             DeviceRows<T> output,                            // [rows, heads * dv]
+                             std::int64_t rows, int heads, int pieces) {
+    using A = device::Accumulator<T>;
+    const std::int64_t item = std::int64_t{blockIdx.x} * kWarps + warp();
+    if (item >= rows * heads) return;
+    Gathered<A> all;
+    for (std::int64_t piece = item * pieces; piece < (item + 1) * pieces; ++piece) {
+        const A largest = largest_and_sums[2 * piece];
+        const A weight = device::power_of_two(largest - all.raise(largest));
+        all.sum += weight * largest_and_sums[2 * piece + 1];
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+            const int column = c * kWarp + lane();
+            if (column < output.width) all.mean[c] += weight * means[piece * output.width + column];
+        }
+    }
+    write_mean(output.at(item / heads, static_cast<int>(item % heads)), all, output.width);
+}
+
+}  // namespace
+
+void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::int64_t heads, double scale,
+                           const Tensor& output) {
+    device::dispatch("attention_cached", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        using A = device::Accumulator<T>;
+        CachedTask<T> task;
+        task.query = device_rows<const T>(query, heads);
+        task.key = device_rows<const T>(cache.key, heads);
+        task.value = device_rows<const T>(cache.value, heads);
+        task.table = cache.table.data<std::int32_t>();
+        task.rows = query.rows();
+        task.slots = cache.key.rows();
+        task.time = cache.table.dim(1);
+        task.scale = scale;
+        task.heads = static_cast<int>(heads);
+        task.vectors = vectors_fit(task.query) && vectors_fit(task.key);
+        // Hypotheses that were begun together have the same length, and nothing is uploaded.
+        const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
+        task.length = static_cast<int>(longest);
+        Tensor lengths;
+        if (std::any_of(cache.lengths.begin(), cache.lengths.end(), [&](std::int64_t length) { return length != longest; })) {
+            std::vector<std::int32_t> numbers;
+            for (const std::int64_t length : cache.lengths) numbers.push_back(static_cast<std::int32_t>(length));
+            lengths = Tensor::from(numbers, {task.rows}).to(Device::cuda);
+            task.lengths = lengths.data<std::int32_t>();
+        }
+        task.pieces = static_cast<int>(std::max<std::int64_t>(1, (longest + kPiece - 1) / kPiece));
+        const std::int64_t items = task.rows * heads;
+        const auto to = device_rows<T>(output, heads);
+        Tensor means, largest_and_sums;
+        A* partial[2] = {};
+        if (task.pieces > 1) {
+            means = Tensor::empty(Shape({items, task.pieces, to.width}), dtype_of<A>(), Device::cuda);
+            largest_and_sums = Tensor::empty(Shape({items, task.pieces, 2}), dtype_of<A>(), Device::cuda);
+            partial[0] = means.template data<A>();
+            partial[1] = largest_and_sums.template data<A>();
+        }
+        device::launch({.grid = device::blocks_for(items * task.pieces, kWarps), .block = kWarps * kWarp},
+                       attention_piece_kernel<T>, task, to, partial[0], partial[1]);
+        if (task.pieces > 1)
+            device::launch({.grid = device::blocks_for(items, kWarps), .block = kWarps * kWarp}, attention_combine_kernel<T>,
+                           partial[0], partial[1], to, task.rows, task.heads, task.pieces);
+    });
+}
+
+}  // namespace heddle::kernels
