@@ -327,47 +327,7 @@ TEST(EmulatorRuntime, AHostFunctionMayNotCallTheRuntime) {
     EXPECT_EQ(inside, cudaErrorNotPermitted);
 }
 
-// ---- races between streams ----
-
-TEST(EmulatorRuntime, ReportsRacesBetweenStreams) {
-    in_orders([] {
-        const Stream first, second;
-        DeviceArray<float> x(100), y(100, 1.0f);
-        expect_ok(cudaMemsetAsync(x, 0, 400, first));
-        expect_ok(cudaMemcpyAsync(x + 50, y, 200, cudaMemcpyDeviceToDevice, second));
-        expect_report(cudaDeviceSynchronize(), "race between streams");
-        const std::string report = cudaGetErrorString(cudaErrorLaunchFailure);
-        EXPECT_NE(report.find("cudaMemsetAsync at tests/emulator_runtime_test.cpp:"), std::string::npos) << report;
-        EXPECT_NE(report.find("cudaMemcpyAsync at tests/emulator_runtime_test.cpp:"), std::string::npos) << report;
-
-        // In peace: other bytes, reads, an event, a wait of the host.
-        expect_ok(cudaMemsetAsync(x, 0, 200, first));
-        expect_ok(cudaMemcpyAsync(x + 50, y, 200, cudaMemcpyDeviceToDevice, second));
-        expect_ok(cudaDeviceSynchronize());
-        const Event event;
-        expect_ok(cudaMemsetAsync(x, 0, 400, first));
-        expect_ok(cudaEventRecord(event, first));
-        expect_ok(cudaStreamWaitEvent(second, event));
-        expect_ok(cudaMemcpyAsync(x + 50, y, 200, cudaMemcpyDeviceToDevice, second));
-        expect_ok(cudaDeviceSynchronize());
-        expect_ok(cudaMemsetAsync(x, 0, 400, first));
-        expect_ok(cudaStreamSynchronize(first));
-        expect_ok(cudaMemsetAsync(x, 0, 400, second));
-        expect_ok(cudaDeviceSynchronize());
-    });
-}
-
-TEST(EmulatorRuntime, TakesColumnsOfOneMatrixForDifferentMemory) {
-    const Stream first, second;
-    DeviceArray<int> x(8 * 8, 0);
-    const std::vector<int> block(4 * 8, 1);
-    expect_ok(cudaMemcpy2DAsync(x, 32, block.data(), 16, 16, 8, cudaMemcpyHostToDevice, first));
-    expect_ok(cudaMemcpy2DAsync(x + 4, 32, block.data(), 16, 16, 8, cudaMemcpyHostToDevice, second));
-    expect_ok(cudaDeviceSynchronize());
-    expect_ok(cudaMemcpy2DAsync(x, 32, block.data(), 16, 16, 8, cudaMemcpyHostToDevice, first));
-    expect_ok(cudaMemcpy2DAsync(x + 3, 32, block.data(), 16, 16, 8, cudaMemcpyHostToDevice, second));
-    expect_report(cudaDeviceSynchronize(), "race between streams");
-}
+// ---- threads ----
 
 TEST(EmulatorRuntime, ServesSeveralThreads) {
     std::vector<std::thread> threads;

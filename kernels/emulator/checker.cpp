@@ -84,6 +84,17 @@ void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t byte
     for (std::size_t i = 0; i < bytes; ++i) enter_or_report(v, page.byte(at + i));
 }
 
+/// For touched(): the launch accesses a part of 64 bytes of the page.
+void note(Page& page, std::size_t offset, Kind kind) {
+    State& s = state();
+    if (page.launch != s.first_ordinal) {
+        page.launch = s.first_ordinal;
+        page.read = page.changed = 0;
+        s.touched.push_back(offset / kPage * kPage);
+    }
+    (is_write(kind) ? page.changed : page.read) |= std::uint64_t{1} << offset % kPage / 64;
+}
+
 void visit(const Visit& v) {
     std::size_t offset = v.space.offset(v.target.address);
     for (const std::size_t end = offset + v.target.bytes; offset < end;) {
@@ -96,6 +107,7 @@ void visit(const Visit& v) {
             if (v.arena) report_outside_shared(v.target, bad, v.owner, *v.arena);
             report_not_allocated(v.target, bad);
         }
+        if (!v.arena) note(page, offset, v.target.kind);
         const std::size_t stop = offset + count;
         for (std::size_t at = offset; at < stop;) {
             const std::size_t next = std::min(stop, at / 4 * 4 + 4);
@@ -150,6 +162,7 @@ void launch_begins(const LaunchRequest& request) {
     s.first_ordinal = s.next_ordinal;
     s.numbers.clear();
     s.releases.clear();
+    s.touched.clear();
     if (s.device) s.device->since = s.first_ordinal;
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "kernels/emulator/kernel.h"
 
@@ -26,6 +27,13 @@ struct Running {
     int thread = -1;
     const std::byte* stack = nullptr;
     std::size_t stack_bytes = 0;
+};
+
+/// Device memory that a launch has touched.
+struct Touched {
+    std::byte* start;
+    std::size_t bytes;
+    bool written;
 };
 
 #if defined(HEDDLE_EMULATOR_CHECK)
@@ -71,6 +79,9 @@ void released(std::byte* start, std::size_t bytes);
 void host_wrote(const void* start, std::size_t bytes);
 /// The first of the bytes that was never written, or null.
 const void* first_unwritten(const void* start, std::size_t bytes);
+/// What the launch that ended last has touched of device memory, in pieces of 64 bytes: what operations of other streams are
+/// compared with.
+std::vector<Touched> touched();
 
 #else
 
@@ -92,6 +103,7 @@ inline void allocated(std::byte*, std::size_t) {}
 inline void released(std::byte*, std::size_t) {}
 inline void host_wrote(const void*, std::size_t) {}
 inline const void* first_unwritten(const void*, std::size_t) { return nullptr; }
+inline std::vector<Touched> touched() { return {}; }
 
 #endif
 

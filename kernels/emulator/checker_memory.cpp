@@ -3,6 +3,8 @@
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 
+#include <algorithm>
+
 #include "kernels/emulator/checker_state.h"
 #include "kernels/emulator/memory.h"
 
@@ -56,6 +58,26 @@ const void* first_unwritten(const void* start, std::size_t bytes) {
     if (!s.device || !s.device->holds(start)) return nullptr;
     const std::size_t first = s.device->offset(start), found = s.device->first_clear(&Page::written, first, bytes);
     return found < first + bytes ? s.device->start() + found : nullptr;
+}
+
+std::vector<Touched> touched() {
+    State& s = state();
+    std::sort(s.touched.begin(), s.touched.end());
+    std::vector<Touched> all;
+    for (const bool written : {false, true})
+        for (const std::size_t page : s.touched) {
+            const Page& shadow = *s.device->page(page);
+            const std::uint64_t lines = written ? shadow.changed : shadow.read;
+            for (std::size_t line = 0; line < kPage / 64; ++line) {
+                if ((lines >> line & 1) == 0) continue;
+                std::byte* const start = s.device->start() + page + line * 64;
+                if (!all.empty() && all.back().written == written && all.back().start + all.back().bytes == start)
+                    all.back().bytes += 64;
+                else
+                    all.push_back({start, 64, written});
+            }
+        }
+    return all;
 }
 
 }  // namespace heddle::emulator::checker

@@ -57,8 +57,10 @@ inline constexpr std::size_t kPage = 4096;
 
 struct Page {
     std::array<std::uint64_t, kPage / 64> allocated{}, written{};  // a bit for each byte
-    Cell* words = nullptr;                                         // [1024], zeroed when they come
-    Cell* bytes = nullptr;                                         // [4096]
+    std::uint32_t launch = 0;                                      // the launch, by its first ordinal, of which the next two tell
+    std::uint64_t read = 0, changed = 0;  // a bit for each 64 bytes that it has read, that it has written
+    Cell* words = nullptr;                // [1024], zeroed when they come
+    Cell* bytes = nullptr;                // [4096]
 
     Cell& word(std::size_t offset) {
         if (!words) words = zeroed(kPage / 4);

@@ -33,6 +33,7 @@ struct State {
     std::unique_ptr<Space> device;                  // made with the first allocation
     std::map<std::byte*, std::size_t> allocations;  // the live ones
     std::vector<std::unique_ptr<Arena>> arenas;
+    std::vector<std::size_t> touched;  // offsets of the device's pages that the launch has touched
     // The launch
     const LaunchRequest* request = nullptr;
     std::uint32_t next_ordinal = 1;              // of the block that begins next

@@ -6,6 +6,45 @@
 #include "kernels/emulator/report.h"
 
 namespace heddle::emulator {
+namespace {
+
+/// A pair of pieces, one of each list, that share a byte.
+struct Meeting {
+    const Rows *first = nullptr, *second = nullptr;
+};
+
+bool before(const Rows& a, const Rows& b) { return a.start < b.start; }
+
+/// The lists are sorted by address. Pieces of one list may lie between the rows of another one, so all that reach as far are
+/// compared.
+Meeting meeting(const std::vector<Rows>& firsts, const std::vector<Rows>& seconds) {
+    std::size_t longest = 0;
+    for (const Rows& rows : seconds) longest = std::max(longest, rows.extent());
+    for (const Rows& first : firsts) {
+        // The first piece that may reach into this one.
+        const auto from = std::partition_point(seconds.begin(), seconds.end(),
+                                               [&](const Rows& rows) { return rows.start + longest <= first.start; });
+        for (auto second = from; second != seconds.end() && second->start < first.start + first.extent(); ++second)
+            if (overlap(first, *second)) return {&first, &*second};
+    }
+    return {};
+}
+
+std::string name(const Operation& operation) {
+    return title(operation) + " in " +
+           (operation.stream == 0 ? "the default stream" : "stream " + std::to_string(operation.stream));
+}
+
+void compare(const Operation& operation, const std::vector<Rows>& touched, bool written, const Operation& other,
+             const std::vector<Rows>& others, bool others_written) {
+    const Rows* const rows = meeting(touched, others).first;
+    if (rows == nullptr) return;
+    throw Violation("race between streams: " + name(operation) + (written ? " writes " : " reads ") +
+                    std::to_string(rows->extent()) + " bytes at " + describe(rows->start) + ", which " + name(other) +
+                    (others_written ? " writes" : " reads") + "; no event and no wait of the host orders the two");
+}
+
+}  // namespace
 
 bool overlap(const Rows& a, const Rows& b) {
     if (a.empty() || b.empty() || a.start + a.extent() <= b.start || b.start + b.extent() <= a.start) return false;
@@ -18,37 +57,27 @@ bool overlap(const Rows& a, const Rows& b) {
 
 void RaceHistory::add(const std::shared_ptr<Operation>& operation, const std::vector<Rows>& reads,
                       const std::vector<Rows>& writes) {
-    for (const Rows& rows : reads) add(operation, rows, false);
-    for (const Rows& rows : writes) add(operation, rows, true);
-}
-
-void RaceHistory::add(const std::shared_ptr<Operation>& operation, const Rows& rows, bool written) {
-    if (rows.empty()) return;
-    for (const Access& earlier : accesses_) {
-        const Operation& other = *earlier.operation;
-        if (other.stream == operation->stream || !(written || earlier.written)) continue;
-        if (at(operation->clock, other.stream) >= other.number || !overlap(rows, earlier.rows)) continue;
-        const auto name = [](const Operation& o) {
-            return title(o) + " in " + (o.stream == 0 ? "the default stream" : "stream " + std::to_string(o.stream));
-        };
-        throw Violation("race between streams: " + name(*operation) + (written ? " writes " : " reads ") +
-                        std::to_string(rows.extent()) + " bytes at " + describe(rows.start) + ", which " + name(other) +
-                        (earlier.written ? " writes" : " reads") + "; no event and no wait of the host orders the two");
+    Entry entry{operation, reads, writes};
+    std::sort(entry.reads.begin(), entry.reads.end(), before);
+    std::sort(entry.writes.begin(), entry.writes.end(), before);
+    for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+        if (stream == operation->stream) continue;
+        const std::uint64_t known = at(operation->clock, stream);
+        const auto& earlier = streams_[stream];
+        for (auto other = earlier.rbegin(); other != earlier.rend() && other->operation->number > known; ++other) {
+            compare(*operation, entry.writes, true, *other->operation, other->writes, true);
+            compare(*operation, entry.writes, true, *other->operation, other->reads, false);
+            compare(*operation, entry.reads, false, *other->operation, other->writes, true);
+        }
     }
-    // The same access again, later in the same stream, stands for the earlier one.
-    const auto same = std::find_if(accesses_.begin(), accesses_.end(), [&](const Access& earlier) {
-        return earlier.operation->stream == operation->stream && earlier.written == written && earlier.rows.start == rows.start &&
-               earlier.rows.pitch == rows.pitch && earlier.rows.width == rows.width && earlier.rows.height == rows.height;
-    });
-    if (same != accesses_.end())
-        same->operation = operation;
-    else
-        accesses_.push_back({operation, rows, written});
+    if (streams_.size() <= operation->stream) streams_.resize(operation->stream + 1);
+    streams_[operation->stream].push_back(std::move(entry));
 }
 
 void RaceHistory::forget(const Clock& before_all) {
-    std::erase_if(accesses_,
-                  [&](const Access& access) { return access.operation->number <= at(before_all, access.operation->stream); });
+    for (std::size_t stream = 0; stream < streams_.size(); ++stream)
+        while (!streams_[stream].empty() && streams_[stream].front().operation->number <= at(before_all, stream))
+            streams_[stream].pop_front();
 }
 
 }  // namespace heddle::emulator

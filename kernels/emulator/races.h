@@ -2,6 +2,8 @@
 // them.
 #pragma once
 
+#include <deque>
+#include <memory>
 #include <vector>
 
 #include "kernels/emulator/streams.h"
@@ -11,19 +13,17 @@ namespace heddle::emulator {
 /// What the operations that ran touched, as long as others may still conflict with it.
 class RaceHistory {
   public:
-    /// Adds what the operation touches. Throws Violation when an earlier one that is not ordered before it conflicts.
+    /// Adds what the operation touches. Throws Violation when one of another stream that nothing orders before it conflicts.
     void add(const std::shared_ptr<Operation>& operation, const std::vector<Rows>& reads, const std::vector<Rows>& writes);
     /// Drops operations that happened before everything that is still to run.
     void forget(const Clock& before_all);
 
   private:
-    struct Access {
+    struct Entry {
         std::shared_ptr<Operation> operation;
-        Rows rows;
-        bool written;
+        std::vector<Rows> reads, writes;  // by address
     };
-    void add(const std::shared_ptr<Operation>& operation, const Rows& rows, bool written);
-    std::vector<Access> accesses_;
+    std::vector<std::deque<Entry>> streams_;  // by number, in each the order of the operations
 };
 
 }  // namespace heddle::emulator

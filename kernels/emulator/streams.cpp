@@ -5,6 +5,7 @@
 #include <exception>
 #include <optional>
 
+#include "kernels/emulator/checker.h"
 #include "kernels/emulator/memory.h"
 #include "kernels/emulator/pinned.h"
 #include "kernels/emulator/races.h"
@@ -19,6 +20,14 @@ thread_local bool host_function = false;
 RaceHistory& history() {
     static RaceHistory* const history = new RaceHistory;
     return *history;
+}
+
+/// A checked build knows what a kernel has touched.
+void add_touched(const std::shared_ptr<Operation>& operation) {
+    std::vector<Rows> reads, writes;
+    for (const checker::Touched& piece : checker::touched())
+        (piece.written ? writes : reads).push_back(Rows::of(piece.start, piece.bytes));
+    history().add(operation, reads, writes);
 }
 
 }  // namespace
@@ -224,6 +233,7 @@ void Streams::execute(const std::shared_ptr<Operation>& operation) {
         host_function = operation->on_host;
         if (report.empty() || operation->keeps_books) report_of(operation->work);
         host_function = false;
+        if (operation->kernel != nullptr && checker::kEnabled && report.empty()) report_of([&] { add_touched(operation); });
     }
     const std::lock_guard lock(mutex_);
     if (!report.empty()) fail(operation, report);
