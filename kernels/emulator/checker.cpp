@@ -4,6 +4,7 @@
 #if defined(HEDDLE_EMULATOR_CHECK)
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/emulator/checker_cells.h"
 #include "kernels/emulator/checker_state.h"
@@ -153,7 +154,11 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     for (const auto& arena : s.arenas)
         if (arena->block && arena->shadow->holds(address))
             return visit({*arena->shadow, arena.get(), *block, target, access, reads});
-    if (!is_own_host_memory(address, kind)) report_host_memory(target);
+    if (is_own_host_memory(address, kind)) return;
+    const Running thread_that_runs = std::exchange(running, {});  // strings below come here, too
+    const bool is_library = is_library_code(origin);
+    running = thread_that_runs;
+    if (!is_library) report_host_memory(target);
 }
 
 void launch_begins(const LaunchRequest& request) {

@@ -84,7 +84,7 @@ std::string missing(const Target& target, const Block& block, const Access& othe
         return "and nothing orders the two blocks: only a grid barrier does, or an atomic behind __threadfence on one side and "
                "before it on the "
                "other";
-    if (other.thread() / 32 == running.thread / 32) return "without a __syncwarp of both lanes or a barrier between";
+    if (other.thread() / 32 == scheduler->current->number / 32) return "without a __syncwarp of both lanes or a barrier between";
     return "without a barrier between";
 }
 
@@ -118,7 +118,19 @@ bool in_program(const void* address, bool writable_too) {
 
 bool is_constant_data(const void* address) { return in_program(address, false); }
 
+bool is_library_code(Origin origin) {
+    if (origin.is_place()) return false;
+    static auto& known = *new std::unordered_map<std::uint64_t, bool>;
+    const auto [entry, is_new] = known.try_emplace(origin.value());
+    if (is_new) {
+        const std::string place = place_of_code(reinterpret_cast<const void*>(origin.value()));
+        entry->second = place.starts_with("/usr/") || place.starts_with("kernels/emulator/");
+    }
+    return entry->second;
+}
+
 void report_race(const Target& target, const Block& block, const Access& other, bool shared) {
+    running = {};
     std::string who = thread_text(other.thread());
     if (other.block != block.ordinal) who += " of " + block_text(other.block);
     violate("race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
@@ -126,6 +138,7 @@ void report_race(const Target& target, const Block& block, const Access& other, 
 }
 
 void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena) {
+    running = {};
     Target reading = target;
     reading.kind = is_atomic(target.kind) ? target.kind : Kind::read;
     if (arena) violate(deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
@@ -133,6 +146,7 @@ void report_unwritten(const Target& target, const std::byte* byte, const Arena* 
 }
 
 void report_not_allocated(const Target& target, const std::byte* byte) {
+    running = {};
     const Allocation* nearest = nearest_allocation(target.address);
     // An allocation that begins a little later is the one that was meant when its start is nearer than the other one's end.
     for (std::size_t ahead = 32; ahead <= 256; ahead += 32) {
@@ -154,6 +168,7 @@ void report_not_allocated(const Target& target, const std::byte* byte) {
 }
 
 void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena) {
+    running = {};
     if (arena.block != &block)
         violate(deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
     const std::span<std::byte>* before = nullptr;
@@ -174,6 +189,7 @@ void report_outside_shared(const Target& target, const std::byte* byte, const Bl
 }
 
 void report_host_memory(const Target& target) {
+    running = {};
     std::string what =
         is_stack_of_thread(target.address) ? "the stack of a thread that is no more" : "host memory, which a GPU cannot reach";
     for (const emulator::Block& live : scheduler->blocks) {
@@ -191,12 +207,15 @@ void report_host_memory(const Target& target) {
 }
 
 void report_misaligned(const Target& target) {
+    running = {};
     violate(deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
 }
 
 void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {
+    running = {};
     std::string who = "it";
-    if (copy.issue.block != block.ordinal || copy.issue.thread() != running.thread) who = thread_text(copy.issue.thread());
+    if (copy.issue.block != block.ordinal || copy.issue.thread() != scheduler->current->number)
+        who = thread_text(copy.issue.thread());
     if (copy.issue.block != block.ordinal) who += " of " + block_text(copy.issue.block);
     const std::string side = destination ? "the destination" : "the source";
     violate("race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(copy.issue.origin()) +

@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #if defined(HEDDLE_HAS_BACKTRACE)
@@ -86,6 +88,13 @@ backtrace_state* state() {
 }
 #endif
 
+/// Runs it on a stack of its own: the stacks of kernels' threads are too small for libbacktrace, which recurses, and for the demangler.
+std::string on_another_stack(const std::function<std::string()>& work) {
+    std::string result;
+    std::thread([&] { result = work(); }).join();
+    return result;
+}
+
 std::string symbol_of(const void* address) {
 #if defined(HEDDLE_HAS_BACKTRACE)
     const std::lock_guard lock(backtrace_mutex());
@@ -108,7 +117,8 @@ std::string symbol_of(const void* address) {
 
 std::string text_of(Place place) { return std::string(inside_project(place.file)) + ":" + std::to_string(place.line); }
 
-std::string place_of_code(const void* address) {
+namespace {
+std::string find_place(const void* address) {
     std::vector<std::string> places;
 #if defined(HEDDLE_HAS_BACKTRACE)
     {
@@ -138,6 +148,11 @@ std::string place_of_code(const void* address) {
     }
     return places.front();
 }
+}  // namespace
+
+std::string place_of_code(const void* address) {
+    return on_another_stack([address] { return find_place(address); });
+}
 
 std::string kernel_name(const void* kernel) {
     // Never destroyed: names are asked for at the end of the process, too.
@@ -146,7 +161,7 @@ std::string kernel_name(const void* kernel) {
     const std::lock_guard lock(mutex);
     auto [entry, is_new] = names.try_emplace(kernel);
     if (is_new) {
-        const std::string symbol = symbol_of(kernel);
+        const std::string symbol = on_another_stack([kernel] { return symbol_of(kernel); });
         entry->second = symbol.empty() ? "at " + address_text(kernel) : short_name(symbol);
     }
     return entry->second;

@@ -213,6 +213,7 @@ void Scheduler::deadlock() {
 }
 
 void Scheduler::abandon(const std::string& what, const Block* block, const Thread* thread) {
+    checker::runs({});  // what follows is the emulator's own business
     some_abandoned = true;
     {
         const std::lock_guard lock(launch->mutex);
