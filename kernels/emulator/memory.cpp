@@ -111,6 +111,7 @@ class Memory {
             __asan_unpoison_memory_region(first + pages - kPage, kPage);
         }
         map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // gives the pages back
+        madvise(first, pages, MADV_DONTDUMP);  // as around it: one piece with its neighbours again, of which a process has few
         used_ -= allocation.bytes;
         living_.erase(found);
         freed_.insert_or_assign(allocation.start, Allocation{allocation.start, allocation.bytes, allocation.place, true});
