@@ -190,6 +190,12 @@ void attention_forward_plain(AttentionTask<T> task, const AttentionRules& rules,
 /// attention_mma.cu, attention_mma_backward.cu: heads of up to 128 columns, a scale above 0.
 void attention_forward_mma(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
 void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
+/// attention_short.cu, attention_short_backward.cu: the same for spans of up to kShortSentence rows; backward for heads of up to
+/// 64 columns, and without delta.
+inline constexpr int kShortSentence = 64;
+void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
+void attention_backward_short(const AttentionTask<bf16>& task, const AttentionRules& rules,
+                              const AttentionBackwardTask<bf16>& back);
 /// attention_backward.cu; delta first, which fills back.delta.
 template <class T>
 void attention_delta(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back);

@@ -96,6 +96,10 @@ bool by_tensor_cores(const AttentionTask<T>& task) {
     return std::max(task.query.width, task.value.width) <= 128 && task.scale > 0;
 }
 
+bool all_short(const AttentionRules& rules) {
+    return std::max(rules.query_spans.longest(), rules.key_spans.longest()) <= kShortSentence;
+}
+
 }  // namespace
 
 void attention_forward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
@@ -110,7 +114,8 @@ void attention_forward_cuda(const Columns& query, const Columns& key, const Colu
         const auto output = device_rows<T>(result.output, rules.heads);
         A* const log_sum = result.log_sum.defined() ? result.log_sum.data<A>() : nullptr;
         if constexpr (std::is_same_v<T, bf16>)
-            if (by_tensor_cores(task)) return attention_forward_mma(task, rules, output, log_sum);
+            if (by_tensor_cores(task))
+                return (all_short(rules) ? attention_forward_short : attention_forward_mma)(task, rules, output, log_sum);
         attention_forward_plain(task, rules, output, log_sum);
     });
 }
@@ -136,6 +141,9 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
         back.d_value = device_rows<T>(gradients.value, rules.heads);
         back.vectors = vectors_fit(back.d_output);
         back.store_vectors = vectors_fit(back.d_query) && vectors_fit(back.d_key) && vectors_fit(back.d_value);
+        if constexpr (std::is_same_v<T, bf16>)
+            if (by_tensor_cores(task) && all_short(rules) && std::max(task.query.width, task.value.width) <= 64)
+                return attention_backward_short(task, rules, back);
         attention_delta(task, rules, back);
         if constexpr (std::is_same_v<T, bf16>)
             if (by_tensor_cores(task)) return attention_backward_mma(task, rules, back);

@@ -1,0 +1,97 @@
+// Attention forward in bf16 for sentences of up to 64 tokens: what a translator's batches are made of, 64 to 256 sentences of 10
+// to 60 tokens.
+//
+// attention_mma.cu gives such a sentence one block of 128 rows, of which most would be empty, and a pipeline that never fills.
+// Here all keys of a sentence fit into one tile, so there is nothing to walk over:
+//
+//   - a warp does one query tile of 16 rows by itself: Q, K, V into its own shared memory, S, one softmax, O, done. It waits for
+//   no other warp: no
+//     barrier of the block, and a batch of sentences of any lengths keeps all warps of the chip busy.
+//   - only as many keys are loaded and multiplied as there are, in steps of 16.
+//
+// Owns     warp: 16 query rows of one sentence and head. Block: a few warps, neighbours in the work list, which share nothing.
+// Traffic  Q and O once; K and V once per 16 query rows, 4 times for 64 tokens, mostly from the first-level cache.
+// Waits    one for the copies, then __syncwarp: the tile was brought by all lanes of the warp, and by nobody else.
+#include "kernels/attention/attention_mma.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::lane, device::warp;
+
+constexpr int kKeys = kShortSentence;
+
+template <int D>
+struct ShortSizes {
+    static constexpr int kWarps = D == 128 ? 2 : 4;
+    static constexpr int kTile = 16 * D, kTiles = kTile + 2 * kKeys * D;  // elements of a warp: Q, and all with K and V
+    static constexpr std::size_t kShared = sizeof(bf16) * kWarps * kTiles;
+};
+
+template <int D>
+__global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
+    attention_forward_short_kernel(AttentionTask<bf16> task, DeviceRows<bf16> output,  // output [rows, heads * dv]
+                                   bool output_vectors,  // its rows may be written 16 bytes at a time
+                                   float* log_sum,       // [rows, heads] or null
+                                   std::int64_t items) {
+    using Sizes = ShortSizes<D>;
+    device::SharedArena arena;
+    bf16* const query_tile = arena.take<bf16>(Sizes::kWarps * Sizes::kTiles, 1024) + warp() * Sizes::kTiles;  // [16, D]
+    bf16* const keys = query_tile + Sizes::kTile;                                                             // [64, D]
+    bf16* const values = keys + kKeys * D;                                                                    // [64, D]
+    const std::int64_t item = std::int64_t{blockIdx.x} * Sizes::kWarps + warp();
+    if (item >= items) return;  // the whole warp
+
+    const AttentionPlace at = attention_place(task, item);
+    const float scale = static_cast<float>(task.scale * kLog2E);
+    const int end = visible_keys(task, at, min(at.queries, at.first + 16) - 1);
+    const int count = (end + 15) / 16 * 16;
+    device::Pipeline<1> pipeline;
+    const auto takes_part = [&](int r) { return key_takes_part(task, at, r); };
+    begin_tile<D, 16>(query_tile, task.query, at.query_start + at.first, at.head, task.vectors, lane(), device::kWarp,
+                      [&](int r) { return at.first + r < at.queries; });
+    begin_tile<D, kKeys>(keys, task.key, at.key_start, at.head, task.vectors, lane(), device::kWarp, takes_part, count);
+    begin_tile<D, kKeys>(values, task.value, at.key_start, at.head, task.vectors, lane(), device::kWarp, takes_part, count);
+    pipeline.commit();
+    pipeline.wait();
+    __syncwarp();  // the other lanes' copies are there, too
+
+    const OwnRows<D, 16, 1, false> q{query_tile, 0, {}};
+    Accumulator16x8 score[1][kKeys / 8], mean[1][D / 8];
+    Running running;
+    products<D, kKeys>(score, q, keys, count);
+    hide_scores<kKeys>(score[0], task, at, at.first, 0);
+    softmax_tile<D, kKeys>(score[0], running, mean[0], scale);
+    if (task.dropout.active()) {
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; n += 2) {
+            if (8 * n >= count) continue;
+            const unsigned kept = kept_in_rows(task, at, at.first, n);
+#pragma unroll
+            for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
+                if ((kept >> e & 1) == 0) score[0][n + e / 4][e % 4] = 0;
+        }
+    }
+    update<D, kKeys>(mean, score, values, count);
+    float factor[Accumulator16x8::kRows];
+    finish_softmax(factor, running, task, at, at.first, scale, log_sum);
+    write_rows<D, 16>(output, at.query_start + at.first, at.head, at.queries - at.first, output_vectors, mean[0], factor,
+                      query_tile, 0);
+}
+
+}  // namespace
+
+void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum) {
+    with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
+        constexpr int D = width < 256 ? width : 128;
+        using Sizes = ShortSizes<D>;
+        const Tensor tiles = attention_tiles(rules.query_spans, 16);
+        task.tiles = tiles.data<std::int32_t>();
+        const std::int64_t items = attention_items(tiles, rules.heads);
+        device::launch(
+            {.grid = device::blocks_for(items, Sizes::kWarps), .block = Sizes::kWarps * device::kWarp, .shared = Sizes::kShared},
+            attention_forward_short_kernel<D>, task, output, vectors_fit(output), log_sum, items);
+    });
+}
+
+}  // namespace heddle::kernels

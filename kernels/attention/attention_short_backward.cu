@@ -1,0 +1,117 @@
+// Attention backward in bf16 for sentences of up to 64 tokens and heads of up to 64 columns: all gradients of one sentence and
+// head by one block.
+//
+// Q, K, V and dO of a short sentence fit into shared memory together. So they are read once, and what attention_mma_backward.cu
+// does in two kernels, one from the side of the queries and one from that of the keys, happens behind the same barrier, as does
+// D:
+//
+//     all warps   bring Q, K, V, dO and L, and make D = rowsum(dO O)
+//     barrier     all of it is there
+//     warp w      dK and dV of the keys [16 w, 16 w + 16), then dQ of the queries [16 w, 16 w + 16): sums of its own, in
+//     registers barrier     nobody reads the tiles any more: the results go out through their memory
+//
+// Owns     block: a sentence and head; warp: 16 of its keys and 16 of its queries.
+// Traffic  each of Q, K, V, O, dO, dQ, dK, dV once.
+#include "kernels/attention/attention_mma_backward.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::lane, device::warp;
+
+constexpr int kRows = kShortSentence;
+constexpr int kWarps = kRows / 16, kThreads = kWarps * device::kWarp;
+
+template <int D>
+__global__ void __launch_bounds__(kThreads)
+    attention_backward_short_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
+    constexpr int kSlots = Accumulator16x8::kRows;
+    AttentionPlace at;
+    at.sentence = static_cast<int>(blockIdx.x / static_cast<unsigned>(task.heads));
+    at.head = static_cast<int>(blockIdx.x % static_cast<unsigned>(task.heads));
+    at.query_start = task.query_spans[2 * at.sentence];
+    at.queries = task.query_spans[2 * at.sentence + 1];
+    at.key_start = task.key_spans[2 * at.sentence];
+    at.keys = task.key_spans[2 * at.sentence + 1];
+
+    device::SharedArena arena;
+    bf16* const queries = arena.take<bf16>(kRows * D, 1024);  // [64, D]
+    bf16* const d_outputs = arena.take<bf16>(kRows * D, 1024);
+    bf16* const keys = arena.take<bf16>(kRows * D, 1024);
+    bf16* const values = arena.take<bf16>(kRows * D, 1024);
+    float* const log_sums = arena.take<float>(kRows);  // [64]
+    float* const deltas = arena.take<float>(kRows);
+
+    const int thread = device::thread_in_block();
+    const int query_count = (at.queries + 15) / 16 * 16, key_count = (at.keys + 15) / 16 * 16;
+    device::Pipeline<1> pipeline;
+    const auto query_there = [&](int r) { return query_takes_part(task, at, r, back.log_sum); };
+    const auto key_there = [&](int r) { return key_takes_part(task, at, r); };
+    begin_tile<D, kRows>(queries, task.query, at.query_start, at.head, task.vectors, thread, kThreads, query_there, query_count);
+    begin_tile<D, kRows>(d_outputs, back.d_output, at.query_start, at.head, back.vectors, thread, kThreads, query_there,
+                         query_count);
+    begin_tile<D, kRows>(keys, task.key, at.key_start, at.head, task.vectors, thread, kThreads, key_there, key_count);
+    begin_tile<D, kRows>(values, task.value, at.key_start, at.head, task.vectors, thread, kThreads, key_there, key_count);
+    pipeline.commit();
+    // L and D while the copies are under way, four lanes a query.
+    for (int i = thread / 4; i < query_count; i += kThreads / 4) {
+        const bool there = query_there(i);
+        const std::int64_t row = at.query_start + i;
+        float sum = 0;
+        if (there)
+            for (int c = lane() % 4; c < task.value.width; c += 4)
+                sum += device::load(back.output.at(row, at.head)[c]) * device::load(back.d_output.at(row, at.head)[c]);
+        sum = device::warp_sum<4>(sum);
+        if (lane() % 4 == 0) {
+            log_sums[i] = there ? back.log_sum[row * task.heads + at.head] : 0;
+            deltas[i] = sum;
+        }
+    }
+    pipeline.wait();
+    __syncthreads();  // the tiles, L and D are there for all
+
+    const int own = warp() * 16;
+    Accumulator16x8 d_query[1][D / 8], d_key[1][D / 8], d_value[1][D / 8];
+    if (own < at.keys) {
+        const OwnRows<D, kRows, 1, false> k{keys, own, {}}, v{values, own, {}};
+        add_d_key<D, kRows>(d_key, d_value, task, at, k, v, log_sums, deltas, own, 0, queries, d_outputs, query_count);
+    }
+    if (own < at.queries) {
+        const OwnRows<D, kRows, 1, false> q{queries, own, {}}, d_o{d_outputs, own, {}};
+        float level[kSlots], delta[kSlots];
+#pragma unroll
+        for (int s = 0; s < kSlots; ++s) {
+            level[s] = log_sums[own + Accumulator16x8::row(2 * s)] * static_cast<float>(kLog2E);
+            delta[s] = deltas[own + Accumulator16x8::row(2 * s)];
+        }
+        add_d_query<D, kRows>(d_query, task, at, q, d_o, level, delta, own, 0, keys, values, key_count);
+    }
+    __syncthreads();  // nobody reads the tiles any more: each warp's rows of them carry its results out
+    const float scales[kSlots] = {static_cast<float>(task.scale), static_cast<float>(task.scale)}, ones[kSlots] = {1, 1};
+    if (back.d_query.data != nullptr && own < at.queries)
+        write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0],
+                             scales, queries, own);
+    if (back.d_key.data != nullptr && own < at.keys)
+        write_rows<D, kRows>(back.d_key, at.key_start + own, at.head, at.keys - own, back.store_vectors, d_key[0], scales, keys,
+                             own);
+    if (back.d_value.data != nullptr && own < at.keys)
+        write_rows<D, kRows>(back.d_value, at.key_start + own, at.head, at.keys - own, back.store_vectors, d_value[0], ones,
+                             values, own);
+}
+
+}  // namespace
+
+void attention_backward_short(const AttentionTask<bf16>& task, const AttentionRules& rules,
+                              const AttentionBackwardTask<bf16>& back) {
+    const auto launch = [&](auto width) {
+        constexpr int D = width;
+        constexpr std::size_t kShared = sizeof(bf16) * D * 4 * kRows + sizeof(float) * 2 * kRows;
+        device::launch(
+            {.grid = device::blocks_for(rules.query_spans.size() * rules.heads, 1), .block = kThreads, .shared = kShared},
+            attention_backward_short_kernel<D>, task, back);
+    };
+    if (std::max(task.query.width, task.value.width) <= 32) return launch(std::integral_constant<int, 32>{});
+    return launch(std::integral_constant<int, 64>{});
+}
+
+}  // namespace heddle::kernels
