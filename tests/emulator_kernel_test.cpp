@@ -160,7 +160,7 @@ TEST(EmulatorKernel, BlocksReduce) {
 
 // ---- what it costs ----
 
-constexpr int kRounds = 2000;
+constexpr int kRounds = 500;
 __global__ void many_barriers_kernel() {
     for (int i = 0; i < kRounds; ++i) __syncthreads();
 }
