@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "autograd/tape_impl.h"
-#include "core/dispatch.h"
+#include "core/check.h"
 #include "core/format.h"
 
 namespace heddle {
@@ -35,7 +35,7 @@ const std::string& module_to_record() {
 void search_for_anomaly(const Tensor& found, const Origin& origin, const char* what, int number) {
     if (!anomaly_mode || !found.defined() || found.dtype() == DType::i32 || found.dtype() == DType::u8) return;
     const Tensor tensor = found.to(Device::cpu).to(found.dtype() == DType::bf16 ? DType::f32 : found.dtype());
-    dispatch_float(origin.op, tensor.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(origin.op, tensor, [&]<class T>(TypeTag<T>) {
         const T* values = tensor.data<T>();
         for (std::int64_t i = 0; i < tensor.numel(); ++i) {
             if (std::isfinite(values[i])) continue;

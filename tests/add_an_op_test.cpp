@@ -18,7 +18,7 @@ Tensor swish_forward(const Tensor& x, const Tensor& beta) {
     check_shape("swish", "beta", beta, {x.cols()});
     check_dtype("swish", "beta", beta, x.dtype());
     Tensor y = Tensor::empty(x.shape(), x.dtype());
-    dispatch_float("swish", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("swish", x, [&]<class T>(TypeTag<T>) {
         const std::int64_t cols = x.cols();
         parallel_for(x.rows(), grain_for(20 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i)
@@ -34,7 +34,7 @@ Tensor swish_forward(const Tensor& x, const Tensor& beta) {
 // dbeta [cols] is added to; undefined when it is not wanted.
 Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, const Tensor& dbeta) {
     Tensor dx = Tensor::empty(x.shape(), x.dtype());
-    dispatch_float("swish", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("swish", x, [&]<class T>(TypeTag<T>) {
         const std::int64_t cols = x.cols();
         // Columns are parallel, rows are summed in order: the bits do not depend on the number of threads.
         parallel_for(cols, grain_for(20 * x.rows()), [&](std::int64_t begin, std::int64_t end) {

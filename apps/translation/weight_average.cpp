@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/dispatch.h"
+#include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "nn/flat.h"
@@ -22,7 +22,7 @@ Tensor WeightAverage::mean() const {
     check(!snapshots_.empty(), "average: there are no weights yet");
     if (size() == 1) return snapshots_.front();
     const Tensor mean = Tensor::empty(snapshots_.front().shape(), snapshots_.front().dtype());
-    dispatch_float("average", mean.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("average", mean, [&]<class T>(TypeTag<T>) {
         std::vector<const T*> from;
         for (const Tensor& snapshot : snapshots_) from.push_back(snapshot.data<T>());
         T* to = mean.data<T>();

@@ -61,7 +61,7 @@ Tensor relu_forward(const Tensor& x) {
         relu_forward_cuda(x, y);
         return y;
     }
-    dispatch_float("relu", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("relu", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(x.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
@@ -78,7 +78,7 @@ Tensor relu_backward(const Tensor& dy, const Tensor& y) {
         relu_backward_cuda(dy, y, dx);
         return dx;
     }
-    dispatch_float("relu_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("relu_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = y.data<T>();
         T* to = dx.data<T>();
@@ -97,7 +97,7 @@ Tensor gelu_forward(const Tensor& x, bool tanh_form) {
         gelu_forward_cuda(x, tanh_form, y);
         return y;
     }
-    dispatch_float("gelu", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("gelu", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(x.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
@@ -114,7 +114,7 @@ Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form) {
         gelu_backward_cuda(dy, x, tanh_form, dx);
         return dx;
     }
-    dispatch_float("gelu_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("gelu_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = x.data<T>();
         T* to = dx.data<T>();

@@ -153,7 +153,7 @@ void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment
         return adam_step_cuda(parameters, gradients, first_moment, second_moment, active, step, memory);
     AdamStep with = step;
     if (!take_factor(memory, with.gradient_factor)) return;
-    dispatch_float("adam", parameters.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("adam", parameters, [&]<class T>(TypeTag<T>) {
         T* p = parameters.data<T>();
         const T* g = gradients.data<T>();
         T* m = first_moment.data<T>();
@@ -177,7 +177,7 @@ void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, con
     if (parameters.device() == Device::cuda) return sgd_step_cuda(parameters, gradients, momentum, active, step, memory);
     SgdStep with = step;
     if (!take_factor(memory, with.gradient_factor)) return;
-    dispatch_float("sgd", parameters.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("sgd", parameters, [&]<class T>(TypeTag<T>) {
         T* p = parameters.data<T>();
         const T* g = gradients.data<T>();
         T* m = momentum.data<T>();

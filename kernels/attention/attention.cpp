@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/dispatch.h"
+#include "core/check.h"
 #include "core/parallel.h"
 #include "kernels/attention/attention_cuda.h"
 #include "kernels/attention/attention_fast.h"
@@ -156,7 +156,7 @@ AttentionResult attention_forward_reference(const Columns& query, const Columns&
                                             const AttentionRules& rules, bool with_log_sum) {
     check_attention(query, key, value, rules);
     AttentionResult result = make_result(query, value, rules, with_log_sum);
-    dispatch_float("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, value, rules);
         const auto output = head_rows<T>(result.output, rules.heads);
         T* const log_sum = with_log_sum ? result.log_sum.data<T>() : nullptr;
@@ -171,7 +171,7 @@ void attention_backward_reference(const Columns& query, const Columns& key, cons
                                   const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
     check_attention_backward(query, key, value, rules, forward, d_output, gradients);
     zero_gradient_gaps(rules, gradients);
-    dispatch_float("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, value, rules);
         const auto back = view_backward<T>(rules, forward, d_output, gradients);
         for_pieces(rules, 8 * (view.dk() + view.dv()), [&](std::span<const AttentionItem> items) {
@@ -233,7 +233,7 @@ Tensor attention_weights(const Columns& query, const Columns& key, const Attenti
         attention_weights_cuda(query, key, rules, weights);
         return weights;
     }
-    dispatch_float("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, key, rules);
         T* const data = weights.data<T>();
         for_pieces(rules, 4 * view.dk(), [&](std::span<const AttentionItem> items) {

@@ -69,7 +69,7 @@ Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int6
     }
     const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
     const std::int64_t work = (longest + 16) * (query.count + cache.value.count);
-    dispatch_float("attention_cached", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("attention_cached", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, cache.key, cache.value, rules);
         const auto output = head_rows<T>(result, heads);
         parallel_for(query.rows(), grain_for(work / 8), [&](std::int64_t first, std::int64_t end) {

@@ -131,7 +131,7 @@ CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& tar
     const std::int64_t counted = count_targets(op, targets, rows, vocabulary, options);
     const std::int32_t* ids = targets.data<std::int32_t>();
     std::vector<RowLoss> losses(static_cast<std::size_t>(rows), RowLoss{0, 0, false});
-    dispatch_float(op, logits.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, logits, [&]<class T>(TypeTag<T>) {
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row) {
                 if (ids[row] == options.ignore) continue;
@@ -165,7 +165,7 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
     const std::int64_t counted = count_targets(op, targets, rows, vocabulary, options);
     const std::int32_t* ids = targets.data<std::int32_t>();
     const double scale = dloss.item() / loss_divisor(options, counted);
-    dispatch_float(op, logits.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, logits, [&]<class T>(TypeTag<T>) {
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row) {
                 T* gradient = dlogits.data<T>() + row * vocabulary;

@@ -33,7 +33,7 @@ Tensor dropout_forward(const Tensor& x, const Dropout& dropout) {
         dropout_cuda(x, dropout, y);
         return y;
     }
-    dispatch_float("dropout", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("dropout", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(x.rows(), grain_for(4 * x.cols()),

@@ -50,7 +50,7 @@ Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Fun
         binary_cuda(kind, a, b, walk, y);
         return y;
     }
-    dispatch_float(op, a.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, a, [&]<class T>(TypeTag<T>) {
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
         T* to = y.data<T>();
@@ -73,7 +73,7 @@ Tensor unary(const char* op, Unary kind, const Tensor& x, Function function, dou
         unary_cuda(kind, x, factor, y);
         return y;
     }
-    dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(x.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
@@ -114,7 +114,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
         where_cuda(condition, a, b, walk, y);
         return y;
     }
-    dispatch_float("where", a.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("where", a, [&]<class T>(TypeTag<T>) {
         const std::uint8_t* choice = condition.data<std::uint8_t>();
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
@@ -187,7 +187,7 @@ void accumulate(Tensor& target, const Tensor& x) {
     check_dtype("accumulate", "x", x, target.dtype());
     check_device("accumulate", {{"target", target}, {"x", x}});
     if (target.device() == Device::cuda) return accumulate_cuda(target, x);
-    dispatch_float("accumulate", target.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("accumulate", target, [&]<class T>(TypeTag<T>) {
         T* to = target.data<T>();
         const T* from = x.data<T>();
         parallel_for(target.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {

@@ -86,7 +86,7 @@ Tensor tokens_in_spans(const Tensor& tokens, const Spans& spans) {
 
 void add_positions(const Tensor& e, const Spans& spans, std::int64_t first_position, Tensor& dpositions) {
     const std::int64_t cols = e.cols();
-    dispatch_float("embedding_backward", e.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("embedding_backward", e, [&]<class T>(TypeTag<T>) {
         const T* from = e.data<T>();
         T* to = dpositions.data<T>();
         parallel_for(spans.longest(), grain_for(spans.size() * cols), [&](std::int64_t begin, std::int64_t end) {
@@ -119,7 +119,7 @@ Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans&
         embedding_forward_cuda(table, tokens, spans, positions, plan, y);
         return y;
     }
-    dispatch_float("embedding", table.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("embedding", table, [&]<class T>(TypeTag<T>) {
         const T* rows = table.data<T>();
         const T* place = positions.defined() ? positions.data<T>() : nullptr;
         const std::int32_t* token = tokens.data<std::int32_t>();

@@ -84,7 +84,7 @@ void gather_backward(const Tensor& dy, const Tensor& indices, Tensor& dx, double
     check_indices("gather_backward", indices, dx.dim(0), std::numeric_limits<std::int32_t>::min());
     const PlacesOfIndices sorted = places_of_indices(indices.data<std::int32_t>(), indices.numel(), dx.dim(0));
     const std::int64_t cols = row_size(dx);
-    dispatch_float("gather_backward", dx.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("gather_backward", dx, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
         const T scale = static_cast<T>(factor);

@@ -49,7 +49,7 @@ double gradient_norm(const Tensor& gradients, const Spans& active) {
           active.rows(), gradients.numel());
     if (gradients.device() == Device::cuda) return measure_gradients(gradients, active, 0).to_vector().front();
     double total = 0;
-    dispatch_float("gradient_norm", gradients.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("gradient_norm", gradients, [&]<class T>(TypeTag<T>) {
         for (const Span& range : active) total += squares_of_blocks(gradients.data<T>() + range.start, range.length);
     });
     return std::sqrt(total);
@@ -88,7 +88,7 @@ void scale_gradients(Tensor& gradients, double factor, Where where) {
         gradients.bump_version(where);
         return;
     }
-    dispatch_float("scale_gradients", gradients.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("scale_gradients", gradients, [&]<class T>(TypeTag<T>) {
         T* g = gradients.data<T>();
         parallel_for(gradients.numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) g[i] *= static_cast<T>(factor);

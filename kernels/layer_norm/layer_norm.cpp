@@ -142,7 +142,7 @@ LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer,
         layer_norm_forward_cuda(x, sublayer, gamma, beta, eps, dropout, result);
         return result;
     }
-    dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, x, [&]<class T>(TypeTag<T>) {
         const LayerNormArrays<T> arrays{.x = x.data<T>(),
                                         .sublayer = data_or_null<T>(sublayer),
                                         .gamma = gamma.data<T>(),
@@ -199,7 +199,7 @@ void backward(const char* op, const LayerNormBackwardTensors& t, const Dropout& 
     const std::int64_t rows = t.x.rows(), cols = t.x.cols();
     const std::int64_t chunks = (rows + kRowsPerChunk - 1) / kRowsPerChunk;
     const bool affine = t.dgamma.defined() || t.dbeta.defined();
-    dispatch_float(op, t.x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, t.x, [&]<class T>(TypeTag<T>) {
         const LayerNormBackwardArrays<T> arrays{.dy = t.dy.data<T>(),
                                                 .d_sum = data_or_null<T>(t.d_sum),
                                                 .x = t.x.data<T>(),

@@ -76,7 +76,7 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
     if (wants.weight) result.dweight = Tensor::zeros(weight.shape(), x.dtype());
     if (wants.bias) result.dbias = Tensor::zeros({vocabulary}, x.dtype());
 
-    dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, x, [&]<class T>(TypeTag<T>) {
         // Panels of W for both products, packed once for all chunks.
         const Tensor forward = make_panels(whole<T>(weight).transposed(), d_model, vocabulary);
         const Tensor backward = wants.x ? make_panels(whole<T>(weight), vocabulary, d_model) : Tensor();
@@ -119,7 +119,7 @@ void linear_cross_entropy_backward(const Tensor& gradient, const Tensor& dloss, 
     check_device(op, {{"target", target}, {"gradient", gradient}, {"dloss", dloss}});
     if (target.device() == Device::cuda) return add_scaled_cuda(gradient, dloss, target);
     check_dtype(op, "gradient", gradient, target.dtype());
-    dispatch_float(op, target.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, target, [&]<class T>(TypeTag<T>) {
         T* to = target.data<T>();
         const T* from = gradient.data<T>();
         const auto scale = static_cast<T>(dloss.item());

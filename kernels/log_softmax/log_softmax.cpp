@@ -47,7 +47,7 @@ Tensor log_softmax_forward(const Tensor& x) {
         return y;
     }
     const std::int64_t cols = x.cols();
-    dispatch_float("log_softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("log_softmax", x, [&]<class T>(TypeTag<T>) {
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 log_softmax_row(x.data<T>() + row * cols, y.data<T>() + row * cols, cols);
@@ -68,7 +68,7 @@ Tensor log_softmax_backward(const Tensor& dy, const Tensor& y) {
         return dx;
     }
     const std::int64_t cols = y.cols();
-    dispatch_float("log_softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("log_softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 log_softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.data<T>() + row * cols, cols);

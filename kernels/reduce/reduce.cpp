@@ -42,7 +42,7 @@ Tensor sum_times(const char* op, const Tensor& x, const Middle& m, double factor
         sum_cuda(x, m, factor, y);
         return y;
     }
-    dispatch_float(op, x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
@@ -73,7 +73,7 @@ Tensor spread(const char* op, const Tensor& dy, const Shape& x_shape, int axis, 
         spread_cuda(dy, Tensor(), share, m, dx);
         return dx;
     }
-    dispatch_float(op, dy.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, dy, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
         const T factor = static_cast<T>(share);
@@ -119,7 +119,7 @@ Maximum max_forward(const Tensor& x, int axis, bool keep) {
         max_cuda(x, m, result.y, result.indices);
         return result;
     }
-    dispatch_float("max", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("max", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = result.y.data<T>();
         std::int32_t* index = result.indices.data<std::int32_t>();
@@ -149,7 +149,7 @@ Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shap
         return dx;
     }
     Tensor dx = Tensor::zeros(x_shape, dy.dtype());
-    dispatch_float("max_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("max_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
         const std::int32_t* index = indices.data<std::int32_t>();
@@ -165,7 +165,7 @@ Tensor sum_all_forward(const Tensor& x) {
         sum_cuda(x, {1, x.numel(), 1}, 1, y);
         return y;
     }
-    dispatch_float("sum", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("sum", x, [&]<class T>(TypeTag<T>) {
         constexpr std::int64_t kBlock = 4096;
         const T* from = x.data<T>();
         std::vector<double> blocks(static_cast<std::size_t>((x.numel() + kBlock - 1) / kBlock));

@@ -39,7 +39,7 @@ Tensor residual_forward(const Tensor& x, const Tensor& sublayer, const Dropout& 
         residual_cuda(x, sublayer, dropout, y);
         return y;
     }
-    dispatch_float("residual", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("residual", x, [&]<class T>(TypeTag<T>) {
         const T* stream = x.data<T>();
         const T* branch = sublayer.data<T>();
         T* to = y.data<T>();

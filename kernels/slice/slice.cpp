@@ -71,7 +71,7 @@ Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t
 void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) {
     const Runs runs = runs_of_part("slice_backward", "dy", dy, axis, begin, dx);
     if (dx.device() == Device::cuda) return add_runs_cuda(dy, runs, dx);
-    dispatch_float("slice_backward", dx.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("slice_backward", dx, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
         parallel_for(runs.outer, grain_for(runs.part), [&](std::int64_t first, std::int64_t last) {

@@ -85,7 +85,7 @@ Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& 
     }
     const std::int64_t cols = x.cols();
     const std::uint8_t* allowed = mask.defined() ? mask.data<std::uint8_t>() : nullptr;
-    dispatch_float("softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("softmax", x, [&]<class T>(TypeTag<T>) {
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 softmax_row(x.data<T>() + row * cols, allowed ? allowed + row % mask_rows * cols : nullptr,
@@ -107,7 +107,7 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y) {
         return dx;
     }
     const std::int64_t cols = y.cols();
-    dispatch_float("softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float("softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.data<T>() + row * cols, cols);

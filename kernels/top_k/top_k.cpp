@@ -65,7 +65,7 @@ TopK top_k_log_softmax(const Tensor& logits, std::int64_t k) {
         top_k_cuda(logits, k, result);
         return result;
     }
-    dispatch_float(op, logits.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_float(op, logits, [&]<class T>(TypeTag<T>) {
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 check(row_of(logits.data<T>() + row * vocabulary, vocabulary, k, result.values.data<T>() + row * k,
