@@ -109,12 +109,15 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
         update<D, kKeys>(mean, score, values + stage);
         pipeline.release();
     }
+    // Read again and not kept: within the loop all registers are taken.
+    const AttentionPlace here = attention_place(task, blockIdx.x);
+    const int first = here.first + warp() * kM * 16;
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
         float factor[Accumulator16x8::kRows];
-        finish_softmax(factor, running[m], task, at, own + 16 * m, scale, log_sum);
-        write_rows<D, Sizes::kRows>(output, at.query_start + own + 16 * m, at.head, at.queries - own - 16 * m, output_vectors,
-                                    mean[m], factor, queries, warp() * kM * 16 + 16 * m);
+        finish_softmax(factor, running[m], task, here, first + 16 * m, scale, log_sum);
+        write_rows<D, Sizes::kRows>(output, here.query_start + first + 16 * m, here.head, here.queries - first - 16 * m,
+                                    output_vectors, mean[m], factor, queries, warp() * kM * 16 + 16 * m);
     }
 }
 

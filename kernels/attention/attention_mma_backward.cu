@@ -24,10 +24,10 @@ template <int D>
 struct BackwardSizes {
     static constexpr int kWarps = 4;
     static constexpr int kThreads = kWarps * device::kWarp;
-    static constexpr int kRows = kWarps * 16;            // own rows of a block
-    static constexpr int kKeys = D == 128 ? 32 : 64;     // of a tile that meets queries
-    static constexpr int kQueries = D == 128 ? 16 : 64;  // of a tile that meets keys: dK and dV leave few registers
-    static constexpr bool kHeld = D < 64;                // whether the own rows stay in registers
+    static constexpr int kRows = kWarps * 16;         // own rows of a block
+    static constexpr int kKeys = D == 128 ? 32 : 64;  // of a tile that meets queries
+    static constexpr int kQueries = 2048 / D;         // of a tile that meets keys: dK and dV leave few registers
+    static constexpr bool kHeld = D < 64;             // whether the own rows stay in registers
     static constexpr std::size_t kSharedOfQuery = sizeof(bf16) * D * (2 * kRows + 4 * kKeys);
     static constexpr std::size_t kSharedOfKey =  // with L and D of two tiles of queries
         sizeof(bf16) * D * (2 * kRows + 4 * kQueries) + sizeof(float) * 4 * kQueries;
