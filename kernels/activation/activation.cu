@@ -3,8 +3,8 @@
 // Who owns what: a thread 16 bytes (sweep.h). Nobody needs anything of another thread.
 //
 // Memory traffic of an element of s bytes: forward reads x and writes y, 2 s; backward reads dy and the output (ReLU) or the
-// input (GELU) and writes dx, 3 s. That bounds ReLU. GELU's 25 or so instructions an element hide behind 8 bytes of f32 traffic,
-// and just about behind 4 of bf16. Where a product comes before or a product after, the sweep is better done there
+// input (GELU) and writes dx, 3 s. That bounds ReLU. GELU's 25 or so instructions an element should hide behind 8 bytes
+// of f32 traffic, and just about behind 4 of bf16. Where a product stands before it, the sweep is better done there
 // (kernels/feed_forward).
 #include "kernels/activation/activation_cuda.h"
 #include "kernels/activation/activation_device.h"
