@@ -9,6 +9,7 @@
 #include "autograd/tape_impl.h"
 #include "core/check.h"
 #include "core/format.h"
+#include "kernels/cast/cast.h"
 
 namespace heddle {
 namespace {
@@ -84,7 +85,9 @@ void backward(const Variable& output, const Tensor& cotangent, bool retain) {
 void backward(const Variable& loss, bool retain) {
     check(loss.value().numel() == 1, "backward: the loss has shape {}, wanted one element; pass a cotangent for anything else",
           loss.shape());
-    backward(loss, Tensor::full(loss.shape(), 1, loss.dtype(), loss.value().device()), retain);
+    Tensor one = Tensor::empty(loss.shape(), loss.dtype(), loss.value().device());
+    kernels::fill(one, 1);  // by a kernel: no copy from the host, so a CUDA graph can hold it
+    backward(loss, one, retain);
 }
 
 // ---- modes
