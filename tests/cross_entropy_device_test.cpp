@@ -109,6 +109,21 @@ TEST(CrossEntropyDevice, IsSafeForHugeLogitsAndInfinities) {
             }
 }
 
+TEST(CrossEntropyDevice, CallsNoRowCorrectWhoseTargetIsNaN) {
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t vocabulary : {1, 40, 1032})
+            for (const std::int32_t target : {0, static_cast<std::int32_t>(vocabulary - 1)}) {
+                Tensor logits = normal({1, vocabulary}, DType::f64, 1);
+                logits.data<double>()[target] = std::nan("");
+                const Tensor targets = Tensor::from(std::vector<std::int32_t>{target}, {1});
+                const LossStatistics got =
+                    loss_statistics(cross_entropy_forward(in(numbers, logits), targets.to(numbers.device), {}).statistics);
+                EXPECT_EQ(got.counted, 1);
+                EXPECT_TRUE(std::isnan(got.loss)) << to_string(numbers);
+                EXPECT_EQ(got.correct, 0) << to_string(numbers) << ", target " << target << " of " << vocabulary;
+            }
+}
+
 TEST(CrossEntropyDevice, GivesZerosWhenEveryTargetIsIgnored) {
     for (const Numbers& numbers : all_numbers()) {
         const Tensor logits = in(numbers, normal({3, 40}, DType::f64, 1)),

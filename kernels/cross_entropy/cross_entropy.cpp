@@ -21,7 +21,7 @@ template <class T>
 RowLoss cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing, double gradient_scale,
                           bool want_gradient) {
     const T* largest = std::max_element(logits, logits + vocabulary);
-    const bool correct = largest - logits == target;
+    const bool correct = largest - logits == target && !std::isnan(*largest);  // max_element keeps a NaN that comes first
     const auto shift = static_cast<double>(*largest);
     double exponentials = 0, deviations = 0;
     for (std::int64_t j = 0; j < vocabulary; ++j) {

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
     const A of_target = load(logits[target]);
     const A origin = of_target == lowest<A>() ? A{0} : of_target;  // of the deviations: any finite number does
     ExponentialSum<A> own;
-    A deviations = 0, better = 0;  // better: logits that would have been named before the target's
+    A deviations = 0, better = 0;  // better: logits that would have been named before the target's, or a NaN
     for (std::int64_t column = begin; column < a.vocabulary; column += stride) {
         const Vector<T, N> values = load_vector<N>(logits + column);
         if (fits) store_vector(kept + column, values);
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
         for (int i = 0; i < N; ++i) {
             x[i] = load(values[i]);
             deviations += x[i] - origin;
-            if (x[i] > of_target || (x[i] == of_target && column + i < target)) better = 1;
+            if (!(x[i] <= of_target) || (x[i] == of_target && column + i < target)) better = 1;
         }
         own.add(x);
     }
