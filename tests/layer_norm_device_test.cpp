@@ -1,5 +1,6 @@
 // Layer normalisation on every device against the f64 reference.
 #include "kernels/layer_norm/layer_norm.h"
+#include "kernels/residual/residual.h"
 #include "tests/devices.h"
 
 namespace heddle::kernels {
@@ -147,6 +148,38 @@ TEST(LayerNormDevice, ResidualBackwardIsTheFormula) {
                     expect_close(got[i], want[i], numbers, "gradient " + std::to_string(i) + " of " + text(one), allowed(one),
                                  usual[i]);
             }
+}
+
+// As with dropout and residual one after the other: 0 times NaN is NaN.
+TEST(LayerNormDevice, KeepsANaNThatIsDropped) {
+    const Dropout dropout(0.5, 99);
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t cols : {48, 1040}) {
+            std::int64_t at = 0;
+            while (dropout.keeps_row(1, at)) ++at;
+            Inputs given({2, cols, false}, numbers);
+            const auto with_nan = [&](const Tensor& tensor) {
+                Tensor wide = tensor.to(Device::cpu).to(DType::f64).clone();
+                wide.data<double>()[cols + at] = std::nan("");
+                return in(numbers, wide);
+            };
+            given.sublayer = with_nan(given.sublayer);
+            const LayerNormResult result =
+                residual_layer_norm_forward(given.x, given.sublayer, given.gamma, given.beta, kEps, dropout);
+            EXPECT_TRUE(
+                same_bits(result.sum.to(Device::cpu), residual_forward(given.x, given.sublayer, dropout).to(Device::cpu)));
+            EXPECT_TRUE(std::isnan(result.sum.to(Device::cpu).to_vector()[static_cast<std::size_t>(cols + at)]));
+            for (const double value : result.y.to(Device::cpu).slice(1, 2).to_vector()) EXPECT_TRUE(std::isnan(value));
+
+            const LayerNormResult whole = layer_norm_forward(given.x, given.gamma, given.beta, kEps);
+            const auto [dx, d_sublayer] = residual_layer_norm_backward(with_nan(given.d_sum), given.dy, given.x, given.gamma,
+                                                                       whole.mean, whole.rstd, dropout, true, {}, {});
+            for (const Tensor& each : {dx, d_sublayer}) {
+                const std::vector<double> values = each.to(Device::cpu).to_vector();
+                for (std::size_t i = 0; i < values.size(); ++i)
+                    EXPECT_EQ(std::isnan(values[i]), i == static_cast<std::size_t>(cols + at)) << to_string(numbers) << " " << i;
+            }
+        }
 }
 
 TEST(LayerNormDevice, TakesRowsThatAreNotAligned) {

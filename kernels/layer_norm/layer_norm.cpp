@@ -26,7 +26,7 @@ void layer_norm_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64
             const T* sublayer = a.sublayer + row * a.cols;
             T* sum = a.sum + row * a.cols;
             for (std::int64_t j = 0; j < a.cols; ++j) {
-                const T dropped = a.dropout.keeps_row(row, j) ? static_cast<T>(sublayer[j] * scale) : T{0};
+                const T dropped = sublayer[j] * (a.dropout.keeps_row(row, j) ? scale : T{0});  // a NaN stays
                 sum[j] = x[j] + dropped;
             }
             x = sum;
@@ -77,7 +77,7 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t 
             T total = rstd * (a.gamma[j] * dy[j] - mean_g - xhat * mean_g_xhat);
             if (a.d_sum) total += a.d_sum[at];
             a.dx[at] = total;
-            if (a.d_sublayer) a.d_sublayer[at] = a.dropout.keeps_row(row, j) ? static_cast<T>(total * scale) : T{0};
+            if (a.d_sublayer) a.d_sublayer[at] = total * (a.dropout.keeps_row(row, j) ? scale : T{0});
         }
     }
 }

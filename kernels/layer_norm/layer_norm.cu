@@ -47,7 +47,7 @@ __device__ __forceinline__ Vector<T, N> take_input(const Arrays<T>& a, std::int6
     const auto scale = static_cast<Accumulator<T>>(a.dropout.scale);
 #pragma unroll
     for (int i = 0; i < N; ++i)
-        values[i] = store<T>(load(values[i]) + (kept >> i & 1 ? load(sublayer[i]) * scale : Accumulator<T>{0}));
+        values[i] = store<T>(load(values[i]) + load(sublayer[i]) * (kept >> i & 1 ? scale : Accumulator<T>{0}));
     store_vector(a.sum + at, values);
     return values;
 }

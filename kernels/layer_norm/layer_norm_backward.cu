@@ -72,7 +72,7 @@ __device__ __forceinline__ void put_gradient(const Arrays<T>& a, std::int64_t ro
     const unsigned kept = kept_in_row(a.dropout, row, column / 8) >> (column % 8);
     const auto scale = static_cast<A>(a.dropout.scale);
 #pragma unroll
-    for (int i = 0; i < N; ++i) result[i] = store<T>(kept >> i & 1 ? total[i] * scale : A{0});
+    for (int i = 0; i < N; ++i) result[i] = store<T>(total[i] * (kept >> i & 1 ? scale : A{0}));
     store_vector(a.d_sublayer + at, result);
 }
 
