@@ -1,6 +1,8 @@
 // The feed-forward network on every device, and the fully fused kernel.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "kernels/activation/activation.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/feed_forward/feed_forward.h"
@@ -56,15 +58,16 @@ struct Results {
     FeedForwardWeights gradients;
 };
 
-FeedForwardWeights zero_gradients(const Network& net) {
+FeedForwardWeights zero_gradients(const Network& net, DType dtype) {
     const FeedForwardWeights& w = net.weights;
-    const auto zeros = [&](const Shape& shape) { return Tensor::zeros(shape, w.w1.dtype(), w.w1.device()); };
+    const auto zeros = [&](const Shape& shape) { return Tensor::zeros(shape, dtype, w.w1.device()); };
     return {zeros(w.w1.shape()), zeros({w.w1.dim(0)}), zeros(w.w2.shape()), zeros({w.w2.dim(0)})};
 }
 
-Results run(const Network& net, Activation activation, const Dropout& dropout) {
+// `sums`: the dtype of the parameters' gradients, unless it is that of the parameters.
+Results run(const Network& net, Activation activation, const Dropout& dropout, std::optional<DType> sums = {}) {
     const auto [y, hidden] = kernels::feed_forward_forward(net.x, net.weights, activation, dropout, true);
-    Results results{y, hidden, {}, zero_gradients(net)};
+    Results results{y, hidden, {}, zero_gradients(net, sums.value_or(net.x.dtype()))};
     results.dx = kernels::feed_forward_backward(net.dy, net.x, hidden, net.weights, activation, dropout, {}, results.gradients);
     return results;
 }
@@ -76,7 +79,7 @@ Results plain(const Network& net, Activation activation, const Dropout& dropout)
     const Tensor u = through_bf16(kernels::linear_forward(net.x, w.w1, w.b1));
     const Tensor act = relu ? kernels::relu_forward(u) : kernels::gelu_forward(u, tanh);
     const Tensor h = through_bf16(kernels::dropout_forward(act, dropout));
-    Results results{through_bf16(kernels::linear_forward(h, w.w2, w.b2)), relu ? h : u, {}, zero_gradients(net)};
+    Results results{through_bf16(kernels::linear_forward(h, w.w2, w.b2)), relu ? h : u, {}, zero_gradients(net, DType::f32)};
     const Tensor dh = kernels::dropout_forward(through_bf16(kernels::linear_backward_x(net.dy, w.w2)), dropout);
     const Tensor du = through_bf16(relu ? kernels::relu_backward(dh, h) : kernels::gelu_backward(dh, u, tanh));
     results.dx = through_bf16(kernels::linear_backward_x(du, w.w1));
@@ -112,6 +115,24 @@ TEST(FeedForwardDevice, ForwardAndBackward) {
                     expect_close(got.gradients.w2, want.gradients.w2, numbers, "dW2, " + what, kAllowed, usual.gradients.w2);
                     expect_close(got.gradients.b2, want.gradients.b2, numbers, "db2, " + what, kAllowed, usual.gradients.b2);
                 }
+}
+
+TEST(FeedForwardDevice, AddsF32GradientsOfBf16Rows) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Numbers numbers{Device::cuda, DType::bf16};
+    for (const Activation activation : kActivations) {
+        const Network net = network({33, 24, 40, 16});
+        const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
+        const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
+        const Network narrow = converted(wide, [](const Tensor& tensor) { return tensor.to(DType::f32); });
+        const FeedForwardWeights got = run(given, activation, {}, DType::f32).gradients,
+                                 want = run(wide, activation, {}).gradients, usual = plain(narrow, activation, {}).gradients;
+        EXPECT_EQ(got.b1.dtype(), DType::f32);
+        expect_close(got.w1, want.w1, numbers, "dW1 in f32", kAllowed, usual.w1);
+        expect_close(got.b1, want.b1, numbers, "db1 in f32", kAllowed, usual.b1);
+        expect_close(got.w2, want.w2, numbers, "dW2 in f32", kAllowed, usual.w2);
+        expect_close(got.b2, want.b2, numbers, "db2 in f32", kAllowed, usual.b2);
+    }
 }
 
 // Nothing is kept: the GELU's tanh form in bf16 is then cuBLASLt's.

@@ -129,6 +129,25 @@ TEST(LinearCrossEntropyDevice, BackwardScalesByALossGradientOnTheDevice) {
     }
 }
 
+// As a training run in bf16 has it: a loss in bf16, sums over rows and parameters' gradients in f32.
+TEST(LinearCrossEntropyDevice, BackwardAddsToF32BesideBf16) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Numbers numbers{Device::cuda, DType::bf16};
+    for (const LossCase& at : {LossCase{9, 4, 11}, LossCase{9, 16, 40}}) {
+        const LinearCrossEntropyResult made = run(placed(numbers, problem(at), true));
+        const Tensor dloss = Tensor::full({}, -3, DType::bf16, Device::cuda);
+        ASSERT_EQ(made.dx.dtype(), DType::bf16);
+        ASSERT_EQ(made.dweight.dtype(), DType::f32);
+        for (const Tensor& gradient : {made.dx, made.dweight, made.dbias}) {
+            Tensor target = Tensor::full(gradient.shape(), 1, DType::f32, Device::cuda);
+            kernels::linear_cross_entropy_backward(gradient, dloss, target);
+            Tensor want = gradient.to(Device::cpu).to(DType::f64).clone();
+            for (double& value : want.span<double>()) value = 1 - 3 * value;
+            expect_close(target, want, {Device::cuda, DType::f32}, "f32 beside bf16", kAllowed);
+        }
+    }
+}
+
 TEST(LinearCrossEntropyDevice, TheHostWaitsForNothing) {
     for (const Numbers& numbers : all_numbers()) {
         if (numbers.device == Device::cpu) continue;

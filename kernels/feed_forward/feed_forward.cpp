@@ -177,7 +177,8 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
     check_device("feed_forward_backward", {{"x", x}, {"dy", dy}, {"hidden", hidden}});
     if (wants.b1) {
         check_shape("feed_forward_backward", "the gradient of b1", gradients.b1, {weights.w1.dim(0)});
-        check_dtype("feed_forward_backward", "the gradient of b1", gradients.b1, x.dtype());
+        const bool wider = x.dtype() == DType::bf16 && gradients.b1.dtype() == DType::f32;
+        check_dtype("feed_forward_backward", "the gradient of b1", gradients.b1, wider ? DType::f32 : x.dtype());
     }
     if (wants.w2) linear_backward_weight(dy, hidden_again(hidden, activation, dropout), gradients.w2);
     if (wants.b2) linear_backward_bias(dy, gradients.b2);

@@ -34,7 +34,7 @@ FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights
 struct FeedForwardWants {
     bool x = true, w1 = true, b1 = true, w2 = true, b2 = true;
 };
-/// dx (undefined unless wanted); the wanted ones of `gradients` are added to.
+/// dx (undefined unless wanted); the wanted ones of `gradients` are added to: of x's dtype, or f32 beside bf16.
 Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hidden, const FeedForwardWeights& weights,
                              Activation activation, const Dropout& dropout, const FeedForwardWants& wants,
                              FeedForwardWeights& gradients);

@@ -17,10 +17,10 @@ namespace {
 
 using namespace device;
 
-// target, gradient [n], factor [1]. N elements at a time: 16 bytes of gradient.
-template <class T, class G, int N>
-__global__ void __launch_bounds__(kSweepBlock) add_scaled_kernel(const G* gradient, const T* factor, T* target, std::int64_t n) {
-    const Accumulator<T> scale = load(*factor);
+// target, gradient [n], factor [1]. N elements at a time: 16 bytes of the wider one.
+template <class T, class G, class F, int N>
+__global__ void __launch_bounds__(kSweepBlock) add_scaled_kernel(const G* gradient, const F* factor, T* target, std::int64_t n) {
+    const auto scale = static_cast<Accumulator<T>>(load(*factor));
     sweep<N>(n, [&]<int M>(Width<M>, std::int64_t at) {
         Vector<T, M> to = load_vector<M>(target + at);
         const Vector<G, M> from = load_vector<M>(gradient + at);
@@ -30,23 +30,32 @@ __global__ void __launch_bounds__(kSweepBlock) add_scaled_kernel(const G* gradie
     });
 }
 
-template <class T, class G>
+template <class T, class G, class F>
 void add_scaled(const Tensor& gradient, const Tensor& dloss, Tensor& target) {
     const G* from = gradient.data<G>();
     T* to = target.data<T>();
-    with_width<G>({from, to}, [&]<int N>(Width<N>) {
-        launch(sweep_config(target.numel(), N), add_scaled_kernel<T, G, N>, from, dloss.data<T>(), to, target.numel());
+    with_width<std::conditional_t<(sizeof(T) > sizeof(G)), T, G>>({from, to}, [&]<int N>(Width<N>) {
+        launch(sweep_config(target.numel(), N), add_scaled_kernel<T, G, F, N>, from, dloss.data<F>(), to, target.numel());
     });
+}
+
+// body(type tag) for a tensor beside a target of T: of its dtype, or the other one of f32 and bf16.
+template <class T, class Body>
+void dispatch_beside(const Tensor& tensor, Body&& body) {
+    if constexpr (!std::is_same_v<T, double>) {
+        if (tensor.dtype() == DType::bf16) return body(TypeTag<bf16>{});
+        if (tensor.dtype() == DType::f32) return body(TypeTag<float>{});
+    }
+    body(TypeTag<T>{});
 }
 
 }  // namespace
 
 void add_scaled_cuda(const Tensor& gradient, const Tensor& dloss, Tensor& target) {
     dispatch("linear_cross_entropy_backward", target.dtype(), [&]<class T>(TypeTag<T>) {
-        if constexpr (std::is_same_v<T, bf16>) {
-            if (gradient.dtype() == DType::f32) return add_scaled<bf16, float>(gradient, dloss, target);
-        }
-        add_scaled<T, T>(gradient, dloss, target);
+        dispatch_beside<T>(gradient, [&]<class G>(TypeTag<G>) {
+            dispatch_beside<T>(dloss, [&]<class F>(TypeTag<F>) { add_scaled<T, G, F>(gradient, dloss, target); });
+        });
     });
 }
 

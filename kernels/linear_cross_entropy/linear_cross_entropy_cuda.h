@@ -7,8 +7,7 @@
 
 namespace heddle::kernels {
 
-/// target += dloss * gradient, elementwise; dloss a scalar of target's dtype, read on the device; gradient of target's dtype, or
-/// f32 for a bf16 target.
+/// target += dloss * gradient, elementwise; dloss a scalar, read on the device. All of one dtype, or each of them f32 or bf16.
 HEDDLE_CUDA_FUNCTION(void add_scaled_cuda(const Tensor& gradient, const Tensor& dloss, Tensor& target))
 
 /// The whole op on the device. Checked arguments; targets on the device. `chunk_rows` 0: as many rows as fill kChunkBytes.
