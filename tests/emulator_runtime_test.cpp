@@ -327,6 +327,27 @@ TEST(EmulatorRuntime, AHostFunctionMayNotCallTheRuntime) {
     EXPECT_EQ(inside, cudaErrorNotPermitted);
 }
 
+using EmulatorRuntimeDeathTest = testing::Test;
+
+TEST(EmulatorRuntimeDeathTest, SaysAtTheEndWhatNobodyWaitedFor) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    const auto leave = [](bool wait) {
+        const Stream stream;
+        DeviceArray<float> x(32, 0.0f);
+        expect_ok(cudaDeviceSynchronize());
+        expect_ok(cudaMemsetAsync(x, 0, 4, stream));
+        expect_ok(add(x, 1, 32, stream));
+        if (wait) expect_ok(cudaStreamSynchronize(stream));
+        float* freed = nullptr;
+        expect_ok(cudaMallocAsync(&freed, 8, stream));
+        expect_ok(cudaFreeAsync(freed, stream));
+        std::exit(0);
+    };
+    EXPECT_EXIT(leave(false), testing::ExitedWithCode(0),
+                "before somebody has waited for cudaMemsetAsync at .* and 1 more");
+    EXPECT_EXIT(leave(true), testing::ExitedWithCode(0), "^$");
+}
+
 // ---- threads ----
 
 TEST(EmulatorRuntime, ServesSeveralThreads) {

@@ -56,6 +56,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
     operation.what = "cudaMallocAsync";
     operation.place = place;
     operation.writes = {Rows::of(*pointer, bytes)};
+    operation.keeps_books = true;
     operation.work = [] {};
     return submit(stream, std::move(operation));
 }

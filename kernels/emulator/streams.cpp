@@ -1,6 +1,8 @@
 #include "kernels/emulator/streams.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -49,7 +51,14 @@ Streams& Streams::all() {
     return *all;
 }
 
-Streams::Streams() { create(true); }
+Streams::Streams() {
+    create(true);
+    // What they would compute is lost, as on a GPU: a program that ends well has waited for what it wants.
+    std::atexit([] {
+        if (const std::string work = all().left_over(); !work.empty())
+            std::fprintf(stderr, "heddle emulator: the program ends before somebody has waited for %s\n", work.c_str());
+    });
+}
 
 CUstream_st* Streams::create(bool blocking) {
     const std::lock_guard lock(mutex_);
@@ -117,12 +126,16 @@ bool Streams::done(const std::shared_ptr<Operation>& operation) {
     return operation == nullptr || operation->done;
 }
 
-std::size_t Streams::pending() {
+std::string Streams::left_over() {
     const std::lock_guard lock(mutex_);
     std::size_t count = 0;
+    std::string first;
     for (const auto& stream : streams_)
-        for (const auto& operation : stream->queue) count += operation->work != nullptr && !operation->keeps_books;
-    return count;
+        for (const auto& operation : stream->queue) {
+            if (operation->work == nullptr || operation->keeps_books) continue;
+            if (count++ == 0) first = title(*operation);
+        }
+    return count == 0 ? "" : count == 1 ? first : first + " and " + std::to_string(count - 1) + " more";
 }
 
 Failure Streams::wait(const std::shared_ptr<Operation>& target, bool keep) {

@@ -111,8 +111,8 @@ class Streams {
     /// Whether a question "is it done?" is to be answered by running it now.
     bool lucky();
     bool done(const std::shared_ptr<Operation>& operation);
-    /// How many operations nobody has waited for yet.
-    std::size_t pending();
+    /// What is queued still, in words; "" when that is nothing but marks and memory to be freed.
+    std::string left_over();
 
     /// Guards streams, events and captures.
     std::recursive_mutex& mutex() { return mutex_; }
