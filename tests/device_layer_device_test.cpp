@@ -247,6 +247,36 @@ TEST_F(DeviceLayer, NamedBarriersOfTwoHalves) {
     for (int i = 0; i < 128; ++i) EXPECT_EQ(given.data<float>()[i], x.data<float>()[i / 64 * 64 + 63 - i % 64]);
 }
 
+// On a GPU clusters need sm_90: there the launch is refused with CUDA's words, which is no failure of the barrier.
+TEST_F(DeviceLayer, BlocksExchangeRowsBehindGridAndClusterBarriers) {
+    for (const int cluster : {1, 2, 4}) {
+        std::vector<std::int32_t> values(8 * 64);
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i);
+        const Tensor x = Tensor::from(values, {8, 64}).to(Device::cuda);
+        Tensor scratch = zeros({8, 64}, DType::i32), y = zeros({8, 64}, DType::i32);
+        try {
+            testing_kernels::exchange_rows(x, scratch, y, cluster);
+        } catch (const Error& error) {
+            if (cluster == 1 || device::emulated()) throw;
+            GTEST_SKIP() << error.what();
+        }
+        const Tensor given = y.to(Device::cpu);
+        const int group = cluster == 1 ? 8 : cluster;
+        for (int row = 0; row < 8; ++row)
+            for (int i = 0; i < 64; ++i)
+                ASSERT_EQ(given.data<std::int32_t>()[row * 64 + i], (row / group * group + group - 1 - row % group) * 64 + i)
+                    << "clusters of " << cluster << ", row " << row;
+    }
+}
+
+TEST_F(DeviceLayer, TheEmulatorRefusesProgrammaticLaunches) {
+    if (!device::emulated()) GTEST_SKIP() << "a GPU takes them";
+    Tensor y = zeros({1}, DType::f32);
+    const std::string message = error_of([&] { testing_kernels::launch_programmatic(y); });
+    for (const char* part : {"nothing_kernel", "programmatic", "not modelled", "no kernel waits for the one before it"})
+        EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
 TEST_F(DeviceLayer, ARefusedLaunchNamesKernelAndGeometry) {
     Tensor y = zeros({1}, DType::f32);
     for (const auto& [grid_y, threads, shared] : {std::tuple(70000u, 32u, std::size_t{0}), std::tuple(1u, 2048u, std::size_t{0}),

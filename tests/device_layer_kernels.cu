@@ -1,5 +1,6 @@
 #include "tests/device_layer_kernels.h"
 
+#include "kernels/device/barrier.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/fence.h"
 #include "kernels/device/launch.h"
@@ -211,6 +212,27 @@ __global__ void reverse_halves_kernel(const float* x, float* y) {
     y[threadIdx.x] = values[half * 64 + 63 - i];
 }
 
+// x, scratch, y [blocks, threads]
+__global__ void grid_exchange_kernel(const int* x, int* scratch, int* y) {
+    const unsigned own = blockIdx.x * blockDim.x + threadIdx.x;
+    scratch[own] = x[own];
+    grid_barrier();  // every block's row is there
+    y[own] = scratch[(gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x];
+}
+
+__global__ void cluster_exchange_kernel(const int* x, int* scratch, int* y, unsigned cluster) {
+    const unsigned own = blockIdx.x * blockDim.x + threadIdx.x, place = blockIdx.x % cluster;
+    scratch[own] = x[own];
+    cluster_barrier();  // the rows of this cluster's blocks are there
+    y[own] = scratch[(blockIdx.x - place + cluster - 1 - place) * blockDim.x + threadIdx.x];
+}
+
+// What launch() passes on unasked, and what its caller must check and cast.
+static_assert(detail::passes_as<std::int64_t, int&> && detail::passes_as<const float*, float*> &&
+              detail::passes_as<bool, const bool&>);
+static_assert(!detail::passes_as<int, std::int64_t> && !detail::passes_as<unsigned, int> && !detail::passes_as<float, double> &&
+              !detail::passes_as<float*, const float*> && !detail::passes_as<bool, int>);
+
 __global__ void nothing_kernel(float*) {}
 
 __global__ void require_positive_kernel(const float* x) { require(x[threadIdx.x] >= 0, "a number is negative"); }
@@ -296,6 +318,20 @@ void reverse_halves(const Tensor& x, Tensor& y) {
     launch({.grid = 1, .block = 128, .shared = SharedSize().take<float>(128).bytes()}, reverse_halves_kernel, x.data<float>(),
            y.data<float>());
 }
+
+void exchange_rows(const Tensor& x, Tensor& scratch, Tensor& y, int cluster) {
+    const LaunchConfig config{.grid = static_cast<unsigned>(x.rows()),
+                              .block = static_cast<unsigned>(x.cols()),
+                              .cluster = cluster,
+                              .cooperative = cluster == 1};
+    if (cluster == 1)
+        launch(config, grid_exchange_kernel, x.data<std::int32_t>(), scratch.data<std::int32_t>(), y.data<std::int32_t>());
+    else
+        launch(config, cluster_exchange_kernel, x.data<std::int32_t>(), scratch.data<std::int32_t>(), y.data<std::int32_t>(),
+               static_cast<unsigned>(cluster));
+}
+
+void launch_programmatic(Tensor& y) { launch({.grid = 1, .block = 32, .programmatic = true}, nothing_kernel, y.data<float>()); }
 
 void launch_with(Tensor& y, unsigned grid_y, unsigned threads, std::size_t shared) {
     launch({.grid = dim3(1, grid_y), .block = threads, .shared = shared}, nothing_kernel, y.data<float>());

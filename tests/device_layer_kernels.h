@@ -38,6 +38,11 @@ void product_of_product(const Tensor& a, const Tensor& b, const Tensor& c, Tenso
 void sum_by_last_block(const Tensor& x, Tensor& partial, Tensor& ticket, Tensor& y);
 /// Two halves of a block, each with a named barrier of its own, reverse 64 elements each: y f32 [128] of x f32 [128].
 void reverse_halves(const Tensor& x, Tensor& y);
+/// y i32 [blocks, threads] of x i32 [blocks, threads]: row b is row blocks - 1 - b of x, through `scratch` (shaped like x) and a
+/// barrier of the grid; with clusters of `cluster` > 1 blocks instead row b is x's row in the mirrored place of b's cluster.
+void exchange_rows(const Tensor& x, Tensor& scratch, Tensor& y, int cluster);
+/// The smallest launch, programmatic.
+void launch_programmatic(Tensor& y);
 /// A launch that cannot be: y is written by nobody.
 void launch_with(Tensor& y, unsigned grid_y, unsigned threads, std::size_t shared);
 /// Fails device::require when x f32 [n] holds a negative number.

@@ -1,4 +1,5 @@
 // Races inside a block: a barrier, a __syncwarp or a lane of its mask is missing.
+#include "kernels/device/barrier.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/reduce.h"
 #include "kernels/device/vector.h"

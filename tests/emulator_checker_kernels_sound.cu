@@ -1,4 +1,5 @@
 // What looks like a race and is none.
+#include "kernels/device/barrier.h"
 #include "kernels/device/fence.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/pipeline.h"

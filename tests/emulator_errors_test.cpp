@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "kernels/device/barrier.h"
 #include "kernels/device/cuda.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/pipeline.h"

@@ -72,7 +72,7 @@ TEST(KernelRules, BuildModesAreKnownInTheDeviceLayerOnly) {
 TEST(KernelRules, KernelsUseTheDeviceLayer) {
     for (const Source& source : sources("kernels")) {
         if (in_device_layer(source)) continue;
-        EXPECT_EQ(lines_with(source, R"(<<<|__shared__|\basm\b|__constant__|cudaLaunchKernel|__pipeline_|__ldmatrix)"), "");
+        EXPECT_EQ(lines_with(source, R"(<<<|__shared__|\bextern\b|\basm\b|__constant__|cudaLaunchKernel|__pipeline_|__ldmatrix)"), "");
     }
 }
 

@@ -7,7 +7,10 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "core/device.h"
 #include "core/device_impl.h"
@@ -42,11 +45,32 @@ void* stream_of(const LaunchConfig& config) {
     return config.stream != nullptr ? config.stream : current_stream();
 }
 
+#if defined(__CUDACC__)
+int allow_all_shared_memory(const void* kernel) {
+    static std::mutex mutex;
+    static std::set<std::pair<int, const void*>> allowed;
+    int chip = 0, most = 0;
+    cudaError_t error = cudaGetDevice(&chip);
+    if (error != cudaSuccess) return error;
+    const std::lock_guard lock(mutex);
+    if (allowed.count({chip, kernel}) != 0) return cudaSuccess;
+    cudaFuncAttributes attributes;  // what a kernel has of fixed size counts against the same limit
+    error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, chip);
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     most - static_cast<int>(attributes.sharedSizeBytes));
+    if (error == cudaSuccess) allowed.insert({chip, kernel});
+    return error;
+}
+#endif
+
 void launch_failed(const void* kernel, const LaunchConfig& config, int error) {
     const std::string words = cudaGetErrorString(static_cast<cudaError_t>(error));  // first: later calls have words of their own
     std::string how = " with grid " + text(config.grid) + ", block " + text(config.block) + ", " + std::to_string(config.shared) +
                       " bytes of shared memory";
     if (config.cluster > 1) how += ", clusters of " + std::to_string(config.cluster);
+    if (config.programmatic) how += ", programmatic";
     if (config.cooperative) how += ", cooperative";
     const std::string name = readable_name(kernel);
     cudaGetLastError();  // it is told here, and would otherwise be told again

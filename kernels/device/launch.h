@@ -23,7 +23,7 @@ struct LaunchConfig {
     void* stream = nullptr;     ///< a cudaStream_t; null: the current stream (core/device.h)
     int cluster = 1;            ///< blocks of a cluster along x
     bool cooperative = false;   ///< all blocks are resident at once
-    bool programmatic = false;  ///< may begin before the kernel ahead of it in the stream has ended
+    bool programmatic = false;  ///< may begin before the kernel ahead of it in the stream has ended. The emulator refuses it.
 };
 
 namespace detail {
@@ -32,7 +32,22 @@ void* stream_of(const LaunchConfig& config);
 /// Throws an Error with the kernel's name, its geometry and CUDA's message (launch.cu).
 [[noreturn]] void launch_failed(const void* kernel, const LaunchConfig& config, int error);
 
-#if !defined(__CUDACC__)
+/// Whether an argument becomes a parameter with its value: by an implicit conversion that does not narrow. int64 to int does.
+template <class Parameter, class Argument>
+concept passes_as = std::is_convertible_v<Argument, Parameter> && requires(Argument argument) {
+    Parameter{static_cast<Argument&&>(argument)};
+};
+template <class Parameter, class Argument>
+Parameter parameter(Argument&& argument) {
+    static_assert(passes_as<Parameter, Argument>, "an argument may lose its value on the way to the kernel: check and cast it");
+    return Parameter{std::forward<Argument>(argument)};
+}
+
+#if defined(__CUDACC__)
+/// Lets the kernel have as much shared memory as the device gives a block, once for each kernel and device. Not each launch's own
+/// size: launches of other threads, captured ones too, would take it from each other. Returns a cudaError_t.
+int allow_all_shared_memory(const void* kernel);
+#else
 /// The launch as the emulator takes it.
 template <class... Parameters, class... Arguments>
 emulator::LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
@@ -48,7 +63,7 @@ emulator::LaunchRequest request(const LaunchConfig& config, void (*kernel)(Param
     const auto memory = std::make_shared<Zeros>();
     asm volatile("" : : "r"(memory->bytes) : "memory");  // keeps the zeros, which an object's beginning would let the compiler drop
     const auto* const made = new (memory->bytes)
-        Call{kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}};  // trivial: never destroyed
+        Call{kernel, {parameter<Parameters>(std::forward<Arguments>(arguments))...}};  // trivial: never destroyed
     const std::shared_ptr<const Call> call(memory, made);
     emulator::LaunchRequest request;
     request.kernel = reinterpret_cast<const void*>(kernel);
@@ -57,6 +72,7 @@ emulator::LaunchRequest request(const LaunchConfig& config, void (*kernel)(Param
     request.shared = config.shared;
     request.cluster = config.cluster;
     request.cooperative = config.cooperative;
+    request.programmatic = config.programmatic;
     request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
     request.arguments = call;
     request.argument_bytes = sizeof(Call);
@@ -66,8 +82,9 @@ emulator::LaunchRequest request(const LaunchConfig& config, void (*kernel)(Param
 #endif
 }  // namespace detail
 
-/// Puts kernel(arguments...) into the stream; arguments are converted to the kernel's parameter types and copied. Error when the
-/// launch is refused; what goes wrong inside the kernel is reported by a later call (device synchronisation, copies to the host).
+/// Puts kernel(arguments...) into the stream; arguments are converted to the kernel's parameter types, without narrowing, and
+/// copied. Error when the launch is refused; what goes wrong inside the kernel is reported by a later call (device
+/// synchronisation, copies to the host).
 template <class... Parameters, class... Arguments>
 void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
     static_assert(sizeof...(Parameters) == sizeof...(Arguments), "a kernel takes as many arguments as it has parameters");
@@ -98,9 +115,9 @@ void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments
     launch_config.numAttrs = count;
     cudaError_t error = cudaSuccess;
     if (config.shared > 48 * 1024)  // more than every chip gives unasked
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.shared));
+        error = static_cast<cudaError_t>(detail::allow_all_shared_memory(address));
     if (error == cudaSuccess)
-        error = cudaLaunchKernelEx(&launch_config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+        error = cudaLaunchKernelEx(&launch_config, kernel, detail::parameter<Parameters>(std::forward<Arguments>(arguments))...);
     if (error != cudaSuccess) detail::launch_failed(address, config, static_cast<int>(error));
 #else
     const int error =

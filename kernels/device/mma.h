@@ -83,8 +83,6 @@ __device__ __forceinline__ void mma(Accumulator16x8& d, const FragmentATf32& a, 
 }
 /// The nearest number with 10 mantissa bits, ties away from zero, as a tf32 operand.
 __device__ __forceinline__ std::uint32_t tf32(float x) { return ptx::round_tf32(x); }
-/// Waits until `threads` threads of the block (a multiple of 32) have come to barrier `id`, 1 to 15; barrier 0 is __syncthreads.
-__device__ __forceinline__ void named_barrier(int id, int threads) { ptx::bar_sync(id, threads); }
 
 #else
 
@@ -115,9 +113,6 @@ inline void mma(Accumulator16x8& d, const FragmentATf32& a, const FragmentBTf32&
     emulator::mma_tf32(d.d, a.a, b.b, place);
 }
 inline std::uint32_t tf32(float x) { return emulator::round_tf32(x); }
-inline void named_barrier(int id, int threads, emulator::Place place = emulator::Place::current()) {
-    emulator::named_barrier(id, threads, place);
-}
 
 #endif
 

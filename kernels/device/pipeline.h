@@ -12,25 +12,23 @@
 //         pipeline.release();
 //     }
 //
-// Today a stage is a group of cp.async (sm_80 and later): each thread waits for its own copies, so other threads see them only behind a
-// barrier. The calls are those of a pipeline on the bulk copy engine with an mbarrier a stage, which may replace it unseen.
+// Today a stage is a group of cp.async (sm_80 and later): each thread waits for its own copies, so other threads see them only
+// behind a barrier. The calls are those of a pipeline on the bulk copy engine with an mbarrier a stage, which may replace it
+// unseen.
 #pragma once
 
 #include "kernels/device/cuda.h"
-
-#if defined(__CUDACC__)
-#include <cuda_pipeline_primitives.h>
-#endif
+#include "kernels/device/ptx.h"
 
 namespace heddle::device {
 
-/// Begins to copy `Bytes` (4, 8 or 16) from global to shared memory, both aligned to it; the last Bytes - `valid` are filled with zeros
-/// and not read. With valid = 0 `from` is not touched, but must be aligned.
+/// Begins to copy `Bytes` (4, 8 or 16) from global to shared memory, both aligned to it; the last Bytes - `valid` are filled with
+/// zeros and not read. With valid = 0 `from` is not touched, but must be aligned.
 #if defined(__CUDACC__)
 template <int Bytes = 16>
 __device__ __forceinline__ void copy_async(void* to, const void* from, int valid = Bytes) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
-    __pipeline_memcpy_async(to, from, Bytes, static_cast<std::size_t>(Bytes - valid));
+    ptx::cp_async<Bytes>(to, from, valid);
 }
 #else
 template <int Bytes = 16>
@@ -49,16 +47,16 @@ class Pipeline {
     /// Behind the copies of a stage. A stage may be empty.
     __device__ __forceinline__ void commit() {
 #if defined(__CUDACC__)
-        __pipeline_commit();
+        ptx::cp_async_commit_group();
 #else
         emulator::copy_commit();
 #endif
     }
     /// Until all but the last Stages - 1 committed stages of this thread have landed.
 #if defined(__CUDACC__)
-    __device__ __forceinline__ void wait() { __pipeline_wait_prior(Stages - 1); }
+    __device__ __forceinline__ void wait() { ptx::cp_async_wait_group<Stages - 1>(); }
     /// Until everything that this thread committed has landed.
-    __device__ __forceinline__ void wait_all() { __pipeline_wait_prior(0); }
+    __device__ __forceinline__ void wait_all() { ptx::cp_async_wait_group<0>(); }
 #else
     void wait(emulator::Place place = emulator::Place::current()) { emulator::copy_wait(Stages - 1, place); }
     void wait_all(emulator::Place place = emulator::Place::current()) { emulator::copy_wait(0, place); }

@@ -1,6 +1,6 @@
 // All inline PTX of the project: what CUDA C++ has no function for. PTX ISA 8.x, section numbers in the comments. Kernels use
-// mma.h and barrier.h, not this file. Nothing without a GPU executes it: tests/device_layer_test compares each wrapper with its
-// model.
+// mma.h, pipeline.h and barrier.h, not this file. Nothing without a GPU executes it: tests/device_layer_device_test.cpp compares
+// each wrapper with its model.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -18,6 +18,38 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
 /// 9.7.13.1 bar.sync
 __device__ __forceinline__ void bar_sync(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/// 9.7.13.4 barrier.cluster: arriving releases, waiting acquires. Where chips have no clusters, before sm_90, a block is its own.
+__device__ __forceinline__ void cluster_sync() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
+/// 9.7.9.25.3 cp.async: the first `valid` bytes are copied, the rest is zero. `valid` is a register: __pipeline_memcpy_async
+/// takes it for a constant, and branches around one instruction with zeros and one without for each copy of `there ? 16 : 0`.
+template <int Bytes>
+__device__ __forceinline__ void cp_async(void* to, const void* from, int valid) {
+    if constexpr (Bytes == 16)  // past the first-level cache: only copies of 16 bytes can
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :
+                     : "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(valid)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :
+                     : "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "n"(Bytes), "r"(valid)
+                     : "memory");
+}
+__device__ __forceinline__ void cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Until all but the last `Pending` groups of this thread have landed. "memory": no read of what they bring moves before it.
+template <int Pending>
+__device__ __forceinline__ void cp_async_wait_group() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
 /// 9.7.14.5.15 ldmatrix: four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.

@@ -1,5 +1,5 @@
-// What a kernel file sees of the emulator: CUDA's words for a compiler that does not know them, and the calls behind the device layer
-// (kernels/device). Declared like CUDA's, each with a last parameter that remembers the caller's place in the source.
+// What a kernel file sees of the emulator: CUDA's words for a compiler that does not know them, and the calls behind the device
+// layer (kernels/device). Declared like CUDA's, each with a last parameter that remembers the caller's place in the source.
 #pragma once
 
 #include <cmath>
@@ -29,6 +29,7 @@ struct LaunchRequest {
     std::size_t shared = 0;
     int cluster = 1;
     bool cooperative = false;
+    bool programmatic = false;
     std::size_t parameter_bytes = 0;
     std::shared_ptr<const void> arguments;  ///< the kernel's arguments, frozen
     std::size_t argument_bytes = 0;         ///< what `arguments` points to: every thread may read it
@@ -113,7 +114,9 @@ T from_bits(std::uint64_t bits) {
 inline void __syncthreads(HEDDLE_PLACE) { heddle::emulator::block_barrier(place); }
 inline int __syncthreads_count(int predicate, HEDDLE_PLACE) { return heddle::emulator::block_barrier_count(predicate, place); }
 inline int __syncthreads_or(int predicate, HEDDLE_PLACE) { return heddle::emulator::block_barrier_count(predicate, place) != 0; }
-inline int __syncthreads_and(int predicate, HEDDLE_PLACE) { return heddle::emulator::block_barrier_count(predicate == 0, place) == 0; }
+inline int __syncthreads_and(int predicate, HEDDLE_PLACE) {
+    return heddle::emulator::block_barrier_count(predicate == 0, place) == 0;
+}
 inline void __syncwarp(unsigned mask = 0xffffffffu, HEDDLE_PLACE) { heddle::emulator::warp_barrier(mask, place); }
 inline void __threadfence(HEDDLE_PLACE) { heddle::emulator::fence(1, place); }
 inline void __threadfence_block(HEDDLE_PLACE) { heddle::emulator::fence(0, place); }
@@ -189,20 +192,21 @@ inline float __fdividef(float a, float b) { return a / b; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline unsigned __float_as_uint(float x) { return heddle::emulator::from_bits<unsigned>(heddle::emulator::to_bits(x)); }
 inline float __uint_as_float(unsigned x) { return heddle::emulator::from_bits<float>(x); }
-inline double __longlong_as_double(long long x) {
-    return heddle::emulator::from_bits<double>(heddle::emulator::to_bits(x));
-}
-inline long long __double_as_longlong(double x) {
-    return heddle::emulator::from_bits<long long>(heddle::emulator::to_bits(x));
-}
+inline double __longlong_as_double(long long x) { return heddle::emulator::from_bits<double>(heddle::emulator::to_bits(x)); }
+inline long long __double_as_longlong(double x) { return heddle::emulator::from_bits<long long>(heddle::emulator::to_bits(x)); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(unsigned x) { return __builtin_ffs(static_cast<int>(x)); }
 inline int __clz(unsigned x) { return x == 0 ? 32 : __builtin_clz(x); }
-template <class T>
-constexpr T min(T a, std::type_identity_t<T> b) {
+// Of integers of one type: CUDA's of two types convert by rules of their own, and those of floating-point numbers drop a NaN.
+template <class A, class B>
+constexpr A min(A a, B b) {
+    static_assert(std::is_integral_v<A> && std::is_same_v<A, B>,
+                  "min and max take integers of one type; for others see larger()");
     return b < a ? b : a;
 }
-template <class T>
-constexpr T max(T a, std::type_identity_t<T> b) {
+template <class A, class B>
+constexpr A max(A a, B b) {
+    static_assert(std::is_integral_v<A> && std::is_same_v<A, B>,
+                  "min and max take integers of one type; for others see larger()");
     return a < b ? b : a;
 }
