@@ -196,9 +196,11 @@ __global__ void last_block_kernel(const float* x, std::int64_t n, float* partial
     int* flag = arena.take<int>(1);
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     const float sum = block_sum(i < n ? x[i] : 0.0f, scratch);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+    const unsigned writer = blockDim.x - 1;  // any thread may write, not only the one that draws the ticket
+    if (threadIdx.x == writer) partial[blockIdx.x] = sum;
     if (!last_block(ticket, gridDim.x, flag)) return;
-    if (threadIdx.x != 0) return;
+    if (threadIdx.x != writer) return;
+    *flag = 0;  // its memory may be used again
     float total = 0;
     for (unsigned b = 0; b < gridDim.x; ++b) total += partial[b];
     *y = total;
