@@ -9,8 +9,8 @@ namespace heddle::emulator {
 std::string device_error(const Rows& rows, const std::string& what) {
     if (rows.empty() || lives(rows.start, rows.extent())) return "";
     const std::string text = what + " " + std::to_string(rows.extent()) + " bytes from " + describe(rows.start);
-    const Allocation* const found = nearest_allocation(rows.start);
-    if (found == nullptr || found->freed || rows.start < found->start || rows.start >= found->start + found->bytes) return text;
+    const std::optional<Allocation> found = nearest_allocation(rows.start);
+    if (!found || found->freed || rows.start < found->start || rows.start >= found->start + found->bytes) return text;
     return text + ": " + std::to_string(rows.start + rows.extent() - found->start - found->bytes) + " bytes too many";
 }
 

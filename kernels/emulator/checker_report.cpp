@@ -64,7 +64,7 @@ std::string deed(const Target& target, const std::string& memory) {
 }
 
 std::string in_allocation(const std::byte* address) {
-    const Allocation* allocation = nearest_allocation(address);
+    const std::optional<Allocation> allocation = nearest_allocation(address);
     if (!allocation) return "";
     return "byte " + std::to_string(address - allocation->start) + " of the " + count(allocation->bytes, "byte") +
            " allocated at " + allocation->place;
@@ -147,11 +147,11 @@ void report_unwritten(const Target& target, const std::byte* byte, const Arena* 
 
 void report_not_allocated(const Target& target, const std::byte* byte) {
     running = {};
-    const Allocation* nearest = nearest_allocation(target.address);
+    std::optional<Allocation> nearest = nearest_allocation(target.address);
     // An allocation that begins a little later is the one that was meant when its start is nearer than the other one's end.
     for (std::size_t ahead = 32; ahead <= 256; ahead += 32) {
-        const Allocation* const next = nearest_allocation(target.address + ahead);
-        if (!next || next == nearest || next->freed) continue;
+        const std::optional<Allocation> next = nearest_allocation(target.address + ahead);
+        if (!next || (nearest && next->start == nearest->start) || next->freed) continue;
         if (!nearest || next->start - target.address < target.address - (nearest->start + nearest->bytes)) nearest = next;
         break;
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace heddle::emulator {
@@ -25,9 +26,9 @@ struct Allocation {
     std::string place;
     bool freed;
 };
-/// The allocation that holds the address, or the nearest one before it, freed ones too; null when there is none or the address is
-/// no device address. It stays until its addresses are used again.
-const Allocation* nearest_allocation(const void* address);
+/// The allocation that holds the address, or the nearest one before it, freed ones too; none when there is none or the address is
+/// no device address.
+std::optional<Allocation> nearest_allocation(const void* address);
 /// Whether all the bytes lie in one allocation that lives.
 bool lives(const void* start, std::size_t bytes);
 /// "12 bytes into an allocation of 400 bytes made at core/storage.cpp:40", "4 bytes past the end of ..", ".. which was freed".

@@ -20,8 +20,8 @@ void check_arguments(const LaunchRequest& request) {
         const void* word;
         std::memcpy(&word, bytes + i, sizeof word);
         if (!is_device_memory(word)) continue;
-        const Allocation* const found = nearest_allocation(word);
-        if (found == nullptr || !found->freed || static_cast<const std::byte*>(word) >= found->start + found->bytes) continue;
+        const std::optional<Allocation> found = nearest_allocation(word);
+        if (!found || !found->freed || static_cast<const std::byte*>(word) >= found->start + found->bytes) continue;
         throw Violation("kernel " + kernel_name(request.kernel) + ": an argument points to freed memory: " + describe(word));
     }
 }

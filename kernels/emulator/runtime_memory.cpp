@@ -28,10 +28,9 @@ cudaError_t take(void** pointer, std::size_t bytes, Place place, const char* cal
 
 /// "" when `pointer` is the start of an allocation that lives.
 std::string why_not_freed(const void* pointer, const char* call) {
-    const Allocation* const found = nearest_allocation(pointer);
-    if (found != nullptr && found->start == pointer && !found->freed) return "";
-    return std::string(call) + ": " +
-           (found != nullptr && found->start == pointer ? "freed twice: " : "not the start of an allocation: ") +
+    const std::optional<Allocation> found = nearest_allocation(pointer);
+    if (found && found->start == pointer && !found->freed) return "";
+    return std::string(call) + ": " + (found && found->start == pointer ? "freed twice: " : "not the start of an allocation: ") +
            describe(pointer);
 }
 
