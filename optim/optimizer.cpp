@@ -24,6 +24,11 @@ Method method(std::string_view name) {
 
 std::string_view name(Method method) { return kNames[static_cast<std::size_t>(method)].second; }
 
+NotFinite NotFinite::of_gradient(double norm, std::int64_t updates) {
+    return NotFinite(
+        fmt::format("the norm of the gradient is {} at update {}; the parameters were left as they are", norm, updates));
+}
+
 Optimizer::Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions& options)
     : parameters_(std::move(parameters)), gradients_(std::move(gradients)), options_(options) {
     check_rank("optimizer", "parameters", parameters_, 1);
@@ -38,15 +43,27 @@ void Optimizer::set_active(std::vector<Span> ranges) { active_ = Spans(std::move
 
 double Optimizer::step(const StepOptions& with, Where where) {
     const double norm = kernels::gradient_norm(gradients_, active_) * std::abs(with.gradient_scale);
-    if (!std::isfinite(norm))
-        throw NotFinite(
-            fmt::format("the norm of the gradient is {} at update {}; the parameters were left as they are", norm, updates_));
-    const double factor = with.gradient_scale * kernels::clip_factor(norm, with.clip);
+    if (!std::isfinite(norm)) throw NotFinite::of_gradient(norm, updates_);
+    apply(with.lr, with.gradient_scale * kernels::clip_factor(norm, with.clip), {}, where);
+    return norm;
+}
+
+Tensor Optimizer::measure(const StepOptions& with) const {
+    return kernels::measure_gradients(gradients_, active_, with.clip, with.gradient_scale);
+}
+
+void Optimizer::step_measured(const StepOptions& with, const Tensor& measured, Where where) {
+    apply(with.lr, 1, measured, where);
+}
+
+// `measured` takes the place of the factor when it is defined.
+void Optimizer::apply(double lr, double factor, const Tensor& measured, Where where) {
+    const kernels::UpdateInMemory memory{.measured = measured};
     if (options_.method == Method::sgd) {
-        kernels::sgd_step(parameters_, gradients_, first_, active_, {with.lr, options_.momentum, options_.weight_decay, factor}, {},
-                          where);
+        kernels::sgd_step(parameters_, gradients_, first_, active_, {lr, options_.momentum, options_.weight_decay, factor},
+                          memory, where);
     } else {
-        const kernels::AdamStep step = {.lr = with.lr,
+        const kernels::AdamStep step = {.lr = lr,
                                         .beta1 = options_.beta1,
                                         .beta2 = options_.beta2,
                                         .eps = options_.eps,
@@ -54,10 +71,9 @@ double Optimizer::step(const StepOptions& with, Where where) {
                                         .decoupled = options_.method == Method::adamw,
                                         .update = updates_ + 1,
                                         .gradient_factor = factor};
-        kernels::adam_step(parameters_, gradients_, first_, second_, active_, step, {}, where);
+        kernels::adam_step(parameters_, gradients_, first_, second_, active_, step, memory, where);
     }
     ++updates_;
-    return norm;
 }
 
 void Optimizer::zero_gradients(Where where) { gradients_.fill_(0, where); }

@@ -35,6 +35,8 @@ struct OptimizerOptions {
 class NotFinite : public Error {
   public:
     using Error::Error;
+    /// With the norm in its message, and how many updates were made before.
+    static NotFinite of_gradient(double norm, std::int64_t updates);
 };
 
 /// What one update is told.
@@ -57,6 +59,12 @@ class Optimizer {
     /// One update, in place. Returns the norm of the gradient, scaled but not yet clipped. NotFinite when the norm is not
     /// finite; nothing was changed then.
     double step(const StepOptions& with, Where where = Where::current());
+    /// The same update in two halves, for a host that does not wait for the device. The first: the norm that step() returns and
+    /// the factor that the gradients are to be multiplied by, f64 [2], where the parameters lie.
+    Tensor measure(const StepOptions& with) const;
+    /// The second: one update with what was measured, in place. A norm that is not finite (by now) changes nothing but updates(),
+    /// which counts what was asked for.
+    void step_measured(const StepOptions& with, const Tensor& measured, Where where = Where::current());
     /// Sets all gradients to zero.
     void zero_gradients(Where where = Where::current());
 
@@ -70,6 +78,8 @@ class Optimizer {
     const OptimizerOptions& options() const { return options_; }
 
   private:
+    void apply(double lr, double factor, const Tensor& measured, Where where);
+
     Tensor parameters_;
     Tensor gradients_;
     Tensor first_;   // momentum, or Adam's m

@@ -1,10 +1,15 @@
 // Training on the CUDA device, emulated or real, against training on the CPU.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "apps/translation/translate.h"
+#include "autograd/tape.h"
 #include "tests/devices.h"
 #include "tests/support.h"
 #include "tests/training_support.h"
@@ -40,7 +45,8 @@ std::vector<double> losses(const TrainingData& data, Device device, std::int64_t
     for (std::int64_t i = 0; i < updates; ++i) {
         const Batch batch = make_batch(data.training, plan.batches[static_cast<std::size_t>(i)]);
         const UpdateReport report = learner.update({&batch, 1});
-        result.push_back(report.loss / static_cast<double>(report.targets));
+        EXPECT_EQ(report.read, device == Device::cpu);
+        result.push_back((report.read ? report.loss : learner.read().loss) / static_cast<double>(report.targets));
     }
     if (weights) *weights = nn::copy_on_cpu(learner.parameters().values);
     return result;
@@ -59,6 +65,186 @@ TEST_F(DeviceTraining, AnUpdateHasTheSameBitsAgain) {
     losses(data, Device::cuda, 3, &first);
     losses(data, Device::cuda, 3, &second);
     EXPECT_TRUE(same_bits(first, second));
+}
+
+// Losses, norm and weights after some updates of two batches each.
+struct Trained {
+    LossReading reading;
+    Tensor weights;
+};
+
+struct Setting {
+    TrainingData data = copy_data(200);
+    TrainingOptions options = short_training();
+    BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+
+    Batch batch(std::int64_t number) const { return make_batch(data.training, plan.batches[static_cast<std::size_t>(number)]); }
+    std::vector<Batch> batches(std::int64_t update) const { return {batch(2 * update), batch(2 * update + 1)}; }
+};
+
+// The update as it is with a host that looks at every number: the same kernels, and the decisions here.
+Trained train_waiting(const Setting& setting, std::int64_t updates) {
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(Device::cuda);
+    const nn::FlatParameters parameters = nn::flatten(model);
+    optim::Optimizer optimizer(parameters.values, parameters.gradients, optimizer_options(setting.options));
+    optimizer.set_active(parameters.active());
+    generator().seed = setting.options.seed;
+    LossReading sums;
+    for (std::int64_t update = 0; update < updates; ++update) {
+        const std::vector<Batch> batches = setting.batches(update);
+        optimizer.zero_gradients();
+        double update_loss = 0;
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+            const Batch& batch = batches[i];
+            generator().start(static_cast<std::uint64_t>(update), i);
+            const Shape targets{batch.target_tokens};
+            Tensor counts;
+            const Variable loss =
+                model.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                           {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets),
+                           {.label_smoothing = setting.options.label_smoothing,
+                            .ignore = -1,
+                            .divisor = static_cast<double>(batches[0].target_tokens + batches[1].target_tokens)},
+                           &counts);
+            update_loss += ops::loss_statistics(counts).loss;
+            backward(loss);
+            sums.targets += batch.target_tokens;
+        }
+        sums.loss += update_loss;
+        sums.gradient_norm = optimizer.step({.lr = setting.options.lr, .clip = setting.options.clip});
+        ++sums.updates;
+    }
+    return {sums, nn::copy_on_cpu(parameters.values)};
+}
+
+TEST_F(DeviceTraining, UpdatesAreMadeWithoutTheHostWaitingAndHaveTheSameBits) {
+    Setting setting;
+    setting.options.clip = 0.5;
+    setting.options.label_smoothing = 0.1;
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(Device::cuda);
+    Learner learner(model, setting.options, 3);
+    const device::Statistics before = device::statistics();
+    std::int64_t targets = 0;
+    for (std::int64_t update = 0; update < 3; ++update) {
+        const UpdateReport report = learner.update(setting.batches(update));
+        EXPECT_FALSE(report.read);
+        EXPECT_TRUE(std::isnan(report.loss)) << "not known yet";
+        targets += report.targets;
+    }
+    const device::Statistics after = device::statistics();
+    EXPECT_EQ(after.synchronisations - before.synchronisations, 0);
+    EXPECT_EQ(after.copies_to_host - before.copies_to_host, 0);
+    EXPECT_GT(after.launches - before.launches, 100);
+
+    const LossReading reading = learner.read();
+    EXPECT_EQ(device::statistics().copies_to_host - after.copies_to_host, 1) << "a reading is one copy";
+    const Trained waited = train_waiting(setting, 3);
+    EXPECT_EQ(reading.updates, 3);
+    EXPECT_EQ(reading.targets, targets);
+    EXPECT_EQ(reading.loss, waited.reading.loss);
+    EXPECT_EQ(reading.gradient_norm, waited.reading.gradient_norm);
+    EXPECT_GT(reading.gradient_norm, setting.options.clip) << "it was clipped";
+    EXPECT_EQ(reading.targets, waited.reading.targets);
+    EXPECT_TRUE(same_bits(nn::copy_on_cpu(learner.parameters().values), waited.weights));
+    EXPECT_EQ(learner.read().updates, 0) << "nothing is told twice";
+}
+
+// Makes one weight NaN before update `bad`, asks for two more updates behind it, and gives the message of the divergence.
+std::string divergence_message(const Setting& setting, Device device, std::int64_t bad) {
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(device);
+    Learner learner(model, setting.options, 10);
+    Tensor spoiled;
+    try {
+        for (std::int64_t update = 0; update < bad + 2; ++update) {
+            if (update + 1 == bad) {
+                const Tensor values = learner.parameters().values;
+                const nn::FlatParameters::Entry& entry = learner.parameters().entries.at(7);
+                Tensor weight = values.slice(entry.begin, entry.begin + entry.count);
+                weight.fill_(std::numeric_limits<double>::quiet_NaN());
+                spoiled = nn::copy_on_cpu(values);
+            }
+            learner.update(setting.batches(update));
+        }
+        learner.read();
+    } catch (const Divergence& divergence) {
+        EXPECT_TRUE(same_bits(nn::copy_on_cpu(learner.parameters().values), spoiled))
+            << "the weights are those before the bad update";
+        EXPECT_EQ(learner.updates(), bad - 1);
+        EXPECT_EQ(learner.read().updates, device == Device::cpu ? 0 : bad - 1) << "the good ones count";
+        return divergence.what();
+    }
+    return "no divergence";
+}
+
+TEST_F(DeviceTraining, ADivergenceIsFoundAtTheNextReadingWithItsUpdateAndOp) {
+    const Setting setting;
+    const std::string cpu = divergence_message(setting, Device::cpu, 3), cuda = divergence_message(setting, Device::cuda, 3);
+    EXPECT_THAT(cuda, testing::HasSubstr("training diverged in update 3: the loss is nan. anomaly: output 0"));
+    EXPECT_THAT(cuda, testing::HasSubstr("in module encoder"));
+    EXPECT_EQ(cuda, cpu);
+}
+
+// Skipping waits for every update, so that what comes behind is built on the weights of the last good one.
+TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
+    Setting setting;
+    setting.options.on_divergence = "skip";
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(Device::cuda);
+    Learner learner(model, setting.options, 4);
+    const UpdateReport good = learner.update(setting.batches(0));
+    EXPECT_TRUE(good.read);
+    EXPECT_GT(good.loss, 0);
+    Tensor values = learner.parameters().values;
+    const Tensor sound = values.clone();
+    values.fill_(std::numeric_limits<double>::quiet_NaN());
+    EXPECT_THROW(learner.update(setting.batches(1)), Divergence);
+    EXPECT_EQ(learner.updates(), 1);
+    values.copy_(sound);
+    EXPECT_GT(learner.update(setting.batches(1)).loss, 0);
+    EXPECT_EQ(learner.updates(), 2);
+    EXPECT_TRUE(same_bits(nn::copy_on_cpu(values), train_waiting(setting, 2).weights));
+}
+
+// The lines of kind "training" in a log: update and loss.
+std::vector<std::pair<std::int64_t, double>> logged_losses(const std::filesystem::path& file) {
+    std::vector<std::pair<std::int64_t, double>> result;
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+        const nlohmann::json object = nlohmann::json::parse(line);
+        if (object["kind"] == "training") result.emplace_back(object["update"], object["loss"]);
+    }
+    return result;
+}
+
+// Log lines, validations, saves and ends of epochs fall between one another, and no loss is lost or counted twice.
+TEST_F(DeviceTraining, LogLinesTellTheLossesOfTheirUpdates) {
+    const TrainingData data = copy_data(60, 10);
+    TrainingOptions options = short_training();
+    options.updates = 13;
+    options.log_every = 4;
+    options.valid_every = 3;
+    options.save_every = 5;
+    std::vector<std::pair<std::int64_t, double>> logged[2];
+    for (const Device device : {Device::cpu, Device::cuda}) {
+        const TemporaryFolder folder;
+        RunFolder run(folder / "run", false);
+        nn::Transformer model(tiny_model(data, 0.1), 3);
+        model.to(device);
+        TrainingLog log(folder / "log.jsonl", true);
+        Trainer trainer(model, data, options, log, &run);
+        trainer.run();
+        EXPECT_GT(trainer.state().interval.loss, 0) << "of the update behind the last line";
+        logged[device == Device::cuda] = logged_losses(folder / "log.jsonl");
+    }
+    ASSERT_EQ(logged[0].size(), 3u);
+    ASSERT_EQ(logged[1].size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(logged[1][i].first, logged[0][i].first);
+        EXPECT_NEAR(logged[1][i].second, logged[0][i].second, 1e-3 * logged[0][i].second);
+    }
 }
 
 // A run that began on the CPU goes on on the device and back: weights and moments travel by the save.

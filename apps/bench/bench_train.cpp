@@ -68,9 +68,13 @@ Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const B
                 batches.push_back(make_batch(pairs, plan.batches[i]));
             const UpdateReport report = learner.update(batches);
             if (learner.updates() > options.skip) tokens += report.tokens;
-            if (learner.updates() == options.skip) timed_from = Clock::now();
+            if (learner.updates() == options.skip) {
+                learner.read();  // a device may be behind
+                timed_from = Clock::now();
+            }
         }
     }
+    learner.read();
     const auto end = Clock::now();
     return {.tokens_per_second = static_cast<double>(tokens) / std::chrono::duration<double>(end - timed_from).count(),
             .seconds = std::chrono::duration<double>(end - start).count()};

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "autograd/tape.h"
+#include "kernels/update_tally/update_tally.h"
 
 namespace heddle::app {
 
@@ -19,6 +22,9 @@ optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
 
 namespace {
 
+// Whose batches are kept at most.
+constexpr std::size_t most_unread_updates = 1000;
+
 // A cosine run that ends before its warm-up does would never leave it: such a run warms up for a tenth of its updates.
 optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
     const bool too_short = options.schedule == "cosine" && options.warmup >= planned_updates;
@@ -29,6 +35,8 @@ optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, s
             .total = planned_updates};
 }
 
+optim::NotFinite loss_not_finite(double loss) { return optim::NotFinite(fmt::format("the loss is {}", loss)); }
+
 }  // namespace
 
 Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates)
@@ -38,6 +46,7 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
       optimizer_(parameters_.values, parameters_.gradients, optimizer_options(options)),
       schedule_(schedule(options, model.options().d_model, planned_updates)) {
     optimizer_.set_active(parameters_.active());
+    if (on_device()) tally_ = kernels::empty_tally(parameters_.values.device());
     generator().seed = options.seed;
 }
 
@@ -49,13 +58,18 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
     const Variable loss = model_.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
                                       {Tensor::from(batch.target_in, targets), batch.target_spans},
                                       Tensor::from(batch.target_out, targets), options, &counts);
-    const ops::LossStatistics statistics = ops::loss_statistics(counts);
-    if (!std::isfinite(statistics.loss)) throw optim::NotFinite(fmt::format("the loss is {}", statistics.loss));
+    take_losses(counts, report);
     backward(loss);
-    report.loss += statistics.loss;
     report.targets += batch.target_tokens;
     report.tokens += batch.source_tokens + batch.target_tokens;
     report.sentences += batch.sentences;
+}
+
+void Learner::take_losses(const Tensor& statistics, UpdateReport& report) {
+    if (on_device()) return kernels::tally_losses(tally_, statistics);
+    const double loss = ops::loss_statistics(statistics).loss;
+    if (!std::isfinite(loss)) throw loss_not_finite(loss);
+    report.loss += loss;
 }
 
 UpdateReport Learner::gradients(std::span<const Batch> batches) {
@@ -69,16 +83,73 @@ UpdateReport Learner::gradients(std::span<const Batch> batches) {
 }
 
 UpdateReport Learner::update(std::span<const Batch> batches) {
+    if (!on_device()) return update_and_wait(batches);
+    UpdateReport report = update_unread(batches);
+    if (options_.on_divergence == "skip") {
+        const LossReading reading = read();
+        report.loss = reading.loss;
+        report.gradient_norm = reading.gradient_norm;
+        report.read = true;
+    } else if (unread_.size() == most_unread_updates) {
+        collect();
+    }
+    return report;
+}
+
+UpdateReport Learner::update_and_wait(std::span<const Batch> batches) {
     try {
         UpdateReport report = gradients(batches);
         report.learning_rate = schedule_.rate(updates());
         report.gradient_norm = optimizer_.step({.lr = report.learning_rate, .clip = options_.clip});
         return report;
     } catch (const optim::NotFinite& failed) {
-        const std::string origin = origin_of_divergence(batches);
-        throw Divergence(fmt::format("training diverged in update {}: {}. {}. Lower --lr or --clip, or raise --warmup",
-                                     updates() + 1, failed.what(), origin));
+        throw Divergence(divergence_text(batches, failed));
     }
+}
+
+// ---- on a device
+
+UpdateReport Learner::update_unread(std::span<const Batch> batches) {
+    UpdateReport report = gradients(batches);
+    report.learning_rate = schedule_.rate(updates());
+    const optim::StepOptions step{.lr = report.learning_rate, .clip = options_.clip};
+    Tensor measured = optimizer_.measure(step);
+    kernels::tally_update(tally_, measured);
+    optimizer_.step_measured(step, measured);
+    unread_.emplace_back(batches.begin(), batches.end());
+    report.loss = report.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+    report.read = false;
+    return report;
+}
+
+LossReading Learner::read() {
+    if (!unread_.empty()) collect();
+    return std::exchange(reading_, {});
+}
+
+void Learner::collect() {
+    const kernels::UpdateTally tally = kernels::read_tally(tally_);
+    const std::vector<std::vector<Batch>> unread = std::exchange(unread_, {});
+    tally_.fill_(0);
+    if (tally.updates > 0) reading_.gradient_norm = tally.gradient_norm;
+    reading_.updates += tally.updates;
+    reading_.loss += tally.losses.loss;
+    reading_.targets += tally.losses.counted;
+    if (!tally.failed) return;
+    optimizer_.set_updates(updates() - static_cast<std::int64_t>(unread.size()) + tally.updates);
+    const optim::NotFinite failed = std::isfinite(tally.failed_loss) ? optim::NotFinite::of_gradient(tally.failed_norm, updates())
+                                                                     : loss_not_finite(tally.failed_loss);
+    const std::string text = divergence_text(unread[static_cast<std::size_t>(tally.updates)], failed);
+    tally_.fill_(0);  // the search counted, too
+    throw Divergence(text);
+}
+
+// ---- when it diverged
+
+std::string Learner::divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed) {
+    const std::string origin = origin_of_divergence(batches);
+    return fmt::format("training diverged in update {}: {}. {}. Lower --lr or --clip, or raise --warmup", updates() + 1,
+                       failed.what(), origin);
 }
 
 // The same arithmetic again, with every value searched: the keys of everything random are those of the first time.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "apps/divergence.h"
 #include "apps/options.h"
@@ -15,13 +16,23 @@
 
 namespace heddle::app {
 
+/// What is known of an update when update() returns.
 struct UpdateReport {
-    double loss = 0;           ///< label smoothing included; summed over target tokens
+    double loss = 0;           ///< label smoothing included; summed over target tokens. NaN: see `read`
     std::int64_t targets = 0;  ///< target tokens
     std::int64_t tokens = 0;   ///< source and target
     std::int64_t sentences = 0;
-    double gradient_norm = 0;  ///< before clipping
+    double gradient_norm = 0;  ///< before clipping. NaN: see `read`
     double learning_rate = 0;
+    bool read = true;  ///< false: the device is still at it; Learner::read() will tell loss and norm
+};
+
+/// Updates whose reports could not tell their losses.
+struct LossReading {
+    std::int64_t updates = 0;  ///< 0: there was nothing to read
+    double loss = 0;           ///< of all of them together, label smoothing included; summed over target tokens
+    std::int64_t targets = 0;
+    double gradient_norm = 0;  ///< of the last one, before clipping
 };
 
 /// The optimizer that the options describe.
@@ -37,7 +48,14 @@ class Learner {
     /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
     /// but for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before
     /// the update, and the message names the op, the module and the source line that the first such value came from.
+    ///
+    /// On a device nobody waits for it: read() tells what became of it. The host waits every 1000 updates all the same, and after
+    /// every update when the options say that diverging ones are skipped, because the next one is to build on what was skipped.
     UpdateReport update(std::span<const Batch> batches);
+
+    /// Waits for the updates that nobody has read yet, and tells of all since the last reading. Divergence of the first of them
+    /// that was not finite, as from update(): it and those behind it were left out, and updates() goes back to what was made.
+    LossReading read();
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
@@ -49,15 +67,25 @@ class Learner {
     nn::NamedTensors moments(bool copied = false) const;
 
   private:
+    UpdateReport update_and_wait(std::span<const Batch> batches);
+    UpdateReport update_unread(std::span<const Batch> batches);
     UpdateReport gradients(std::span<const Batch> batches);
     void accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report);
+    void take_losses(const Tensor& statistics, UpdateReport& report);
+    void collect();
+    std::string divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed);
     std::string origin_of_divergence(std::span<const Batch> batches);
+    bool on_device() const { return parameters_.values.device() != Device::cpu; }
 
     nn::Transformer& model_;
     TrainingOptions options_;
     nn::FlatParameters parameters_;
     optim::Optimizer optimizer_;
     optim::Schedule schedule_;
+    // On a device:
+    Tensor tally_;                            // kernels/update_tally
+    std::vector<std::vector<Batch>> unread_;  // the batches of the updates that it counts, to repeat one of them
+    LossReading reading_;                     // what was collected and not yet told
 };
 
 }  // namespace heddle::app

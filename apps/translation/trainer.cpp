@@ -35,6 +35,10 @@ void check_loss(double loss, std::int64_t updates) {
                     updates, loss));
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 // Sentences that a table of learned positions cannot number are left out like those above --max-length.
 BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
     const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
@@ -127,6 +131,7 @@ Save Trainer::copy() const {
 
 void Trainer::save_now() {
     if (saved_at_ == learner_.updates() || folder_ == nullptr) return;
+    read_losses();
     check_weights();
     saved_at_ = learner_.updates();
     writer_.start([folder = folder_, save = copy(), keep = options_.keep] { folder->save(save, keep); });
@@ -166,6 +171,7 @@ TrainingResult Trainer::run() {
         state_.batches = state_.sentences = 0;
         plan_ = plan();
     }
+    read_losses();
     TrainingResult result{
         .epochs = state_.epoch, .updates = learner_.updates(), .seconds = 0, .ended_by = ended_by_, .stopped = {}, .result = {}};
     if (ended_by_.empty())
@@ -210,35 +216,53 @@ void Trainer::update(std::span<const Batch> batches) {
 void Trainer::after_update(const UpdateReport& report) {
     state_.updates = learner_.updates();
     state_.sentences += report.sentences;
-    state_.interval.loss += report.loss;
     state_.interval.targets += report.targets;
     state_.interval.tokens += report.tokens;
-    state_.interval.seconds += std::chrono::duration<double>(Clock::now() - update_start_).count();
+    state_.interval.seconds += seconds_since(update_start_);
+    learning_rate_ = report.learning_rate;
+    if (report.read) know(report.loss, report.gradient_norm);
     if (state_.updates % options_.log_every == 0) {
-        log_.interval(interval(report));
+        read_losses();
+        log_.interval(interval());
         state_.interval = {};
-    } else {
-        log_.progress(interval(report));
+    } else if (!std::isnan(known_.loss)) {
+        log_.progress(interval());
     }
     if (options_.valid_every > 0 && state_.updates % options_.valid_every == 0) validate_now();
     if (options_.save_every > 0 && state_.updates % options_.save_every == 0) save_now();
     writer_.check_ended();
 }
 
-IntervalReport Trainer::interval(const UpdateReport& last) const {
-    const Interval& sums = state_.interval;
-    return {.epoch = state_.epoch,
-            .update = state_.updates,
-            .sentences = state_.sentences,
-            .loss = sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.targets)),
-            .tokens_per_second = static_cast<double>(sums.tokens) / std::max(sums.seconds, 1e-9),
-            .gradient_norm = last.gradient_norm,
-            .learning_rate = last.learning_rate,
-            .elapsed = elapsed(),
-            .eta = eta()};
+// The time that the host waits here is that of the updates.
+void Trainer::read_losses() {
+    const Clock::time_point start = Clock::now();
+    const LossReading reading = learner_.read();
+    if (reading.updates == 0) return;
+    state_.interval.seconds += seconds_since(start);
+    know(reading.loss, reading.gradient_norm);
 }
 
-double Trainer::elapsed() const { return seconds_before_ + std::chrono::duration<double>(Clock::now() - start_).count(); }
+// Called when the losses of all updates are known.
+void Trainer::know(double loss, double gradient_norm) {
+    Interval& sums = state_.interval;
+    sums.loss += loss;
+    known_.loss = sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.targets));
+    known_.gradient_norm = gradient_norm;
+    known_.tokens_per_second = static_cast<double>(sums.tokens) / std::max(sums.seconds, 1e-9);
+}
+
+IntervalReport Trainer::interval() const {
+    IntervalReport report = known_;
+    report.epoch = state_.epoch;
+    report.update = state_.updates;
+    report.sentences = state_.sentences;
+    report.learning_rate = learning_rate_;
+    report.elapsed = elapsed();
+    report.eta = eta();
+    return report;
+}
+
+double Trainer::elapsed() const { return seconds_before_ + seconds_since(start_); }
 
 double Trainer::eta() const {
     double least = std::numeric_limits<double>::infinity();
@@ -279,6 +303,7 @@ ValidationReport Trainer::validation() {
 
 void Trainer::validate_now() {
     if (state_.validated_at == state_.updates) return;
+    read_losses();
     state_.validated_at = state_.updates;
     const Tensor& weights = learner_.parameters().values;
     bool best = false;

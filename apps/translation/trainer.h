@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -47,7 +48,8 @@ class Trainer {
     void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
 
     /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
-    /// stopped. Divergence, unless the options say that such updates are to be skipped.
+    /// stopped. Divergence, unless the options say that such updates are to be skipped; on a device it is told when the losses are
+    /// read: at a log line, before a validation or a save, and at the end.
     TrainingResult run();
     /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();
@@ -61,6 +63,8 @@ class Trainer {
     void run_epoch();
     void update(std::span<const Batch> batches);
     void after_update(const UpdateReport& report);
+    void read_losses();
+    void know(double loss, double gradient_norm);
     void validate_now();
     ValidationReport validation();
     void finish(TrainingResult& result);
@@ -76,7 +80,7 @@ class Trainer {
     bool ended();
     double elapsed() const;
     double eta() const;
-    IntervalReport interval(const UpdateReport& last) const;
+    IntervalReport interval() const;
 
     nn::Transformer& model_;
     const TrainingData& data_;
@@ -97,6 +101,9 @@ class Trainer {
     Clock::time_point start_;
     Clock::time_point update_start_;
     double seconds_before_ = 0;  // of training, before start_
+    double learning_rate_ = 0;   // of the last update
+    // Loss, gradient norm and tokens per second of the interval when the losses were last read; the loss is NaN before.
+    IntervalReport known_ = {.loss = std::numeric_limits<double>::quiet_NaN()};
     std::int64_t saved_at_ = -1;
     std::optional<ValidationReport> last_validation_;
     std::string ended_by_;
