@@ -222,6 +222,51 @@ TEST(AttentionDevice, NeighboursAndHiddenRowsMayHoldAnything) {
         }
 }
 
+// A NaN in a row that takes part stays: it reaches every sum that it belongs to, under every rule and on every path.
+TEST(AttentionDevice, NaNInARowThatTakesPartStays) {
+    const auto expect_nan = [](const Tensor& tensor, std::int64_t row, const std::string& what) {
+        for (const double value : tensor.slice(row, row + 1).to_vector()) ASSERT_TRUE(std::isnan(value)) << what;
+    };
+    struct Shape {
+        std::int64_t queries, keys, width;
+    };
+    enum Place { query, key, value };
+    for (const auto& [queries, keys, width] : {Shape{12, 9, 8}, {70, 67, 8}, {20, 18, 72}, {4, 3, 136}})
+        for (const bool causal : {false, true})
+            for (const bool masked : {false, true})
+                for (const Place place : {query, key, value}) {
+                    AttentionRules rules{.query_spans = Spans::packed(std::vector<std::int64_t>{queries}),
+                                         .key_spans = Spans::packed(std::vector<std::int64_t>{keys}),
+                                         .heads = 1,
+                                         .causal = causal};
+                    if (masked) rules.mask = Tensor::full({queries, keys}, 1, DType::u8);
+                    const AttentionCase at = make_case(rules, width, width, false);
+                    const std::int64_t last = queries - 1;  // it sees all keys
+                    if (place == query)
+                        at.query_base.data<float>()[last * at.query_base.cols() + 1] = NAN;
+                    else
+                        at.key_base.data<float>()[(place == key ? 1 : 2) * width + 1] = NAN;  // key 0
+                    for (const Numbers& numbers : all_numbers()) {
+                        const AttentionCase here = on(numbers, at);
+                        const AttentionResult result = here.forward();
+                        const Gradients g = backward_of(here, result);
+                        const std::string what = fmt::format("{}, {} queries, {} columns, causal {}, mask {}, NaN in {}",
+                                                             to_string(numbers), queries, width, causal, masked,
+                                                             place == query ? "a query"
+                                                             : place == key ? "a key"
+                                                                            : "a value");
+                        if (place == value)
+                            EXPECT_TRUE(std::isnan(result.output.to_vector()[static_cast<std::size_t>(last * width + 1)]))
+                                << what;
+                        else
+                            expect_nan(result.output, last, what + ": output");
+                        expect_nan(g.query, last, what + ": d_query");
+                        expect_nan(g.key, 0, what + ": d_key");
+                        if (place != value) expect_nan(g.value, 0, what + ": d_value");
+                    }
+                }
+}
+
 TEST(AttentionDevice, GradientsLandInColumnsOfOneTensorAndNowhereElse) {
     const Spans spans({{0, 5}, {6, 20}}, 27);
     for (const Numbers& numbers : all_numbers())

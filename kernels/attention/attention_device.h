@@ -103,13 +103,13 @@ __device__ __forceinline__ bool key_takes_part(const AttentionTask<T>& task, con
     return j < at.keys && (task.seen == nullptr || task.seen[at.key_start + j] != 0);
 }
 
-/// The same for query i, in backward: one that sees no key has the log-sum-exp +inf.
+/// The same for query i, in backward: one that sees no key has the log-sum-exp +inf. A NaN there takes part, and stays.
 template <class T>
 __device__ __forceinline__ bool query_takes_part(const AttentionTask<T>& task, const AttentionPlace& at, int i,
                                                  const device::Accumulator<T>* log_sum) {  // log_sum [rows, heads]
     if (i >= at.queries) return false;
     if (task.mask == nullptr && !(task.causal && at.offset() < 0)) return true;  // all see a key, or there is none
-    return log_sum[(at.query_start + i) * task.heads + at.head] < -device::lowest<device::Accumulator<T>>();
+    return log_sum[(at.query_start + i) * task.heads + at.head] != -device::lowest<device::Accumulator<T>>();
 }
 
 /// The dropout decisions of query i for the keys [8 group, 8 group + 8).
