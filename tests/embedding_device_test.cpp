@@ -85,6 +85,30 @@ TEST(EmbeddingDevice, BackwardAddsTheFormula) {
             }
 }
 
+// More words than the sort tells apart in one pass; one that comes in every second row, some that come twice, and gaps.
+TEST(EmbeddingDevice, BackwardOfThreeThousandWords) {
+    const std::int64_t words = 3000;
+    const Spans spans({{1, 130}, {140, 0}, {150, 170}}, 330);
+    std::vector<std::int32_t> ids(330, -9);
+    for (const Span& span : spans)
+        for (std::int64_t i = span.start; i < span.start + span.length; ++i)
+            ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i % 2 == 0 ? 2999 : i * 37 % 97 * 31);
+    const Tensor tokens = Tensor::from(ids, {330});
+    for (const Numbers& numbers : all_numbers())
+        for (const double dropout : {0.0, 0.3}) {
+            const EmbeddingPlan plan{.scale = 2, .dropout = Dropout(dropout, 79)};
+            const Tensor dy = in(numbers, normal({330, 8}, DType::f64, 3));
+            const auto gradient = [&](const Tensor& from, DType sums) {
+                Tensor dtable = Tensor::full({words, 8}, 0.5, sums).to(from.device());
+                embedding_backward(from, tokens.to(from.device()), spans, plan, &dtable, nullptr);
+                return dtable;
+            };
+            const Tensor want = gradient(dy.to(Device::cpu).to(DType::f64), DType::f64);
+            for (const DType sums : {numbers.dtype, numbers.dtype == DType::bf16 ? DType::f32 : numbers.dtype})
+                expect_close(gradient(dy, sums), want, {numbers.device, sums}, "3000 words", {.f64 = 1e-12, .f32 = 1e-5});
+        }
+}
+
 TEST(EmbeddingDevice, StopsAtATokenOutsideTheTable) {
     if (!device::available() || !device::emulated()) GTEST_SKIP() << "ends the context of a real device";
     const Tensor table = Tensor::zeros({4, 8}, DType::f32, Device::cuda);

@@ -1,15 +1,15 @@
 // Rows by number on CUDA; gather.h has the formulas.
 //
-// forward   A thread moves up to 16 bytes of a row, of whatever type the elements are. Traffic: n rows read, n rows written.
+// Forward: a thread moves up to 16 bytes of a row, of whatever type the elements are. Traffic: n rows read, n rows written.
 //
-// backward  The rows of dy that go to one row of dx are listed by a sort (gather_sort.cu), ascending, so they are added in an
-// order that no
-//           run changes. A warp takes one place of the sorted list and 32 N columns. Only where a new index begins it works: it
-//           adds up all rows of that index. Words like "the" come a thousand times in a batch, though, and their warp would still
-//           be adding when all others have ended; so an index with more than 64 rows is taken by the whole block: each of the
-//           eight warps adds every eighth row, and the eight sums meet in shared memory, in the order of the warps. Traffic: n
-//           rows of dy read, each row of dx that is named read and written once.
+// Backward: the rows of dy that go to one row of dx are listed by a sort (gather_sort.cu), ascending, so they are added in an
+// order that no run changes. A warp takes one place of the sorted list and 32 N columns. Only where a new index begins it works:
+// it adds up all rows of that index. Words like "the" come a thousand times in a batch, though, and their warp would still be
+// adding when all others have ended; so an index with more than 64 rows is taken by the whole block: each of the eight warps adds
+// every eighth row, and the eight sums meet in shared memory, in the order of the warps. Traffic: n rows of dy read, each row of
+// dx that is named read and written once. The embedding's table has the same sum, with dropout on the way.
 #include "kernels/device/dispatch.h"
+#include "kernels/device/random.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
 #include "kernels/gather/gather_cuda.h"
@@ -35,15 +35,21 @@ __global__ void __launch_bounds__(kSweepBlock)
 constexpr int kWarps = 8;
 constexpr int kShort = 64;  // rows that a warp adds alone
 
-template <class T>
-struct Sum {
+// Of N neighbours in dx, as many as 16 bytes hold.
+template <class G, int N>
+constexpr int kTargets = N < kVector<G> ? N : kVector<G>;
+
+// dx [bound, cols] gets the sums of dy's rows. G is T, or f32 beside bf16.
+template <class T, class G>
+struct RowSums {
     const T* dy;                  // [n, cols]
     const std::int32_t* indices;  // [n], ascending
     const std::int32_t* places;   // [n]: the rows of dy
-    T* dx;                        // [bound, cols]
+    G* dx;                        // [bound, cols]
     std::int64_t n, cols;
     std::int32_t bound;
     Accumulator<T> factor;
+    DropoutRule dropout;
 
     // Whether an index begins at p, and has more than kShort rows.
     __device__ __forceinline__ bool begins(std::int64_t p) const { return p == 0 || indices[p - 1] != indices[p]; }
@@ -53,25 +59,38 @@ struct Sum {
     template <int N>
     __device__ __forceinline__ void add_rows(Accumulator<T> (&total)[N], std::int64_t begin, std::int64_t end, int step,
                                              std::int64_t column) const {
+        using A = Accumulator<T>;
+        const auto scale = static_cast<A>(dropout.scale);
 #pragma unroll 4
         for (std::int64_t p = begin; p < end; p += step) {
-            const Vector<T, N> row = load_vector<N>(dy + places[p] * cols + column);
+            const std::int64_t place = places[p];
+            const Vector<T, N> row = load_vector<N>(dy + place * cols + column);
+            if (!dropout.active()) {
 #pragma unroll
-            for (int j = 0; j < N; ++j) total[j] += load(row[j]);
+                for (int j = 0; j < N; ++j) total[j] += load(row[j]);
+                continue;
+            }
+            const unsigned kept = kept_in_row(dropout, place, column / 8) >> (column % 8);  // N divides 8
+#pragma unroll
+            for (int j = 0; j < N; ++j) total[j] += load(row[j]) * (kept >> j & 1 ? scale : A{0});
         }
     }
     template <int N>
     __device__ __forceinline__ void finish(const Accumulator<T> (&total)[N], std::int32_t index, std::int64_t column) const {
-        T* to = dx + index * cols + column;
-        Vector<T, N> values = load_vector<N>(to);
+        constexpr int M = kTargets<G, N>;
+        G* to = dx + index * cols + column;
 #pragma unroll
-        for (int j = 0; j < N; ++j) values[j] = store<T>(load(values[j]) + factor * total[j]);
-        store_vector(to, values);
+        for (int first = 0; first < N; first += M) {
+            Vector<G, M> values = load_vector<M>(to + first);
+#pragma unroll
+            for (int j = 0; j < M; ++j) values[j] = store<G>(load(values[j]) + factor * total[first + j]);
+            store_vector(to + first, values);
+        }
     }
 };
 
-template <class T, int N>
-__global__ void __launch_bounds__(kWarps* kWarp) gather_sum_kernel(Sum<T> a, unsigned tiles) {
+template <class T, class G, int N>
+__global__ void __launch_bounds__(kWarps* kWarp) gather_sum_kernel(RowSums<T, G> a, unsigned tiles) {
     using A = Accumulator<T>;
     const std::int64_t first = std::int64_t{blockIdx.x / tiles} * kWarps;
     const std::int64_t column = (std::int64_t{blockIdx.x % tiles} * kWarp + lane()) * N;
@@ -120,6 +139,22 @@ __global__ void __launch_bounds__(kWarps* kWarp) gather_sum_kernel(Sum<T> a, uns
     a.template finish<N>(total, index, column);
 }
 
+template <class T, class G>
+void sum_rows(const RowSums<T, G>& a) {
+    const auto start = [&]<int N>(Width<N>) {
+        const unsigned tiles = blocks_for(a.cols, kWarp * N);
+        launch({.grid = blocks_for((a.n + kWarps - 1) / kWarps * tiles, 1),
+                .block = kWarps * kWarp,
+                .shared = SharedSize().take<Accumulator<T>>(kWarps * N * kWarp).bytes()},
+               gather_sum_kernel<T, G, N>, a, tiles);
+    };
+    constexpr int N = kVector<T>;
+    if (vectors_fit(a.dy, a.cols, N) && vectors_fit(a.dx, a.cols, kTargets<G, N>))
+        start(Width<N>());
+    else
+        start(Width<1>());
+}
+
 }  // namespace
 
 void gather_forward_cuda(const Tensor& x, const Tensor& indices, const Tensor& y) {
@@ -133,25 +168,31 @@ void gather_forward_cuda(const Tensor& x, const Tensor& indices, const Tensor& y
     });
 }
 
+void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, const Tensor& dx, double factor, const Dropout& dropout) {
+    if (dy.numel() == 0) return;
+    dispatch("gather_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
+        const std::int64_t n = sorted.indices.numel();
+        const auto sum_to = [&]<class G>(TypeTag<G>) {
+            sum_rows(RowSums<T, G>{.dy = dy.data<T>(),
+                                   .indices = sorted.indices.data<std::int32_t>(),
+                                   .places = sorted.places.data<std::int32_t>(),
+                                   .dx = dx.data<G>(),
+                                   .n = n,
+                                   .cols = dy.numel() / n,
+                                   .bound = static_cast<std::int32_t>(dx.dim(0)),
+                                   .factor = static_cast<Accumulator<T>>(factor),
+                                   .dropout = DropoutRule(dropout)});
+        };
+        if (dx.dtype() == dy.dtype())
+            sum_to(TypeTag<T>{});
+        else
+            sum_to(TypeTag<Accumulator<T>>{});
+    });
+}
+
 void gather_backward_cuda(const Tensor& dy, const Tensor& indices, const Tensor& dx, double factor) {
     if (dy.numel() == 0) return;
-    const SortedPlaces sorted = sorted_places_cuda(indices, dx.dim(0));
-    dispatch("gather_backward", dx.dtype(), [&]<class T>(TypeTag<T>) {
-        const std::int64_t n = indices.numel(), cols = dy.numel() / n;
-        const Sum<T> a{dy.data<T>(), sorted.indices.data<std::int32_t>(),  sorted.places.data<std::int32_t>(), dx.data<T>(), n,
-                       cols,         static_cast<std::int32_t>(dx.dim(0)), static_cast<Accumulator<T>>(factor)};
-        const auto start = [&]<int N>(Width<N>) {
-            const unsigned tiles = blocks_for(cols, kWarp * N);
-            launch({.grid = blocks_for((n + kWarps - 1) / kWarps * tiles, 1),
-                    .block = kWarps * kWarp,
-                    .shared = SharedSize().take<Accumulator<T>>(kWarps * N * kWarp).bytes()},
-                   gather_sum_kernel<T, N>, a, tiles);
-        };
-        if (vectors_fit(a.dy, cols, kVector<T>) && vectors_fit(a.dx, cols, kVector<T>))
-            start(Width<kVector<T>>());
-        else
-            start(Width<1>());
-    });
+    gather_sum_cuda(dy, sorted_places_cuda(indices, dx.dim(0)), dx, factor, {});
 }
 
 }  // namespace heddle::kernels

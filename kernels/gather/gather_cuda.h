@@ -2,6 +2,7 @@
 // hold is checked there: a wrong one stops the kernel with a message.
 #pragma once
 
+#include "core/random.h"
 #include "kernels/device/declare.h"
 #include "kernels/gather/gather.h"
 
@@ -19,5 +20,9 @@ struct SortedPlaces {
 };
 /// Of n indices (i32, n < 2^31) below `bound`.
 HEDDLE_CUDA_FUNCTION(SortedPlaces sorted_places_cuda(const Tensor& indices, std::int64_t bound))
+/// dx[index] += factor times the sum over the index's places i of dropout(dy)[i]; dx [bound, ..] of dy's dtype, or f32 for bf16.
+/// Dropout counts rows of dy. The last step of gather's backward pass, and of the embedding's.
+HEDDLE_CUDA_FUNCTION(void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, const Tensor& dx, double factor,
+                                          const Dropout& dropout))
 
 }  // namespace heddle::kernels
