@@ -213,6 +213,28 @@ TEST(LayerNormDevice, GivesBetaForAConstantRowAndKeepsANan) {
         }
 }
 
+// Runs of several chunks in the sums over chunks, and chunks of more rows than a block has warps.
+TEST(LayerNormDevice, LargeNumbersOfRowsAreSummedInRuns) {
+    for (const Numbers& numbers : all_numbers())
+        for (const Case& one : {Case{1100, 8, false}, Case{1030, 257, false}, Case{40000, 3, false}}) {
+            if (one.cols == 257 && numbers.dtype != DType::f32) continue;
+            const Inputs given(one, numbers), exact = given.as(kExact), plain = given.as(kPlain);
+            const LayerNormResult forward = layer_norm_forward(exact.x, exact.gamma, exact.beta, kEps);
+            const auto sums = [&](const Inputs& of, DType dtype) {
+                const Device where = of.x.device();
+                Tensor dgamma = Tensor::zeros({one.cols}, dtype, where), dbeta = dgamma.clone();
+                layer_norm_backward(of.dy, of.x, of.gamma, forward.mean.to(dtype).to(where), forward.rstd.to(dtype).to(where),
+                                    false, dgamma, dbeta);
+                return std::vector<Tensor>{dgamma, dbeta};
+            };
+            const DType dtype = numbers.dtype == DType::f64 ? DType::f64 : DType::f32;
+            const std::vector<Tensor> got = sums(given, dtype), want = sums(exact, DType::f64), usual = sums(plain, DType::f32);
+            for (std::size_t i = 0; i < 2; ++i)
+                expect_close(got[i], want[i], {numbers.device, dtype}, "sum " + std::to_string(i) + " of " + text(one),
+                             {1e-11, 2e-5}, usual[i]);
+        }
+}
+
 TEST(LayerNormDevice, LargeRowsAreReadAgain) {
     for (const Numbers& numbers : all_numbers()) {
         const std::int64_t cols = 24592;

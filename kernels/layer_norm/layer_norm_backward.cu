@@ -6,10 +6,12 @@
 //
 // dgamma and dbeta are sums over the rows, dx needs sums over the columns: to read dy and x once for both, a block takes a chunk
 // of rows one after the other, and every thread keeps the sums of its own columns. Each block writes one row of partial sums;
-// which rows make a chunk, and every order of adding, depends on the shape alone.
+// which rows make a chunk, and every order of adding, depends on the shape and on whether vectors fit.
 //
 // Memory traffic of an element of s bytes: dy and x are read, dx is written, 3 s; the residual form reads d_sum and, with
-// dropout, writes d_sublayer, 5 s. The partial sums are 8 bytes for each 32 rows (or more) and column, written and read once.
+// dropout, writes d_sublayer, 5 s. The partial sums are 8 bytes (of f64 16) for each chunk and column, written and read once: 2
+// bytes an element for eight rows a chunk, the less the more rows there are; but 16 for up to 1024 wide rows, each of which is a
+// chunk, because a chip with idle multiprocessors would take longer.
 #include <algorithm>
 
 #include "kernels/device/dispatch.h"
@@ -232,6 +234,12 @@ void add_partial(const Tensor& partial, int part, const Tensor& target) {
            layer_norm_affine_kernel<A, G>, partial.data<A>(), partial.dim(0), target.numel(), part, target.data<G>());
 }
 
+// A thousand chunks keep every chip busy, and few rows shall give as many as they can: a narrow kernel's block has a row for each
+// of its warps, a wide one's a single row.
+std::int64_t rows_of_chunk(std::int64_t rows, bool narrow) {
+    return std::max<std::int64_t>(narrow ? kNarrowWarps : 1, (rows + 1023) / 1024);
+}
+
 template <class T, int N>
 void run(const Arrays<T>& a, std::int64_t chunks) {
     using A = Accumulator<T>;
@@ -255,31 +263,32 @@ void run(const Arrays<T>& a, std::int64_t chunks) {
 void layer_norm_backward_cuda(const LayerNormBackwardTensors& t, const Dropout& dropout) {
     const std::int64_t rows = t.x.rows(), cols = t.x.cols();
     if (rows == 0) return;
-    // A thousand chunks keep every chip busy; of fewer rows than 32 a chunk's partial sums would be no small part of the traffic.
-    const std::int64_t chunk_rows = std::max<std::int64_t>(32, (rows + 1023) / 1024);
-    const std::int64_t chunks = (rows + chunk_rows - 1) / chunk_rows;
     const bool affine = t.dgamma.defined() || t.dbeta.defined();
     dispatch("layer_norm_backward", t.x.dtype(), [&]<class T>(TypeTag<T>) {
         using A = Accumulator<T>;
         constexpr DType x_dtype = dtype_of<T>();
         const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<T>() : nullptr; };
-        const Tensor partial = affine ? Tensor::empty({chunks, 2, cols}, dtype_of<A>(), Device::cuda) : Tensor();
-        const Arrays<T> a{.dy = data(t.dy),
-                          .d_sum = data(t.d_sum),
-                          .x = data(t.x),
-                          .gamma = data(t.gamma),
-                          .mean = t.mean.data<A>(),
-                          .rstd = t.rstd.data<A>(),
-                          .dx = data(t.dx),
-                          .d_sublayer = data(t.d_sublayer),
-                          .partial = affine ? partial.data<A>() : nullptr,
-                          .rows = rows,
-                          .cols = cols,
-                          .chunk_rows = chunk_rows,
-                          .dropout = DropoutRule(dropout)};
+        Arrays<T> a{.dy = data(t.dy),
+                    .d_sum = data(t.d_sum),
+                    .x = data(t.x),
+                    .gamma = data(t.gamma),
+                    .mean = t.mean.data<A>(),
+                    .rstd = t.rstd.data<A>(),
+                    .dx = data(t.dx),
+                    .d_sublayer = data(t.d_sublayer),
+                    .partial = nullptr,
+                    .rows = rows,
+                    .cols = cols,
+                    .chunk_rows = 1,
+                    .dropout = DropoutRule(dropout)};
         constexpr int N = kVector<T>;
         const auto fit = [&](const T* pointer) { return pointer == nullptr || vectors_fit(pointer, cols, N); };
-        if (fit(a.dy) && fit(a.d_sum) && fit(a.x) && fit(a.gamma) && fit(a.dx) && fit(a.d_sublayer))
+        const bool vectors = fit(a.dy) && fit(a.d_sum) && fit(a.x) && fit(a.gamma) && fit(a.dx) && fit(a.d_sublayer);
+        a.chunk_rows = rows_of_chunk(rows, cols <= (vectors ? kNarrow<N> : kNarrow<1>));
+        const std::int64_t chunks = (rows + a.chunk_rows - 1) / a.chunk_rows;
+        const Tensor partial = affine ? Tensor::empty({chunks, 2, cols}, dtype_of<A>(), Device::cuda) : Tensor();
+        if (affine) a.partial = partial.data<A>();
+        if (vectors)
             run<T, N>(a, chunks);
         else
             run<T, 1>(a, chunks);
