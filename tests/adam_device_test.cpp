@@ -12,12 +12,14 @@ std::vector<Numbers> parameter_numbers() {  // master weights are never bf16
     return all;
 }
 
+// The last one has ranges inside one vector, and every number of elements before and behind the whole vectors of up to eight.
 const Spans kActive[] = {Spans({{0, 4000}}, 4000),
                          Spans({{4, 100}, {120, 3000}}, 4000),
                          Spans({{1, 3}, {33, 1}, {1001, 2999}}, 4000),
                          Spans({}, 4000),
                          Spans({{0, 1}}, 1),
-                         Spans({}, 0)};
+                         Spans({}, 0),
+                         Spans({{1, 1}, {5, 2}, {11, 13}, {25, 16}, {42, 22}, {67, 9}, {77, 18}, {100, 27}}, 130)};
 
 struct State {
     Tensor p, g, m, v;
@@ -98,6 +100,30 @@ TEST(AdamDevice, TakesTheMeasuredFactorAndLeavesABrokenGradientAlone) {
             step(broken, 1, {.measured = measured, .not_finite = flag});
             EXPECT_EQ(flag.item(), 1) << "the flag stays";
         }
+}
+
+// More elements than the grid has threads: of vectors, and one by one where the arrays do not begin at a whole vector.
+TEST(AdamDevice, LargeArraysTakeSeveralRounds) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    for (const int round : {0, 1, 2}) {
+        const bool aligned = round == 0, adam = round < 2;
+        const Numbers numbers{Device::cuda, aligned ? DType::f64 : DType::f32};
+        const std::int64_t n = aligned ? 1100000 : 600000;
+        const Spans active({{1, n - 1}}, n);
+        const auto step = [&](State& state) {
+            if (adam)
+                adam_step(state.p, state.g, state.m, state.v, active, {.lr = 0.1, .update = 2});
+            else
+                sgd_step(state.p, state.g, state.m, active, {0.1, 0.9, 0.01, 0.5});
+        };
+        State got(n, numbers), want(n, kExact);
+        if (!aligned)
+            for (Tensor* each : {&got.p, &got.g, &got.m, &got.v}) *each = offset_by_one(*each);
+        step(got);
+        step(want);
+        for (std::size_t i = 0; i < 3; ++i)
+            expect_close(got.results()[i], want.results()[i], numbers, adam ? "adam" : "sgd", {.f64 = 1e-14, .f32 = 1e-6});
+    }
 }
 
 TEST(GradientNormDevice, IsTheFormula) {

@@ -12,8 +12,7 @@
 #include "core/dispatch.h"
 #include "kernels/adam/adam_cuda.h"
 #include "kernels/adam/adam_fast.h"
-#include "kernels/device/launch.h"
-#include "kernels/device/vector.h"
+#include "kernels/device/sweep.h"
 
 namespace heddle::kernels {
 namespace {
@@ -54,13 +53,17 @@ __device__ __forceinline__ double without_subnormals(double x) { return fabs(x) 
 __device__ __forceinline__ float root(float x) { return sqrtf(x); }
 __device__ __forceinline__ double root(double x) { return sqrt(x); }
 
-// body(start) for the first element of every vector that is this thread's.
+// body(Width<M>(), start) for what is this thread's: vectors of N, and single elements where a range does not begin or end at a
+// whole vector.
 template <int N, class T, class Body>
 __device__ __forceinline__ void for_own_vectors(const Arrays<T>& a, Body&& body) {
     const std::int64_t own = std::int64_t{blockIdx.x} * kThreads + threadIdx.x, stride = std::int64_t{gridDim.x} * kThreads;
     for (std::int64_t range = 0; range < a.count; ++range) {
         const std::int64_t start = a.ranges[2 * range], length = a.ranges[2 * range + 1];
-        for (std::int64_t i = own * N; i < length; i += stride * N) body(start + i);
+        const std::int64_t head = min((N - start % N) % N, length), tail = (length - head) % N;
+        if (own < head) body(Width<1>(), start + own);
+        for (std::int64_t i = own * N; i < length - head - tail; i += stride * N) body(Width<N>(), start + head + i);
+        if (own < tail) body(Width<1>(), start + length - tail + own);
     }
 }
 
@@ -77,11 +80,11 @@ __device__ __forceinline__ void put_parameters(const Arrays<T>& a, std::int64_t 
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads) adam_kernel(Arrays<T> a, AdamCoefficients<T> c) {
     if (!take_factor(a, c.gradient_factor)) return;
-    for_own_vectors<N>(a, [&](std::int64_t at) {
-        Vector<T, N> p = load_vector<N>(a.parameters + at), m = load_vector<N>(a.first + at), v = load_vector<N>(a.second + at);
-        const Vector<T, N> gradient = load_vector<N>(a.gradients + at);
+    for_own_vectors<N>(a, [&]<int M>(Width<M>, std::int64_t at) {
+        Vector<T, M> p = load_vector<M>(a.parameters + at), m = load_vector<M>(a.first + at), v = load_vector<M>(a.second + at);
+        const Vector<T, M> gradient = load_vector<M>(a.gradients + at);
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
+        for (int i = 0; i < M; ++i) {
             const T g = gradient[i] * c.gradient_factor + c.l2 * p[i];
             m[i] = without_subnormals(c.beta1 * m[i] + c.rest1 * g);
             v[i] = without_subnormals(c.beta2 * v[i] + c.rest2 * g * g);
@@ -89,23 +92,23 @@ __global__ void __launch_bounds__(kThreads) adam_kernel(Arrays<T> a, AdamCoeffic
         }
         store_vector(a.first + at, m);
         store_vector(a.second + at, v);
-        put_parameters<N>(a, at, p);
+        put_parameters<M>(a, at, p);
     });
 }
 
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads) sgd_kernel(Arrays<T> a, SgdCoefficients<T> c) {
     if (!take_factor(a, c.gradient_factor)) return;
-    for_own_vectors<N>(a, [&](std::int64_t at) {
-        Vector<T, N> p = load_vector<N>(a.parameters + at), m = load_vector<N>(a.first + at);
-        const Vector<T, N> gradient = load_vector<N>(a.gradients + at);
+    for_own_vectors<N>(a, [&]<int M>(Width<M>, std::int64_t at) {
+        Vector<T, M> p = load_vector<M>(a.parameters + at), m = load_vector<M>(a.first + at);
+        const Vector<T, M> gradient = load_vector<M>(a.gradients + at);
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
+        for (int i = 0; i < M; ++i) {
             m[i] = without_subnormals(c.momentum * m[i] + (gradient[i] * c.gradient_factor + c.l2 * p[i]));
             p[i] -= c.lr * m[i];
         }
         store_vector(a.first + at, m);
-        put_parameters<N>(a, at, p);
+        put_parameters<M>(a, at, p);
     });
 }
 
@@ -123,13 +126,11 @@ Arrays<T> arrays(const Tensor& parameters, const Tensor& gradients, const Tensor
             .not_finite = memory.not_finite.defined() ? memory.not_finite.data<std::int32_t>() : nullptr};
 }
 
-// Whether every range of every array may be taken in vectors of N.
+// Whether every array begins at a whole vector of N.
 template <class T>
-bool all_fit(const Arrays<T>& a, const Spans& active, int n) {
+bool all_fit(const Arrays<T>& a, int n) {
     const auto fit = [n](const auto* pointer) { return pointer == nullptr || vectors_fit(pointer, n, n); };
-    bool good = fit(a.parameters) && fit(a.gradients) && fit(a.first) && fit(a.second) && fit(a.copy);
-    for (const Span& range : active) good = good && range.start % n == 0 && range.length % n == 0;
-    return good;
+    return fit(a.parameters) && fit(a.gradients) && fit(a.first) && fit(a.second) && fit(a.copy);
 }
 
 LaunchConfig geometry(const Spans& active, int n) {
@@ -154,7 +155,7 @@ void adam_step_cuda(const Tensor& parameters, const Tensor& gradients, const Ten
     dispatch_parameters("adam", parameters.dtype(), [&]<class T>(TypeTag<T>) {
         const Arrays<T> a = arrays<T>(parameters, gradients, first_moment, second_moment, ranges, active.size(), memory);
         constexpr int N = kVector<T>;
-        if (all_fit(a, active, N))
+        if (all_fit(a, N))
             launch(geometry(active, N), adam_kernel<T, N>, a, adam_coefficients<T>(step));
         else
             launch(geometry(active, 1), adam_kernel<T, 1>, a, adam_coefficients<T>(step));
@@ -168,7 +169,7 @@ void sgd_step_cuda(const Tensor& parameters, const Tensor& gradients, const Tens
     dispatch_parameters("sgd", parameters.dtype(), [&]<class T>(TypeTag<T>) {
         const Arrays<T> a = arrays<T>(parameters, gradients, momentum, {}, ranges, active.size(), memory);
         constexpr int N = kVector<T>;
-        if (all_fit(a, active, N))
+        if (all_fit(a, N))
             launch(geometry(active, N), sgd_kernel<T, N>, a, sgd_coefficients<T>(step));
         else
             launch(geometry(active, 1), sgd_kernel<T, 1>, a, sgd_coefficients<T>(step));

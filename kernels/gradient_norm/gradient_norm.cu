@@ -8,9 +8,8 @@
 #include <algorithm>
 
 #include "kernels/device/dispatch.h"
-#include "kernels/device/launch.h"
 #include "kernels/device/reduce.h"
-#include "kernels/device/vector.h"
+#include "kernels/device/sweep.h"
 #include "kernels/gradient_norm/gradient_norm_cuda.h"
 
 namespace heddle::kernels {
@@ -21,7 +20,8 @@ using namespace device;
 constexpr int kThreads = 256;
 constexpr std::int64_t kMostBlocks = 1024;
 
-// Block b and thread t take the vectors 256 b + t, and so on with the stride of the whole grid, of each range.
+// Block b and thread t take the vectors 256 b + t, and so on with the stride of the whole grid, of each range; the first
+// threads also take the elements before a range's first whole vector and behind its last one.
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads) gradient_squares_kernel(const T* gradients,          // [n]
                                                                     const std::int32_t* ranges,  // [count, 2]: start, length
@@ -30,13 +30,17 @@ __global__ void __launch_bounds__(kThreads) gradient_squares_kernel(const T* gra
     const std::int64_t own = std::int64_t{blockIdx.x} * kThreads + thread_in_block(), stride = std::int64_t{gridDim.x} * kThreads;
     double total = 0;
     for (std::int64_t range = 0; range < count; ++range) {
-        const T* from = gradients + ranges[2 * range];
-        const std::int64_t length = ranges[2 * range + 1];
-        for (std::int64_t i = own * N; i < length; i += stride * N) {
-            const Vector<T, N> g = load_vector<N>(from + i);
+        const std::int64_t start = ranges[2 * range], length = ranges[2 * range + 1];
+        const T* from = gradients + start;
+        const std::int64_t head = min((N - start % N) % N, length), tail = (length - head) % N;
+        const auto add = [&]<int M>(Width<M>, std::int64_t i) {
+            const Vector<T, M> g = load_vector<M>(from + i);
 #pragma unroll
-            for (int j = 0; j < N; ++j) total += static_cast<double>(load(g[j])) * static_cast<double>(load(g[j]));
-        }
+            for (int j = 0; j < M; ++j) total += static_cast<double>(load(g[j])) * static_cast<double>(load(g[j]));
+        };
+        if (own < head) add(Width<1>(), own);
+        for (std::int64_t i = own * N; i < length - head - tail; i += stride * N) add(Width<N>(), head + i);
+        if (own < tail) add(Width<1>(), length - tail + own);
     }
     total = block_sum(total, scratch);
     if (thread_in_block() == 0) partial[blockIdx.x] = total;
@@ -67,8 +71,7 @@ template <class T>
 void sum_squares(const Tensor& gradients, const Spans& active, std::int64_t blocks, const Tensor& partial) {
     constexpr int N = kVector<T>;
     const Tensor ranges = active.on_device();
-    bool fit = vectors_fit(gradients.data<T>(), N, N);
-    for (const Span& range : active) fit = fit && range.start % N == 0 && range.length % N == 0;
+    const bool fit = vectors_fit(gradients.data<T>(), N, N);
     launch({.grid = blocks_for(blocks, 1), .block = kThreads, .shared = kBlockReduce * sizeof(double)},
            fit ? gradient_squares_kernel<T, N> : gradient_squares_kernel<T, 1>, gradients.data<T>(), ranges.data<std::int32_t>(),
            active.size(), partial.data<double>());
