@@ -79,7 +79,8 @@ inline void expect_close(const Tensor& got, const Tensor& want, const Numbers& n
         largest = std::max(largest, std::abs(wanted[i]));
         if (std::isfinite(usual[i])) usual_error = std::max(usual_error, std::abs(usual[i] - wanted[i]));
     }
-    const double limit = numbers.dtype == DType::bf16  ? 2 * usual_error + largest / 128
+    const double ulp = largest > 0 ? std::exp2(std::floor(std::log2(largest)) - 7) : 0;  // of bf16: seven bits behind the point
+    const double limit = numbers.dtype == DType::bf16  ? 2 * usual_error + ulp
                          : numbers.dtype == DType::f32 ? allowed.f32 * largest
                                                        : allowed.f64 * largest;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
