@@ -2,21 +2,22 @@
 //
 // Two layouts, told apart by where neighbours in memory lie:
 //
-//     rows      inner = 1: the elements of one sum are neighbours. A warp takes a row, or a block when the row is long. Its
-//     threads read
-//               16 bytes each, add up what they read, and meet at the end.
-//     columns   inner > 1: the elements of neighbouring sums are neighbours. A lane takes N sums and walks down; the eight warps
-//     of a
-//               block take every eighth element of the axis and meet in shared memory.
+// - rows, inner = 1: the elements of one sum are neighbours. A warp takes a row, or a block when the row is long. Its threads
+//   read 16 bytes each, add up what they read, and meet at the end.
+// - columns, inner > 1: the elements of neighbouring sums are neighbours. A lane takes N sums and walks down; the eight warps of
+//   a block take every eighth element of the axis and meet in shared memory.
 //
-// Where that gives too few blocks to fill the chip (few sums of many elements; the sum of everything is one), the axis is cut
-// into chunks whose results [outer, chunks, inner] are reduced by a second launch. The number of chunks depends on the shape
-// alone, and each partial result is added in a fixed order: the same bits at each run, without atomics.
+// Where that gives too few blocks to fill the chip (few sums of many elements; the sum of everything is one), or lets a thread
+// add too many numbers, the axis is cut into chunks whose results [outer, chunks, inner] are reduced by a second launch. The
+// number of chunks depends on the shape alone, and each partial result is added in a fixed order: the same bits at each run,
+// without atomics.
 //
-// Sums are kept in f32 for f32 and bf16, where the CPU has f64: no thread adds more than some hundred numbers one after the
-// other, so the rounding stays near that of one addition.
+// Sums are kept in f32 for f32 and bf16, where the CPU has f64: in a chunk no thread adds more than about 256 numbers one after
+// the other, so the rounding stays near that of a few additions. Of the chunks' sums it adds as few, up to an axis of 10^9
+// elements in rows and 5 10^6 in columns.
 //
-// Memory traffic: x is read once; the partial results are a thousandth of it.
+// Memory traffic: x is read once. The partial results are a thousandth of it where chunks are long, and up to a fiftieth (of
+// bf16 a twenty-fifth) for columns of few elements.
 #include <algorithm>
 
 #include "kernels/device/dispatch.h"
@@ -129,7 +130,7 @@ __global__ void __launch_bounds__(kBlock) reduce_rows_kernel(Arrays<In, Out> a, 
 // A block takes one chunk of 32 N neighbouring results; its warp w the elements w, w + 8, .. of the chunk.
 template <class So, class In, class Out, int N>
 __global__ void __launch_bounds__(kBlock) reduce_columns_kernel(Arrays<In, Out> a) {
-    const auto chunks = static_cast<unsigned>(a.chunks);  // at most some thousand
+    const auto chunks = static_cast<unsigned>(a.chunks);  // n / 2048, or some thousand
     const std::int64_t tile = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
     const std::int64_t first = (tile * kWarp + lane()) * N;
     const bool inside = first < a.outer * a.inner;
@@ -180,12 +181,15 @@ struct Cut {
 };
 
 // Chunks for about a thousand blocks, which fill any chip, but not of so few elements that the second launch costs more than it
-// saves. They begin at whole vectors.
+// saves, nor of so many that a thread adds more than 256 numbers in one chain. They begin at whole vectors.
 Cut cut_of(const MiddleAxis& axis, int vector) {
     const std::int64_t least = axis.inner == 1 ? 4096 : 64;
     const std::int64_t blocks = axis.inner == 1 ? axis.outer : (axis.outer * axis.inner - 1) / (kWarp * vector) + 1;
-    if (axis.n <= least || blocks > 512) return {1, axis.n};
-    const std::int64_t wanted = std::min((axis.n - 1) / least + 1, 1024 / std::max<std::int64_t>(blocks, 1));
+    const std::int64_t most = 256 * (axis.inner == 1 ? kBlock : kWarps);
+    std::int64_t wanted = (axis.n - 1) / most + 1;
+    if (axis.n > least && blocks <= 512)
+        wanted = std::max(wanted, std::min((axis.n - 1) / least + 1, 1024 / std::max<std::int64_t>(blocks, 1)));
+    if (wanted <= 1) return {1, axis.n};
     const std::int64_t length = ((axis.n - 1) / wanted / 16 + 1) * 16;
     return {(axis.n - 1) / length + 1, length};
 }
