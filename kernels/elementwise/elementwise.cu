@@ -1,12 +1,11 @@
 // Arithmetic element by element on CUDA; elementwise.h has the formulas.
 //
-// Who owns what: a thread 16 bytes of the result. Three steps in what a thread must know to find its operands:
+// Who owns what: a thread 16 bytes of the result. Two cases in what a thread must know to find its operands:
 //
-//     unary, binary   all arrays have one shape: an index is an index                                       (sweep.h)
-//     broadcast       y is seen as rows of the innermost axis; which part of an operand belongs to a row is a sum of index times
-//     step
-//                     over the outer axes, a division each. Along a row an operand has step 1 and is read 16 bytes at a time, or
-//                     step 0 and its one element serves all.
+// - unary, binary: all arrays have one shape, so an index is an index (sweep.h).
+// - broadcast: y is seen as rows of the innermost axis; which part of an operand belongs to a row is a sum of index times step
+//   over the outer axes, a division each. Along a row an operand has step 1 and is read 16 bytes at a time, or step 0 and its
+//   one element serves all.
 //
 // Which function it is, all threads agree on, so a switch in the kernel costs next to nothing, and one kernel serves all
 // functions.

@@ -4,9 +4,8 @@
 // numbers in one chain; atomic adds would come in another order, and so with other bits, at each run. So the sum has two stages
 // of the same kernel:
 //
-//     1. dy [rows, cols] -> partial [parts, cols]      a block sums 128 rows (more when rows are very many) of 32 vectors of
-//     columns
-//     2. partial         -> db += ..                   one part; the number of parts depends on the rows alone
+// 1. dy [rows, cols] -> partial [parts, cols]: a block sums 128 rows (more when rows are very many) of 32 vectors of columns.
+// 2. partial -> db += ..: one part. The number of parts depends on the rows alone.
 //
 // A block is 32 x 8 threads. Thread (x, y) owns N neighbouring columns, which it loads with one access of 16 bytes, and every
 // eighth row; a warp thus reads 512 bytes in a row. The eight sums of a column meet in shared memory and are added in the order

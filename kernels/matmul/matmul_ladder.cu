@@ -210,14 +210,14 @@ __global__ void __launch_bounds__(kSide* kSide) vector_loads_product_kernel(cons
 // ---- 5. tensor cores: a warp multiplies [16, 16] by [16, 8] with one instruction
 //
 // bf16 in, f32 sums. Three things come together:
-//   mma            8 warps, 2 x 4, own 64 x 32 elements of C each: 4 x 4 accumulators of [16, 8]. For 16 steps of k a warp reads
-//   4 fragments of A
-//                  and 4 of B and issues 16 products.
-//   copies ahead   tiles are 64 deep and double: while one is multiplied with, the copies of the next are on their way, past the
-//                  registers (cp.async). A step waits only for what was asked for a whole step ago.
-//   swizzle        ldmatrix reads eight rows of 16 bytes at once. Rows of 128 bytes would put them into the same four banks; with
-//   chunk c of
-//                  row r stored at c ^ (r % 8) they cover all 32.
+//
+// - mma: 8 warps, 2 x 4, own 64 x 32 elements of C each: 4 x 4 accumulators of [16, 8]. For 16 steps of k a warp reads 4
+//   fragments of A and 4 of B and issues 16 products.
+// - copies ahead: tiles are 64 deep and double: while one is multiplied with, the copies of the next are on their way, past the
+//   registers (cp.async). A step waits only for what was asked for a whole step ago.
+// - swizzle: ldmatrix reads eight rows of 16 bytes at once. Rows of 128 bytes would put them into the same four banks; with
+//   chunk c of row r stored at c ^ (r % 8) they cover all 32.
+//
 // N = 8: rows of A and B start at multiples of 16 bytes, as an asynchronous copy wants them; N = 1: any rows, loaded by element.
 constexpr int kDeep = 64, kStages = 2, kCoreThreads = 256;
 constexpr int kRowsOfWarp = 64, kColsOfWarp = 32;

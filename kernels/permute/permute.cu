@@ -1,23 +1,20 @@
 // Axes in another order on CUDA; permute.h has the formula. Axes that stay neighbours are one axis from here on, those of extent
 // 1 none: [batch, time, heads, width] with time and heads exchanged has four axes, a transposed matrix two.
 //
-// 1. elements  A thread finds its element of y in x: for each axis an index, by division, times a step. It writes where its
-// neighbours
-//              write. Where the last axis stays the last, it also reads where they read, and takes 16 bytes instead of one
-//              element: then this is all there is to do.
+// 1. elements. A thread finds its element of y in x: for each axis an index, by division, times a step. It writes where its
+// neighbours write. Where the last axis stays the last, it also reads where they read, and takes 16 bytes instead of one element:
+// then this is all there is to do.
 //
-// 2. tiles     A last axis that moves makes neighbours in y lie far apart in x: each lane of a warp reads from another line of
-// memory, 32
-//              lines for 32 elements, and uses 4 of their 32 bytes (f32). So a block takes a tile of 32 x 32 along the two axes
-//              that are last, in x and in y. Its warps read rows along x's last axis into shared memory, and write rows along y's
-//              last axis out of it: both ways whole lines. The change of direction happens in shared memory, which has no lines
-//              but 32 banks:
+// 2. tiles. A last axis that moves makes neighbours in y lie far apart in x: each lane of a warp reads from another line of
+// memory, 32 lines for 32 elements, and uses 4 of their 32 bytes (f32). So a block takes a tile of 32 x 32 along the two axes
+// that are last, in x and in y. Its warps read rows along x's last axis into shared memory, and write rows along y's last axis
+// out of it: both ways whole lines. The change of direction happens in shared memory, which has no lines but 32 banks:
 //
-//                  written by rows:     tile[i][0 .. 31]    32 neighbouring words, 32 banks
-//                  read by columns:     tile[0 .. 31][j]    words 32 apart: all in one bank, read one after the other
+//     written by rows:     tile[i][0 .. 31]    32 neighbouring words, 32 banks
+//     read by columns:     tile[0 .. 31][j]    words 32 apart: all in one bank, read one after the other
 //
-//              Rows of 33 elements mend that: the words are 33 apart, each in another bank. (So they are for elements of 1, 2 and
-//              8 bytes: 33 is odd.)
+// Rows of 33 elements mend that: the words are 33 apart, each in another bank. (So they are for elements of 1, 2 and 8 bytes: 33
+// is odd.)
 //
 // Memory traffic: every element is read once and written once.
 #include <utility>
