@@ -69,7 +69,7 @@ cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStre
 // Streams and events.
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
-/// Returns at once; the work that is still in the queue is run before others wait for it to be.
+/// Returns at once. Work that is still queued runs when all work is waited for.
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
