@@ -87,6 +87,8 @@ TEST_F(MoveOnDevices, ConcatenatesAndCutsAgain) {
                 const Tensor there = x.to(Device::cuda);
                 const Tensor joined = concat_forward(std::vector{there, more.to(Device::cuda), there}, axis);
                 EXPECT_TRUE(same_bits(joined.to(Device::cpu), y)) << shape.str() << " axis " << axis;
+                const std::vector<Tensor> many(11, more), many_there(11, more.to(Device::cuda));  // more than one launch takes
+                EXPECT_TRUE(same_bits(concat_forward(many_there, axis).to(Device::cpu), concat_forward(many, axis)));
                 EXPECT_TRUE(same_bits(concat_backward(joined, axis, shape[axis], 3).to(Device::cpu), more))
                     << shape.str() << " axis " << axis;
             }

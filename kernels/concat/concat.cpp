@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "core/format.h"
+#include "kernels/concat/concat_cuda.h"
 #include "kernels/slice/slice.h"
 
 namespace heddle::kernels {
@@ -27,6 +28,10 @@ Tensor concat_forward(std::span<const Tensor> parts, int axis) {
     Shape shape = first.shape();
     shape.set(at, extent);
     Tensor y = Tensor::empty(shape, first.dtype(), first.device());
+    if (y.device() == Device::cuda) {
+        concat_forward_cuda(parts, at, y);
+        return y;
+    }
     std::int64_t begin = 0;
     for (const Tensor& part : parts) {
         place_slice(part, at, begin, y);
