@@ -38,7 +38,8 @@ struct GradcheckReport {
 /// as divisor, random cotangent, the full Jacobian at small sizes, zero cotangent gives zero, two fresh runs and a second walk
 /// over a retained tape give the same bits, the Taylor remainder shrinks with the square of the step; every combination of
 /// required gradients for up to 4 inputs, above that all, none and each alone. NaN fails. Keep inputs away from kinks by more
-/// than `step` (away_from_zero below). Tensors that the function captured must lie on options.device themselves. An exception of the function is a failure with its text; Error when an input is not f64.
+/// than `step` (away_from_zero below). Tensors that the function captured must lie on options.device themselves. An exception of
+/// the function is a failure with its text; Error when an input is not f64.
 ///
 ///     auto report = gradcheck([](auto in) { return my_op(in[0], in[1]); }, {x, w});
 ///     if (!report.passed) puts(report.message.c_str());

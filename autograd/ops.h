@@ -143,8 +143,8 @@ using kernels::loss_statistics;
 using kernels::LossOptions;
 using kernels::LossStatistics;
 
-/// logits [rows, V], targets i32 [rows]. A scalar; 0 when every target is ignored. `statistics` becomes f64 [4] on the logits' device, which
-/// loss_statistics() reads.
+/// logits [rows, V], targets i32 [rows]. A scalar; 0 when every target is ignored. `statistics` becomes f64 [4] on the logits'
+/// device, which loss_statistics() reads.
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const LossOptions& options = {},
                        Tensor* statistics = nullptr, Where where = Where::current());
 /// cross_entropy(linear(x, weight, bias)) without ever holding all logits. x [rows, d_model], weight [V, d_model], bias [V] or

@@ -71,7 +71,11 @@ TEST(Softmax, LengthsAndTheCausalRuleAreTheMaskTheyStandFor) {
                     EXPECT_TRUE(same_bits(softmax_forward(x, mask, reach), softmax_forward(x, whole)));
                 }
     expect_error([] { softmax_forward(Tensor::zeros({4}, DType::f32), {}, {.causal = true}); }, "wanted at least two axes");
-    expect_error([&] { softmax_forward(Tensor::zeros({2, 4}, DType::f32), {}, {.lengths = lengths}); }, "lengths has shape [3], wanted [2]");
+    expect_error(
+        [&] {
+            softmax_forward(Tensor::zeros({2, 4}, DType::f32), {}, {.lengths = lengths});
+        },
+        "lengths has shape [3], wanted [2]");
 }
 
 TEST(Softmax, RowsAddUpToOneAndMaskedPlacesAreExactlyZero) {

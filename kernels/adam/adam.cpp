@@ -146,7 +146,9 @@ void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment
     check(step.beta1 >= 0 && step.beta1 < 1 && step.beta2 >= 0 && step.beta2 < 1,
           "adam: the betas are {} and {}, wanted at least 0 and below 1", step.beta1, step.beta2);
     check_memory("adam", memory, parameters);
-    check_device("adam", {{"parameters", parameters}, {"gradients", gradients}, {"first_moment", first_moment}, {"second_moment", second_moment}});
+    check_device(
+        "adam",
+        {{"parameters", parameters}, {"gradients", gradients}, {"first_moment", first_moment}, {"second_moment", second_moment}});
     for (const Tensor* changed : {&parameters, &first_moment, &second_moment}) changed->bump_version(where);
     if (memory.bf16_copy.defined()) memory.bf16_copy.bump_version(where);
     if (parameters.device() == Device::cuda)

@@ -1,9 +1,9 @@
-// Concatenation on CUDA; concat.h has the formula. y is seen as [outer, run]: a run is all of what the parts give one outer index, part i's
-// share of it begins at begin_i. Backward is a slice (kernels/slice).
+// Concatenation on CUDA; concat.h has the formula. y is seen as [outer, run]: a run is all of what the parts give one outer
+// index, part i's share of it begins at begin_i. Backward is a slice (kernels/slice).
 //
-// Who owns what: a thread up to 16 bytes of y. It looks for the part that they come from among the few that a launch takes, so that y is
-// written in order, whatever the parts' widths: neighbouring lanes write neighbouring bytes. More than kParts parts take more launches, each
-// of which writes its own parts' share of the runs.
+// Who owns what: a thread up to 16 bytes of y. It looks for the part that they come from among the few that a launch takes, so
+// that y is written in order, whatever the parts' widths: neighbouring lanes write neighbouring bytes. More than kParts parts
+// take more launches, each of which writes its own parts' share of the runs.
 //
 // Memory traffic: each part is read once, y written once.
 #include <algorithm>
@@ -26,7 +26,8 @@ struct Share {
     int parts;
 };
 
-// y: runs `pitch` pieces of B bytes apart, of which this launch writes [begin[0], begin[parts]); n = outer times that many pieces.
+// y: runs `pitch` pieces of B bytes apart, of which this launch writes [begin[0], begin[parts]); n = outer times that many
+// pieces.
 template <int B>
 __global__ void __launch_bounds__(kSweepBlock) concat_kernel(Share share, std::uint8_t* y, std::int64_t pitch, std::int64_t n) {
     const std::int64_t thread = std::int64_t{blockIdx.x} * kSweepBlock + threadIdx.x;
@@ -45,8 +46,8 @@ __global__ void __launch_bounds__(kSweepBlock) concat_kernel(Share share, std::u
     store_vector(y + (row * pitch + at) * B, load_vector<B>(from + (row * (end - begin) + at - begin) * B));
 }
 
-// Parts [first, first + count) into their share of y's runs; `bytes` are those of one step of the axis, `begin` the first part's first byte
-// in a run.
+// Parts [first, first + count) into their share of y's runs; `bytes` are those of one step of the axis, `begin` the first part's
+// first byte in a run.
 void concat_some(std::span<const Tensor> parts, int axis, std::int64_t bytes, std::int64_t begin, const Tensor& y,
                  std::int64_t outer) {
     const std::int64_t pitch = y.dim(axis) * bytes;
@@ -66,7 +67,8 @@ void concat_some(std::span<const Tensor> parts, int axis, std::int64_t bytes, st
     with_bytes({all}, [&]<int B>(Width<B>) {
         for (int i = 0; i <= share.parts; ++i) share.begin[i] /= B;
         const std::int64_t pieces = outer * ((end - begin) / B);
-        launch(sweep_config(pieces, 1), concat_kernel<B>, share, reinterpret_cast<std::uint8_t*>(y.bytes_data()), pitch / B, pieces);
+        launch(sweep_config(pieces, 1), concat_kernel<B>, share, reinterpret_cast<std::uint8_t*>(y.bytes_data()), pitch / B,
+               pieces);
     });
 }
 

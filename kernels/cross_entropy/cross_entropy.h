@@ -42,8 +42,8 @@ std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t r
 /// What the summed loss is divided by: the options' divisor, or `counted`; 1 when both are 0.
 double loss_divisor(const LossOptions& options, std::int64_t counted);
 
-/// The statistics as an op gives them, f64 [4] (loss, nll, counted, correct) on the op's device: nothing waits for the device until somebody
-/// asks. Exact: the counts stay below 2^53.
+/// The statistics as an op gives them, f64 [4] (loss, nll, counted, correct) on the op's device: nothing waits for the device
+/// until somebody asks. Exact: the counts stay below 2^53.
 Tensor statistics_tensor(const LossStatistics& statistics);
 /// Reads them; waits for the device when they lie on one.
 LossStatistics loss_statistics(const Tensor& statistics);
@@ -53,8 +53,8 @@ struct CrossEntropyResult {
     Tensor statistics;  ///< f64 [4], see statistics_tensor
 };
 
-/// logits [rows, V] f32 or f64, on CUDA bf16 as well, targets i32 [rows]. On CUDA a target outside the vocabulary stops the kernel: its error
-/// comes with the next call that waits for the device.
+/// logits [rows, V] f32 or f64, on CUDA bf16 as well, targets i32 [rows]. On CUDA a target outside the vocabulary stops the
+/// kernel: its error comes with the next call that waits for the device.
 CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& targets, const LossOptions& options);
 
 /// dlogits [rows, V] for dloss, a scalar.

@@ -1,7 +1,7 @@
 // The last block of a grid: a reduction over all blocks in one launch, without a second kernel and without float atomics.
 //
 //     partial[blockIdx.x] = ...;                      written by any threads of the block
-//     if (!last_block(ticket, gridDim.x, flag)) return;
+//     if (!last_block(ticket, gridDim.x, flag)) return;        every other block ends here
 //     ...                                              the one block that comes last reads all of partial, in a fixed order
 #pragma once
 
@@ -9,8 +9,9 @@
 
 namespace heddle::device {
 
-/// True in every thread of the block that comes here last of `blocks`; it then sees what all of them wrote before. `ticket` is one unsigned in
-/// global memory, 0 before the launch and 0 again behind it; `flag` is one int in shared memory. Every thread must call it.
+/// True in every thread of the block that comes here last of `blocks`; it then sees what all of them wrote before. `ticket` is
+/// one unsigned in global memory, 0 before the launch and 0 again behind it; `flag` is one int in shared memory. Every thread
+/// must call it.
 __device__ __forceinline__ bool last_block(unsigned* ticket, unsigned blocks, int* flag) {
     __syncthreads();  // the block's writes come before thread 0's fence
     if (thread_in_block() == 0) {

@@ -2,7 +2,7 @@
 //
 //     Pipeline<2> pipeline;
 //     pipeline.acquire();  copy tile 0;  pipeline.commit();
-//     for (tile = 0; tile < tiles; ++tile) {
+//     for (tile = 0; tile < tiles; ++tile) {   // one stage ahead
 //         if (tile + 1 < tiles) { pipeline.acquire();  copy tile + 1 into the other half;  pipeline.commit(); }
 //         else pipeline.commit();                    // an empty stage keeps the count
 //         pipeline.wait();                           // this thread's copies of `tile` have landed

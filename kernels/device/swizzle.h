@@ -5,9 +5,9 @@
 
 namespace heddle::device {
 
-/// A tile of rows of 128 bytes (64 bf16 or 32 f32), aligned to 1024: the 16-byte chunk c of row r lies in chunk c ^ (r % 8) of its row. Eight
-/// rows of one chunk column then cover all 32 banks, which is what ldmatrix reads at once. It is the 128-byte pattern of the bulk copy
-/// engine (CUDA's CU_TENSOR_MAP_SWIZZLE_128B), so a tile may come by either way. Offsets in bytes.
+/// A tile of rows of 128 bytes (64 bf16 or 32 f32), aligned to 1024: the 16-byte chunk c of row r lies in chunk c ^ (r % 8) of
+/// its row. Eight rows of one chunk column then cover all 32 banks, which is what ldmatrix reads at once. It is the 128-byte
+/// pattern of the bulk copy engine (CUDA's CU_TENSOR_MAP_SWIZZLE_128B), so a tile may come by either way. Offsets in bytes.
 __host__ __device__ constexpr int swizzle_128(int offset) { return offset ^ ((offset >> 7 & 7) << 4); }
 
 /// The place, in elements, of element (row, col) of a swizzled tile that is `Cols` elements wide; Cols * sizeof(T) is a multiple of 128.

@@ -21,12 +21,13 @@ struct EmbeddingPlan {
     Dropout dropout = {};
 };
 
-/// table [vocabulary, d_model] f32 or f64, on CUDA bf16 as well; tokens i32 [rows]; positions [n, d_model] of the table's dtype, or undefined. Result
-/// [rows, d_model]. Error when a token within a span lies outside the table, or a position outside its own; on CUDA a token outside the table stops
-/// the kernel, and its error comes with the next call that waits for the device.
+/// table [vocabulary, d_model] f32 or f64, on CUDA bf16 as well; tokens i32 [rows]; positions [n, d_model] of the table's dtype,
+/// or undefined. Result [rows, d_model]. Error when a token within a span lies outside the table, or a position outside its own;
+/// on CUDA a token outside the table stops the kernel, and its error comes with the next call that waits for the device.
 Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans& spans, const Tensor& positions,
                          const EmbeddingPlan& plan);
-/// Adds the gradients for dy [rows, d_model] to `dtable` and `dpositions`; either may be null. They have dy's dtype, or f32 where dy is bf16.
+/// Adds the gradients for dy [rows, d_model] to `dtable` and `dpositions`; either may be null. They have dy's dtype, or f32 where
+/// dy is bf16.
 void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spans, const EmbeddingPlan& plan, Tensor* dtable,
                         Tensor* dpositions);
 

@@ -77,8 +77,8 @@ struct Target {
 [[noreturn]] void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination);
 /// Whether a kernel may read there although it is host memory: the program's constants.
 bool is_constant_data(const void* address);
-/// Whether the access stands in a function of the standard library or the emulator. The linker keeps one of several equal functions, such as
-/// std::string's, and the one that the emulator then calls may be that of a kernel file.
+/// Whether the access stands in a function of the standard library or the emulator. The linker keeps one of several equal
+/// functions, such as std::string's, and the one that the emulator then calls may be that of a kernel file.
 bool is_library_code(Origin origin);
 
 /// A copy whose source holds the byte; null when there is none.

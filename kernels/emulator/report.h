@@ -8,8 +8,9 @@
 
 namespace heddle::emulator {
 
-/// The first violation of a launch, in words: "race in kernel softmax_rows_kernel<float>, block (3, 0, 0): thread (5, 0, 0) writes 4 bytes of
-/// shared memory at kernels/softmax/softmax.cu:41, which thread (37, 0, 0) read at kernels/softmax/softmax.cu:44 without a barrier between".
+/// The first violation of a launch, in words: "race in kernel softmax_rows_kernel<float>, block (3, 0, 0): thread (5, 0, 0)
+/// writes 4 bytes of shared memory at kernels/softmax/softmax.cu:41, which thread (37, 0, 0) read at
+/// kernels/softmax/softmax.cu:44 without a barrier between".
 class Violation : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -12,8 +12,9 @@
 
 namespace heddle::kernels {
 
-/// Over the elements of `gradients` [n] (f32 or f64, on CUDA bf16 as well) that lie in `active` (rows() = n). Inf or NaN when the gradients hold one.
-/// Squares are summed in f64 in fixed blocks, then the blocks in order: the bits do not depend on the threads. Waits for the device.
+/// Over the elements of `gradients` [n] (f32 or f64, on CUDA bf16 as well) that lie in `active` (rows() = n). Inf or NaN when the
+/// gradients hold one. Squares are summed in f64 in fixed blocks, then the blocks in order: the bits do not depend on the
+/// threads. Waits for the device.
 double gradient_norm(const Tensor& gradients, const Spans& active);
 /// Over all elements.
 double gradient_norm(const Tensor& gradients);

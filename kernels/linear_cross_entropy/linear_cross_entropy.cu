@@ -4,7 +4,7 @@
 // factor is a scalar in device memory and every thread reads it there: asking the host for it would make the host wait for the
 // whole forward pass.
 //
-// What the forward pass is made of lies elsewhere: the products in kernels/matmul/product.cu, the row kernel between them in
+// What the forward pass is made of lies elsewhere: the products in kernels/matmul/matmul.cu, the row kernel between them in
 // kernels/cross_entropy/cross_entropy.cu, the column sums of db in kernels/linear/linear.cu.
 //
 // Memory traffic: gradient and target are read, target is written, once each.

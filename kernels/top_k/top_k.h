@@ -15,8 +15,8 @@ struct TopK {
     Tensor ids;     ///< i32 [rows, k], their columns; of equal logits the smaller column comes first
 };
 
-/// logits [rows, V] f32 or f64, on CUDA bf16 as well, 1 <= k <= V. Columns of -inf come last, with the value -inf. The bits of a row depend on that row
-/// alone. Error when a row holds NaN or +inf, or nothing but -inf: it has no distribution (on CUDA the
+/// logits [rows, V] f32 or f64, on CUDA bf16 as well, 1 <= k <= V. Columns of -inf come last, with the value -inf. The bits of a
+/// row depend on that row alone. Error when a row holds NaN or +inf, or nothing but -inf: it has no distribution (on CUDA the
 /// kernel stops, and the error comes with the next call that waits for the device).
 TopK top_k_log_softmax(const Tensor& logits, std::int64_t k);
 
