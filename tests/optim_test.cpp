@@ -111,6 +111,28 @@ TEST(Optimizer, ScalesTheGradientsOfAccumulatedBatches) {
     EXPECT_TRUE(same_bits(a, b));
 }
 
+TEST(Optimizer, MakesTheSameStepInTwoHalves) {
+    for (const Method method : {Method::sgd, Method::adam, Method::adamw})
+        for (const double clip : {0.0, 0.5, 1e6}) {
+            Tensor a = normal({70}, DType::f32, 1), b = a.clone(), gradients = normal({70}, DType::f32, 2);
+            const OptimizerOptions options{.method = method, .weight_decay = 0.1};
+            Optimizer whole(a, gradients, options), halves(b, gradients, options);
+            whole.set_active({{3, 60}});
+            halves.set_active({{3, 60}});
+            const StepOptions with{.lr = 0.1, .clip = clip, .gradient_scale = 0.25};
+            for (int update = 0; update < 2; ++update) {
+                const Tensor measured = halves.measure(with);
+                EXPECT_EQ(whole.step(with), measured.to_vector()[0]);
+                halves.step_measured(with, measured);
+            }
+            EXPECT_TRUE(same_bits(a, b)) << name(method) << ", clip " << clip;
+            EXPECT_EQ(halves.updates(), 2);
+            gradients.fill_(std::numeric_limits<double>::infinity());
+            halves.step_measured(with, halves.measure(with));
+            EXPECT_TRUE(same_bits(a, b)) << "a norm that is not finite changes nothing";
+        }
+}
+
 TEST(Optimizer, NeverMovesAFrozenParameter) {
     for (const Method method : {Method::sgd, Method::adam, Method::adamw}) {
         Tensor values = normal({1000}, DType::f32, 1), gradients = normal({1000}, DType::f32, 2);
