@@ -14,11 +14,14 @@
 // and at the end O / l is the output, m ln 2 + ln l its log-sum-exp. Powers of two instead of e because that is what the chip
 // computes: log2(e) is folded into the scale, and one multiplication less is made for each score.
 //
-// Owns     block: kForwardRows query rows a warp, 4 warps, of one head. Warp: its rows' m, l and O, in registers. Lane: a key,
-// then columns. Traffic  Q and O once; K and V once per block, so rows / (4 kForwardRows) times, mostly from the L2 cache. 4
-// bytes of L per row and head. Limits   each multiply-add of the products needs its operands from shared memory: with 8 rows a
-// warp there are 8 per 16-byte load of K. That
-//          is why the bf16 path (attention_mma.cu) uses tensor cores, whose operands are tiles.
+// clang-format off
+// Owns     block: kForwardRows query rows a warp, 4 warps, of one head. Warp: its rows' m, l and O, in registers. Lane: a key, then
+//          columns.
+// Traffic  Q and O once; K and V once per block, so rows / (4 kForwardRows) times, mostly from the L2 cache. 4 bytes of L per row
+//          and head.
+// Limits   each multiply-add of the products needs its operands from shared memory: with 8 rows a warp there are 8 per number of K.
+//          That is why the bf16 path (attention_mma.cu) uses tensor cores, whose operands are tiles.
+// clang-format on
 #include "kernels/attention/attention_plain.h"
 
 namespace heddle::kernels {
@@ -51,35 +54,38 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     load_rows<Sizes::kWarps * kRows, D>(queries, task.query, at.query_start + at.first, at.head, task.vectors,
                                         [&](int r) { return at.first + r < at.queries; });
     const int last = min(at.queries, at.first + Sizes::kWarps * kRows) - 1;
-    const int end = visible_keys(task, at, last);  // the last query sees the most
+    const int end = visible_keys(task, at, last);    // the last query sees the most
+    const int own_end = own < at.queries ? end : 0;  // a warp behind the sentence's end only helps to load
     for (int key = 0; key < end; key += Sizes::kTile) {
         const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
         load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.head, task.vectors, takes_part);
         load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.head, task.vectors, takes_part);
         __syncthreads();  // the tiles are there, before the first one the queries, too
 
-        A score[kRows];
-        products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, dk);
-        // 32 keys are four groups of eight: lane 4 r + g asks for group g of row r, and hands the answer round.
-        unsigned kept = 0xffu;
-        if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
+        if (key < own_end) {
+            A score[kRows];
+            products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, dk);
+            // 32 keys are four groups of eight: lane 4 r + g asks for group g of row r, and hands the answer round.
+            unsigned kept = 0xffu;
+            if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-            const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
-            const A s = open ? score[r] * scale : device::lowest<A>();
-            const A next = device::larger(largest[r], device::warp_max(s));
-            const A shift = next == device::lowest<A>() ? A{0} : next;  // nothing seen yet: -inf - -inf would be NaN
-            const A shrink = device::power_of_two(largest[r] - shift);
-            const A p = device::power_of_two(s - shift);
-            largest[r] = next;
-            sum[r] = sum[r] * shrink + p;
+            for (int r = 0; r < kRows; ++r) {
+                const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
+                const A s = open ? score[r] * scale : device::lowest<A>();
+                const A next = device::larger(largest[r], device::warp_max(s));
+                const A shift = next == device::lowest<A>() ? A{0} : next;  // nothing seen yet: -inf - -inf would be NaN
+                const A shrink = device::power_of_two(largest[r] - shift);
+                const A p = device::power_of_two(s - shift);
+                largest[r] = next;
+                sum[r] = sum[r] * shrink + p;
 #pragma unroll
-            for (int c = 0; c < Sizes::kColumns; ++c) mean[r][c] *= shrink;
-            const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
-            weights[r * kWarp + lane()] = (group >> lane() % 8 & 1) != 0 ? p : A{0};
+                for (int c = 0; c < Sizes::kColumns; ++c) mean[r][c] *= shrink;
+                const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
+                weights[r * kWarp + lane()] = (group >> lane() % 8 & 1) != 0 ? p : A{0};
+            }
+            __syncwarp();  // all lanes' weights are there
+            update<T, D>(mean, weights, values);
         }
-        __syncwarp();  // all lanes' weights are there
-        update<T, D>(mean, weights, values);
         __syncthreads();  // nobody reads the tiles or the weights any more: the next round overwrites them
     }
 #pragma unroll

@@ -31,8 +31,11 @@ __global__ void __launch_bounds__(128)
         const std::int64_t row = at.query_start + i;
         const T* const output = back.output.at(row, at.head);
         const T* const d_output = back.d_output.at(row, at.head);
+        constexpr int kN = device::kVector<T>;
+        const int width = task.value.width;
         A sum = 0;
-        for (int c = lane(); c < task.value.width; c += kWarp) sum += device::load(output[c]) * device::load(d_output[c]);
+        for (int c = lane() * kN; c < width; c += kWarp * kN)
+            sum += dot(load_columns<kN>(output, c, width, back.vectors), load_columns<kN>(d_output, c, width, back.vectors));
         sum = device::warp_sum(sum);
         if (lane() == 0) back.delta[row * task.heads + at.head] = sum;
     }
@@ -79,21 +82,23 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
         load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.head, task.vectors, takes_part);
         __syncthreads();  // the tiles are there, before the first one the queries, too
 
-        A score[kRows], d_weight[kRows];
-        products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, task.query.width);
-        products<T, D>(d_weight, d_outputs + warp() * kRows * Sizes::kPitch, values, task.value.width);
-        unsigned kept = 0xffu;
-        if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
+        if (own < at.queries) {  // a warp behind the sentence's end only helps to load
+            A score[kRows], d_weight[kRows];
+            products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, task.query.width);
+            products<T, D>(d_weight, d_outputs + warp() * kRows * Sizes::kPitch, values, task.value.width);
+            unsigned kept = 0xffu;
+            if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-            const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
-            const A factor = (group >> lane() % 8 & 1) != 0 ? static_cast<A>(task.dropout.scale) : A{0};
-            const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
-            const A p = device::power_of_two(score[r] * scale - level[r]);
-            weights[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta[r]) : A{0};
+            for (int r = 0; r < kRows; ++r) {
+                const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
+                const A factor = (group >> lane() % 8 & 1) != 0 ? static_cast<A>(task.dropout.scale) : A{0};
+                const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
+                const A p = device::power_of_two(score[r] * scale - level[r]);
+                weights[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta[r]) : A{0};
+            }
+            __syncwarp();  // all lanes' dS are there
+            update<T, D>(sum, weights, keys);
         }
-        __syncwarp();  // all lanes' dS are there
-        update<T, D>(sum, weights, keys);
         __syncthreads();  // nobody reads the tiles or dS any more: the next round overwrites them
     }
 #pragma unroll
@@ -139,21 +144,23 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
         const A delta = there ? back.delta[(row + lane()) * task.heads + at.head] : A{0};
         __syncthreads();  // the tiles are there, before the first one the keys, too
 
-        A score[kRows], d_weight[kRows];
-        products<T, D>(score, keys + warp() * kRows * Sizes::kPitch, queries, task.query.width);
-        products<T, D>(d_weight, values + warp() * kRows * Sizes::kPitch, d_outputs, task.value.width);
-        const unsigned kept = task.dropout.active() ? kept_keys(task, at, query + lane(), own / 8) : 0xffu;
+        if (own < at.keys) {
+            A score[kRows], d_weight[kRows];
+            products<T, D>(score, keys + warp() * kRows * Sizes::kPitch, queries, task.query.width);
+            products<T, D>(d_weight, values + warp() * kRows * Sizes::kPitch, d_outputs, task.value.width);
+            const unsigned kept = task.dropout.active() ? kept_keys(task, at, query + lane(), own / 8) : 0xffu;
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-            const A factor = (kept >> (own + r) % 8 & 1) != 0 ? static_cast<A>(task.dropout.scale) : A{0};
-            const bool open = there && may_attend(task, at, query + lane(), own + r);
-            const A p = open ? device::power_of_two(score[r] * scale - in_twos(log_sum)) : A{0};
-            weights[r * kWarp + lane()] = p * factor;
-            d_scores[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta) : A{0};
+            for (int r = 0; r < kRows; ++r) {
+                const A factor = (kept >> (own + r) % 8 & 1) != 0 ? static_cast<A>(task.dropout.scale) : A{0};
+                const bool open = there && may_attend(task, at, query + lane(), own + r);
+                const A p = open ? device::power_of_two(score[r] * scale - in_twos(log_sum)) : A{0};
+                weights[r * kWarp + lane()] = p * factor;
+                d_scores[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta) : A{0};
+            }
+            __syncwarp();  // all lanes' P and dS are there
+            update<T, D>(d_value, weights, d_outputs);
+            update<T, D>(d_key, d_scores, queries);
         }
-        __syncwarp();  // all lanes' P and dS are there
-        update<T, D>(d_value, weights, d_outputs);
-        update<T, D>(d_key, d_scores, queries);
         __syncthreads();  // nobody reads the tiles, P or dS any more: the next round overwrites them
     }
 #pragma unroll

@@ -119,6 +119,25 @@ __device__ __forceinline__ unsigned kept_keys(const AttentionTask<T>& task, cons
                                  static_cast<std::uint32_t>(at.head), static_cast<std::uint32_t>(at.sentence));
 }
 
+/// Columns [c, c + N) of a row, zeros from `width` on. `vectors`: the row may be read 16 bytes at a time.
+template <int N, class T>
+__device__ __forceinline__ device::Vector<T, N> load_columns(const T* row, int c, int width, bool vectors) {
+    device::Vector<T, N> values = {};
+    if (c < width && vectors) values = device::load_vector<N>(row + c);
+    if (!vectors)
+        for (int n = 0; n < N && c + n < width; ++n) values[n] = row[c + n];
+    return values;
+}
+
+/// a . b: what 16 bytes of two rows add to D. Both kernels that make D sum these over lanes, so it has the same bits in both.
+template <class T, int N>
+__device__ __forceinline__ device::Accumulator<T> dot(const device::Vector<T, N>& a, const device::Vector<T, N>& b) {
+    device::Accumulator<T> sum = 0;
+#pragma unroll
+    for (int n = 0; n < N; ++n) sum += device::load(a[n]) * device::load(b[n]);
+    return sum;
+}
+
 // Host code.
 
 template <class T>
@@ -165,7 +184,7 @@ struct AttentionBackwardTask {
     const A* log_sum = nullptr;    // [rows, heads]
     A* delta = nullptr;            // [rows, heads]: D of attention.h
     DeviceRows<T> d_query, d_key, d_value;
-    int vectors = 0;        // whether every row of every head of d_output may be read 16 bytes at a time
+    int vectors = 0;        // whether every row of every head of output and d_output may be read 16 bytes at a time
     int store_vectors = 0;  // whether those of all gradients may be written so
 };
 

@@ -3,24 +3,24 @@
 //
 // What is new against attention.cu, and why:
 //
+// clang-format off
 //   - a warp owns 32 query rows (two tiles of 16) and all of a tile's keys: S, the softmax and O stay in its registers, and warps
-//   share K
-//     and V only (Dao, "FlashAttention-2", 2023, section 3.3). Two tiles, so that each operand read from shared memory is used
-//     twice: with one, reading takes as long as multiplying.
+//     share K and V only (Dao, "FlashAttention-2", 2023, section 3.3). Two tiles, so that each operand read from shared memory is
+//     used twice: with one, reading takes as long as multiplying.
 //   - the scores come as accumulators, whose lanes hold parts of rows: row(e) and col(e) say which. A row's maximum is taken over
 //     the four lanes that share it; its sum stays in parts until the end.
 //   - P goes into the second product without leaving the registers: the accumulator of S, rounded to bf16, is its left operand.
-//   - K and V of the next tile are on their way while this one is computed with. One barrier a tile: behind it this tile is there
-//   for everybody,
-//     and everybody is done with the one before, whose memory the next copies overwrite.
+//   - K and V have two places each (a double buffer): the next tile is on its way while this one is computed with. One barrier a
+//     tile: behind it this tile is there for everybody, and everybody is done with the one before, whose place the next copies
+//     take. They begin only behind that barrier, so no more than one tile is ever on its way, and waiting for all is waiting for it.
 //   - only tiles at an edge (the sentence's end, the causal diagonal, a mask) look at single scores.
 //
 // Owns     block: 128 query rows of one head. Warp: 32 of them. Lane: pieces of their rows as mma.h says.
-// Traffic  Q and O once, K and V once per 128 query rows, 4 bytes of L per row and head. Per score 4 D operations on tensor
-// cores, and
-//          about 8 instructions elsewhere, one of them a power of two, at 16 a cycle: that unit is nearly as busy as the tensor
-//          cores.
+// Traffic  Q and O once, K and V once per 128 query rows, 4 bytes of L per row and head. Per score 4 D operations on tensor cores,
+//          and about 8 instructions elsewhere, one of them a power of two, at 16 a cycle: that unit is nearly as busy as the
+//          tensor cores.
 // Rounding P is rounded to bf16 before it meets V; sums, maxima and O are f32 until the end.
+// clang-format on
 #include "kernels/attention/attention_mma.h"
 
 namespace heddle::kernels {
@@ -32,10 +32,10 @@ template <int D>
 struct ForwardSizes {
     static constexpr int kWarps = 4;
     static constexpr int kThreads = kWarps * device::kWarp;
-    static constexpr int kM = 2;                      // 16-row tiles of a warp
-    static constexpr int kRows = kWarps * kM * 16;    // queries of a block
-    static constexpr int kKeys = D == 128 ? 32 : 64;  // of a tile: what the registers hold
-    static constexpr bool kHeld = D < 64;             // whether the queries stay in registers
+    static constexpr int kM = 2;                    // 16-row tiles of a warp
+    static constexpr int kRows = kWarps * kM * 16;  // queries of a block
+    static constexpr int kKeys = kSoftmaxKeys<D>;   // of a tile: what the registers hold
+    static constexpr bool kHeld = D < 64;           // whether the queries stay in registers
     static constexpr std::size_t kShared =
         sizeof(bf16) * D * (kRows + 4 * kKeys);  // a multiple of 1024 each: nothing is lost between them
 };
@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     const int thread = device::thread_in_block();
     const int own = at.first + warp() * kM * 16;                                           // this warp's first query
     const int end = visible_keys(task, at, min(at.queries, at.first + Sizes::kRows) - 1);  // for the block
-    const int own_end = visible_keys(task, at, min(at.queries, own + kM * 16) - 1);        // for this warp
-    device::Pipeline<2> pipeline;
+    const int own_end = own < at.queries ? visible_keys(task, at, min(at.queries, own + kM * 16) - 1) : 0;  // for this warp
+    device::Pipeline<1> pipeline;
     const auto begin_keys = [&](int key) {
         const int stage = key / kKeys % 2 * kKeys * D;
         const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
         begin_keys(0);
     }
     for (int key = 0; key < end; key += kKeys) {
-        pipeline.wait_all();
+        pipeline.wait();
         __syncthreads();  // this tile is there for all, and nobody reads the one before any more
         if (key + kKeys < end) begin_keys(key + kKeys);
         if (key == 0) q.hold();

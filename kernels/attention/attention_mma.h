@@ -2,9 +2,11 @@
 //
 // A warp owns 16-row tiles of one side (queries; in dK and dV keys) and meets tiles of N rows of the other side:
 //
-//     products   S [16, N] = own [16, D] other^T [D, N]         both rows lie as they are in memory: other^T is what the
-//     instruction calls B updates    sum [16, D] += W [16, N] other [N, D]          W is S after the softmax: an accumulator is
-//     packed into an operand, in registers
+// clang-format off
+//     products   S [16, N]    = own [16, D] other^T [D, N]     both sides' rows as they lie in memory: other^T is the instruction's B
+//     updates    sum [16, D] += W [16, N] other [N, D]         W is S after the softmax: an accumulator packed into an operand, in
+//                                                              registers
+// clang-format on
 //
 // Shared memory is swizzled (kernels/device/swizzle.h), so that ldmatrix reads rows and transposed rows without meeting in a
 // bank.
@@ -201,6 +203,11 @@ __device__ __forceinline__ unsigned kept_in_columns(const AttentionTask<bf16>& t
         }
     return kept;
 }
+
+/// How many keys forward takes at once for heads of up to D columns. All of its kernels take the same: a row's maxima and sums
+/// are then made in one order, and which kernel its batch gets is not to be seen in the bits.
+template <int D>
+inline constexpr int kSoftmaxKeys = D == 128 ? 32 : 64;
 
 /// The softmax of a 16-row tile so far: this lane's two rows.
 struct Running {

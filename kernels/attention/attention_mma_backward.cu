@@ -49,8 +49,8 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     const int thread = device::thread_in_block();
     const int own = at.first + warp() * 16;  // this warp's first query
     const int end = visible_keys(task, at, min(at.queries, at.first + kRows) - 1);
-    const int own_end = visible_keys(task, at, min(at.queries, own + 16) - 1);
-    device::Pipeline<2> pipeline;
+    const int own_end = own < at.queries ? visible_keys(task, at, min(at.queries, own + 16) - 1) : 0;
+    device::Pipeline<1> pipeline;
     const auto begin_keys = [&](int key) {
         const int stage = key / kKeys % 2 * kKeys * D;
         const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         begin_keys(0);
     }
     for (int key = 0; key < end; key += kKeys) {
-        pipeline.wait_all();
+        pipeline.wait();
         __syncthreads();  // this tile is there for all, and nobody reads the one before any more
         if (key + kKeys < end) begin_keys(key + kKeys);
         if (key == 0) q.hold(), d_o.hold();
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
 
     const int thread = device::thread_in_block();
     const int own = at.first + warp() * 16;  // this warp's first key
-    device::Pipeline<2> pipeline;
+    device::Pipeline<1> pipeline;
     const auto begin_queries = [&](int query) {
         const int half = query / kQueries % 2;
         const auto takes_part = [&](int r) { return query_takes_part(task, at, query + r, back.log_sum); };
@@ -147,11 +147,11 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         begin_queries(begin);
     }
     for (int query = begin; query < at.queries; query += kQueries) {
-        pipeline.wait_all();
+        pipeline.wait();
         __syncthreads();  // this tile is there for all, and nobody reads the one before any more
         if (query + kQueries < at.queries) begin_queries(query + kQueries);
         if (query == begin) k.hold(), v.hold();
-        if (query + kQueries <= own_begin) continue;  // none of these queries sees this warp's keys
+        if (own >= at.keys || query + kQueries <= own_begin) continue;  // none of these queries sees this warp's keys
 
         const int half = query / kQueries % 2;
         add_d_key<D, kQueries>(d_key, d_value, task, at, k, v, log_sums + half * kQueries, deltas + half * kQueries, own, query,

@@ -139,7 +139,7 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
         back.d_query = device_rows<T>(gradients.query, rules.heads);
         back.d_key = device_rows<T>(gradients.key, rules.heads);
         back.d_value = device_rows<T>(gradients.value, rules.heads);
-        back.vectors = vectors_fit(back.d_output);
+        back.vectors = vectors_fit(back.output) && vectors_fit(back.d_output);
         back.store_vectors = vectors_fit(back.d_query) && vectors_fit(back.d_key) && vectors_fit(back.d_value);
         if constexpr (std::is_same_v<T, bf16>)
             if (by_tensor_cores(task) && all_short(rules) && std::max(task.query.width, task.value.width) <= 64)

@@ -2,16 +2,20 @@
 // to 60 tokens.
 //
 // attention_mma.cu gives such a sentence one block of 128 rows, of which most would be empty, and a pipeline that never fills.
-// Here all keys of a sentence fit into one tile, so there is nothing to walk over:
+// Here all keys of a sentence fit into shared memory at once:
 //
-//   - a warp does one query tile of 16 rows by itself: Q, K, V into its own shared memory, S, one softmax, O, done. It waits for
-//   no other warp: no
-//     barrier of the block, and a batch of sentences of any lengths keeps all warps of the chip busy.
-//   - only as many keys are loaded and multiplied as there are, in steps of 16.
+// clang-format off
+//   - a warp does one query tile of 16 rows by itself: Q, K, V into its own shared memory, S, the softmax, O, done. It waits for no
+//     other warp: no barrier of the block, and a batch of sentences of any lengths keeps all warps of the chip busy.
+//   - only as many keys are loaded and multiplied as there are, in steps of 16, and a warp has room for as many as the batch's
+//     longest sentence has.
+//   - the keys meet the softmax kSoftmaxKeys at a time, as in attention_mma.cu: one step, for heads of 128 columns two. So a
+//     sentence has the same bits here and in a batch that goes there.
 //
 // Owns     warp: 16 query rows of one sentence and head. Block: a few warps, neighbours in the work list, which share nothing.
 // Traffic  Q and O once; K and V once per 16 query rows, 4 times for 64 tokens, mostly from the first-level cache.
-// Waits    one for the copies, then __syncwarp: the tile was brought by all lanes of the warp, and by nobody else.
+// Waits    one for the copies, then __syncwarp: the tiles were brought by all lanes of the warp, and by nobody else.
+// clang-format on
 #include "kernels/attention/attention_mma.h"
 
 namespace heddle::kernels {
@@ -19,13 +23,11 @@ namespace {
 
 using device::lane, device::warp;
 
-constexpr int kKeys = kShortSentence;
-
 template <int D>
 struct ShortSizes {
     static constexpr int kWarps = D == 128 ? 2 : 4;
-    static constexpr int kTile = 16 * D, kTiles = kTile + 2 * kKeys * D;  // elements of a warp: Q, and all with K and V
-    static constexpr std::size_t kShared = sizeof(bf16) * kWarps * kTiles;
+    static constexpr int kKeys = kSoftmaxKeys<D>;
+    static constexpr int kRoom = kKeys == kShortSentence ? 16 : kKeys;  // the room for keys is a multiple: rows, or whole tiles
 };
 
 template <int D>
@@ -33,46 +35,56 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     attention_forward_short_kernel(AttentionTask<bf16> task, DeviceRows<bf16> output,  // output [rows, heads * dv]
                                    bool output_vectors,  // its rows may be written 16 bytes at a time
                                    float* log_sum,       // [rows, heads] or null
-                                   std::int64_t items) {
+                                   std::int64_t items,
+                                   int room) {  // for how many keys a warp has memory
     using Sizes = ShortSizes<D>;
+    constexpr int kKeys = Sizes::kKeys;
+    const int mine = (16 + 2 * room) * D;  // elements
     device::SharedArena arena;
-    bf16* const query_tile = arena.take<bf16>(Sizes::kWarps * Sizes::kTiles, 1024) + warp() * Sizes::kTiles;  // [16, D]
-    bf16* const keys = query_tile + Sizes::kTile;                                                             // [64, D]
-    bf16* const values = keys + kKeys * D;                                                                    // [64, D]
+    bf16* const query_tile = arena.take<bf16>(Sizes::kWarps * mine, 1024) + warp() * mine;  // [16, D]
+    bf16* const keys = query_tile + 16 * D;                                                 // tiles of [kKeys, D], `room` rows
+    bf16* const values = keys + room * D;                                                   // the same
     const std::int64_t item = std::int64_t{blockIdx.x} * Sizes::kWarps + warp();
     if (item >= items) return;  // the whole warp
 
     const AttentionPlace at = attention_place(task, item);
     const float scale = static_cast<float>(task.scale * kLog2E);
     const int end = visible_keys(task, at, min(at.queries, at.first + 16) - 1);
-    const int count = (end + 15) / 16 * 16;
+    const auto count = [&](int key) { return min(kKeys, (end - key + 15) / 16 * 16); };  // rows of the tile that begins with key
     device::Pipeline<1> pipeline;
-    const auto takes_part = [&](int r) { return key_takes_part(task, at, r); };
     begin_tile<D, 16>(query_tile, task.query, at.query_start + at.first, at.head, task.vectors, lane(), device::kWarp,
                       [&](int r) { return at.first + r < at.queries; });
-    begin_tile<D, kKeys>(keys, task.key, at.key_start, at.head, task.vectors, lane(), device::kWarp, takes_part, count);
-    begin_tile<D, kKeys>(values, task.value, at.key_start, at.head, task.vectors, lane(), device::kWarp, takes_part, count);
+    for (int key = 0; key < end; key += kKeys) {
+        const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
+        begin_tile<D, kKeys>(keys + key * D, task.key, at.key_start + key, at.head, task.vectors, lane(), device::kWarp,
+                             takes_part, count(key));
+        begin_tile<D, kKeys>(values + key * D, task.value, at.key_start + key, at.head, task.vectors, lane(), device::kWarp,
+                             takes_part, count(key));
+    }
     pipeline.commit();
     pipeline.wait();
     __syncwarp();  // the other lanes' copies are there, too
 
     const OwnRows<D, 16, 1, false> q{query_tile, 0, {}};
-    Accumulator16x8 score[1][kKeys / 8], mean[1][D / 8];
+    Accumulator16x8 mean[1][D / 8];
     Running running;
-    products<D, kKeys>(score, q, keys, count);
-    hide_scores<kKeys>(score[0], task, at, at.first, 0);
-    softmax_tile<D, kKeys>(score[0], running, mean[0], scale);
-    if (task.dropout.active()) {
+    for (int key = 0; key < end; key += kKeys) {
+        Accumulator16x8 score[1][kKeys / 8];
+        products<D, kKeys>(score, q, keys + key * D, count(key));
+        hide_scores<kKeys>(score[0], task, at, at.first, key);
+        softmax_tile<D, kKeys>(score[0], running, mean[0], scale);
+        if (task.dropout.active()) {
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; n += 2) {
-            if (8 * n >= count) continue;
-            const unsigned kept = kept_in_rows(task, at, at.first, n);
+            for (int n = 0; n < kKeys / 8; n += 2) {
+                if (8 * n >= count(key)) continue;
+                const unsigned kept = kept_in_rows(task, at, at.first, key / 8 + n);
 #pragma unroll
-            for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
-                if ((kept >> e & 1) == 0) score[0][n + e / 4][e % 4] = 0;
+                for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
+                    if ((kept >> e & 1) == 0) score[0][n + e / 4][e % 4] = 0;
+            }
         }
+        update<D, kKeys>(mean, score, values + key * D, count(key));
     }
-    update<D, kKeys>(mean, score, values, count);
     float factor[Accumulator16x8::kRows];
     finish_softmax(factor, running, task, at, at.first, scale, log_sum);
     write_rows<D, 16>(output, at.query_start + at.first, at.head, at.queries - at.first, output_vectors, mean[0], factor,
@@ -88,9 +100,12 @@ void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rul
         const Tensor tiles = attention_tiles(rules.query_spans, 16);
         task.tiles = tiles.data<std::int32_t>();
         const std::int64_t items = attention_items(tiles, rules.heads);
+        const int longest = static_cast<int>(rules.key_spans.longest());
+        const int room = (longest + Sizes::kRoom - 1) / Sizes::kRoom * Sizes::kRoom;
+        const auto shared = sizeof(bf16) * static_cast<std::size_t>(Sizes::kWarps * (16 + 2 * room) * D);
         device::launch(
-            {.grid = device::blocks_for(items, Sizes::kWarps), .block = Sizes::kWarps * device::kWarp, .shared = Sizes::kShared},
-            attention_forward_short_kernel<D>, task, output, vectors_fit(output), log_sum, items);
+            {.grid = device::blocks_for(items, Sizes::kWarps), .block = Sizes::kWarps * device::kWarp, .shared = shared},
+            attention_forward_short_kernel<D>, task, output, vectors_fit(output), log_sum, items, room);
     });
 }
 

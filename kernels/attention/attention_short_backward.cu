@@ -2,13 +2,14 @@
 // head by one block.
 //
 // Q, K, V and dO of a short sentence fit into shared memory together. So they are read once, and what attention_mma_backward.cu
-// does in two kernels, one from the side of the queries and one from that of the keys, happens behind the same barrier, as does
-// D:
+// does in two kernels, one from the side of the queries and one from that of the keys, happens in one, and D with it:
 //
-//     all warps   bring Q, K, V, dO and L, and make D = rowsum(dO O)
+// clang-format off
+//     all warps   bring Q, K, V, dO and L, and make D = rowsum(dO O): each thread from those pieces of dO that it copied itself
 //     barrier     all of it is there
-//     warp w      dK and dV of the keys [16 w, 16 w + 16), then dQ of the queries [16 w, 16 w + 16): sums of its own, in
-//     registers barrier     nobody reads the tiles any more: the results go out through their memory
+//     warp w      dK and dV of the keys [16 w, 16 w + 16), then dQ of the queries [16 w, 16 w + 16): sums of its own, in registers
+//     barrier     nobody reads the tiles any more: the results go out through their memory
+// clang-format on
 //
 // Owns     block: a sentence and head; warp: 16 of its keys and 16 of its queries.
 // Traffic  each of Q, K, V, O, dO, dQ, dK, dV once.
@@ -17,7 +18,7 @@
 namespace heddle::kernels {
 namespace {
 
-using device::lane, device::warp;
+using device::warp;
 
 constexpr int kRows = kShortSentence;
 constexpr int kWarps = kRows / 16, kThreads = kWarps * device::kWarp;
@@ -53,21 +54,27 @@ __global__ void __launch_bounds__(kThreads)
     begin_tile<D, kRows>(keys, task.key, at.key_start, at.head, task.vectors, thread, kThreads, key_there, key_count);
     begin_tile<D, kRows>(values, task.value, at.key_start, at.head, task.vectors, thread, kThreads, key_there, key_count);
     pipeline.commit();
-    // L and D while the copies are under way, four lanes a query.
-    for (int i = thread / 4; i < query_count; i += kThreads / 4) {
-        const bool there = query_there(i);
-        const std::int64_t row = at.query_start + i;
-        float sum = 0;
-        if (there)
-            for (int c = lane() % 4; c < task.value.width; c += 4)
-                sum += device::load(back.output.at(row, at.head)[c]) * device::load(back.d_output.at(row, at.head)[c]);
-        sum = device::warp_sum<4>(sum);
-        if (lane() % 4 == 0) {
-            log_sums[i] = there ? back.log_sum[row * task.heads + at.head] : 0;
-            deltas[i] = sum;
-        }
+    // L, and O for D, while the copies are under way. A thread takes the pieces of O that it copies of dO (begin_tile deals them
+    // out): no barrier stands between the copy and its reading.
+    if (thread < query_count)
+        log_sums[thread] = query_there(thread) ? back.log_sum[(at.query_start + thread) * task.heads + at.head] : 0;
+    constexpr int kLanes = D / 8;  // of a row, 8 columns each
+    device::Vector<bf16, 8> outputs[kRows * kLanes / kThreads] = {};
+#pragma unroll
+    for (int n = 0; n < kRows * kLanes / kThreads; ++n) {
+        const int row = (thread + n * kThreads) / kLanes, c = thread % kLanes * 8;
+        if (row < query_count && query_there(row))
+            outputs[n] = load_columns<8>(back.output.at(at.query_start + row, at.head), c, task.value.width, back.vectors);
     }
     pipeline.wait();
+#pragma unroll
+    for (int n = 0; n < kRows * kLanes / kThreads; ++n) {
+        const int row = (thread + n * kThreads) / kLanes, c = thread % kLanes * 8;
+        if (row >= query_count) continue;  // the whole warp: the count is a multiple of 16
+        const auto piece = device::load_vector<8>(d_outputs + tile_place<D, kRows>(row, c));
+        const float sum = device::warp_sum<kLanes>(dot(outputs[n], piece));
+        if (thread % kLanes == 0) deltas[row] = sum;
+    }
     __syncthreads();  // the tiles, L and D are there for all
 
     const int own = warp() * 16;
