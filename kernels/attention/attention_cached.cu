@@ -6,16 +6,18 @@
 // kernel is as fast as they arrive. To have enough of them under way, a row's keys are split into pieces of 64 and each piece is
 // a warp's work of its own:
 //
+// clang-format off
 //     piece kernel     over its 64 keys: m, l and the mean of values, not divided (attention.h)
-//     combine kernel   over a row's pieces, from the first to the last: the same update, m and l from the piece instead of from a
-//     score
+//     combine kernel   over a row's pieces, from the first to the last: the same update, m and l from the piece, not from a score
+// clang-format on
 //
 // Pieces are counted from a row's first key and combined in their order, so a row's bits depend neither on the batch nor on the
 // run. A call whose rows fit into one piece needs no second kernel.
 //
-// Owns     piece: a warp one (row, head, piece); in products a lane has a key, in updates a column. combine: a warp one (row,
-// head). Traffic  2 dk or dv columns per key and head, the table once per head; (dv + 2) numbers per piece more when there are
-// several.
+// clang-format off
+// Owns     piece: a warp one (row, head, piece); in products a lane has a key, in updates a column. combine: a warp one (row, head).
+// Traffic  dk + dv columns per key and head, the table once per head; (dv + 2) numbers per piece more when there are several.
+// clang-format on
 #include <algorithm>
 #include <vector>
 

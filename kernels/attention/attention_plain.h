@@ -3,9 +3,10 @@
 // A block of 4 warps owns rows of one head (query rows, in dK and dV: key rows) and walks over tiles of the other side's rows, up
 // to 32 at a time. A warp owns kRows of the block's rows. Its lanes stand for different things in turn:
 //
-//     products   lane = row of the tile:  s[r] = own row r . tile row lane      every lane reads its own row, the own rows are
-//     broadcast updates    lane = column:           sum[r][c] += w[r][j] tile[j][c]       the weights w are broadcast from shared
-//     memory
+// clang-format off
+//     products   lane = row of the tile   s[r] = own row r . tile row lane    every lane reads its own row, the own rows are broadcast
+//     updates    lane = column            sum[r][c] += w[r][j] tile[j][c]     the weights w are broadcast from shared memory
+// clang-format on
 //
 // So no sum is ever taken across lanes except the softmax's maximum, and a weight changes hands once, through shared memory.
 #pragma once
