@@ -1,44 +1,10 @@
 #include <fmt/core.h>
 
-#include "kernels/attention/attention_cached.h"
-#include "tests/attention_cases.h"
-#include "tests/devices.h"
+#include "tests/attention_device_cases.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
 namespace {
-
-// The case in these numbers, where they live. The mask goes along; spans stay with the host.
-AttentionCase on(const Numbers& numbers, const AttentionCase& at) {
-    AttentionCase other = at;
-    other.query_base = in(numbers, at.query_base);
-    other.key_base = at.query_base.shares_storage(at.key_base) ? other.query_base : in(numbers, at.key_base);
-    other.d_output = in(numbers, at.d_output);
-    other.rules.mask = in(numbers, at.rules.mask);
-    return other;
-}
-
-// The case after rounding to these numbers, for the reference.
-AttentionCase reference_of(const Numbers& numbers, const AttentionCase& at) {
-    AttentionCase other = at;
-    other.query_base = rounded(numbers, at.query_base);
-    other.key_base = rounded(numbers, at.key_base);
-    other.d_output = rounded(numbers, at.d_output);
-    return other;
-}
-
-struct Gradients {
-    Tensor query, key, value;
-};
-
-Gradients backward_of(const AttentionCase& at, const AttentionResult& forward) {
-    const auto poisoned = [](const Columns& like) {
-        return Tensor::full({like.rows(), like.count}, NAN, like.base.dtype(), like.base.device());
-    };
-    Gradients g{poisoned(at.query()), poisoned(at.key()), poisoned(at.value())};
-    attention_backward(at.query(), at.key(), at.value(), at.rules, forward, at.d_output, {g.query, g.key, g.value});
-    return g;
-}
 
 double largest_of(const Tensor& tensor) {
     double largest = 0;
@@ -167,6 +133,49 @@ TEST(AttentionDevice, DropsTheSameWeightsInLongSentencesAndWideHeads) {
         rules.causal = true;
         expect_formula(make_case(rules, width, width, true), fmt::format("time {}, width {}", time, width));
     }
+}
+
+// Dropout, the causal rule and a mask at once, in each kernel of the tiled path: heads of 40, 64 and 128 columns take different
+// tiles.
+TEST(AttentionDevice, TakesEveryRuleAtOnceInLongSentencesAndWideHeads) {
+    for (const auto& [queries, keys, width] : {std::tuple{131, 131, 128}, {67, 67, 128}, {40, 70, 64}, {70, 70, 40}}) {
+        AttentionRules rules{.query_spans = Spans::packed(std::vector<std::int64_t>{queries}),
+                             .key_spans = Spans::packed(std::vector<std::int64_t>{keys}),
+                             .heads = 1,
+                             .causal = true,
+                             .mask = random_mask({queries, keys}, 0.7, 4)};
+        rules.dropout = Dropout(0.2, 7);
+        expect_formula(make_case(rules, width, width, false), fmt::format("{} queries, {} columns", queries, width));
+        rules.causal = false;
+        if (width == 64) expect_formula(make_case(rules, width, width, false), fmt::format("not causal, {} columns", width));
+    }
+}
+
+// Alone a short sentence goes another way than beside one of more than 64 tokens.
+TEST(AttentionDevice, ASentenceHasTheSameBitsAloneAndBesideALongerOne) {
+    for (const std::int64_t width : {32, 40, 64, 128})
+        for (const std::int64_t length : {1, 33, 64})
+            for (const bool causal : {false, true}) {
+                AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{length, 70}), 1);
+                rules.causal = causal;
+                rules.dropout = Dropout(causal ? 0.2 : 0, 3);
+                const AttentionCase both = make_case(rules, width, width, true);
+                AttentionCase alone = both;
+                alone.query_base = alone.key_base = both.key_base.slice(0, length).clone();
+                alone.d_output = both.d_output.slice(0, length).clone();
+                alone.rules.query_spans = alone.rules.key_spans = Spans::packed(std::vector<std::int64_t>{length});
+                for (const Numbers& numbers : all_numbers()) {
+                    const AttentionCase here = on(numbers, alone), there = on(numbers, both);
+                    const AttentionResult a = here.forward(), b = there.forward();
+                    const Gradients c = backward_of(here, a), d = backward_of(there, b);
+                    const auto same = [&](const Tensor& one, const Tensor& of_two) {
+                        return same_bits(one.to(Device::cpu), of_two.slice(0, length).to(Device::cpu));
+                    };
+                    const std::string what = fmt::format("{}: {} tokens, {} columns", to_string(numbers), length, width);
+                    EXPECT_TRUE(same(a.output, b.output) && same(a.log_sum, b.log_sum)) << what;
+                    EXPECT_TRUE(same(c.query, d.query) && same(c.key, d.key) && same(c.value, d.value)) << what;
+                }
+            }
 }
 
 TEST(AttentionDevice, QueriesBeforeTheFirstKeySeeNothingWhenCausal) {
@@ -360,50 +369,17 @@ TEST(AttentionDevice, WeightsSumToOneAndAreExactlyZeroWhereMasked) {
     }
 }
 
-// Rows over scattered keys of a cache, against one sentence each without a cache.
-TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
-    constexpr std::int64_t kHeads = 2, kSlots = 211, kTime = 200;
-    const std::vector<std::int64_t> mixed{1, 0, 33, 64, 65, 200, 130}, equal(3, 40);
-    for (const auto& [dk, dv, first] : {std::tuple{16, 16, 0}, {5, 7, 1}, {160, 256, 0}})
-        for (const std::vector<std::int64_t>& lengths : {mixed, equal}) {
-            const auto rows = static_cast<std::int64_t>(lengths.size());
-            const Tensor queries = normal({rows, kHeads * dk}, DType::f32, 1);
-            const Tensor slots = normal({kSlots, first + kHeads * (dk + dv)}, DType::f32, 2);
-            const Spans keys = Spans::packed(lengths);
-            Tensor table = Tensor::full({rows, kTime}, -1, DType::i32);
-            Tensor gathered = Tensor::empty({keys.rows(), slots.cols()}, DType::f32);
-            for (std::int64_t r = 0; r < rows; ++r)
-                for (std::int64_t j = 0; j < lengths[static_cast<std::size_t>(r)]; ++j) {
-                    const std::int64_t slot = ((r + j) * 37 + 5) % kSlots;
-                    table.data<std::int32_t>()[r * kTime + j] = static_cast<std::int32_t>(slot);
-                    gathered.slice(keys[r].start + j, keys[r].start + j + 1).copy_(slots.slice(slot, slot + 1));
-                }
-            const Spans one_each = Spans::packed(std::vector<std::int64_t>(lengths.size(), 1));
-            for (const Numbers& numbers : all_numbers()) {
-                const auto exact = [&](const Tensor& tensor) { return rounded(numbers, tensor); };
-                const AttentionRules rules{.query_spans = one_each, .key_spans = keys, .heads = kHeads};
-                const Tensor want = attention_forward(exact(queries), {exact(gathered), first, kHeads * dk},
-                                                      {exact(gathered), first + kHeads * dk, kHeads * dv}, rules)
-                                        .output;
-                const Tensor cache = in(numbers, slots), query = in(numbers, queries), device_table = in(numbers, table);
-                const CachedKeys cached{
-                    {cache, first, kHeads * dk}, {cache, first + kHeads * dk, kHeads * dv}, device_table, lengths};
-                expect_close(attention_cached(query, cached, kHeads), want, numbers, fmt::format("dk {}, dv {}", dk, dv),
-                             {.f64 = 1e-13, .f32 = 2e-6});
-                expect_same_bits_again([&] { return std::vector<Tensor>{attention_cached(query, cached, kHeads)}; },
-                                       "attention_cached");
-            }
-        }
-}
-
+// One sentence of 65 tokens sends all of them to the tiled kernel, a block each.
 TEST(AttentionDevice, LargeBatchesHaveMoreTilesThanAGridsYHolds) {
-    const Spans spans = Spans::packed(std::vector<std::int64_t>(66'000, 1));
+    std::vector<std::int64_t> lengths(66'000, 1);
+    lengths.back() = 65;
+    const Spans spans = Spans::packed(lengths);
     for (const Numbers& numbers : all_numbers()) {
         if (numbers.device != Device::cuda || numbers.dtype != DType::bf16) continue;
         const AttentionCase at = on(numbers, make_case(self_rules(spans, 1), 2, 2, true));
         const AttentionResult result = at.forward();
         const std::vector<double> given = result.output.to_vector(), keys = at.key_base.to_vector();
-        for (std::size_t row = 0; row < 66'000; ++row)
+        for (std::size_t row = 0; row + 1 < 66'000; ++row)
             for (std::size_t c = 0; c < 2; ++c) ASSERT_EQ(given[row * 2 + c], keys[row * 6 + 4 + c]) << row;
     }
 }

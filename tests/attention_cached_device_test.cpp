@@ -1,0 +1,56 @@
+#include <fmt/core.h>
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/attention_cached.h"
+#include "tests/devices.h"
+#include "tests/numbers.h"
+#include "tests/support.h"
+
+namespace heddle::kernels {
+namespace {
+
+// Rows over scattered keys of a cache, against one sentence each without a cache.
+TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
+    constexpr std::int64_t kHeads = 2, kSlots = 211, kTime = 200;
+    const std::vector<std::int64_t> mixed{1, 0, 33, 64, 65, 200, 130}, equal(3, 40);
+    for (const auto& [dk, dv, first] : {std::tuple{16, 16, 0}, {5, 7, 1}, {160, 256, 0}})
+        for (const std::vector<std::int64_t>& lengths : {mixed, equal}) {
+            const auto rows = static_cast<std::int64_t>(lengths.size());
+            const Tensor queries = normal({rows, kHeads * dk}, DType::f32, 1);
+            const Tensor slots = normal({kSlots, first + kHeads * (dk + dv)}, DType::f32, 2);
+            const Spans keys = Spans::packed(lengths);
+            Tensor table = Tensor::full({rows, kTime}, -1, DType::i32);
+            Tensor gathered = Tensor::empty({keys.rows(), slots.cols()}, DType::f32);
+            for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t j = 0; j < lengths[static_cast<std::size_t>(r)]; ++j) {
+                    const std::int64_t slot = ((r + j) * 37 + 5) % kSlots;
+                    table.data<std::int32_t>()[r * kTime + j] = static_cast<std::int32_t>(slot);
+                    gathered.slice(keys[r].start + j, keys[r].start + j + 1).copy_(slots.slice(slot, slot + 1));
+                }
+            const Spans one_each = Spans::packed(std::vector<std::int64_t>(lengths.size(), 1));
+            for (const Numbers& numbers : all_numbers()) {
+                const auto exact = [&](const Tensor& tensor) { return rounded(numbers, tensor); };
+                const AttentionRules rules{.query_spans = one_each, .key_spans = keys, .heads = kHeads};
+                const Tensor want = attention_forward(exact(queries), {exact(gathered), first, kHeads * dk},
+                                                      {exact(gathered), first + kHeads * dk, kHeads * dv}, rules)
+                                        .output;
+                const Tensor cache = in(numbers, slots), query = in(numbers, queries), device_table = in(numbers, table);
+                const CachedKeys cached{
+                    {cache, first, kHeads * dk}, {cache, first + kHeads * dk, kHeads * dv}, device_table, lengths};
+                expect_close(attention_cached(query, cached, kHeads), want, numbers, fmt::format("dk {}, dv {}", dk, dv),
+                             {.f64 = 1e-13, .f32 = 2e-6});
+                expect_same_bits_again([&] { return std::vector<Tensor>{attention_cached(query, cached, kHeads)}; },
+                                       "attention_cached");
+                if (lengths.size() < 3 || lengths[2] != 33) continue;
+                // A row of 33 keys by itself, in one piece, and beside rows of four pieces.
+                const std::vector<std::int64_t> one{33};
+                const CachedKeys alone{cached.key, cached.value, in(numbers, table.slice(2, 3).clone()), one};
+                EXPECT_TRUE(same_bits(attention_cached(query.slice(2, 3), alone, kHeads).to(Device::cpu),
+                                      attention_cached(query, cached, kHeads).slice(2, 3).to(Device::cpu)))
+                    << to_string(numbers) << ", dk " << dk;
+            }
+        }
+}
+
+}  // namespace
+}  // namespace heddle::kernels
