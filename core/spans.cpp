@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <mutex>
 
+#include "core/device.h"
 #include "core/format.h"
 #include "core/tensor.h"
 
 namespace heddle {
 
-/// The copy on the device, once there is one.
+/// The copies on the device, one for each stream that has asked: no order says that another stream's upload has run.
 struct Spans::Uploaded {
     std::mutex mutex;
-    Tensor table;
+    std::map<void*, Tensor> tables;
 };
 
 Spans::Spans(std::vector<Span> spans, std::int64_t rows)
@@ -55,16 +57,17 @@ Tensor Spans::on_device() const {
           rows_);
     if (uploaded_ == nullptr) return Tensor::empty({0, 2}, DType::i32, Device::cuda);  // spans of nothing
     const std::lock_guard lock(uploaded_->mutex);
-    if (!uploaded_->table.defined()) {
+    Tensor& table = uploaded_->tables[device::current_stream()];
+    if (!table.defined()) {
         std::vector<std::int32_t> numbers;
         numbers.reserve(2 * spans_.size());
         for (const Span& span : spans_) {
             numbers.push_back(static_cast<std::int32_t>(span.start));
             numbers.push_back(static_cast<std::int32_t>(span.length));
         }
-        uploaded_->table = Tensor::from(numbers, {size(), 2}).to(Device::cuda);
+        table = Tensor::from(numbers, {size(), 2}).to(Device::cuda);
     }
-    return uploaded_->table;
+    return table;
 }
 
 }  // namespace heddle

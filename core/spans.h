@@ -42,8 +42,9 @@ class Spans {
     std::int64_t longest() const { return longest_; }
     bool has_gaps() const { return tokens_ != rows_; }
 
-    /// i32 [size, 2] on Device::cuda: start and length of each sentence. Uploaded when it is first asked for, in the current
-    /// stream's order, and then kept for these spans and all their copies. Error when there are more than 2^31 - 1 rows.
+    /// i32 [size, 2] on Device::cuda: start and length of each sentence. Uploaded when it is first asked for in the current
+    /// stream, in its order, and then kept for this stream, for these spans and all their copies. Error when there are more than
+    /// 2^31 - 1 rows.
     Tensor on_device() const;
 
     friend bool operator==(const Spans& a, const Spans& b) { return a.rows_ == b.rows_ && a.spans_ == b.spans_; }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "core/spans.h"
 #include "tests/device_layer_kernels.h"
 #include "tests/devices.h"
 #include "tests/support.h"
@@ -267,6 +268,20 @@ TEST_F(DeviceLayer, BlocksExchangeRowsBehindGridAndClusterBarriers) {
                 ASSERT_EQ(given.data<std::int32_t>()[row * 64 + i], (row / group * group + group - 1 - row % group) * 64 + i)
                     << "clusters of " << cluster << ", row " << row;
     }
+}
+
+// Nothing says to one stream that another one's upload has run: in the emulator a shared table would be a race between them.
+TEST_F(DeviceLayer, SpansAreUploadedOnceForEachStream) {
+    const Spans spans({{0, 2}, {3, 4}}, 8);
+    const Tensor own = spans.on_device();
+    testing_kernels::on_another_stream([&] {
+        const Tensor other = spans.on_device();
+        EXPECT_FALSE(other.shares_storage(own));
+        EXPECT_TRUE(Spans(spans).on_device().shares_storage(other));
+        EXPECT_EQ(other.to_vector(), (std::vector<double>{0, 2, 3, 4}));
+    });
+    EXPECT_TRUE(spans.on_device().shares_storage(own));
+    EXPECT_EQ(own.to_vector(), (std::vector<double>{0, 2, 3, 4}));
 }
 
 TEST_F(DeviceLayer, TheEmulatorRefusesProgrammaticLaunches) {

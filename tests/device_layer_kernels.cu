@@ -1,5 +1,9 @@
 #include "tests/device_layer_kernels.h"
 
+#include <cuda_runtime.h>
+
+#include "core/device.h"
+#include "core/error.h"
 #include "kernels/device/barrier.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/fence.h"
@@ -331,6 +335,18 @@ void exchange_rows(const Tensor& x, Tensor& scratch, Tensor& y, int cluster) {
     else
         launch(config, cluster_exchange_kernel, x.data<std::int32_t>(), scratch.data<std::int32_t>(), y.data<std::int32_t>(),
                static_cast<unsigned>(cluster));
+}
+
+void on_another_stream(const std::function<void()>& body) {
+    // Never destroyed: memory that was taken in its order is given back in it.
+    static const cudaStream_t stream = [] {
+        cudaStream_t made = nullptr;
+        if (cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking) != cudaSuccess) throw Error("no stream");
+        return made;
+    }();
+    const device::WithStream with(stream);
+    body();
+    device::synchronize();
 }
 
 void launch_programmatic(Tensor& y) { launch({.grid = 1, .block = 32, .programmatic = true}, nothing_kernel, y.data<float>()); }

@@ -2,6 +2,8 @@
 // device.
 #pragma once
 
+#include <functional>
+
 #include "core/random.h"
 #include "core/tensor.h"
 
@@ -41,6 +43,8 @@ void reverse_halves(const Tensor& x, Tensor& y);
 /// y i32 [blocks, threads] of x i32 [blocks, threads]: row b is row blocks - 1 - b of x, through `scratch` (shaped like x) and a
 /// barrier of the grid; with clusters of `cluster` > 1 blocks instead row b is x's row in the mirrored place of b's cluster.
 void exchange_rows(const Tensor& x, Tensor& scratch, Tensor& y, int cluster);
+/// Runs body with another current stream, which nothing orders with the process's own, and waits for it.
+void on_another_stream(const std::function<void()>& body);
 /// The smallest launch, programmatic.
 void launch_programmatic(Tensor& y);
 /// A launch that cannot be: y is written by nobody.
