@@ -136,6 +136,31 @@ TEST_F(EmulatorCublasLtRefusals, Pointers) {
     expect_status(run(on_device), CUBLAS_STATUS_NOT_SUPPORTED, "from the host only");
 }
 
+TEST_F(EmulatorCublasLtRefusals, VectorsAndAuxiliaryMatricesThatOverlap) {
+    const auto answer = [&](std::uint32_t epilogue, float* bias, float* aux) {
+        c.epilogue = epilogue;
+        Descriptors l(c);
+        l.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+        l.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
+        l.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{8});
+        return run(l);
+    };
+    const auto overlapping = [&](std::uint32_t epilogue, float* bias, float* aux, const std::string& words) {
+        expect_status(answer(epilogue, bias, aux), CUBLAS_STATUS_INVALID_VALUE, words);
+    };
+    overlapping(CUBLASLT_EPILOGUE_BIAS, d + 56, nullptr, "the bias overlaps D");
+    overlapping(CUBLASLT_EPILOGUE_BGRADA, a + 8, nullptr, "the bias gradient overlaps A");
+    overlapping(CUBLASLT_EPILOGUE_BGRADB, d, nullptr, "the bias gradient overlaps D");
+    overlapping(CUBLASLT_EPILOGUE_GELU_AUX, nullptr, d, "the aux matrix overlaps D");
+    overlapping(CUBLASLT_EPILOGUE_GELU_AUX, nullptr, b, "the aux matrix overlaps B");
+    overlapping(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, more + 8, more, "the aux matrix overlaps the bias");
+    // What is only read may be the same.
+    expect_success(answer(CUBLASLT_EPILOGUE_BIAS, a, nullptr));
+    expect_success(answer(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, more + 64, more));
+    expect_success(answer(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, a, more));
+    expect_success(answer(CUBLASLT_EPILOGUE_DGELU, nullptr, a));
+}
+
 TEST_F(EmulatorCublasLtRefusals, Algorithms) {
     cublasLtHandle_t handle = nullptr;
     cublasLtMatmulPreference_t preference = nullptr;
@@ -167,6 +192,8 @@ TEST_F(EmulatorCublasLtRefusals, Algorithms) {
     expect_status(call(found[1].algo, a, nullptr, 1 << 16), CUBLAS_STATUS_INVALID_VALUE, "the workspace is a null pointer");
     expect_status(call(found[1].algo, a, scratch + 64, 1 << 16), CUBLAS_STATUS_INVALID_VALUE,
                   "the workspace has 65536 bytes from 64 bytes into");
+    expect_status(multiply(c, l, a, b, nullptr, scratch + 1024, nullptr, &found[1].algo, scratch, 1 << 16),
+                  CUBLAS_STATUS_INVALID_VALUE, "the workspace overlaps D");
     expect_status(call(found[0].algo, more + 1, nullptr, 0), CUBLAS_STATUS_INVALID_VALUE,
                   "A is not aligned to the 16 bytes that the algorithm was chosen for");
     expect_status(call({}, a, nullptr, 0), CUBLAS_STATUS_INVALID_VALUE, "does not come from cublasLtMatmulAlgoGetHeuristic");

@@ -100,6 +100,33 @@ bool meet(const Matrix& a, const Matrix& b, std::int32_t batch) {
     });
 }
 
+/// What a product reads or writes beside its matrices shares no byte with anything that is written.
+Answer check_others_apart(const Product& product, const Algorithm& algorithm, const void* workspace) {
+    struct Part {
+        const char* name;
+        std::vector<Rows> rows;
+        bool written;
+    };
+    const Epilogue& e = product.epilogue;
+    const std::int32_t batch = product.batch;
+    std::vector<Part> parts = {{"A", bytes_of(product.a, batch, false), false},
+                               {"B", bytes_of(product.b, batch, false), false},
+                               {"D", bytes_of(product.d, batch, false), true}};
+    if (product.beta != 0 && product.c.data != product.d.data) parts.push_back({"C", bytes_of(product.c, batch, false), false});
+    const std::size_t matrices = parts.size();  // compared with each other elsewhere
+    if (e.vector()) parts.push_back({e.bias ? "the bias" : "the bias gradient", bytes_of(product.vector, batch, false), !e.bias});
+    if (e.aux()) parts.push_back({"the aux matrix", bytes_of(product.aux, batch, e.bits()), e.aux_out});
+    if (algorithm.workspace > 0) parts.push_back({"the workspace", {Rows::of(workspace, algorithm.workspace)}, true});
+    for (std::size_t i = matrices; i < parts.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j) {
+            if (!parts[i].written && !parts[j].written) continue;
+            for (const Rows& x : parts[i].rows)
+                for (const Rows& y : parts[j].rows)
+                    if (overlap(x, y)) return invalid(std::string(parts[i].name) + " overlaps " + parts[j].name);
+        }
+    return {};
+}
+
 Answer check_memory(const Matrix& matrix, std::int32_t batch, bool bits, const char* name) {
     if (matrix.data == nullptr) return invalid(std::string(name) + " is a null pointer");
     const std::size_t unit = bits ? 1 : size_of(matrix.type);
@@ -208,6 +235,7 @@ Answer check_pointers(const Product& product, const Algorithm& algorithm, const 
     if (product.beta != 0 && !in_place && meet(product.c, product.d, batch))
         return invalid("C and D overlap and are not the same matrix");
     if (meet(product.a, product.d, batch) || meet(product.b, product.d, batch)) return invalid("D overlaps A or B");
+    if (const Answer answer = check_others_apart(product, algorithm, workspace); !fine(answer)) return answer;
     if (batch > 1 && product.d.batch_stride == 0) return invalid("all of D's batch is one matrix");
     return {};
 }

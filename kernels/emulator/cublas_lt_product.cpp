@@ -222,13 +222,25 @@ void in_parallel(std::int64_t count, double operations, const Body& body) {
     const auto most = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
     const std::int64_t threads = operations < 4e6 ? 1 : std::min(most, count);
     std::atomic<std::int64_t> next = 0;
+    std::mutex mutex;
+    std::exception_ptr error;
     const auto work = [&] {
-        for (std::int64_t i = next++; i < count; i = next++) body(i);
+        try {
+            for (std::int64_t i = next++; i < count; i = next++) body(i);
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (error == nullptr) error = std::current_exception();
+            next = count;  // nobody begins another one
+        }
     };
     std::vector<std::thread> others;
-    for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work);
+    try {
+        for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {  // no more threads: those that there are do it
+    }
     work();
     for (std::thread& other : others) other.join();
+    if (error != nullptr) std::rethrow_exception(error);
 }
 
 template <class T>
