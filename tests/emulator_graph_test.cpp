@@ -171,6 +171,8 @@ TEST(EmulatorGraph, RefusesToWaitInACapture) {
     spoils([&] { return cudaFree(x); }, unsupported, "not allowed while");
     spoils([&] { return cudaMallocHost(&pointer, 8); }, unsupported, "not allowed while");
     spoils([&] { return cudaMemcpyAsync(&host, x, 4, cudaMemcpyDeviceToHost, stream); }, unsupported, "use pinned memory");
+    spoils([&] { return cudaMemcpyAsync(x, &host, 4, cudaMemcpyHostToDevice, stream); }, unsupported,
+           "pageable memory would be read at each replay");
     expect_ok(cudaStreamSynchronize(stream));
     expect_ok(add(x, 1, 32, stream));
     expect_ok(cudaStreamSynchronize(stream));

@@ -100,6 +100,32 @@ TEST(EmulatorMemory, RunsOut) {
     expect_ok(cudaFree(nullptr));
 }
 
+// The system's refusal is the device's: no exception, and nothing is counted that nobody has.
+TEST(EmulatorMemory, RunsOutWhenTheSystemDoes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer's own memory would run out first";
+#endif
+    DeviceArray<float> x(32, 1.0f);
+    const std::size_t used = memory_use().used;
+    rlimit before;
+    ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+    const rlimit none = {1, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_DATA, &none), 0);
+    void* pointer = nullptr;
+    const cudaError_t error = cudaMalloc(&pointer, 900000);
+    ASSERT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
+    if (error == cudaSuccess) {
+        cudaFree(pointer);
+        GTEST_SKIP() << "this system counts no pages that become writable";
+    }
+    expect_refused(error, cudaErrorMemoryAllocation, "out of memory");
+    EXPECT_EQ(pointer, nullptr);
+    EXPECT_EQ(memory_use().used, used);
+    DeviceArray<float> y(225000, 2.0f);
+    EXPECT_EQ(y.values(), std::vector<float>(225000, 2.0f));
+    EXPECT_EQ(x.values(), std::vector<float>(32, 1.0f));
+}
+
 TEST(EmulatorMemory, TakesBackWhatIsFreedInAStreamsOrder) {
     const Stream stream;
     std::size_t free = 0, total = 0;

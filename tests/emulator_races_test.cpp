@@ -16,6 +16,8 @@ TEST(EmulatorRaces, OfCopiesAndFills) {
         EXPECT_NE(report.find("cudaMemsetAsync at tests/emulator_races_test.cpp:"), std::string::npos) << report;
         EXPECT_NE(report.find("cudaMemcpyAsync at tests/emulator_races_test.cpp:"), std::string::npos) << report;
 
+        EXPECT_NE(report.find("(HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ")"), std::string::npos) << report;
+
         // In peace: other bytes, reads, an event, a wait of the host.
         expect_ok(cudaMemsetAsync(x, 0, 200, first));
         expect_ok(cudaMemcpyAsync(x + 50, y, 200, cudaMemcpyDeviceToDevice, second));
@@ -45,9 +47,15 @@ TEST(EmulatorRaces, OfKernels) {
         expect_ok(add(x, 1, 32, first));
         expect_ok(cudaMemcpyAsync(y, x, 256, cudaMemcpyDeviceToDevice, second));
         expect_report(cudaDeviceSynchronize(), "add_kernel");
-        // In peace: other parts of an array, and two that read the same.
+        expect_ok(add(x, 1, 9, first));
+        expect_ok(add(x + 8, 1, 8, second));
+        expect_report(cudaDeviceSynchronize(), "race between streams");
+        // In peace: other parts of an array, also of one piece of 64 bytes, and two that read the same.
         expect_ok(add(x, 1, 32, first));
         expect_ok(add(x + 32, 1, 32, second));
+        expect_ok(cudaDeviceSynchronize());
+        expect_ok(add(x, 1, 8, first));
+        expect_ok(add(x + 8, 1, 8, second));
         expect_ok(cudaDeviceSynchronize());
         expect_ok(copy(x, y, 64, first));
         expect_ok(copy(x, z, 64, second));

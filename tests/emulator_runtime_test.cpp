@@ -1,10 +1,12 @@
 // The emulated CUDA runtime: errors, the device, copies, pinned memory, and the order of streams and events.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <set>
 #include <thread>
 
+#include "kernels/emulator/memory.h"
 #include "tests/emulator_runtime_support.h"
 
 namespace heddle::emulator {
@@ -246,6 +248,16 @@ TEST(EmulatorRuntime, OrdersStreamsByTheSeedUnlessAnEventDoes) {
     EXPECT_GE(orders.size(), 4u);  // of 6
 }
 
+TEST(EmulatorRuntime, TheSameSeedBeginsTheSameOrdersAgain) {
+    std::vector<std::vector<int>> orders[2];
+    for (auto& some : orders) {
+        set_seed(7);
+        for (int i = 0; i < 8; ++i) some.push_back(order_of_two_streams(false));
+    }
+    EXPECT_EQ(orders[0], orders[1]);
+    EXPECT_GT(std::set(orders[0].begin(), orders[0].end()).size(), 1u);
+}
+
 TEST(EmulatorRuntime, LeavesOthersWorkAloneWhenOneStreamIsWaitedFor) {
     int alone = 0, in_all = 0;
     in_orders([&] {
@@ -343,8 +355,7 @@ TEST(EmulatorRuntimeDeathTest, SaysAtTheEndWhatNobodyWaitedFor) {
         expect_ok(cudaFreeAsync(freed, stream));
         std::exit(0);
     };
-    EXPECT_EXIT(leave(false), testing::ExitedWithCode(0),
-                "before somebody has waited for cudaMemsetAsync at .* and 1 more");
+    EXPECT_EXIT(leave(false), testing::ExitedWithCode(0), "before somebody has waited for cudaMemsetAsync at .* and 1 more");
     EXPECT_EXIT(leave(true), testing::ExitedWithCode(0), "^$");
 }
 
@@ -366,6 +377,31 @@ TEST(EmulatorRuntime, ServesSeveralThreads) {
         });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(results, std::vector<float>(4, 20.0f));
+}
+
+// In a checked build what the others allocate and free is entered between two kernels, not in the middle of one.
+TEST(EmulatorRuntime, OthersAllocateWhileAKernelRuns) {
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> others;
+    for (int t = 0; t < 2; ++t)
+        others.emplace_back([&] {
+            while (!stop) {
+                std::byte* const block = allocate(5000, "another thread");
+                EXPECT_TRUE(lives(block, 5000));
+                const std::optional<Allocation> known = nearest_allocation(block);
+                EXPECT_TRUE(release(block));
+                EXPECT_FALSE(known->freed) << "as it was";
+                EXPECT_EQ(known->place, "another thread");
+            }
+        });
+    DeviceArray<float> x(2000, 0.0f);
+    for (int i = 0; i < 20; ++i) {
+        expect_ok(add(x, 1, 2000, nullptr));
+        expect_ok(cudaDeviceSynchronize());
+    }
+    stop = true;
+    for (std::thread& thread : others) thread.join();
+    EXPECT_EQ(x.values(), std::vector<float>(2000, 20.0f));
 }
 
 }  // namespace

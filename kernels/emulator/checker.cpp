@@ -85,15 +85,16 @@ void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t byte
     for (std::size_t i = 0; i < bytes; ++i) enter_or_report(v, page.byte(at + i));
 }
 
-/// For touched(): the launch accesses a part of 64 bytes of the page.
-void note(Page& page, std::size_t offset, Kind kind) {
+/// For touched(): the launch accesses those of the 64 bytes at `offset` that the mask names.
+void note(Page& page, std::size_t offset, std::uint64_t mask, Kind kind) {
     State& s = state();
     if (page.launch != s.first_ordinal) {
         page.launch = s.first_ordinal;
-        page.read = page.changed = 0;
+        if (page.uses == nullptr) page.uses = std::make_unique<Uses>();
+        *page.uses = {};
         s.touched.push_back(offset / kPage * kPage);
     }
-    (is_write(kind) ? page.changed : page.read) |= std::uint64_t{1} << offset % kPage / 64;
+    (is_write(kind) ? page.uses->changed : page.uses->read)[offset % kPage / 64] |= mask;
 }
 
 void visit(const Visit& v) {
@@ -108,7 +109,7 @@ void visit(const Visit& v) {
             if (v.arena) report_outside_shared(v.target, bad, v.owner, *v.arena);
             report_not_allocated(v.target, bad);
         }
-        if (!v.arena) note(page, offset, v.target.kind);
+        if (!v.arena) note(page, offset, mask, v.target.kind);
         const std::size_t stop = offset + count;
         for (std::size_t at = offset; at < stop;) {
             const std::size_t next = std::min(stop, at / 4 * 4 + 4);

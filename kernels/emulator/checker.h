@@ -42,6 +42,17 @@ inline constexpr bool kEnabled = true;
 
 extern thread_local constinit Running running;
 
+/// While one lives no other thread uses the checker's state: a checked launch holds one from its beginning to its end, so that
+/// what other threads allocate, free and copy meanwhile waits for it. Nested ones of one thread count. Taken before the memory's
+/// books.
+class Alone {
+  public:
+    Alone();
+    ~Alone();
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+};
+
 /// Blocks of a checked launch run one at a time (or one group of co-resident blocks at a time) on one CPU thread. The request
 /// must be the one whose `thread` then runs: the arguments inside it may be read by every thread.
 void launch_begins(const LaunchRequest& request);
@@ -79,13 +90,17 @@ void released(std::byte* start, std::size_t bytes);
 void host_wrote(const void* start, std::size_t bytes);
 /// The first of the bytes that was never written, or null.
 const void* first_unwritten(const void* start, std::size_t bytes);
-/// What the launch that ended last has touched of device memory, in pieces of 64 bytes: what operations of other streams are
-/// compared with.
+/// What the launch that ended last has touched of device memory, byte for byte: what operations of other streams are compared
+/// with.
 std::vector<Touched> touched();
 
 #else
 
 inline constexpr bool kEnabled = false;
+
+struct Alone {
+    Alone() {}  // so that it is used, for the compiler
+};
 
 inline void launch_begins(const LaunchRequest&) {}
 inline void launch_ends() {}

@@ -4,11 +4,24 @@
 #if defined(HEDDLE_EMULATOR_CHECK)
 
 #include <algorithm>
+#include <bit>
+#include <mutex>
 
 #include "kernels/emulator/checker_state.h"
 #include "kernels/emulator/memory.h"
 
 namespace heddle::emulator::checker {
+
+namespace {
+/// Never destroyed: memory is given back in destructors of statics, too.
+std::recursive_mutex& mutex() {
+    static auto* const mutex = new std::recursive_mutex;
+    return *mutex;
+}
+}  // namespace
+
+Alone::Alone() { mutex().lock(); }
+Alone::~Alone() { mutex().unlock(); }
 
 /// Allocations that no kernel and no copy has touched have no pages: a page takes over what is allocated of it when it is made.
 Page& new_device_page(std::size_t offset) {
@@ -26,6 +39,7 @@ Page& new_device_page(std::size_t offset) {
 }
 
 void allocated(std::byte* start, std::size_t bytes) {
+    const Alone alone;
     State& s = state();
     if (!s.device) {
         auto* const first = const_cast<std::byte*>(detail::device_range_start);
@@ -37,6 +51,7 @@ void allocated(std::byte* start, std::size_t bytes) {
 }
 
 void released(std::byte* start, std::size_t bytes) {
+    const Alone alone;
     State& s = state();
     if (s.allocations.erase(start) == 0) return;
     s.device->set(&Page::allocated, s.device->offset(start), bytes, false, true);
@@ -45,6 +60,7 @@ void released(std::byte* start, std::size_t bytes) {
 }
 
 void host_wrote(const void* start, std::size_t bytes) {
+    const Alone alone;
     State& s = state();
     if (!s.device || !s.device->holds(start)) return;
     const std::size_t first = s.device->offset(start);
@@ -54,6 +70,7 @@ void host_wrote(const void* start, std::size_t bytes) {
 }
 
 const void* first_unwritten(const void* start, std::size_t bytes) {
+    const Alone alone;
     State& s = state();
     if (!s.device || !s.device->holds(start)) return nullptr;
     const std::size_t first = s.device->offset(start), found = s.device->first_clear(&Page::written, first, bytes);
@@ -61,21 +78,27 @@ const void* first_unwritten(const void* start, std::size_t bytes) {
 }
 
 std::vector<Touched> touched() {
+    const Alone alone;
     State& s = state();
     std::sort(s.touched.begin(), s.touched.end());
     std::vector<Touched> all;
+    const auto add = [&](std::byte* start, std::size_t bytes, bool written) {
+        if (!all.empty() && all.back().written == written && all.back().start + all.back().bytes == start)
+            all.back().bytes += bytes;
+        else
+            all.push_back({start, bytes, written});
+    };
     for (const bool written : {false, true})
         for (const std::size_t page : s.touched) {
-            const Page& shadow = *s.device->page(page);
-            const std::uint64_t lines = written ? shadow.changed : shadow.read;
-            for (std::size_t line = 0; line < kPage / 64; ++line) {
-                if ((lines >> line & 1) == 0) continue;
-                std::byte* const start = s.device->start() + page + line * 64;
-                if (!all.empty() && all.back().written == written && all.back().start + all.back().bytes == start)
-                    all.back().bytes += 64;
-                else
-                    all.push_back({start, 64, written});
-            }
+            const Uses& uses = *s.device->page(page)->uses;
+            const auto& bits = written ? uses.changed : uses.read;
+            for (std::size_t i = 0; i < bits.size(); ++i)
+                for (std::uint64_t left = bits[i]; left != 0;) {  // run after run of ones
+                    const auto first = static_cast<std::size_t>(std::countr_zero(left));
+                    const auto count = static_cast<std::size_t>(std::countr_one(left >> first));
+                    add(s.device->start() + page + i * 64 + first, count, written);
+                    left = first + count == 64 ? 0 : left & ~std::uint64_t{0} << (first + count);
+                }
         }
     return all;
 }

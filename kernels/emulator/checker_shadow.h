@@ -55,12 +55,17 @@ struct Cell {
 
 inline constexpr std::size_t kPage = 4096;
 
+/// A bit for each byte of a page that a launch has read, that it has written.
+struct Uses {
+    std::array<std::uint64_t, kPage / 64> read{}, changed{};
+};
+
 struct Page {
     std::array<std::uint64_t, kPage / 64> allocated{}, written{};  // a bit for each byte
-    std::uint32_t launch = 0;                                      // the launch, by its first ordinal, of which the next two tell
-    std::uint64_t read = 0, changed = 0;  // a bit for each 64 bytes that it has read, that it has written
-    Cell* words = nullptr;                // [1024], zeroed when they come
-    Cell* bytes = nullptr;                // [4096]
+    std::uint32_t launch = 0;                                      // the launch, by its first ordinal, of which `uses` tells
+    std::unique_ptr<Uses> uses;
+    Cell* words = nullptr;  // [1024], zeroed when they come
+    Cell* bytes = nullptr;  // [4096]
 
     Cell& word(std::size_t offset) {
         if (!words) words = zeroed(kPage / 4);

@@ -81,38 +81,46 @@ class Memory {
         watch_faults();
     }
 
+    /// Null when there is no room, or the system gives no more pages.
     std::byte* allocate(std::size_t bytes, const std::string& place) {
+        const checker::Alone alone;
         const std::lock_guard lock(mutex_);
         if (bytes > total_ - std::min(used_, total_)) return nullptr;
         const std::size_t pages = up(bytes, kPage);
         std::byte* const first = find_room(pages + kPage);
         if (first == nullptr) return nullptr;
-        forget(first, first + pages + kPage);
         std::byte* const start = first + (pages - up(bytes, kAlignment)) / kAlignment * kAlignment;
+        try {
+            poison(first, pages);
+        } catch (const std::runtime_error&) {  // the books still say that nobody lives there
+            mmap(first, pages, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0);
+            keep_apart(first, pages, false);
+            return nullptr;
+        }
+        forget(first, first + pages + kPage);
         living_.emplace(first, Living{{start, bytes, place, false}, pages});
         used_ += bytes;
-        poison(first, pages);
         fence(first, start, bytes, pages);
         checker::allocated(start, bytes);
         return start;
     }
 
     bool release(const void* start) {
+        const checker::Alone alone;
         const std::lock_guard lock(mutex_);
         auto found = living_.upper_bound(static_cast<const std::byte*>(start));
         if (found == living_.begin()) return false;
         --found;
         if (found->second.allocation.start != start) return false;
         const auto [allocation, pages] = found->second;
-        checker::released(allocation.start, allocation.bytes);
         std::byte* const first = const_cast<std::byte*>(found->first);
         if (__asan_unpoison_memory_region != nullptr) {
             __asan_unpoison_memory_region(first, std::min(pages, kPage));
             __asan_unpoison_memory_region(first + pages - kPage, kPage);
         }
-        map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // gives the pages back
-        keep_apart(first, pages, false);
-        madvise(first, pages, MADV_DONTDUMP);  // as around it: one piece with its neighbours again, of which a process has few
+        map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // gives the pages back; throws before the books change
+        keep_apart(first, pages, false);  // as around it: one piece with its neighbours again, of which a process has few
+        checker::released(allocation.start, allocation.bytes);
         used_ -= allocation.bytes;
         living_.erase(found);
         freed_.insert_or_assign(allocation.start, Allocation{allocation.start, allocation.bytes, allocation.place, true});

@@ -31,7 +31,8 @@ struct Allocation {
 std::optional<Allocation> nearest_allocation(const void* address);
 /// Whether all the bytes lie in one allocation that lives.
 bool lives(const void* start, std::size_t bytes);
-/// "12 bytes into an allocation of 400 bytes made at core/storage.cpp:40", "4 bytes past the end of ..", ".. which was freed".
+/// "12 bytes into an allocation of 400 bytes made at core/device_cuda.cpp:90", "4 bytes past the end of ..", ".. which was
+/// freed".
 std::string describe(const void* address);
 
 struct MemoryUse {

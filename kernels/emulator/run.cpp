@@ -24,6 +24,7 @@ namespace {
 std::atomic<std::uint64_t> the_seed{0};
 std::atomic<bool> seed_known{false};
 std::atomic<std::uint64_t> launches{0};
+std::atomic<std::uint64_t> generation{0};
 thread_local constinit const std::vector<std::uint64_t>* chosen = nullptr;
 
 int wanted_workers() {
@@ -65,7 +66,8 @@ class Pool {
         std::unique_lock lock(mutex_);
         launch_ = nullptr;  // who has not begun by now is too late
         idle_.wait(lock, [this] { return working_ == 0; });
-        if (error == nullptr) error = std::exchange(error_, nullptr);
+        const std::exception_ptr others = std::exchange(error_, nullptr);  // also when it is not told: it is this launch's
+        if (error == nullptr) error = others;
         if (error != nullptr) std::rethrow_exception(error);
     }
 
@@ -142,7 +144,10 @@ void set_seed(std::uint64_t seed) {
     the_seed = seed;
     seed_known = true;
     launches = 0;
+    ++generation;
 }
+
+std::uint64_t seed_generation() { return generation; }
 
 ChosenBlocks::ChosenBlocks(std::vector<std::uint64_t> blocks) : blocks_(std::move(blocks)), before_(chosen) { chosen = &blocks_; }
 ChosenBlocks::~ChosenBlocks() { chosen = before_; }
@@ -177,6 +182,7 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks)
     launch.blocks_per_group = request.cooperative ? static_cast<int>(count) : request.cluster;
     launch.groups = count / static_cast<std::uint64_t>(launch.blocks_per_group);
     draw_order(launch);
+    const checker::Alone alone;
     if constexpr (checker::kEnabled) checker::launch_begins(request);
     std::exception_ptr error;
     try {

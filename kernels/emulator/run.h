@@ -33,8 +33,10 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks 
 
 /// The seed of all random orders: HEDDLE_EMULATOR_SEED, or drawn at the start and printed with each violation.
 std::uint64_t seed();
-/// Also counts launches from 0 again: the same launches then run in the same orders.
+/// Also counts launches from 0 again, and the streams begin their order anew: the same work then runs in the same orders.
 void set_seed(std::uint64_t seed);
+/// How often set_seed was called.
+std::uint64_t seed_generation();
 
 /// While one lives on this thread, launches run only these blocks. For grids that are too large to be run as a whole.
 class ChosenBlocks {

@@ -93,6 +93,9 @@ cudaError_t copy_in(const char* call, Copy copy, cudaMemcpyKind kind, cudaStream
     if (captured && waits)
         return spoil(stream, cudaErrorStreamCaptureUnsupported,
                      std::string(call) + ": a copy that the host waits for cannot be captured; use pinned memory");
+    if (captured && copy.to_device && !copy.from_device && operation.pinned.empty())
+        return spoil(stream, cudaErrorStreamCaptureUnsupported,
+                     std::string(call) + ": pageable memory would be read at each replay; use pinned memory");
     operation.work = [copy, name = title(operation)] { run_copy(copy, name); };
     const cudaError_t error = submit(stream, std::move(operation));
     return error != cudaSuccess || !waits ? error : wait_in(stream, call);

@@ -165,7 +165,10 @@ Failure Streams::wait_for_all(bool keep) {
 
 /// splitmix64 (Steele, Lea, Flood 2014) over the seed.
 std::uint64_t Streams::draw() {
-    if (seed_ != seed()) random_ = seed_ = seed();
+    if (const std::uint64_t now = seed_generation(); generation_ != now) {
+        random_ = seed();
+        generation_ = now;
+    }
     std::uint64_t z = random_ += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -258,7 +261,10 @@ void Streams::execute(const std::shared_ptr<Operation>& operation) {
 
 /// Drops what is queued: it would compute from what the failed operation left behind.
 void Streams::fail(const std::shared_ptr<Operation>& operation, const std::string& report) {
-    operation->failure = std::make_shared<const std::string>(report);
+    // Its order came from the seed, even when what is wrong did not.
+    const bool told = report.find("HEDDLE_EMULATOR_SEED=") != std::string::npos;
+    const std::string seeded = told ? report : report + " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ")";
+    operation->failure = std::make_shared<const std::string>(seeded);
     if (untold_ == nullptr) untold_ = operation->failure;
     for (const auto& stream : streams_)
         for (const auto& other : stream->queue) {

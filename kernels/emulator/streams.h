@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -132,7 +133,8 @@ class Streams {
     std::vector<std::unique_ptr<CUstream_st>> streams_;  // by number
     Clock observed_;  // operations that a host thread has waited for: before all that is queued from now on
     Failure untold_;  // a failure that nobody has heard of
-    std::uint64_t random_ = 0, seed_ = 0;
+    std::uint64_t random_ = 0;
+    std::optional<std::uint64_t> generation_;  ///< of the seed that random_ began with
 };
 
 /// True on a thread that runs a host function of a stream: such a function must not call the runtime.
