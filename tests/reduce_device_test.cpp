@@ -94,10 +94,11 @@ TEST(ReduceOnDevices, SumsEverythingAndUndoesBroadcasts) {
 // Enough sums to fill a chip, and each so long that it is cut into chunks all the same.
 TEST(ReduceOnDevices, LargeNumbersOfLongRowsAreCut) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    Tensor x = Tensor::full({513, 65540}, 1, DType::bf16, Device::cuda);
+    Tensor x = Tensor::full({513, 65540}, 1, DType::f32, Device::cuda);
     x.slice(512, 513).fill_(-2);
-    const std::vector<double> sums = sum(x.reshape({513, 65540}), 1).to(Device::cpu).to_vector();
-    for (std::size_t row = 0; row < sums.size(); ++row) ASSERT_EQ(sums[row], row == 512 ? -131072 : 65536) << row;  // in bf16
+    const std::vector<double> sums = sum_forward(x, 1).to(Device::cpu).to_vector();
+    ASSERT_EQ(sums.size(), 513u);
+    for (std::size_t row = 0; row < sums.size(); ++row) ASSERT_EQ(sums[row], row == 512 ? -131080 : 65540) << row;
 }
 
 TEST(ReduceOnDevices, GivesTheSameBitsAgain) {
