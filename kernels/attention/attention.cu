@@ -15,12 +15,12 @@
 // computes: log2(e) is folded into the scale, and one multiplication less is made for each score.
 //
 // clang-format off
-// Owns     block: kForwardRows query rows a warp, 4 warps, of one head. Warp: its rows' m, l and O, in registers. Lane: a key, then
-//          columns.
+// Owns     block: kForwardRows query rows a warp, 4 warps, of one head. Warp: its rows' m, l and O, in registers. Lane: a key,
+//          then columns.
 // Traffic  Q and O once; K and V once per block, so rows / (4 kForwardRows) times, mostly from the L2 cache. 4 bytes of L per row
 //          and head.
-// Limits   each multiply-add of the products needs its operands from shared memory: with 8 rows a warp there are 8 per number of K.
-//          That is why the bf16 path (attention_mma.cu) uses tensor cores, whose operands are tiles.
+// Limits   each multiply-add of the products needs its operands from shared memory: with 8 rows a warp there are 8 per number of
+//          K. That is why the bf16 path (attention_mma.cu) uses tensor cores, whose operands are tiles.
 // clang-format on
 #include "kernels/attention/attention_plain.h"
 

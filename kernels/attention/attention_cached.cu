@@ -15,7 +15,7 @@
 // run. A call whose rows fit into one piece needs no second kernel.
 //
 // clang-format off
-// Owns     piece: a warp one (row, head, piece); in products a lane has a key, in updates a column. combine: a warp one (row, head).
+// Owns     piece: a warp one (row, head, piece); in products a lane has a key, in updates a column. combine: one (row, head).
 // Traffic  dk + dv columns per key and head, the table once per head; (dv + 2) numbers per piece more when there are several.
 // clang-format on
 #include <algorithm>

@@ -12,12 +12,12 @@
 //   - P goes into the second product without leaving the registers: the accumulator of S, rounded to bf16, is its left operand.
 //   - K and V have two places each (a double buffer): the next tile is on its way while this one is computed with. One barrier a
 //     tile: behind it this tile is there for everybody, and everybody is done with the one before, whose place the next copies
-//     take. They begin only behind that barrier, so no more than one tile is ever on its way, and waiting for all is waiting for it.
+//     take. They begin only behind that barrier: no more than one tile is ever on its way, and waiting for all waits for it.
 //   - only tiles at an edge (the sentence's end, the causal diagonal, a mask) look at single scores.
 //
 // Owns     block: 128 query rows of one head. Warp: 32 of them. Lane: pieces of their rows as mma.h says.
-// Traffic  Q and O once, K and V once per 128 query rows, 4 bytes of L per row and head. Per score 4 D operations on tensor cores,
-//          and about 8 instructions elsewhere, one of them a power of two, at 16 a cycle: that unit is nearly as busy as the
+// Traffic  Q and O once, K and V once per 128 query rows, 4 bytes of L per row and head. Per score 4 D operations on tensor
+//          cores, and about 8 instructions elsewhere, one of them a power of two, at 16 a cycle: that unit is nearly as busy as the
 //          tensor cores.
 // Rounding P is rounded to bf16 before it meets V; sums, maxima and O are f32 until the end.
 // clang-format on

@@ -3,8 +3,8 @@
 // A warp owns 16-row tiles of one side (queries; in dK and dV keys) and meets tiles of N rows of the other side:
 //
 // clang-format off
-//     products   S [16, N]    = own [16, D] other^T [D, N]     both sides' rows as they lie in memory: other^T is the instruction's B
-//     updates    sum [16, D] += W [16, N] other [N, D]         W is S after the softmax: an accumulator packed into an operand, in
+//     products   S [16, N]    = own [16, D] other^T [D, N]     rows as they lie in memory: other^T is the instruction's B
+//     updates    sum [16, D] += W [16, N] other [N, D]         W is S after the softmax: an accumulator, packed into operands in
 //                                                              registers
 // clang-format on
 //

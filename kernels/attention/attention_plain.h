@@ -4,7 +4,7 @@
 // to 32 at a time. A warp owns kRows of the block's rows. Its lanes stand for different things in turn:
 //
 // clang-format off
-//     products   lane = row of the tile   s[r] = own row r . tile row lane    every lane reads its own row, the own rows are broadcast
+//     products   lane = row of the tile   s[r] = own row r . tile row lane    a lane reads its tile row, own rows are broadcast
 //     updates    lane = column            sum[r][c] += w[r][j] tile[j][c]     the weights w are broadcast from shared memory
 // clang-format on
 //
