@@ -17,8 +17,8 @@
 //
 // Owns     block: 128 query rows of one head. Warp: 32 of them. Lane: pieces of their rows as mma.h says.
 // Traffic  Q and O once, K and V once per 128 query rows, 4 bytes of L per row and head. Per score 4 D operations on tensor
-//          cores, and about 8 instructions elsewhere, one of them a power of two, at 16 a cycle: that unit is nearly as busy as the
-//          tensor cores.
+//          cores, and about 8 instructions elsewhere, one of them a power of two, at 16 a cycle: that unit is nearly as busy as
+//          the tensor cores.
 // Rounding P is rounded to bf16 before it meets V; sums, maxima and O are f32 until the end.
 // clang-format on
 #include "kernels/attention/attention_mma.h"

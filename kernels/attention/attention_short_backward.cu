@@ -5,9 +5,9 @@
 // does in two kernels, one from the side of the queries and one from that of the keys, happens in one, and D with it:
 //
 // clang-format off
-//     all warps   bring Q, K, V, dO and L, and make D = rowsum(dO O): each thread from pieces of dO that it copied itself
+//     all warps   bring Q, K, V, dO, L and make D = rowsum(dO O): each thread from pieces of dO that it copied itself
 //     barrier     all of it is there
-//     warp w      dK and dV of the keys [16 w, 16 w + 16), then dQ of the queries [16 w, 16 w + 16): sums of its own, in registers
+//     warp w      dK and dV of the keys [16 w, 16 w + 16), then dQ of the queries [16 w, 16 w + 16): own sums, in registers
 //     barrier     nobody reads the tiles any more: the results go out through their memory
 // clang-format on
 //
