@@ -80,12 +80,13 @@ __global__ void __launch_bounds__(kSweepBlock) binary_kernel(Binary function, co
     });
 }
 
-// BroadcastWalk as a kernel's parameter. The innermost axis is the row's; `axes` counts those outside it.
+// BroadcastWalk as a kernel's parameter. The innermost axis is the row's; `axes` counts those outside it. What no axis uses is zero:
+// the emulator looks through arguments for addresses of freed memory, and would take stale words for some.
 struct Walk {
     std::int64_t rows = 1, cols = 1;
     int axes = 0;
-    std::int64_t extents[Shape::kMaxRank];  // outermost first
-    std::int64_t steps[Shape::kMaxRank][BroadcastWalk::kOperands];
+    std::int64_t extents[Shape::kMaxRank] = {};  // outermost first
+    std::int64_t steps[Shape::kMaxRank][BroadcastWalk::kOperands] = {};
     std::int64_t column_steps[BroadcastWalk::kOperands];  // 0 or 1
 
     explicit Walk(const BroadcastWalk& walk) : rows(walk.rows()), cols(walk.cols()) {
