@@ -21,7 +21,7 @@ install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 # kernels are written in and run on, stay.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
         PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
-        REGEX "(_cuda|_fast|_impl|_simd|_rows?|_tiles|_view|_prepare|_device|_work|_plain|_mma|_running|/simd)\\.h$" EXCLUDE)
+        REGEX "(_cuda|_fast|_impl|_simd|_rows?|_tiles|_view|_prepare|_device|_work|_plain|_mma|_mma_backward|_walk|/tile_copy|_running|/simd)\\.h$" EXCLUDE)
 
 set(config ${PROJECT_BINARY_DIR}/generated)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)

@@ -223,7 +223,7 @@ TEST(Options, RejectWhatIsNoNumberOrOutOfRange) {
     EXPECT_THAT(usage_error({"--lr", "-1"}), HasSubstr("--lr is '-1', wanted a number >= 0"));
     EXPECT_THAT(usage_error({"--norm", "mid"}), HasSubstr("--norm is 'mid', wanted one of pre, post"));
     EXPECT_THAT(usage_error({"--bias", "maybe"}), HasSubstr("--bias is 'maybe', wanted true or false"));
-    EXPECT_THAT(usage_error({"--device", "cuda"}), HasSubstr("--device is 'cuda', wanted one of cpu"));
+    EXPECT_THAT(usage_error({"--device", "tpu"}), HasSubstr("--device is 'tpu', wanted one of cpu, cuda"));
 }
 
 TEST(Options, NameWhatIsUnknownOrIncomplete) {

@@ -33,6 +33,8 @@ constexpr std::size_t kRange = std::size_t{1} << 40;
 /// pages cost.
 constexpr std::size_t kFilled = std::size_t{1} << 20;
 constexpr std::size_t kFile = std::size_t{1} << 24;
+/// The range's first bytes are never given away: what a kernel touches before the first allocation is still seen.
+constexpr std::size_t kBefore = 1 << 20;
 /// So many freed allocations are remembered for reports.
 constexpr std::size_t kRemembered = 1 << 16;
 
@@ -72,7 +74,8 @@ class Memory {
             void* const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (range == MAP_FAILED) continue;
             madvise(range, size, MADV_DONTDUMP);
-            begin_ = next_ = static_cast<std::byte*>(range);
+            begin_ = static_cast<std::byte*>(range);
+            next_ = begin_ + kBefore;
             end_ = begin_ + size;
         }
         if (begin_ == nullptr) throw std::runtime_error("emulator: cannot reserve 16 GB of addresses for the device's memory");
@@ -178,7 +181,7 @@ class Memory {
                 if (place == living_.end()) break;
                 at = limit + place->second.pages + kPage;
             }
-            next_ = begin_;
+            next_ = begin_ + kBefore;
         }
         return nullptr;
     }
