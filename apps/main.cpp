@@ -14,6 +14,7 @@
 #include "apps/output.h"
 #include "apps/usage_error.h"
 #include "apps/version.h"
+#include "core/device.h"
 
 namespace {
 
@@ -81,6 +82,8 @@ int complain(const std::string& message, int status) {
 int guarded(Arguments arguments) {
     try {
         const int status = run(arguments);
+        // What is still queued on the device may yet fail.
+        if (heddle::device::statistics().copies_to_device > 0) heddle::device::synchronize();
         if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
         if (errno == EPIPE) return nobody_reads;
         return complain(std::string("the results cannot be written to stdout: ") + std::strerror(errno), 1);

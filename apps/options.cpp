@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/output.h"
 #include "apps/usage_error.h"
 #include "core/cpu.h"
 #include "core/device.h"
@@ -55,6 +56,7 @@ void apply(const MachineOptions& machine) {
     if (machine.threads) set_threads(static_cast<int>(*machine.threads));
     check_usage(device_of(machine) == Device::cpu || device::available(),
                 fmt::format("--device cuda: {}", device::why_unavailable()));
+    if (device_of(machine) == Device::cuda && device::emulated()) say("device: " + device::description());
 }
 
 std::string description(const MachineOptions& machine) {

@@ -113,7 +113,8 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
 /// of another optimizer.
 void resolve(TrainingOptions& training);
 
-/// Sets the number of threads of the process. UsageError when there is no such device, which says why.
+/// Sets the number of threads of the process. UsageError when there is no such device, which says why; an emulated one is said on
+/// stderr, so that nobody takes its times for a GPU's.
 void apply(const MachineOptions& machine);
 /// Where the options say that models lie.
 Device device_of(const MachineOptions& machine);

@@ -6,6 +6,7 @@
 
 #include "apps/commands.h"
 #include "core/cpu.h"
+#include "core/device.h"
 #include "core/parallel.h"
 
 namespace heddle::app {
@@ -18,7 +19,7 @@ int version_command(std::string_view commit) {
     if (!commit.empty()) fmt::print("commit    {}\n", commit);
     fmt::print("products  own tile kernels, {}\n", name(used));
     fmt::print("threads   {}\n", threads());
-    fmt::print("devices   cpu\n");
+    fmt::print("devices   cpu{}\n", device::available() ? "; cuda: " + device::description() : "");
     if (used < processor_level())
         fmt::print(stderr, "heddle: warning: this processor has {}, but HEDDLE_CPU_LEVEL holds the program at {}\n",
                    name(processor_level()), name(used));

@@ -41,7 +41,7 @@ TEST(Program, SaysWhatItComputesWith) {
     const ProgramResult result = here.run("--version");
     EXPECT_EQ(result.status, 0);
     EXPECT_THAT(result.out, AllOf(StartsWith("heddle " + project_version() + "\n"), HasSubstr("\nproducts  own tile kernels, v"),
-                                  HasSubstr("\nthreads   "), HasSubstr("\ndevices   cpu\n")));
+                                  HasSubstr("\nthreads   "), HasSubstr("\ndevices   cpu")));
     const bool checkout = std::filesystem::exists(HEDDLE_SOURCE_DIR "/.git") &&
                           std::system("git -C '" HEDDLE_SOURCE_DIR "' describe --always >/dev/null 2>&1") == 0;
     if (checkout)
