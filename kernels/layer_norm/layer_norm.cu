@@ -9,9 +9,8 @@
 // Memory traffic of an element of s bytes: x is read and y written once, 2 s; the residual form reads the sublayer and writes the
 // sum as well, 4 s. A wide row that does not fit in shared memory is read twice more, from the caches.
 #include "kernels/device/dispatch.h"
-#include "kernels/device/launch.h"
 #include "kernels/device/random.h"
-#include "kernels/device/reduce.h"
+#include "kernels/device/rows.h"
 #include "kernels/device/vector.h"
 #include "kernels/layer_norm/layer_norm_cuda.h"
 
@@ -78,20 +77,12 @@ struct Moments {
 
 // ---- narrow rows
 
-constexpr int kNarrowWarps = 4;
-
-// Vectors that a lane holds: 32 elements, so rows of up to 1024 columns; 8 elements where it must take them one by one.
-template <int N>
-constexpr int kSteps = N == 1 ? 8 : 32 / N;
-template <int N>
-constexpr int kNarrow = kSteps<N>* N* kWarp;
-
 // Warp w of a block takes row 4 blockIdx.x + w; its lane l takes the vectors l, l + 32, ...: neighbouring lanes read neighbouring
 // 16 bytes. Between the read of x and the write of y the row is nowhere but in registers; warps need nothing of one another.
 template <class T, int N>
 __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_narrow_kernel(Arrays<T> a) {
     using A = Accumulator<T>;
-    const std::int64_t row = std::int64_t{blockIdx.x} * kNarrowWarps + warp();
+    const std::int64_t row = narrow_row();
     if (row >= a.rows) return;
     const auto n = static_cast<A>(a.cols);
     A x[kSteps<N> * N];
@@ -133,9 +124,6 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_narrow_kernel(
 }
 
 // ---- wide rows
-
-constexpr int kWideThreads = 256;
-constexpr int kKeptBytes = 48 * 1024;  // of shared memory: four blocks of a chip's 227 KB
 
 // Block r takes row r, its thread t the vectors t, t + 256, ... A thread reads back only what it wrote itself, in shared memory
 // and of the sum, so no barrier stands between the passes but those of the sums.
@@ -185,16 +173,9 @@ __global__ void __launch_bounds__(kWideThreads) layer_norm_wide_kernel(Arrays<T>
 
 template <class T, int N>
 void run(const Arrays<T>& a) {
-    if (a.cols <= kNarrow<N>) {
-        launch({.grid = blocks_for(a.rows, kNarrowWarps), .block = kNarrowWarps * kWarp}, layer_norm_narrow_kernel<T, N>, a);
-        return;
-    }
-    const bool fits = a.cols * static_cast<std::int64_t>(sizeof(T)) <= kKeptBytes;
-    SharedSize shared;
-    shared.take<Accumulator<T>>(kBlockReduce);
-    if (fits) shared.take<T>(static_cast<int>(a.cols));
-    launch({.grid = blocks_for(a.rows, 1), .block = kWideThreads, .shared = shared.bytes()}, layer_norm_wide_kernel<T, N>, a,
-           fits);
+    if (a.cols <= kNarrow<N>) return launch(narrow_rows(a.rows), layer_norm_narrow_kernel<T, N>, a);
+    const WideRows rows = wide_rows<T>(a.rows, a.cols, 1);
+    launch(rows.config, layer_norm_wide_kernel<T, N>, a, rows.fit);
 }
 
 }  // namespace

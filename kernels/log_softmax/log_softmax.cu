@@ -8,7 +8,7 @@
 // second-level cache holds.
 #include "kernels/device/dispatch.h"
 #include "kernels/device/exponentials.h"
-#include "kernels/device/launch.h"
+#include "kernels/device/rows.h"
 #include "kernels/device/vector.h"
 #include "kernels/log_softmax/log_softmax_cuda.h"
 
@@ -26,21 +26,13 @@ __device__ __forceinline__ A log_of(A sum) {
 
 // ---- narrow rows
 
-constexpr int kNarrowWarps = 4;
-
-// Vectors that a lane holds: 32 elements, so rows of up to 1024 columns; 8 elements where it must take them one by one.
-template <int N>
-constexpr int kSteps = N == 1 ? 8 : 32 / N;
-template <int N>
-constexpr int kNarrow = kSteps<N>* N* kWarp;
-
 // Warp w of a block takes row 4 blockIdx.x + w; its lane l takes the vectors l, l + 32, ...
 template <class T, int N>
 __global__ void __launch_bounds__(kNarrowWarps* kWarp) log_softmax_narrow_kernel(const T* x,  // [rows, cols]
                                                                                  T* y,        // [rows, cols]
                                                                                  std::int64_t rows, std::int64_t cols) {
     using A = Accumulator<T>;
-    const std::int64_t row = std::int64_t{blockIdx.x} * kNarrowWarps + warp();
+    const std::int64_t row = narrow_row();
     if (row >= rows) return;
     A values[kSteps<N> * N];
     A largest = lowest<A>();
@@ -96,7 +88,7 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) log_softmax_backward_narr
                                                                                           T* dx,        // [rows, cols]
                                                                                           std::int64_t rows, std::int64_t cols) {
     using A = Accumulator<T>;
-    const std::int64_t row = std::int64_t{blockIdx.x} * kNarrowWarps + warp();
+    const std::int64_t row = narrow_row();
     if (row >= rows) return;
     Vector<T, N> g[kSteps<N>], log_p[kSteps<N>];
     A total = 0, mass = 0;
@@ -123,9 +115,6 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) log_softmax_backward_narr
 }
 
 // ---- wide rows
-
-constexpr int kWideThreads = 256;
-constexpr std::int64_t kKeptBytes = 48 * 1024;
 
 // Block r takes row r, its thread t the vectors t, t + 256, ... A thread reads back only what it put into shared memory itself,
 // so no barrier stands between the passes but those of the maximum and the sum.
@@ -196,40 +185,18 @@ __global__ void __launch_bounds__(kWideThreads) log_softmax_backward_wide_kernel
                         total, mass);
 }
 
-// Whether `rows` rows of cols elements may wait in shared memory.
-template <class T>
-bool fit_in_shared(std::int64_t cols, int rows) {
-    return cols * rows * static_cast<std::int64_t>(sizeof(T)) <= kKeptBytes;
-}
-
 template <class T, int N>
 void forward(const T* x, T* y, std::int64_t rows, std::int64_t cols) {
-    if (cols <= kNarrow<N>) {
-        launch({.grid = blocks_for(rows, kNarrowWarps), .block = kNarrowWarps * kWarp}, log_softmax_narrow_kernel<T, N>, x, y,
-               rows, cols);
-        return;
-    }
-    const bool fits = fit_in_shared<T>(cols, 1);
-    SharedSize shared;
-    shared.take<Accumulator<T>>(kBlockReduce);
-    if (fits) shared.take<T>(static_cast<int>(cols));
-    launch({.grid = blocks_for(rows, 1), .block = kWideThreads, .shared = shared.bytes()}, log_softmax_wide_kernel<T, N>, x, y,
-           cols, fits);
+    if (cols <= kNarrow<N>) return launch(narrow_rows(rows), log_softmax_narrow_kernel<T, N>, x, y, rows, cols);
+    const WideRows wide = wide_rows<T>(rows, cols, 1);
+    launch(wide.config, log_softmax_wide_kernel<T, N>, x, y, cols, wide.fit);
 }
 
 template <class T, int N>
 void backward(const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t cols) {
-    if (cols <= kNarrow<N>) {
-        launch({.grid = blocks_for(rows, kNarrowWarps), .block = kNarrowWarps * kWarp}, log_softmax_backward_narrow_kernel<T, N>,
-               dy, y, dx, rows, cols);
-        return;
-    }
-    const bool fits = fit_in_shared<T>(cols, 2);
-    SharedSize shared;
-    shared.take<Accumulator<T>>(kBlockReduce);
-    if (fits) shared.take<T>(static_cast<int>(cols)).template take<T>(static_cast<int>(cols));
-    launch({.grid = blocks_for(rows, 1), .block = kWideThreads, .shared = shared.bytes()}, log_softmax_backward_wide_kernel<T, N>,
-           dy, y, dx, cols, fits);
+    if (cols <= kNarrow<N>) return launch(narrow_rows(rows), log_softmax_backward_narrow_kernel<T, N>, dy, y, dx, rows, cols);
+    const WideRows wide = wide_rows<T>(rows, cols, 2);
+    launch(wide.config, log_softmax_backward_wide_kernel<T, N>, dy, y, dx, cols, wide.fit);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 // row's reach is not read at all.
 #include "kernels/device/dispatch.h"
 #include "kernels/device/exponentials.h"
-#include "kernels/device/launch.h"
+#include "kernels/device/rows.h"
 #include "kernels/device/vector.h"
 #include "kernels/softmax/softmax_cuda.h"
 
@@ -51,20 +51,12 @@ struct Arrays {
 
 // ---- narrow rows
 
-constexpr int kNarrowWarps = 4;
-
-// Vectors that a lane holds: 32 elements, so rows of up to 1024 columns; 8 elements where it must take them one by one.
-template <int N>
-constexpr int kSteps = N == 1 ? 8 : 32 / N;
-template <int N>
-constexpr int kNarrow = kSteps<N>* N* kWarp;
-
 // Warp w of a block takes row 4 blockIdx.x + w; its lane l takes the vectors l, l + 32, ... What does not attend is -inf to the
 // maximum and to the sum; its result is 0 by the bit in `attending`, also in a row that a NaN spoils.
 template <class T, int N>
 __global__ void __launch_bounds__(kNarrowWarps* kWarp) softmax_narrow_kernel(Arrays<T> a) {
     using A = Accumulator<T>;
-    const std::int64_t row = std::int64_t{blockIdx.x} * kNarrowWarps + warp();
+    const std::int64_t row = narrow_row();
     if (row >= a.rows) return;
     const std::int64_t end = a.reach(row);
     A x[kSteps<N> * N];
@@ -114,7 +106,7 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) softmax_backward_narrow_k
                                                                                       T* dx,        // [rows, cols]
                                                                                       std::int64_t rows, std::int64_t cols) {
     using A = Accumulator<T>;
-    const std::int64_t row = std::int64_t{blockIdx.x} * kNarrowWarps + warp();
+    const std::int64_t row = narrow_row();
     if (row >= rows) return;
     Vector<T, N> g[kSteps<N>], p[kSteps<N>];
     A along = 0;
@@ -140,9 +132,6 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) softmax_backward_narrow_k
 }
 
 // ---- wide rows
-
-constexpr int kWideThreads = 256;
-constexpr std::int64_t kKeptBytes = 48 * 1024;
 
 // Block r takes row r, its thread t the vectors t, t + 256, ... A thread reads back only what it put into shared memory itself,
 // so no barrier stands between the passes but those of the maximum and the sum.
@@ -216,38 +205,18 @@ __global__ void __launch_bounds__(kWideThreads) softmax_backward_wide_kernel(con
     }
 }
 
-// Whether `rows` rows of cols elements may wait in shared memory.
-template <class T>
-bool fit_in_shared(std::int64_t cols, int rows) {
-    return cols * rows * static_cast<std::int64_t>(sizeof(T)) <= kKeptBytes;
-}
-
 template <class T, int N>
 void forward(const Arrays<T>& a) {
-    if (a.cols <= kNarrow<N>) {
-        launch({.grid = blocks_for(a.rows, kNarrowWarps), .block = kNarrowWarps * kWarp}, softmax_narrow_kernel<T, N>, a);
-        return;
-    }
-    const bool fits = fit_in_shared<T>(a.cols, 1);
-    SharedSize shared;
-    shared.take<Accumulator<T>>(kBlockReduce);
-    if (fits) shared.take<T>(static_cast<int>(a.cols));
-    launch({.grid = blocks_for(a.rows, 1), .block = kWideThreads, .shared = shared.bytes()}, softmax_wide_kernel<T, N>, a, fits);
+    if (a.cols <= kNarrow<N>) return launch(narrow_rows(a.rows), softmax_narrow_kernel<T, N>, a);
+    const WideRows rows = wide_rows<T>(a.rows, a.cols, 1);
+    launch(rows.config, softmax_wide_kernel<T, N>, a, rows.fit);
 }
 
 template <class T, int N>
 void backward(const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t cols) {
-    if (cols <= kNarrow<N>) {
-        launch({.grid = blocks_for(rows, kNarrowWarps), .block = kNarrowWarps * kWarp}, softmax_backward_narrow_kernel<T, N>, dy,
-               y, dx, rows, cols);
-        return;
-    }
-    const bool fits = fit_in_shared<T>(cols, 2);
-    SharedSize shared;
-    shared.take<Accumulator<T>>(kBlockReduce);
-    if (fits) shared.take<T>(static_cast<int>(cols)).template take<T>(static_cast<int>(cols));
-    launch({.grid = blocks_for(rows, 1), .block = kWideThreads, .shared = shared.bytes()}, softmax_backward_wide_kernel<T, N>, dy,
-           y, dx, cols, fits);
+    if (cols <= kNarrow<N>) return launch(narrow_rows(rows), softmax_backward_narrow_kernel<T, N>, dy, y, dx, rows, cols);
+    const WideRows wide = wide_rows<T>(rows, cols, 2);
+    launch(wide.config, softmax_backward_wide_kernel<T, N>, dy, y, dx, cols, wide.fit);
 }
 
 }  // namespace
