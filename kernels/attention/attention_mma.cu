@@ -62,12 +62,8 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     device::Pipeline<1> pipeline;
     const auto begin_keys = [&](int key) {
         const int stage = key / kKeys % 2 * kKeys * D;
-        const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
         pipeline.acquire();
-        begin_tile<D, kKeys>(keys + stage, task.key, at.key_start + key, at.head, task.vectors, thread, Sizes::kThreads,
-                             takes_part);
-        begin_tile<D, kKeys>(values + stage, task.value, at.key_start + key, at.head, task.vectors, thread, Sizes::kThreads,
-                             takes_part);
+        begin_key_tiles<D, kKeys>(keys + stage, values + stage, task, at, key, thread, Sizes::kThreads);
         pipeline.commit();
     };
 

@@ -54,6 +54,16 @@ __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf
     }
 }
 
+/// Begins to copy a tile of keys and their values, [Keys, D] each, from `key` of the sentence on. Rows that nobody attends to are
+/// zeros. Of a tile that is not needed as a whole only `count` rows come.
+template <int D, int Keys>
+__device__ __forceinline__ void begin_key_tiles(bf16* keys, bf16* values, const AttentionTask<bf16>& task, const AttentionPlace& at,
+                                                int key, int thread, int threads, int count = Keys) {
+    const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
+    begin_tile<D, Keys>(keys, task.key, at.key_start + key, at.head, task.vectors, thread, threads, takes_part, count);
+    begin_tile<D, Keys>(values, task.value, at.key_start + key, at.head, task.vectors, thread, threads, takes_part, count);
+}
+
 /// The warp's M x 16 own rows as left operands. Held in registers when D is narrow enough, else read from shared memory at each
 /// use.
 template <int D, int Rows, int M, bool Held>

@@ -54,13 +54,8 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     device::Pipeline<1> pipeline;
     begin_tile<D, 16>(query_tile, task.query, at.query_start + at.first, at.head, task.vectors, lane(), device::kWarp,
                       [&](int r) { return at.first + r < at.queries; });
-    for (int key = 0; key < end; key += kKeys) {
-        const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
-        begin_tile<D, kKeys>(keys + key * D, task.key, at.key_start + key, at.head, task.vectors, lane(), device::kWarp,
-                             takes_part, count(key));
-        begin_tile<D, kKeys>(values + key * D, task.value, at.key_start + key, at.head, task.vectors, lane(), device::kWarp,
-                             takes_part, count(key));
-    }
+    for (int key = 0; key < end; key += kKeys)
+        begin_key_tiles<D, kKeys>(keys + key * D, values + key * D, task, at, key, lane(), device::kWarp, count(key));
     pipeline.commit();
     pipeline.wait();
     __syncwarp();  // the other lanes' copies are there, too
