@@ -153,6 +153,8 @@ void Tensor::copy_(const Tensor& source, Where where) {
     bump_version(where);
 }
 
+Tensor copy_on_cpu(const Tensor& tensor) { return tensor.device() == Device::cpu ? tensor.clone() : tensor.to(Device::cpu); }
+
 #define HEDDLE_INSTANTIATE(T)                                          \
     template Tensor Tensor::from<T>(std::span<const T>, const Shape&); \
     template T* Tensor::data<T>() const;

@@ -94,6 +94,9 @@ class Tensor {
     DType dtype_ = DType::f32;
 };
 
+/// The elements on the CPU in memory of their own, whatever happens to `tensor` later.
+Tensor copy_on_cpu(const Tensor& tensor);
+
 /// Columns [begin, begin + count) of a [rows, pitch] tensor: the one strided form, which matrix product and attention
 /// accept, so that q, k and v are read in place from one [tokens, 3 d_model] projection.
 struct Columns {

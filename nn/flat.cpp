@@ -45,8 +45,6 @@ std::vector<Span> FlatParameters::active() const {
 
 void FlatParameters::zero_gradients() { gradients.fill_(0); }
 
-Tensor copy_on_cpu(const Tensor& tensor) { return tensor.device() == Device::cpu ? tensor.clone() : tensor.to(Device::cpu); }
-
 NamedTensors FlatParameters::named(const Tensor& flat) const {
     check_shape("flat parameters", "the array", flat, values.shape());
     NamedTensors all;

@@ -30,7 +30,4 @@ struct FlatParameters {
 /// `gradients` (zero at first).
 FlatParameters flatten(Module& module);
 
-/// The elements on the CPU in memory of their own, whatever happens to `tensor` later: what saves and averages keep.
-Tensor copy_on_cpu(const Tensor& tensor);
-
 }  // namespace heddle::nn

@@ -48,7 +48,7 @@ std::vector<double> losses(const TrainingData& data, Device device, std::int64_t
         EXPECT_EQ(report.read, device == Device::cpu);
         result.push_back((report.read ? report.loss : learner.read().loss) / static_cast<double>(report.targets));
     }
-    if (weights) *weights = nn::copy_on_cpu(learner.parameters().values);
+    if (weights) *weights = copy_on_cpu(learner.parameters().values);
     return result;
 }
 
@@ -115,7 +115,7 @@ Trained train_waiting(const Setting& setting, std::int64_t updates) {
         sums.gradient_norm = optimizer.step({.lr = setting.options.lr, .clip = setting.options.clip});
         ++sums.updates;
     }
-    return {sums, nn::copy_on_cpu(parameters.values)};
+    return {sums, copy_on_cpu(parameters.values)};
 }
 
 TEST_F(DeviceTraining, UpdatesAreMadeWithoutTheHostWaitingAndHaveTheSameBits) {
@@ -147,7 +147,7 @@ TEST_F(DeviceTraining, UpdatesAreMadeWithoutTheHostWaitingAndHaveTheSameBits) {
     EXPECT_EQ(reading.gradient_norm, waited.reading.gradient_norm);
     EXPECT_GT(reading.gradient_norm, setting.options.clip) << "it was clipped";
     EXPECT_EQ(reading.targets, waited.reading.targets);
-    EXPECT_TRUE(same_bits(nn::copy_on_cpu(learner.parameters().values), waited.weights));
+    EXPECT_TRUE(same_bits(copy_on_cpu(learner.parameters().values), waited.weights));
     EXPECT_EQ(learner.read().updates, 0) << "nothing is told twice";
 }
 
@@ -164,13 +164,13 @@ std::string divergence_message(const Setting& setting, Device device, std::int64
                 const nn::FlatParameters::Entry& entry = learner.parameters().entries.at(7);
                 Tensor weight = values.slice(entry.begin, entry.begin + entry.count);
                 weight.fill_(std::numeric_limits<double>::quiet_NaN());
-                spoiled = nn::copy_on_cpu(values);
+                spoiled = copy_on_cpu(values);
             }
             learner.update(setting.batches(update));
         }
         learner.read();
     } catch (const Divergence& divergence) {
-        EXPECT_TRUE(same_bits(nn::copy_on_cpu(learner.parameters().values), spoiled))
+        EXPECT_TRUE(same_bits(copy_on_cpu(learner.parameters().values), spoiled))
             << "the weights are those before the bad update";
         EXPECT_EQ(learner.updates(), bad - 1);
         EXPECT_EQ(learner.read().updates, device == Device::cpu ? 0 : bad - 1) << "the good ones count";
@@ -205,7 +205,7 @@ TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
     values.copy_(sound);
     EXPECT_GT(learner.update(setting.batches(1)).loss, 0);
     EXPECT_EQ(learner.updates(), 2);
-    EXPECT_TRUE(same_bits(nn::copy_on_cpu(values), train_waiting(setting, 2).weights));
+    EXPECT_TRUE(same_bits(copy_on_cpu(values), train_waiting(setting, 2).weights));
 }
 
 // The lines of kind "training" in a log: update and loss.
@@ -265,7 +265,7 @@ TEST_F(DeviceTraining, ARunSavedOnOneDeviceResumesOnTheOther) {
             if (resumed) trainer.resume(latest_save(run.path()));
             trainer.run();
             resumed = true;
-            const Tensor values = nn::copy_on_cpu(trainer.learner().parameters().values);
+            const Tensor values = copy_on_cpu(trainer.learner().parameters().values);
             weights.assign(values.data<float>(), values.data<float>() + values.numel());
         }
         return weights;

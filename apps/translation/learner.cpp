@@ -166,7 +166,7 @@ std::string Learner::origin_of_divergence(std::span<const Batch> batches) {
 nn::NamedTensors Learner::moments(bool copied) const {
     nn::NamedTensors moments;
     for (const auto& [array, tensor] : optimizer_.state())
-        for (auto& [name, part] : parameters_.named(copied ? nn::copy_on_cpu(tensor) : tensor))
+        for (auto& [name, part] : parameters_.named(copied ? copy_on_cpu(tensor) : tensor))
             moments.emplace_back(array + "." + name, part);
     return moments;
 }

@@ -117,7 +117,7 @@ void Trainer::resume(const std::filesystem::path& save) {
 Save Trainer::copy() const {
     const nn::FlatParameters& parameters = learner_.parameters();
     Save save{.state = state_,
-              .weights = parameters.named(nn::copy_on_cpu(parameters.values)),
+              .weights = parameters.named(copy_on_cpu(parameters.values)),
               .moments = learner_.moments(true),
               .averaged = {},
               .best = {}};
@@ -313,7 +313,7 @@ void Trainer::validate_now() {
         state_.validations_since_best = best ? 0 : state_.validations_since_best + 1;
         if (best) {
             state_.best_loss = report.loss;
-            best_ = nn::copy_on_cpu(weights);
+            best_ = copy_on_cpu(weights);
         }
         log_.validation(report);
         last_validation_ = std::move(report);

@@ -5,7 +5,6 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "nn/flat.h"
 
 namespace heddle::app {
 
@@ -15,7 +14,7 @@ WeightAverage::WeightAverage(std::int64_t count) : count_(count) {
 
 void WeightAverage::add(const Tensor& weights) {
     if (size() == count_) snapshots_.pop_front();
-    snapshots_.push_back(nn::copy_on_cpu(weights));
+    snapshots_.push_back(copy_on_cpu(weights));
 }
 
 Tensor WeightAverage::mean() const {
