@@ -3,10 +3,7 @@
 #include "kernels/device/launch.h"
 
 #include <cuda_runtime.h>
-#include <cxxabi.h>
 
-#include <cstdlib>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -15,6 +12,7 @@
 #include "core/device.h"
 #include "core/device_impl.h"
 #include "core/error.h"
+#include "kernels/emulator/kernel_name.h"
 
 namespace heddle::device {
 namespace {
@@ -23,17 +21,11 @@ std::string text(const dim3& size) {
     return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " + std::to_string(size.z) + ")";
 }
 
-/// "heddle::(anonymous namespace)::softmax_rows_kernel<float>(float const*, ..)" without namespaces and parameters.
+/// "softmax_rows_kernel<float>"
 std::string readable_name(const void* kernel) {
     const char* mangled = nullptr;
     if (cudaFuncGetName(&mangled, kernel) != cudaSuccess || mangled == nullptr) return "a kernel without a name";
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
-    std::string name = status == 0 ? demangled.get() : mangled;
-    constexpr const char* kAnonymous = "(anonymous namespace)::";
-    if (const std::size_t anonymous = name.find(kAnonymous); anonymous != std::string::npos)
-        name.erase(0, anonymous + std::string(kAnonymous).size());
-    return name.substr(0, name.find('('));
+    return emulator::short_name(emulator::demangled(mangled));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "kernels/emulator/report.h"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -16,6 +15,8 @@
 #if defined(HEDDLE_HAS_BACKTRACE)
 #include <backtrace.h>
 #endif
+
+#include "kernels/emulator/kernel_name.h"
 
 namespace heddle::emulator {
 namespace {
@@ -38,40 +39,6 @@ std::string_view inside_project(std::string_view file) {
 std::string address_text(const void* address) {
     char text[32];
     snprintf(text, sizeof text, "%p", address);
-    return text;
-}
-
-std::string demangled(const char* symbol) {
-    int status = 0;
-    char* const text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-    std::string result = status == 0 && text != nullptr ? text : symbol;
-    std::free(text);
-    return result;
-}
-
-void remove_all(std::string& text, std::string_view part) {
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at)) text.erase(at, part.size());
-}
-
-// "void heddle::(anonymous namespace)::rows_kernel<float>(float const*, int)" -> "rows_kernel<float>".
-std::string short_name(std::string text) {
-    remove_all(text, "(anonymous namespace)::");
-    int depth = 0;
-    std::size_t begin = 0, end = text.size();
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (c == '<') ++depth;
-        if (c == '>') --depth;
-        if (depth != 0) continue;
-        if (c == ' ') begin = i + 1;
-        if (c == ':') begin = i + 1;
-        if (c == '(') {
-            end = i;
-            break;
-        }
-    }
-    text = text.substr(begin, end - begin);
-    remove_all(text, "heddle::");
     return text;
 }
 
