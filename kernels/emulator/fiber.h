@@ -50,6 +50,7 @@ bool fibers_are_threads();
 /// The running fiber does what releases (acquires) memory at `object`, for ThreadSanitizer.
 void race_release(void* object);
 void race_acquire(void* object);
+/// For AddressSanitizer: these bytes must not (may again) be touched. Nothing in a program without it.
 void address_poison(const void* start, std::size_t bytes);
 void address_unpoison(const void* start, std::size_t bytes);
 

@@ -14,10 +14,7 @@
 #include <stdexcept>
 
 #include "kernels/emulator/checker.h"
-
-// AddressSanitizer's, in a program that has it. The emulator itself is built without, its kernels and tests with it.
-extern "C" __attribute__((weak)) void __asan_poison_memory_region(const volatile void* start, std::size_t bytes);
-extern "C" __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* start, std::size_t bytes);
+#include "kernels/emulator/fiber.h"
 
 namespace heddle::emulator {
 
@@ -117,10 +114,8 @@ class Memory {
         if (found->second.allocation.start != start) return false;
         const auto [allocation, pages] = found->second;
         std::byte* const first = const_cast<std::byte*>(found->first);
-        if (__asan_unpoison_memory_region != nullptr) {
-            __asan_unpoison_memory_region(first, std::min(pages, kPage));
-            __asan_unpoison_memory_region(first + pages - kPage, kPage);
-        }
+        address_unpoison(first, std::min(pages, kPage));
+        address_unpoison(first + pages - kPage, kPage);
         map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // gives the pages back; throws before the books change
         keep_apart(first, pages, false);  // as around it: one piece with its neighbours again, of which a process has few
         checker::released(allocation.start, allocation.bytes);
@@ -225,9 +220,8 @@ class Memory {
 
     /// Under AddressSanitizer: the padding within the allocation's first and last page is out of bounds.
     static void fence(std::byte* first, std::byte* start, std::size_t bytes, std::size_t pages) {
-        if (__asan_poison_memory_region == nullptr) return;
-        __asan_poison_memory_region(first, static_cast<std::size_t>(start - first));
-        __asan_poison_memory_region(start + bytes, static_cast<std::size_t>(first + pages - start) - bytes);
+        address_poison(first, static_cast<std::size_t>(start - first));
+        address_poison(start + bytes, static_cast<std::size_t>(first + pages - start) - bytes);
     }
 
     const std::size_t total_;
