@@ -40,9 +40,9 @@ class WithStream {
 /// Waits for the current stream. Error with CUDA's words (the emulator's report) when something in it went wrong.
 void synchronize();
 
-/// Copies between devices, or within one, in the current stream's order; the two must not overlap. To the host: waits until the
-/// bytes are there. From the host: `from` may be reused when the call returns (ordinary memory, not the pinned kind of
-/// cudaHostAlloc).
+/// Copies between the CPU and the device, or within the device, in the current stream's order; the two must not overlap. To the
+/// host: waits until the bytes are there. From the host: `from` may be reused when the call returns (ordinary memory, not the
+/// pinned kind of cudaHostAlloc).
 void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes);
 /// Sets bytes on the device, in the current stream's order.
 void fill(void* to, int byte, std::int64_t bytes);

@@ -101,10 +101,6 @@ void synchronize() {
 
 void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes) {
     if (bytes == 0) return;
-    if (to_device == Device::cpu && from_device == Device::cpu) {
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
-        return;
-    }
     must(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), direction(to_device, from_device), stream()),
          "cudaMemcpyAsync");
     if (from_device == Device::cpu) ++counters.copies_to_device;
