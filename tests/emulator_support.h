@@ -4,14 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include "kernels/device/launch.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/run.h"
 
 namespace heddle::emulator {
 
+/// One warp, unless a test says more.
 struct Geometry {
     dim3 grid{1};
     dim3 block{32};
@@ -22,17 +23,12 @@ struct Geometry {
 
 template <class... Parameters, class... Arguments>
 LaunchRequest request_for(const Geometry& geometry, void (*kernel)(Parameters...), Arguments... arguments) {
-    LaunchRequest request;
-    request.kernel = reinterpret_cast<const void*>(kernel);
-    request.grid = geometry.grid;
-    request.block = geometry.block;
-    request.shared = geometry.shared;
-    request.cluster = geometry.cluster;
-    request.cooperative = geometry.cooperative;
-    request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
-    std::tuple<Parameters...> copies(static_cast<Parameters>(arguments)...);
-    request.thread = [kernel, copies] { std::apply(kernel, copies); };
-    return request;
+    const device::LaunchConfig config{.grid = geometry.grid,
+                                      .block = geometry.block,
+                                      .shared = geometry.shared,
+                                      .cluster = geometry.cluster,
+                                      .cooperative = geometry.cooperative};
+    return device::detail::request(config, kernel, static_cast<Parameters>(arguments)...);
 }
 
 template <class... Parameters, class... Arguments>
