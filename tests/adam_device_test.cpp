@@ -70,7 +70,6 @@ TEST(AdamDevice, TakesTheMeasuredFactorAndLeavesABrokenGradientAlone) {
             const Spans active = kActive[1];
             const AdamStep adam{.lr = 0.1, .update = 1};
             const SgdStep sgd{.lr = 0.1, .momentum = 0.9};
-            const Tensor flag = Tensor::zeros({}, DType::i32, numbers.device);
             const auto step = [&](State& state, double factor, const UpdateInMemory& memory) {
                 AdamStep one = adam;
                 SgdStep other = sgd;
@@ -82,23 +81,19 @@ TEST(AdamDevice, TakesTheMeasuredFactorAndLeavesABrokenGradientAlone) {
             };
             State got(4000, numbers), want(4000, numbers);
             const Tensor measured = measure_gradients(got.g, active, 2.5, 0.25);
-            step(got, 99, {.measured = measured, .not_finite = flag});
+            step(got, 99, {.measured = measured});
             step(want, measured.to_vector()[1], {});
             for (std::size_t i = 0; i < 3; ++i)
                 EXPECT_TRUE(same_bits(got.results()[i].to(Device::cpu), want.results()[i].to(Device::cpu)));
-            EXPECT_EQ(flag.item(), 0);
 
             State broken(4000, numbers);
             const State before(4000, numbers);
             Tensor g = broken.g.to(Device::cpu).clone();
             g.slice(50, 51).fill_(std::nan(""));
             broken.g = g.to(numbers.device);
-            step(broken, 1, {.measured = measure_gradients(broken.g, active, 2.5), .not_finite = flag});
-            EXPECT_EQ(flag.item(), 1);
+            step(broken, 1, {.measured = measure_gradients(broken.g, active, 2.5)});
             for (std::size_t i = 0; i < 3; ++i)
                 EXPECT_TRUE(same_bits(broken.results()[i].to(Device::cpu), before.results()[i].to(Device::cpu)));
-            step(broken, 1, {.measured = measured, .not_finite = flag});
-            EXPECT_EQ(flag.item(), 1) << "the flag stays";
         }
 }
 

@@ -96,18 +96,11 @@ void check_memory(const char* op, const UpdateInMemory& memory, const Tensor& pa
         check_shape(op, "measured", memory.measured, {2});
         check_dtype(op, "measured", memory.measured, DType::f64);
     }
-    if (memory.not_finite.defined()) {
-        check_shape(op, "not_finite", memory.not_finite, {});
-        check_dtype(op, "not_finite", memory.not_finite, DType::i32);
-    }
     if (memory.bf16_copy.defined()) {
         check_shape(op, "bf16_copy", memory.bf16_copy, parameters.shape());
         check_dtype(op, "bf16_copy", memory.bf16_copy, DType::bf16);
     }
-    check_device(op, {{"parameters", parameters},
-                      {"measured", memory.measured},
-                      {"not_finite", memory.not_finite},
-                      {"bf16_copy", memory.bf16_copy}});
+    check_device(op, {{"parameters", parameters}, {"measured", memory.measured}, {"bf16_copy", memory.bf16_copy}});
 }
 
 // On the CPU: whether there is an update, and with which factor.
@@ -115,9 +108,7 @@ bool take_factor(const UpdateInMemory& memory, double& factor) {
     if (!memory.measured.defined()) return true;
     const double* measured = memory.measured.data<double>();
     factor = measured[1];
-    if (std::isfinite(measured[0])) return true;
-    if (memory.not_finite.defined()) *memory.not_finite.data<std::int32_t>() = 1;
-    return false;
+    return std::isfinite(measured[0]);
 }
 
 template <class T>

@@ -31,20 +31,17 @@ struct Arrays {
     bf16* copy;                  // [n], or null: not wanted
     const std::int32_t* ranges;  // [count, 2]: start, length of what is active
     std::int64_t count;
-    const double* measured;    // [2]: norm and factor, or null: the step's own factor
-    std::int32_t* not_finite;  // [], or null
+    const double* measured;  // [2]: norm and factor, or null: the step's own factor
 };
 
-// Whether there is an update, and with which factor. A norm that is NaN or infinite leaves everything as it is and raises the
-// flag, which nobody lowers here; every thread comes to the same answer.
+// Whether there is an update, and with which factor. A norm that is NaN or infinite leaves everything as it is; every thread
+// comes to the same answer.
 template <class T>
 __device__ __forceinline__ bool take_factor(const Arrays<T>& a, T& factor) {
     if (a.measured == nullptr) return true;
     const double norm = a.measured[0];
-    const bool finite = norm - norm == 0;
-    if (!finite && a.not_finite != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *a.not_finite = 1;
     factor = static_cast<T>(a.measured[1]);
-    return finite;
+    return norm - norm == 0;
 }
 
 // Below the smallest normal number: 0, as on the CPU.
@@ -122,8 +119,7 @@ Arrays<T> arrays(const Tensor& parameters, const Tensor& gradients, const Tensor
             .copy = memory.bf16_copy.defined() ? memory.bf16_copy.data<bf16>() : nullptr,
             .ranges = ranges.data<std::int32_t>(),
             .count = count,
-            .measured = memory.measured.defined() ? memory.measured.data<double>() : nullptr,
-            .not_finite = memory.not_finite.defined() ? memory.not_finite.data<std::int32_t>() : nullptr};
+            .measured = memory.measured.defined() ? memory.measured.data<double>() : nullptr};
 }
 
 // Whether every array begins at a whole vector of N.

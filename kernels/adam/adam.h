@@ -36,11 +36,11 @@ struct SgdStep {
     double gradient_factor = 1;
 };
 
-/// What an update finds and leaves in memory, so that on CUDA nobody waits for it. All on the parameters' device; undefined: not used.
+/// What an update finds and leaves in memory, so that on CUDA nobody waits for it. All on the parameters' device; undefined: not
+/// used.
 struct UpdateInMemory {
-    Tensor measured = {};    ///< f64 [2]: norm and factor (measure_gradients); the factor takes the place of gradient_factor
-    Tensor not_finite = {};  ///< i32 []: becomes 1 when the measured norm is NaN or infinite, and is never set back here
-    Tensor bf16_copy = {};   ///< bf16 [n]: the new parameters, rounded, are written here in the same pass
+    Tensor measured = {};   ///< f64 [2]: norm and factor (measure_gradients); the factor takes the place of gradient_factor
+    Tensor bf16_copy = {};  ///< bf16 [n]: the new parameters, rounded, are written here in the same pass
 };
 
 /// With `memory.measured`, a norm that is NaN or infinite leaves everything as it was.
