@@ -3,6 +3,7 @@
 
 #include "core/check.h"
 #include "core/spans.h"
+#include "core/stopwatch.h"
 #include "kernels/device/blocks.h"
 #include "tests/devices.h"
 #include "tests/support.h"
@@ -190,6 +191,25 @@ TEST_F(OnDevice, KeepTheSpansOfABatch) {
     EXPECT_EQ(spans, Spans::padded(lengths, 4)) << "what is on the device makes no difference";
     const std::int64_t many = std::int64_t{1} << 31;
     expect_error([&] { Spans({{many - 1, 1}}, many).on_device(); }, "2147483648 rows");
+}
+
+TEST_F(OnDevice, TakeTimesWithoutWaiting) {
+    device::Stopwatch watch;
+    EXPECT_TRUE(watch.laps().empty());
+    const Tensor from = Tensor::zeros({1000}, DType::f32, Device::cuda);
+    Tensor to = Tensor::empty({1000}, DType::f32, Device::cuda);
+    const std::int64_t before = device::statistics().synchronisations;
+    watch.mark();
+    for (int i = 0; i < 3; ++i) {
+        to.copy_(from);
+        watch.mark();
+    }
+    EXPECT_EQ(device::statistics().synchronisations - before, 0);
+    const std::vector<double> laps = watch.laps();
+    EXPECT_EQ(device::statistics().synchronisations - before, 1);
+    EXPECT_EQ(laps.size(), 3u);
+    for (const double seconds : laps) EXPECT_TRUE(seconds > 0 && seconds < 10) << seconds;
+    EXPECT_TRUE(watch.laps().empty()) << "the marks were read";
 }
 
 TEST_F(OnDevice, DescribeTheDevice) {

@@ -1,88 +1,106 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/bench/bench.h"
 #include "apps/bench/machine_rates.h"
 #include "apps/bench/op_cases.h"
+#include "apps/bench/op_times.h"
 #include "apps/option_rows.h"
 #include "core/cpu.h"
+#include "core/device.h"
 #include "core/parallel.h"
 
 namespace heddle::app {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct BenchOpsOptions {
     std::string op;
+    std::string sizes = "translator";
+    std::string dtype = "f32";
     bool json = false;
     double seconds = 0.1;
     MachineOptions machine;
 };
 
-/// Medians over the repetitions.
-struct OpTimes {
-    double forward = 0;  ///< seconds
-    double backward = 0;
+OptionTable bench_ops_table(BenchOpsOptions& options) {
+    OptionTable table("bench ops", "runs every op, forward and backward, beside what the machine could do");
+    table.usage = "usage: heddle bench ops [--op NAME] [--sizes translator] [--json]\n";
+    table.group("Measurement");
+    table.add("op", options.op, "measure this op only").called("NAME").defaults_to("all");
+    table
+        .add("sizes", options.sizes,
+             "the standard translator's, a toy's, attention over sentences of 10-60 tokens, or 512 MB and 16k tokens")
+        .one_of({"translator", "tiny", "sentences", "large"});
+    table.add("dtype", options.dtype, "what tensors hold; bf16 on CUDA only").one_of({"f32", "bf16"});
+    table.add("seconds", options.seconds, "time for each case").at_least(0);
+    table.add("json", options.json, "print one JSON object instead of a table");
+    add_machine_options(table, options.machine);
+    return table;
+}
+
+/// The ceilings beside which the ops stand.
+struct Ceilings {
+    double copy_gb_second = 0;
+    double gflops = 0;  ///< 0 where none is measured
 };
-
-double median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-OpTimes measure(const OpCase& one, double seconds) {
-    std::vector<double> forward, backward;
-    Tensor cotangent;
-    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-    for (int repeat = 0; repeat < 5 || Clock::now() < end; ++repeat) {
-        const auto start = Clock::now();
-        const Variable result = one.run();
-        const auto middle = Clock::now();
-        if (one.goes_back() && !cotangent.defined()) cotangent = Tensor::full(result.shape(), 0.01, DType::f32);
-        const auto go_back = Clock::now();
-        if (one.goes_back()) heddle::backward(result, cotangent);
-        const auto done = Clock::now();
-        if (repeat == 0) continue;  // the first one fills caches and the allocator
-        forward.push_back(std::chrono::duration<double>(middle - start).count());
-        backward.push_back(std::chrono::duration<double>(done - go_back).count());
-    }
-    return {median(forward), median(backward)};
-}
 
 std::string rate(double amount, double seconds) { return amount > 0 ? fmt::format("{:.1f}", amount / seconds / 1e9) : "-"; }
 
-void print_row(const OpCase& one, const OpTimes& times) {
-    fmt::print("{:<20}  {:<54}  {:>9.1f}  {:>8}  {:>7}  {:>9}  {:>8}  {:>7}\n", one.op, one.what, 1e6 * times.forward,
-               rate(one.forward_operations, times.forward), rate(one.forward_bytes, times.forward),
-               one.goes_back() ? fmt::format("{:.1f}", 1e6 * times.backward) : "-", rate(one.backward_operations, times.backward),
-               rate(one.backward_bytes, times.backward));
+std::string share(double bytes, double seconds, const Ceilings& machine) {
+    return fmt::format("{:.0f}", 100 * bytes / seconds / 1e9 / machine.copy_gb_second);
 }
 
-nlohmann::ordered_json as_json(const OpCase& one, const OpTimes& times) {
-    nlohmann::ordered_json row = {{"op", one.op}, {"case", one.what}};
+constexpr std::string_view row_format = "{:<20}  {:<54}  {:>9}  {:>9}  {:>7}  {:>6}  {:>9}  {:>9}  {:>7}  {:>6}\n";
+
+void print_head() {
+    fmt::print(row_format, "op", "case", "forw. us", "GFLOP/s", "GB/s", "% copy", "backw. us", "GFLOP/s", "GB/s", "% copy");
+}
+
+void print_row(const OpCase& one, const OpTimes& times, const Ceilings& machine) {
+    const bool back = one.goes_back();
+    fmt::print(row_format, one.op, one.what, fmt::format("{:.1f}", 1e6 * times.forward),
+               rate(one.forward_operations, times.forward), rate(one.forward_bytes, times.forward),
+               share(one.forward_bytes, times.forward, machine), back ? fmt::format("{:.1f}", 1e6 * times.backward) : "-",
+               rate(one.backward_operations, times.backward), rate(one.backward_bytes, times.backward),
+               back ? share(one.backward_bytes, times.backward, machine) : "-");
+    std::fflush(stdout);
+}
+
+void print_formulas(const std::vector<OpCase>& cases) {
+    fmt::print("\nfloating-point operations (two for a multiply-add), bytes: each tensor once\n");
+    std::string last;
+    for (const OpCase& one : cases)
+        if (!one.formula.empty() && one.op != last) fmt::print("{:<20}  {}\n", last = one.op, one.formula);
+}
+
+nlohmann::ordered_json as_json(const OpCase& one, const OpTimes& times, const Ceilings& machine) {
+    nlohmann::ordered_json row = {{"op", one.op}, {"case", one.what}, {"samples", times.samples}};
+    if (!one.formula.empty()) row["operations"] = one.formula;
+    if (times.host > 0) row["host_microseconds"] = 1e6 * times.host;
+    if (times.waits > 0) row["host_waits"] = times.waits;
     const auto add = [&](const std::string& side, double seconds, double operations, double bytes) {
         row[side + "_microseconds"] = 1e6 * seconds;
         if (operations > 0) row[side + "_gflops"] = operations / seconds / 1e9;
         row[side + "_gb_per_second"] = bytes / seconds / 1e9;
+        row[side + "_percent_of_copy"] = 100 * bytes / seconds / 1e9 / machine.copy_gb_second;
     };
     add("forward", times.forward, one.forward_operations, one.forward_bytes);
     if (one.goes_back()) add("backward", times.backward, one.backward_operations, one.backward_bytes);
     return row;
 }
 
-std::vector<OpCase> wanted_cases(const std::string& op) {
-    std::vector<OpCase> all = op_cases(), wanted;
+std::vector<OpCase> wanted_cases(const OpSetting& setting, const std::string& op) {
+    std::vector<OpCase> all = op_cases(setting), wanted;
     std::vector<std::string> names;
     for (OpCase& one : all) {
         if (std::find(names.begin(), names.end(), one.op) == names.end()) names.push_back(one.op);
         if (op.empty() || one.op == op) wanted.push_back(std::move(one));
     }
-    check_usage(!wanted.empty(), fmt::format("--op {}: there is no such op; choose one of {}", op, fmt::join(names, ", ")));
+    check_usage(!wanted.empty(), fmt::format("--op {}: there is no such op with --sizes {} and --dtype {}; choose one of {}", op,
+                                             setting.sizes, name(setting.dtype), fmt::join(names, ", ")));
     return wanted;
 }
 
@@ -90,37 +108,51 @@ std::vector<OpCase> wanted_cases(const std::string& op) {
 
 int bench_ops(Arguments arguments) {
     BenchOpsOptions options;
-    OptionTable table("bench ops", "runs every op at the standard translator's sizes, beside what the machine could do");
-    table.usage = "usage: heddle bench ops [--op NAME] [--json]\n";
-    table.group("Measurement");
-    table.add("op", options.op, "measure this op only").called("NAME").defaults_to("all");
-    table.add("seconds", options.seconds, "time for each case").at_least(0);
-    table.add("json", options.json, "print one JSON object instead of a table");
-    add_machine_options(table, options.machine);
+    OptionTable table = bench_ops_table(options);
     if (!parse_command_line(table, arguments)) return 0;
     apply(options.machine);
-    check_usage(device_of(options.machine) == Device::cpu, "bench ops measures the CPU's ops; leave out --device cuda");
+    const OpSetting setting = {.device = device_of(options.machine),
+                               .dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32,
+                               .sizes = options.sizes};
+    check_usage(setting.device == Device::cuda || setting.dtype == DType::f32,
+                "--dtype bf16: the CPU's ops compute in f32 and f64; add --device cuda");
+    const std::vector<OpCase> cases = wanted_cases(setting, options.op);
 
-    const std::vector<OpCase> cases = wanted_cases(options.op);
-    const MachineRates machine = measure_machine();
-    nlohmann::ordered_json object = {{"level", name(cpu_level())},
+    Ceilings machine;
+    std::optional<DeviceTimer> timer;
+    if (setting.device == Device::cuda) {
+        machine.copy_gb_second = timer.emplace().copy_gb_second();
+    } else {
+        const MachineRates rates = measure_machine();
+        machine = {.copy_gb_second = rates.copy_gb_second, .gflops = rates.gflops};
+    }
+    nlohmann::ordered_json object = {{"peer", "heddle"},
+                                     {"mode", description(options.machine)},
+                                     {"device", options.machine.device},
+                                     {"dtype", options.dtype},
+                                     {"sizes", options.sizes},
+                                     {"level", name(cpu_level())},
                                      {"threads", threads()},
-                                     {"peak_gflops", machine.gflops},
                                      {"copy_gb_per_second", machine.copy_gb_second}};
+    if (machine.gflops > 0) object["peak_gflops"] = machine.gflops;
+    if (timer) object["method"] = timer->method();
     if (!options.json) {
-        fmt::print("{}, {} threads: peak {:.0f} GFLOP/s, copy {:.1f} GB/s\n\n", name(cpu_level()), threads(), machine.gflops,
-                   machine.copy_gb_second);
-        fmt::print("{:<20}  {:<54}  {:>9}  {:>8}  {:>7}  {:>9}  {:>8}  {:>7}\n", "op", "case", "forw. us", "GFLOP/s", "GB/s",
-                   "backw. us", "GFLOP/s", "GB/s");
+        fmt::print("{}: ", description(options.machine));
+        if (machine.gflops > 0) fmt::print("peak {:.0f} GFLOP/s, ", machine.gflops);
+        fmt::print("copy {:.1f} GB/s\n{}{}\n", machine.copy_gb_second, timer ? timer->method() : "", timer ? "\n" : "");
+        print_head();
     }
     for (const OpCase& one : cases) {
-        const OpTimes times = measure(one, options.seconds);
+        const OpTimes times = timer ? timer->measure(one, options.seconds) : measure_on_cpu(one, options.seconds);
         if (options.json)
-            object["ops"].push_back(as_json(one, times));
+            object["ops"].push_back(as_json(one, times, machine));
         else
-            print_row(one, times);
+            print_row(one, times, machine);
     }
-    if (options.json) fmt::print("{}\n", object.dump());
+    if (options.json)
+        fmt::print("{}\n", object.dump());
+    else
+        print_formulas(cases);
     return 0;
 }
 

@@ -1,0 +1,13 @@
+// Without CUDA there is nothing to time.
+#include "core/device.h"
+#include "core/error.h"
+#include "core/stopwatch.h"
+
+namespace heddle::device {
+
+Stopwatch::Stopwatch() { fail("stopwatch: " + why_unavailable()); }
+Stopwatch::~Stopwatch() = default;
+void Stopwatch::mark() {}
+std::vector<double> Stopwatch::laps() { return {}; }
+
+}  // namespace heddle::device
