@@ -58,6 +58,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     add_weights_option(table, options.weights);
     add_decode_options(table, options.decode);
     add_machine_options(table, options.machine);
+    add_dtype_option(table, options.machine);
     table.group("Files");
     table.add("hypotheses", options.hypotheses, "translations, one per line; - is standard input").called("FILE");
     table.add("reference", options.reference, "their references, one per line; - is standard input").called("FILE");
@@ -98,7 +99,7 @@ Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
 }
 
 void evaluate_run(const EvaluateOptions& options) {
-    const Run run = open_run(options.run, weights_file(options.weights), device_of(options.machine));
+    const Run run = open_run(options.run, weights_file(options.weights), options.machine);
     const Corpus test = test_set(options, run.settings.data);
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::string> hypotheses = translate_lines(*run.model, run.vocabularies, test.sources(), options.decode);

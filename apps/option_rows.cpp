@@ -129,6 +129,11 @@ void add_machine_options(OptionTable& table, MachineOptions& options) {
         .one_of({"cpu", "cuda"});
 }
 
+void add_dtype_option(OptionTable& table, MachineOptions& options) {
+    table.add("dtype", options.dtype, "what the model computes in; bf16 with --device cuda, and files hold f32 all the same")
+        .one_of({"f32", "bf16"});
+}
+
 void add_weights_option(OptionTable& table, std::string& weights) {
     table.add("weights", weights, "the run's averaged weights, or those of the best validation").one_of({"average", "best"});
 }
@@ -178,6 +183,7 @@ OptionTable train_table(TrainSettings& settings) {
     add_learning_options(table, settings.training);
     add_course_options(table, settings.training);
     add_machine_options(table, settings.machine);
+    add_dtype_option(table, settings.machine);
     for (Option& option : table.options()) option.fixed = shapes_the_run(option);
     return table;
 }

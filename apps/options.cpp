@@ -52,15 +52,19 @@ void resolve(TrainingOptions& training) {
 
 Device device_of(const MachineOptions& machine) { return machine.device == "cuda" ? Device::cuda : Device::cpu; }
 
+DType dtype_of(const MachineOptions& machine) { return machine.dtype == "bf16" ? DType::bf16 : DType::f32; }
+
 void apply(const MachineOptions& machine) {
     if (machine.threads) set_threads(static_cast<int>(*machine.threads));
     check_usage(device_of(machine) == Device::cpu || device::available(),
                 fmt::format("--device cuda: {}", device::why_unavailable()));
+    check_usage(dtype_of(machine) == DType::f32 || device_of(machine) == Device::cuda,
+                fmt::format("--dtype {} is for --device cuda; on the CPU give --dtype f32", machine.dtype));
     if (device_of(machine) == Device::cuda && device::emulated()) say("device: " + device::description());
 }
 
 std::string description(const MachineOptions& machine) {
-    if (device_of(machine) == Device::cuda) return device::description();
+    if (device_of(machine) == Device::cuda) return device::description() + (dtype_of(machine) == DType::bf16 ? ", bf16" : "");
     return fmt::format("{} threads, {}", threads(), name(cpu_level()));
 }
 

@@ -88,10 +88,11 @@ struct TrainingOptions {
     std::int64_t log_every = 100;
 };
 
-/// Where to compute.
+/// Where to compute, and in what.
 struct MachineOptions {
     std::optional<std::int64_t> threads;  ///< one per processor
     std::string device = "cpu";
+    std::string dtype = "f32";  ///< of weights and values in the model
 };
 
 /// All that `heddle train` can be told, and all that a run's config.toml holds.
@@ -113,12 +114,14 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
 /// of another optimizer.
 void resolve(TrainingOptions& training);
 
-/// Sets the number of threads of the process. UsageError when there is no such device, which says why; an emulated one is said on
-/// stderr, so that nobody takes its times for a GPU's.
+/// Sets the number of threads of the process. UsageError when there is no such device, which says why, or it does not compute in
+/// the dtype; an emulated one is said on stderr, so that nobody takes its times for a GPU's.
 void apply(const MachineOptions& machine);
 /// Where the options say that models lie.
 Device device_of(const MachineOptions& machine);
-/// "2 threads, v3" or "NVIDIA H200, sm_90": what computes, for people.
+/// In what they compute.
+DType dtype_of(const MachineOptions& machine);
+/// "2 threads, v3" or "NVIDIA H200, sm_90": what computes, for people; with ", bf16" when it does not compute in f32.
 std::string description(const MachineOptions& machine);
 
 }  // namespace heddle::app

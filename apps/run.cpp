@@ -63,7 +63,7 @@ ModelIdentity model_identity(const TrainSettings& settings, const std::filesyste
     return identity;
 }
 
-Run open_run(const std::filesystem::path& run, const std::string& weights, Device device) {
+Run open_run(const std::filesystem::path& run, const std::string& weights, const MachineOptions& machine) {
     Run opened{.settings = read_settings(run), .vocabularies = {}, .model = nullptr};
     check(std::filesystem::exists(run / weights), "{}: there is no {} yet; let heddle train reach its first validation",
           run.string(), weights);
@@ -73,7 +73,8 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, Devic
     opened.model = std::make_unique<nn::Transformer>(
         transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size()));
     nn::load(opened.model->named_tensors(), file);
-    opened.model->to(device);
+    opened.model->to(device_of(machine));
+    opened.model->to(dtype_of(machine));
     opened.model->eval();
     return opened;
 }

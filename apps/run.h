@@ -30,7 +30,8 @@ struct Run {
 };
 
 /// Opens the run's folder. `weights` is a file in it: "model.safetensors" (the average) or "best.safetensors". Error that names
-/// what is missing or does not fit. The model lies on `device`.
-Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors", Device device = Device::cpu);
+/// what is missing or does not fit. The model lies where `machine` says, in its dtype.
+Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
+             const MachineOptions& machine = {});
 
 }  // namespace heddle::app

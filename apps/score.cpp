@@ -43,6 +43,7 @@ OptionTable score_table(ScoreOptions& options) {
     add_replace_invalid_option(table, options.replace_invalid);
     table.add("normalize", options.normalize, "divide by the number of tokens, end mark included");
     add_machine_options(table, options.machine);
+    add_dtype_option(table, options.machine);
     return table;
 }
 
@@ -50,8 +51,7 @@ OptionTable score_table(ScoreOptions& options) {
 class Scorer {
   public:
     Scorer(const ScoreOptions& options)
-        : normalize_(options.normalize),
-          run_(open_ensemble(options.runs, weights_file(options.weights), device_of(options.machine))) {}
+        : normalize_(options.normalize), run_(open_ensemble(options.runs, weights_file(options.weights), options.machine)) {}
 
     std::string text(std::span<const SentencePair> pairs) {
         std::vector<std::string> sources, targets;

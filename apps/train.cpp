@@ -53,8 +53,9 @@ TranslateLines greedy(const Vocabularies& vocabularies) {
 }
 
 // The weights of another run, which has the same model and vocabulary.
-void load_initial_weights(nn::Transformer& model, const std::filesystem::path& run, const ModelIdentity& identity) {
-    nn::load(model.named_tensors(), open_weights(run / weights_file("average"), identity));
+void load_initial_weights(const nn::FlatParameters& parameters, const std::filesystem::path& run, const ModelIdentity& identity) {
+    nn::load(parameters.named(parameters.values), open_weights(run / weights_file("average"), identity));
+    parameters.round_again();
 }
 
 // Of a run that has weights already, after a look at whether they belong to it.
@@ -76,7 +77,7 @@ Vocabularies vocabularies_of(TrainSettings& settings, const Corpus& text, const 
 }
 
 // Where a run begins: its last save, another run's weights, or new ones.
-void begin(Trainer& trainer, nn::Transformer& model, const RunFolder& folder, const DataOptions& data, TrainingLog& log) {
+void begin(Trainer& trainer, const RunFolder& folder, const DataOptions& data, TrainingLog& log) {
     const std::filesystem::path save = data.resume.empty() ? std::filesystem::path() : latest_save(folder.path());
     if (!save.empty()) {
         trainer.resume(save);
@@ -85,7 +86,7 @@ void begin(Trainer& trainer, nn::Transformer& model, const RunFolder& folder, co
     }
     if (!data.resume.empty()) log.cut_back({});
     if (data.init.empty()) return;
-    load_initial_weights(model, data.init, folder.identity());
+    load_initial_weights(trainer.learner().parameters(), data.init, folder.identity());
     log.note(fmt::format("begins with the weights of {}", data.init));
     trainer.save_now();  // that run may be changed later
 }
@@ -161,8 +162,8 @@ int train_command(Arguments arguments) {
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
     TrainingLog log(folder->log());
-    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies));
-    begin(trainer, model, *folder, settings.data, log);
+    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
+    begin(trainer, *folder, settings.data, log);
     for (const std::string& change : changes) log.note("changed: " + change);
     const std::string config = read_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());

@@ -55,6 +55,7 @@ OptionTable translate_table(TranslateOptions& options) {
         .at_least(0.001);
     table.add("seed", options.sampling.seed, "a line's samples follow from this and the line's number");
     add_machine_options(table, options.machine);
+    add_dtype_option(table, options.machine);
     return table;
 }
 
@@ -107,7 +108,7 @@ int translate_command(Arguments arguments) {
     check_options(options, table);
     apply(options.machine);
 
-    const EnsembleRun run = open_ensemble(options.runs, weights_file(options.weights), device_of(options.machine));
+    const EnsembleRun run = open_ensemble(options.runs, weights_file(options.weights), options.machine);
     options.decode.n_best = options.n_best.value_or(1);
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;

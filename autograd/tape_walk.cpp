@@ -3,6 +3,7 @@
 
 #include "autograd/tape_impl.h"
 #include "core/format.h"
+#include "kernels/cast/cast.h"
 #include "kernels/elementwise/elementwise.h"
 
 namespace heddle {
@@ -49,7 +50,7 @@ class Tape::Sink final : public Gradients {
         search_for_anomaly(gradient, {node_.op, node_.where, node_.module}, "the gradient of input", i);
         Tensor& target = tape_.target(node_, input);
         if (target.defined()) {
-            kernels::accumulate(target, gradient);
+            kernels::accumulate(target, kernels::cast(gradient, target.dtype()));  // f32 gradients of bf16 leaves
             added_to(target, i);
             return;
         }

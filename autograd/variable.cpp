@@ -2,6 +2,7 @@
 
 #include "autograd/tape_impl.h"
 #include "core/format.h"
+#include "kernels/cast/cast.h"
 
 namespace heddle {
 
@@ -45,10 +46,11 @@ void Variable::set_requires_grad(bool requires_grad) {
 
 void Variable::rebind(const Tensor& value, const Tensor& grad) {
     check(is_leaf(), "variable: only a leaf can be laid on other memory");
-    check(!grad.defined() || (grad.shape() == value.shape() && grad.dtype() == value.dtype()),
+    const bool wider = grad.dtype() == DType::f32 && value.dtype() == DType::bf16;
+    check(!grad.defined() || (grad.shape() == value.shape() && (grad.dtype() == value.dtype() || wider)),
           "variable: the gradient's memory is {} {}, wanted {} {}", grad.shape(), grad.dtype(), value.shape(), value.dtype());
     Tensor target = value;
-    target.copy_(slot_->value);
+    target.copy_(kernels::cast(slot_->value, value.dtype()));
     slot_->value = value;
     slot_->grad = grad;
 }

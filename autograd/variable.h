@@ -40,7 +40,8 @@ class Variable {
     /// Freezes or unfreezes a leaf.
     void set_requires_grad(bool requires_grad);
     /// Lays the leaf's value and gradient on given memory (views of the flat parameter and gradient arrays); the value's
-    /// elements are copied there. Error when the shape or dtype differ.
+    /// elements are copied there, converted to the memory's dtype. Error when the shapes differ, or the gradient is neither of
+    /// the value's dtype nor f32 beside bf16.
     void rebind(const Tensor& value, const Tensor& grad);
     void set_name(std::string name);
     /// The same value as a leaf that the tape does not know.

@@ -14,7 +14,7 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
     : Module(parent, name), positions_(positions), d_model_(d_model) {
     check(table > 0, "positional encoding {}: the table has {} positions, wanted at least one", this->name(), table);
     if (positions == Positions::sinusoidal) {
-        table_ = Variable(kernels::sinusoidal_positions(table, d_model, dtype()), false, dotted("table"));
+        table_ = sinusoidal(table);
         return;
     }
     const Tensor values = Tensor::empty({table, d_model}, dtype());
@@ -23,7 +23,13 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
 }
 
 void PositionalEncoding::moved() {
-    if (positions_ == Positions::sinusoidal) table_ = Variable(table_.value().to(device()), false, dotted("table"));
+    if (positions_ == Positions::sinusoidal) table_ = sinusoidal(table_.dim(0));
+}
+
+Variable PositionalEncoding::sinusoidal(std::int64_t count) const {
+    const DType computed = dtype() == DType::bf16 ? DType::f32 : dtype();
+    const Tensor values = kernels::sinusoidal_positions(count, d_model_, computed).to(dtype());
+    return Variable(values.to(device()), false, dotted("table"));
 }
 
 const Variable& PositionalEncoding::table(std::int64_t count) const {
@@ -34,8 +40,7 @@ const Variable& PositionalEncoding::table(std::int64_t count) const {
           "larger "
           "--position-table",
           name(), count, rows);
-    const Tensor longer = kernels::sinusoidal_positions(std::max(count, 2 * rows), d_model_, dtype());
-    table_ = Variable(longer.to(device()), false, dotted("table"));
+    table_ = sinusoidal(std::max(count, 2 * rows));
     return table_;
 }
 

@@ -26,6 +26,8 @@ class PositionalEncoding : public Module {
     void moved() override;
 
   private:
+    Variable sinusoidal(std::int64_t count) const;
+
     Positions positions_;
     std::int64_t d_model_;
     mutable Variable table_;

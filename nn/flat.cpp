@@ -1,6 +1,8 @@
 #include "nn/flat.h"
 
 #include "core/check.h"
+#include "core/format.h"
+#include "kernels/cast/cast.h"
 
 namespace heddle::nn {
 namespace {
@@ -10,23 +12,42 @@ constexpr std::int64_t kAlignment = 64;
 
 }  // namespace
 
-FlatParameters flatten(Module& module) {
+FlatParameters flatten(Module& module) { return flatten(module, module.dtype()); }
+
+FlatParameters flatten(Module& module, DType dtype) {
+    const bool rounded = dtype == DType::bf16;
+    const DType kept = module.dtype();
+    check(kept != DType::bf16 && dtype == (rounded && kept == DType::f32 ? DType::bf16 : kept),
+          "flatten: the parameters are {} and the model is to compute in {}; wanted one dtype, or f32 parameters for bf16", kept,
+          dtype);
     FlatParameters flat;
-    const std::int64_t step = kAlignment / size_of(module.dtype());
+    const std::int64_t step = kAlignment / size_of(dtype);
     std::int64_t total = 0;
     for (const Parameter& parameter : module.parameters()) {
         const std::int64_t count = parameter.variable.value().numel();
         flat.entries.push_back({parameter, total, count});
         total += (count + step - 1) / step * step;
     }
-    flat.values = Tensor::zeros({total}, module.dtype(), module.device());
-    flat.gradients = Tensor::zeros({total}, module.dtype(), module.device());
-    for (auto& [parameter, begin, count] : flat.entries) {
-        const Shape& shape = parameter.variable.shape();
-        parameter.variable.rebind(flat.values.slice(begin, begin + count).reshape(shape),
-                                  flat.gradients.slice(begin, begin + count).reshape(shape));
-    }
+    flat.values = Tensor::zeros({total}, kept, module.device());
+    flat.gradients = Tensor::zeros({total}, kept, module.device());
+    const auto lay = [&](const Tensor& values) {
+        for (auto& [parameter, begin, count] : flat.entries) {
+            const Shape shape = parameter.variable.shape();
+            parameter.variable.rebind(values.slice(begin, begin + count).reshape(shape),
+                                      flat.gradients.slice(begin, begin + count).reshape(shape));
+        }
+    };
+    lay(flat.values);
+    if (!rounded) return flat;
+    flat.bf16_copy = Tensor::zeros({total}, DType::bf16, module.device());
+    module.to(DType::bf16);
+    lay(flat.bf16_copy);
     return flat;
+}
+
+void FlatParameters::round_again() const {
+    Tensor copy = bf16_copy;
+    if (copy.defined()) copy.copy_(kernels::cast(values, DType::bf16));
 }
 
 std::vector<Span> FlatParameters::active() const {

@@ -67,6 +67,18 @@ void Module::to(Device device) {
     for (Module* child : children_) child->to(device);
 }
 
+void Module::to(DType dtype) {
+    check(dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16, "module: parameters are f32, f64 or bf16, not {}",
+          dtype);
+    dtype_ = dtype;
+    for (Parameter& parameter : parameters_) {
+        const Tensor& value = parameter.variable.value();
+        if (value.dtype() != dtype) parameter.variable.rebind(Tensor::empty(value.shape(), dtype, value.device()), {});
+    }
+    moved();
+    for (Module* child : children_) child->to(dtype);
+}
+
 std::vector<Parameter> Module::parameters() const {
     std::vector<Parameter> all = parameters_;
     for (const Module* child : children_)

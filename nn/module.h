@@ -58,11 +58,15 @@ class Module {
     const std::string& name() const { return name_; }
     /// "name.part", or "part" in the root.
     std::string dotted(std::string_view part) const;
+    /// What the parameters are stored in.
     DType dtype() const { return dtype_; }
     /// Where the parameters lie; the CPU at first.
     Device device() const { return device_; }
     /// Moves all parameters and gradients to `device`, each to memory of its own: before nn::flatten, not behind it.
     void to(Device device);
+    /// Converts all parameters to `dtype` (f32, f64, or bf16, which CUDA alone computes with), each in memory of its own, without
+    /// their gradients. What bf16 rounds away does not come back: to train in bf16, nn::flatten keeps the f32 weights.
+    void to(DType dtype);
     const std::vector<Module*>& children() const { return children_; }
 
     /// Training mode (dropout is on) or evaluation mode, of this module and everything below it. Modules begin in training mode.
@@ -90,7 +94,7 @@ class Module {
     Dropout dropout(double probability, std::string_view what) const;
 
   protected:
-    /// Called by to() behind the move, for what a module keeps beside its parameters.
+    /// Called by to() behind the change, for what a module keeps beside its parameters.
     virtual void moved() {}
     /// Registers `value` as a trained leaf; `part` is relative to this module, the slices' names are whole. Error when a name is
     /// taken.

@@ -55,6 +55,7 @@ Variable Transformer::loss(const Sentences& source, const Sentences& target_in, 
 
 Tensor Transformer::logits(const Tensor& hidden) const {
     const Tensor bias = output_bias().defined() ? output_bias().value() : Tensor();
+    if (hidden.dtype() == DType::bf16) return kernels::linear_forward_f32(hidden, output_weight().value(), bias);
     return kernels::linear_forward(hidden, output_weight().value(), bias, &packed_output_);
 }
 

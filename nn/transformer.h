@@ -34,7 +34,7 @@ class Transformer : public Module {
     /// options.ignore), a scalar; never holds all logits.
     Variable loss(const Sentences& source, const Sentences& target_in, const Tensor& target_out,
                   const ops::LossOptions& options = {}, Tensor* statistics = nullptr) const;
-    /// hidden [rows, d_model] times the output matrix, [rows, target_vocabulary]; not recorded.
+    /// hidden [rows, d_model] times the output matrix, [rows, target_vocabulary], f32 in a bf16 model; not recorded.
     Tensor logits(const Tensor& hidden) const;
 
     /// A cache for translating these sentences, one hypothesis each at first: room for `hypotheses` at once and `length` tokens

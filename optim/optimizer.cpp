@@ -41,6 +41,12 @@ Optimizer::Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions
 
 void Optimizer::set_active(std::vector<Span> ranges) { active_ = Spans(std::move(ranges), parameters_.numel()); }
 
+void Optimizer::round_to(Tensor copy) {
+    check_shape("optimizer", "the rounded copy", copy, parameters_.shape());
+    check_dtype("optimizer", "the rounded copy", copy, DType::bf16);
+    bf16_copy_ = std::move(copy);
+}
+
 double Optimizer::step(const StepOptions& with, Where where) {
     const double norm = kernels::gradient_norm(gradients_, active_) * std::abs(with.gradient_scale);
     if (!std::isfinite(norm)) throw NotFinite::of_gradient(norm, updates_);
@@ -58,7 +64,7 @@ void Optimizer::step_measured(const StepOptions& with, const Tensor& measured, W
 
 // `measured` takes the place of the factor when it is defined.
 void Optimizer::apply(double lr, double factor, const Tensor& measured, Where where) {
-    const kernels::UpdateInMemory memory{.measured = measured};
+    const kernels::UpdateInMemory memory{.measured = measured, .bf16_copy = bf16_copy_};
     if (options_.method == Method::sgd) {
         kernels::sgd_step(parameters_, gradients_, first_, active_, {lr, options_.momentum, options_.weight_decay, factor},
                           memory, where);

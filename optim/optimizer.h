@@ -55,6 +55,9 @@ class Optimizer {
     /// Only the elements of these ascending ranges are changed from now on; the others are frozen: neither gradient nor weight
     /// decay moves them, and they do not count in the norm. Error when a range leaves the parameters or overlaps the one before.
     void set_active(std::vector<Span> ranges);
+    /// From now on each update also writes what it changed, rounded, to `copy`, bf16 [n] beside the parameters: the weights that
+    /// a model computes with.
+    void round_to(Tensor copy);
 
     /// One update, in place. Returns the norm of the gradient, scaled but not yet clipped. NotFinite when the norm is not
     /// finite; nothing was changed then.
@@ -84,6 +87,7 @@ class Optimizer {
     Tensor gradients_;
     Tensor first_;   // momentum, or Adam's m
     Tensor second_;  // Adam's v
+    Tensor bf16_copy_;
     Spans active_;
     OptimizerOptions options_;
     std::int64_t updates_ = 0;

@@ -45,6 +45,7 @@ OptionTable bench_train_table(BenchTrainOptions& options) {
     add_vocabulary_options(table, options.vocabulary);
     add_learning_options(table, options.training);
     add_machine_options(table, options.machine);
+    add_dtype_option(table, options.machine);
     return table;
 }
 
@@ -105,13 +106,13 @@ int bench_train(Arguments arguments) {
     nn::Transformer model(transformer_options(options.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           options.training.seed);
     model.to(device_of(options.machine));
-    Learner learner(model, options.training, 0);
+    Learner learner(model, options.training, 0, dtype_of(options.machine));
     const Speed speed = run_updates(learner, data.training, options);
 
     const nlohmann::ordered_json result = {{"peer", fmt::format("heddle {}", version)},
                                            {"mode", description(options.machine)},
                                            {"device", options.machine.device},
-                                           {"dtype", "f32"},
+                                           {"dtype", options.machine.dtype},
                                            {"threads", threads()},
                                            {"parameters", model.parameter_count()},
                                            {"updates", learner.updates()},

@@ -39,15 +39,21 @@ optim::NotFinite loss_not_finite(double loss) { return optim::NotFinite(fmt::for
 
 }  // namespace
 
-Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates)
+Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype)
     : model_(model),
       options_(options),
-      parameters_(nn::flatten(model)),
+      parameters_(nn::flatten(model, dtype)),
       optimizer_(parameters_.values, parameters_.gradients, optimizer_options(options)),
       schedule_(schedule(options, model.options().d_model, planned_updates)) {
     optimizer_.set_active(parameters_.active());
+    if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy);
     if (on_device()) tally_ = kernels::empty_tally(parameters_.values.device());
     generator().seed = options.seed;
+}
+
+void Learner::set_updates(std::int64_t updates) {
+    optimizer_.set_updates(updates);
+    parameters_.round_again();
 }
 
 void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report) {

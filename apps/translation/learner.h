@@ -42,8 +42,9 @@ optim::OptimizerOptions optimizer_options(const TrainingOptions& options);
 /// the update's number.
 class Learner {
   public:
-    /// `planned_updates`: where a cosine schedule ends; 0 when nobody knows.
-    Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates);
+    /// `planned_updates`: where a cosine schedule ends; 0 when nobody knows. `dtype`: what the model computes in, f32, or on a
+    /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
+    Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32);
 
     /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
     /// but for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before
@@ -60,7 +61,7 @@ class Learner {
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
     /// For a run that goes on, whose weights and moments were filled in.
-    void set_updates(std::int64_t updates) { optimizer_.set_updates(updates); }
+    void set_updates(std::int64_t updates);
     const nn::FlatParameters& parameters() const { return parameters_; }
     nn::FlatParameters& parameters() { return parameters_; }
     /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", sharing their storage or copied.

@@ -59,7 +59,7 @@ void Trainer::check_data(const nn::Transformer& model, const TrainingData& data,
 }
 
 Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
-                 const RunFolder* folder, TranslateLines translate)
+                 const RunFolder* folder, TranslateLines translate, DType dtype)
     : model_(model),
       data_(data),
       options_(options),
@@ -67,7 +67,7 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       folder_(folder),
       translate_(std::move(translate)),
       plan_(plan()),
-      learner_(model, options, planned_updates()),
+      learner_(model, options, planned_updates(), dtype),
       average_(options.average),
       start_(Clock::now()) {
     state_.text = digests(data);
@@ -342,6 +342,7 @@ void Trainer::finish(TrainingResult& result) {
                           duration_text(result.seconds)));
     model_.eval();
     learner_.parameters().values.copy_(average_.mean());
+    learner_.parameters().round_again();
     result.result = std::move(last_validation_);
     if (data_.validation.empty() || average_.size() < 2) return;
     ValidationReport report = validation();

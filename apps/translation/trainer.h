@@ -33,9 +33,9 @@ struct TrainingResult {
 class Trainer {
   public:
     /// `data`, `log` and `folder` must outlive the trainer. Without a folder nothing is written; without `translate` validations
-    /// have no BLEU. Error when no training pair fits into a batch.
+    /// have no BLEU. `dtype` as the Learner's: what is saved is f32. Error when no training pair fits into a batch.
     Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
-            const RunFolder* folder = nullptr, TranslateLines translate = {});
+            const RunFolder* folder = nullptr, TranslateLines translate = {}, DType dtype = DType::f32);
 
     /// Whether there is something to train and validate on: the Error that the constructor would throw, before a folder is made.
     static void check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
@@ -48,8 +48,8 @@ class Trainer {
     void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
 
     /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
-    /// stopped. Divergence, unless the options say that such updates are to be skipped; on a device it is told when the losses are
-    /// read: at a log line, before a validation or a save, and at the end.
+    /// stopped. Divergence, unless the options say that such updates are to be skipped; on a device it is told when the losses
+    /// are read: at a log line, before a validation or a save, and at the end.
     TrainingResult run();
     /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();

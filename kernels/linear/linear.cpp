@@ -6,6 +6,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/cast/cast.h"
 #include "kernels/linear/linear_cuda.h"
 #include "kernels/matmul/product_cuda.h"
 
@@ -54,6 +55,23 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
         else
             product<T>(rows, out, in, whole<T>(x), whole<T>(weight).transposed(), result, epilogue);
     });
+    return y;
+}
+
+Tensor linear_forward_f32(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    check_linear(x, weight, bias);
+    check(x.dtype() == DType::bf16 && x.device() == Device::cuda,
+          "linear: an f32 result of its own is for bf16 on cuda, not {} on {}", x.dtype(), name(x.device()));
+    const std::int64_t rows = x.rows(), in = x.cols(), out = weight.dim(0);
+    Tensor y = Tensor::empty({rows, out}, DType::f32, Device::cuda);
+    product_cuda({.op = "linear",
+                  .m = rows,
+                  .n = out,
+                  .k = in,
+                  .a = DeviceMatrix(x),
+                  .b = DeviceMatrix(weight).transpose(),
+                  .c = DeviceMatrix(y),
+                  .bias = bias.defined() ? cast(bias, DType::f32) : bias});
     return y;
 }
 

@@ -15,6 +15,9 @@ namespace heddle::kernels {
 
 /// y. `bias` may be undefined. `packed`, when given, keeps the weight's panels from one call to the next (decoding).
 Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, PackedWeight* packed = nullptr);
+/// The same in f32 from bf16 x, weight and bias, on CUDA: the logits of a bf16 model, whose neighbours in rank are closer than
+/// the next bf16 number.
+Tensor linear_forward_f32(const Tensor& x, const Tensor& weight, const Tensor& bias);
 /// dx [rows, in].
 Tensor linear_backward_x(const Tensor& dy, const Tensor& weight);
 /// dweight += dy^T x.
