@@ -117,7 +117,7 @@ TEST(LinearCrossEntropyDevice, BackwardScalesByALossGradientOnTheDevice) {
         const Problem p = problem({9, 4, 11}), there = placed(numbers, p, true);
         const LinearCrossEntropyResult made = run(there);
         const Tensor dloss = in(numbers, Tensor::full({}, -3, DType::f64));
-        for (const Tensor& gradient : {made.dx, made.dweight, made.dbias}) {
+        for (const Tensor& gradient : {made.dx, offset_by_one(made.dx), made.dweight, made.dbias}) {
             Tensor target = Tensor::full(gradient.shape(), 1, numbers.dtype).to(numbers.device);
             const std::int64_t waits = device::statistics().synchronisations;
             kernels::linear_cross_entropy_backward(gradient, dloss, target);
@@ -129,22 +129,24 @@ TEST(LinearCrossEntropyDevice, BackwardScalesByALossGradientOnTheDevice) {
     }
 }
 
-// As a training run in bf16 has it: a loss in bf16, sums over rows and parameters' gradients in f32.
-TEST(LinearCrossEntropyDevice, BackwardAddsToF32BesideBf16) {
+// As a training run in bf16 has it: sums over rows are f32, and what they are added to may be either. By vectors and by elements.
+TEST(LinearCrossEntropyDevice, BackwardMixesF32WithBf16) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Numbers numbers{Device::cuda, DType::bf16};
-    for (const LossCase& at : {LossCase{9, 4, 11}, LossCase{9, 16, 40}}) {
+    for (const LossCase& at : {LossCase{9, 3, 11}, LossCase{9, 16, 40}}) {
         const LinearCrossEntropyResult made = run(placed(numbers, problem(at), true));
-        const Tensor dloss = Tensor::full({}, -3, DType::bf16, Device::cuda);
         ASSERT_EQ(made.dx.dtype(), DType::bf16);
         ASSERT_EQ(made.dweight.dtype(), DType::f32);
-        for (const Tensor& gradient : {made.dx, made.dweight, made.dbias}) {
-            Tensor target = Tensor::full(gradient.shape(), 1, DType::f32, Device::cuda);
-            kernels::linear_cross_entropy_backward(gradient, dloss, target);
-            Tensor want = gradient.to(Device::cpu).to(DType::f64).clone();
-            for (double& value : want.span<double>()) value = 1 - 3 * value;
-            expect_close(target, want, {Device::cuda, DType::f32}, "f32 beside bf16", kAllowed);
-        }
+        for (Tensor gradient : {made.dx, made.dweight, made.dbias})
+            for (const DType to : {DType::f32, DType::bf16})
+                for (const DType factor : {DType::f32, DType::bf16}) {
+                    if (at.d_model % 2 != 0) gradient = offset_by_one(gradient);
+                    Tensor target = Tensor::full(gradient.shape(), 1, to, Device::cuda);
+                    kernels::linear_cross_entropy_backward(gradient, Tensor::full({}, -3, factor, Device::cuda), target);
+                    Tensor want = gradient.to(Device::cpu).to(DType::f64).clone();
+                    for (double& value : want.span<double>()) value = 1 - 3 * value;
+                    expect_close(target, want, {Device::cuda, to}, "f32 beside bf16", kAllowed);
+                }
     }
 }
 

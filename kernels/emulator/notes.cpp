@@ -64,13 +64,25 @@ void append(const char* variable, const std::vector<std::string>& lines) {
     if (output >= 0) close(output);
     if (!good) fprintf(stderr, "%s: cannot write %s\n", variable, file);
 }
+/// This process's program and arguments.
+std::string command_line() {
+    std::string text;
+    if (std::FILE* const file = std::fopen("/proc/self/cmdline", "r")) {
+        for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += c == 0 ? ' ' : static_cast<char>(c);
+        std::fclose(file);
+    }
+    return text;
+}
 void write_notes() {
-    append("HEDDLE_EMULATOR_LAUNCHES", launched_kernels());
+    std::vector<std::string> launches = launched_kernels();
+    launches.insert(launches.begin(), "> " + command_line());
+    append("HEDDLE_EMULATOR_LAUNCHES", launches);
     append("HEDDLE_EMULATOR_PLACES", synchronisation_places());
 }
 
-[[maybe_unused]] const bool skips_from_start = [] {
+[[maybe_unused]] const bool notes_from_start = [] {
     if (const char* const text = std::getenv("HEDDLE_EMULATOR_SKIP")) skip_synchronisation(text);
+    std::atexit(write_notes);
     return true;
 }();
 
@@ -87,7 +99,6 @@ bool skipped(const Place& place, const char* what) {
 
 void note_launch(const void* kernel) {
     const std::lock_guard lock(mutex);
-    if (kernels().empty()) std::atexit(write_notes);
     kernels().insert(kernel);
 }
 

@@ -64,8 +64,8 @@ std::vector<std::string> synchronisation_places();
 /// Synchronisation at this place ("file:line") does nothing from now on; "" ends it. A mutation: the checker must report it.
 /// HEDDLE_EMULATOR_SKIP names one from the start. (A barrier with a result, __syncthreads_count, cannot be left out.)
 void skip_synchronisation(const std::string& place);
-/// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a
-/// line.
+/// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a line,
+/// behind "> " and its command line.
 std::vector<std::string> launched_kernels();
 
 }  // namespace heddle::emulator

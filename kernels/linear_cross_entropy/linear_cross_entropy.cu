@@ -17,10 +17,17 @@ namespace {
 
 using namespace device;
 
-// target, gradient [n], factor [1]. N elements at a time: 16 bytes of the wider one.
-template <class T, class G, class F, int N>
-__global__ void __launch_bounds__(kSweepBlock) add_scaled_kernel(const G* gradient, const F* factor, T* target, std::int64_t n) {
-    const auto scale = static_cast<Accumulator<T>>(load(*factor));
+// A scalar in device memory: `wide` or `half`, the other is null.
+template <class T>
+struct Factor {
+    const Accumulator<T>* wide;
+    const bf16* half;
+};
+
+// target, gradient [n]. N elements at a time: 16 bytes of the wider one.
+template <class T, class G, int N>
+__global__ void __launch_bounds__(kSweepBlock) add_scaled_kernel(const G* gradient, Factor<T> factor, T* target, std::int64_t n) {
+    const auto scale = factor.half != nullptr ? static_cast<Accumulator<T>>(load(*factor.half)) : *factor.wide;
     sweep<N>(n, [&]<int M>(Width<M>, std::int64_t at) {
         Vector<T, M> to = load_vector<M>(target + at);
         const Vector<G, M> from = load_vector<M>(gradient + at);
@@ -30,16 +37,18 @@ __global__ void __launch_bounds__(kSweepBlock) add_scaled_kernel(const G* gradie
     });
 }
 
-template <class T, class G, class F>
+template <class T, class G>
 void add_scaled(const Tensor& gradient, const Tensor& dloss, Tensor& target) {
     const G* from = gradient.data<G>();
     T* to = target.data<T>();
+    const bool half = dloss.dtype() == DType::bf16;
+    const Factor<T> factor{half ? nullptr : dloss.data<Accumulator<T>>(), half ? dloss.data<bf16>() : nullptr};
     with_width<std::conditional_t<(sizeof(T) > sizeof(G)), T, G>>({from, to}, [&]<int N>(Width<N>) {
-        launch(sweep_config(target.numel(), N), add_scaled_kernel<T, G, F, N>, from, dloss.data<F>(), to, target.numel());
+        launch(sweep_config(target.numel(), N), add_scaled_kernel<T, G, N>, from, factor, to, target.numel());
     });
 }
 
-// body(type tag) for a tensor beside a target of T: of its dtype, or the other one of f32 and bf16.
+// body(type tag) for a gradient beside a target of T: of its dtype, or the other one of f32 and bf16.
 template <class T, class Body>
 void dispatch_beside(const Tensor& tensor, Body&& body) {
     if constexpr (!std::is_same_v<T, double>) {
@@ -53,9 +62,7 @@ void dispatch_beside(const Tensor& tensor, Body&& body) {
 
 void add_scaled_cuda(const Tensor& gradient, const Tensor& dloss, Tensor& target) {
     dispatch("linear_cross_entropy_backward", target.dtype(), [&]<class T>(TypeTag<T>) {
-        dispatch_beside<T>(gradient, [&]<class G>(TypeTag<G>) {
-            dispatch_beside<T>(dloss, [&]<class F>(TypeTag<F>) { add_scaled<T, G, F>(gradient, dloss, target); });
-        });
+        dispatch_beside<T>(gradient, [&]<class G>(TypeTag<G>) { add_scaled<T, G>(gradient, dloss, target); });
     });
 }
 

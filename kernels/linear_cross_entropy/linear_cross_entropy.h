@@ -31,8 +31,8 @@ struct LinearCrossEntropyResult {
 LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
                                               const LossOptions& options, const LinearCrossEntropyWants& wants);
 
-/// target += dloss * gradient, for dx, dweight or dbias above; dloss is a scalar of x's dtype on its device.
-/// The target has the gradient's dtype or x's; beside bf16 it may be f32.
+/// target += dloss * gradient, for dx, dweight or dbias above; dloss is a scalar on their device. All of one dtype; on CUDA each
+/// may be f32 or bf16.
 void linear_cross_entropy_backward(const Tensor& gradient, const Tensor& dloss, Tensor& target);
 
 }  // namespace heddle::kernels
