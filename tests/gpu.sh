@@ -1,0 +1,377 @@
+#!/usr/bin/env bash
+# Builds Heddle on a machine that has a GPU, CUDA, CMake and PyTorch and nothing else, tests it there, and measures it beside PyTorch.
+#
+#     tests/gpu.sh --pack DIR [--data DIR] [--peer FILE]      here: gathers what the build needs in DIR (tests/gpu/pack.sh)
+#     tests/gpu.sh --with DIR [--only STAGE]... [--out DIR] [--build DIR] [--patience N]     there: DIR is the pack
+#
+# Stages, all of them without --only, in this order; each has its own limit, together below nine minutes:
+#   build        the program, the device tests and the training test, with nvcc, for the GPU's chip alone (sm_90a when none is there)
+#   test         the device layer's tests, every other *_device_test, training_cuda_test, heddle gradcheck --device cuda; then some of them
+#                under compute-sanitizer, whose refusal is a result and no failure
+#   bench-ops    heddle bench ops beside PyTorch's ops
+#   bench-train  heddle bench train beside the pack's PyTorch program, eager and compiled
+#
+# All but build need a GPU, and end with status 3 where there is none. --out is $OUT or build/gpu-results when it is left out; --build is build/gpu.
+# --patience multiplies the limits, for a machine with fewer than 16 cores.
+# In the out folder: results.jsonl, a line for each result as soon as it is there; one log a stage; at the end results.md and results.json.
+# Ends with status 1 when a test failed or a stage did not end.
+set -euo pipefail
+self=$(realpath "${BASH_SOURCE[0]}")
+called_from=$PWD
+cd "$(dirname "$self")/.."
+
+complain() { echo "gpu.sh: $*" >&2; }
+usage() { sed -n '4,5s/^# *//p' "$self" >&2; exit 2; }
+if [ "${1:-}" = --pack ]; then
+    [ $# -ge 2 ] || usage
+    shift
+    exec bash tests/gpu/pack.sh "$@"
+fi
+
+declare -A limits=([build]=150 [test]=130 [bench-ops]=110 [bench-train]=145)  # seconds
+all_stages=(build test bench-ops bench-train)
+stages=() pack="" out=${OUT:-build/gpu-results} build=build/gpu inside="" patience=1
+while [ $# -gt 0 ]; do
+    [ $# -ge 2 ] || usage
+    case $1 in
+        --with) pack=$2 ;;
+        --only)
+            [ -n "${limits[$2]:-}" ] || { complain "--only $2: there is no such stage; wanted one of ${all_stages[*]}"; exit 2; }
+            stages+=("$2")
+            ;;
+        --out) out=$2 ;;
+        --build) build=$2 ;;
+        --patience) patience=$2 ;;
+        --inside) inside=$2 ;;  # this script's own: the process of one stage
+        *) usage ;;
+    esac
+    shift 2
+done
+[ ${#stages[@]} -gt 0 ] || stages=("${all_stages[@]}")
+[ -n "$pack" ] || usage
+absolute() { case $1 in /*) echo "$1" ;; *) [ -e "$called_from/$1" ] && echo "$called_from/$1" || echo "$PWD/$1" ;; esac; }
+for stage in "${all_stages[@]}"; do limits[$stage]=$((patience * limits[$stage])); done
+pack=$(absolute "$pack") out=$(absolute "$out") build=$(absolute "$build")
+[ -e "$pack/NEEDS" ] || { complain "$pack is no pack; make one with tests/gpu.sh --pack"; exit 2; }
+mkdir -p "$out" "$build"
+heddle=$build/heddle
+python=$(command -v python3 || echo python3)
+
+# ---- results
+
+quoted() { local text=${1//\\/\\\\}; printf '"%s"' "$(tr -d '\000-\037' <<<"${text//\"/\\\"}")"; }
+# record STAGE NAME STATUS SECONDS [WORDS]: status is passed, failed, refused, done or stopped.
+record() {
+    printf '{"stage": "%s", "name": %s, "status": "%s", "seconds": %s, "words": %s}\n' "$1" "$(quoted "$2")" "$3" "$4" "$(quoted "${5:-}")" \
+        >>"$out/results.jsonl"
+    printf '%-12s %-44s %-8s %6s s  %s\n' "$1" "$2" "$3" "$4" "${5:-}"
+}
+# record_json STAGE NAME: the JSON objects on stdin, one a line, as results of the name.
+record_json() {
+    local line
+    while IFS= read -r line; do
+        case $line in '{'*'}') printf '{"stage": "%s", "name": %s, "result": %s}\n' "$1" "$(quoted "$2")" "$line" >>"$out/results.jsonl" ;; esac
+    done
+}
+left() { echo $((limits[$inside] - SECONDS - 3)); }  # seconds of this stage
+# limited SECONDS COMMAND...: with no more time than the stage has left.
+limited() {
+    local seconds=$1
+    shift
+    seconds=$((patience * seconds))
+    [ "$(left)" -ge "$seconds" ] || seconds=$(left)
+    [ "$seconds" -gt 0 ] || return 124
+    timeout -k 5 "$seconds" "$@"
+}
+why() { if [ "$1" -eq 124 ] || [ "$1" -eq 137 ]; then echo "no end within the time"; else echo "status $1"; fi; }
+
+find_gpu() { nvidia-smi -L 2>/dev/null | grep -m 1 GPU; }
+need_gpu() {
+    find_gpu >/dev/null && return
+    complain "$inside needs a GPU, and nvidia-smi shows none"
+    record "$inside" gpu failed 0 "nvidia-smi shows no GPU"
+    exit 3
+}
+need_program() {
+    [ -x "$heddle" ] && return
+    complain "there is no $heddle; run the stage build first"
+    exit 2
+}
+
+# ---- build
+
+# What the shared libraries of the pack ask for is tried before anything is built.
+try_pack() {
+    cat >"$build/try.cpp" <<'END'
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+#include <zlib.h>
+int main() {
+    const sentencepiece::SentencePieceProcessor processor;
+    fmt::print("zlib {}, pieces {}\n", zlibVersion(), processor.GetPieceSize());
+}
+END
+    local names
+    mapfile -t names <"$pack/lib/names"
+    "${CXX:-g++}" -std=c++20 -isystem "$pack/include" "$build/try.cpp" -o "$build/try" "$pack"/lib/libfmt.so* "${names[@]/#/$pack/lib/}" \
+        "$pack/lib/libz.a" -Wl,-rpath,"$pack/lib" && "$build/try" && return
+    complain "the libraries of the pack do not work here; $(tr '\n' ' ' <"$pack/NEEDS")"
+    return 1
+}
+
+# cuBLASLt comes with the toolkit, or with PyTorch's packages, whose library has no name without a version.
+cublas_options=()
+find_cublas() {
+    local toolkit=$1 found folder
+    for folder in "$toolkit/include" "$toolkit/targets/x86_64-linux/include"; do
+        [ -e "$folder/cublasLt.h" ] && ls "$toolkit"/lib64/libcublasLt.so >/dev/null 2>&1 && return
+    done
+    found=$("$python" -c 'import importlib.util as u, glob
+for p in u.find_spec("nvidia").submodule_search_locations:
+    for h in glob.glob(p + "/**/cublasLt.h", recursive=True): print(h)' 2>/dev/null | head -n 1) || true
+    [ -n "$found" ] || return 0  # CMake may know better
+    folder=$(dirname "$(dirname "$found")")
+    cublas_options=("-DCMAKE_CXX_FLAGS=-w -isystem $folder/include" "-DCMAKE_CUDA_FLAGS=-w -isystem $folder/include"
+        "-DCUDA_cublasLt_LIBRARY=$(ls "$folder"/lib/libcublasLt.so.* | head -n 1)")
+}
+
+wanted_targets() {
+    local file
+    for file in tests/*_device_test.cpp; do basename "$file" .cpp; done
+    echo heddle training_cuda_test
+}
+
+stage_build() {
+    local nvcc toolkit generator=(-G Ninja) chip jobs names start=$SECONDS
+    nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+    [ -x "$nvcc" ] || { complain "there is no nvcc"; record build nvcc failed 0 "no nvcc"; return 1; }
+    toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
+    jobs=$(nproc)
+    chmod +x "$pack/tools/ninja" 2>/dev/null || true
+    if command -v ninja >/dev/null; then
+        generator+=("-DCMAKE_MAKE_PROGRAM=$(command -v ninja)")
+    elif "$pack/tools/ninja" --version >/dev/null 2>&1; then
+        generator+=("-DCMAKE_MAKE_PROGRAM=$pack/tools/ninja")
+    else
+        generator=(-G "Unix Makefiles")
+    fi
+    chip=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ') || true
+    case $chip in "" | *[!0-9]* | 90) chip=90a ;; esac
+    record build machine "done" 0 "$(find_gpu || echo 'no GPU'); $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/CUDA \1/p'); $("${CXX:-g++}" --version | head -n 1); $jobs cores; sm_$chip"
+
+    try_pack || { record build pack failed $((SECONDS - start)) "the pack's libraries do not work here"; return 1; }
+    find_cublas "$toolkit"
+    start=$SECONDS
+    # -w: the warnings of a compiler that nobody has met are no reason to stop.
+    cmake -S "$pack/googletest" -B "$build/googletest" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-w \
+        -DCMAKE_INSTALL_PREFIX="$build/prefix" -DCMAKE_INSTALL_LIBDIR=lib
+    cmake --build "$build/googletest" -j "$jobs"
+    cmake --install "$build/googletest" >/dev/null
+    record build googletest passed $((SECONDS - start))
+    start=$SECONDS
+    mapfile -t names <"$pack/lib/names"
+    cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DHEDDLE_CUDA=nvcc -DHEDDLE_SLOW_TESTS=OFF \
+        -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_ARCHITECTURES="${chip}-real" -DCMAKE_CXX_FLAGS=-w -DCMAKE_CUDA_FLAGS=-w \
+        -DCMAKE_PREFIX_PATH="$build/prefix;$pack" -DGTest_DIR="$build/prefix/lib/cmake/GTest" -Dfmt_DIR="$pack/lib/cmake/fmt" \
+        -DCLI11_DIR="$pack/share/cmake/CLI11" -Dnlohmann_json_DIR="$pack/share/cmake/nlohmann_json" -DXXHASH_INCLUDE_DIR="$pack/include" \
+        -DZLIB_INCLUDE_DIR="$pack/include" -DZLIB_LIBRARY="$pack/lib/libz.a" \
+        -DSENTENCEPIECE_LIBRARY="$pack/lib/${names[0]}" -DSENTENCEPIECE_TRAIN_LIBRARY="$pack/lib/${names[1]}" \
+        "${cublas_options[@]}" || { record build configure failed $((SECONDS - start)) "see build.log"; return 1; }
+    record build configure passed $((SECONDS - start))
+    start=$SECONDS
+    # HEDDLE_GPU_TARGETS builds less: to try the script out.
+    # shellcheck disable=SC2046,SC2086
+    if cmake --build "$build" -j "$jobs" --target ${HEDDLE_GPU_TARGETS:-$(wanted_targets)} -- $([ "${generator[1]}" != Ninja ] || echo -k 0); then
+        record build heddle passed $((SECONDS - start))
+    else
+        record build heddle failed $((SECONDS - start)) "$(grep -m 1 -E 'error|fatal' "$out/build.log" | cut -c 1-200)"
+        return 1
+    fi
+}
+
+# ---- test
+
+# run_test NAME LIMIT COMMAND...: one test program.
+run_test() {
+    local name=$1 seconds=$2 start=$SECONDS status=0 words counts log=$build/one.log
+    shift 2
+    limited "$seconds" "$@" >"$log" 2>&1 || status=$?
+    { echo "==== $name"; cat "$log"; } >>"$out/test.log"
+    counts=$(sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?.*/\1 passed/p; s/^\[  SKIPPED \] ([0-9]+) tests?, listed.*/, \1 skipped/p; s/^\[  FAILED  \] ([0-9]+) tests?, listed.*/, \1 failed/p' \
+        "$log" | tr -d '\n')
+    if [ "$status" -eq 0 ]; then
+        record test "$name" passed $((SECONDS - start)) "$counts"
+    else
+        words=$(grep -m 2 -E '^\[  FAILED  \] [A-Za-z]|rror' "$log" | tr '\n' ' ' | cut -c 1-240)
+        record test "$name" failed $((SECONDS - start)) "$(why $status)$counts; $words"
+        failed=1
+    fi
+}
+
+# sanitize TOOL TEST FILTER: a refusal is a result. compute-sanitizer ends with 86 when it has something to report.
+sanitize() {
+    local tool=$1 test=$2 filter=$3 start=$SECONDS status=0 log=$build/one.log
+    limited 40 compute-sanitizer --tool "$tool" --error-exitcode 86 "$build/tests/$test" --gtest_brief=1 --gtest_filter="$filter" >"$log" 2>&1 || status=$?
+    { echo "==== $tool $test $filter"; cat "$log"; } >>"$out/test.log"
+    if grep -qE 'Device not supported|not supported on|Failed to initialize|Unable to' "$log"; then
+        record test "$tool $test" refused $((SECONDS - start)) "$(grep -m 1 -E 'not supported|Failed|Unable' "$log" | cut -c 1-160)"
+    elif [ $status -eq 0 ]; then
+        record test "$tool $test" passed $((SECONDS - start)) "$(grep -m 1 'SUMMARY' "$log")"
+    else
+        record test "$tool $test" failed $((SECONDS - start)) "$(why $status); $(grep -m 1 -E 'SUMMARY|=========.*(Invalid|[Rr]ace)' "$log" | cut -c 1-200)"
+        [ $status -eq 124 ] || failed=1
+    fi
+}
+
+# PyTorch's compiler takes a minute for each model. It fills its cache while the tests, whose time nobody measures, run.
+export TORCHINDUCTOR_CACHE_DIR=$build/inductor TRITON_CACHE_DIR=$build/triton
+compile_ahead() {
+    local model
+    for model in small base; do
+        # shellcheck disable=SC2046
+        timeout 110 "$python" "$pack/peer/torch_train.py" $(peer_options $model bf16) --updates 12 --skip 1 --compile >"$build/ahead-$model.log" 2>&1 &
+    done
+}
+
+stage_test() {
+    local failed=0 test name
+    need_gpu
+    need_program
+    : >"$out/test.log"
+    # The programs test on the CPU alone where there is no device; so first: is there one?
+    run_test "the device" 60 "$heddle" bench ops --device cuda --sizes tiny --op scale
+    [ $failed -eq 0 ] || { complain "the device does not work; see $out/test.log"; return 1; }
+    compile_ahead
+    run_test device_layer_device_test 60 "$build/tests/device_layer_device_test" --gtest_brief=1
+    run_test device_core_device_test 60 "$build/tests/device_core_device_test" --gtest_brief=1
+    for test in "$build"/tests/*_device_test "$build/tests/training_cuda_test"; do
+        name=$(basename "$test")
+        case $name in device_layer_device_test | device_core_device_test) continue ;; esac
+        run_test "$name" 45 "$test" --gtest_brief=1
+    done
+    run_test gradcheck 60 "$heddle" gradcheck --device cuda
+    if command -v compute-sanitizer >/dev/null; then
+        for tool in memcheck racecheck; do
+            sanitize $tool softmax_device_test '-*Large*'
+            sanitize $tool layer_norm_device_test '-*Large*'
+            sanitize $tool attention_device_test '-*Large*'
+            sanitize $tool matmul_device_test '-*Large*'
+        done
+    else
+        record test compute-sanitizer refused 0 "there is none on this machine"
+    fi
+    jobs -p | xargs -r kill 2>/dev/null || true
+    return $failed
+}
+
+# ---- bench-ops
+
+# measure NAME LIMIT COMMAND...: records the JSON lines that the command prints, each when it comes.
+measure() {
+    local name=$1 seconds=$2 start=$SECONDS status=0
+    shift 2
+    echo "==== $*" >>"$out/$inside.log"
+    limited "$seconds" "$@" 2>>"$out/$inside.log" | tee -a "$out/$inside.log" | record_json "$inside" "$name" || status=$?
+    if [ $status -eq 0 ]; then
+        record "$inside" "$name" "done" $((SECONDS - start))
+    else
+        record "$inside" "$name" failed $((SECONDS - start)) "$(why $status)"
+        failed=1
+    fi
+}
+
+stage_bench_ops() {
+    local failed=0 dtype
+    need_gpu
+    need_program
+    : >"$out/bench-ops.log"
+    measure "heddle attention large bf16" 25 "$heddle" bench ops --device cuda --json --sizes large --op attention --dtype bf16 --seconds 0.2
+    measure "torch attention" 50 "$python" tests/gpu/torch_ops.py --device cuda --sizes large,sentences --op attention --dtype bf16
+    for dtype in bf16 f32; do
+        measure "heddle attention sentences $dtype" 20 "$heddle" bench ops --device cuda --json --sizes sentences --dtype $dtype
+        measure "heddle large $dtype" 35 "$heddle" bench ops --device cuda --json --sizes large --dtype $dtype --seconds 0.05
+        measure "heddle translator $dtype" 20 "$heddle" bench ops --device cuda --json --sizes translator --dtype $dtype --seconds 0.05
+    done
+    measure "torch other ops" 40 "$python" tests/gpu/torch_ops.py --device cuda --sizes large,translator --op softmax,log_softmax,layer_norm,linear,adam
+    return $failed
+}
+
+# ---- bench-train
+
+# The small translator as its defaults are, and the Transformer-base of Vaswani et al. 2017.
+model_options() {
+    case $1 in
+        small) echo "--layers 3 --d-model 128 --heads 4 --d-ff 512 --dropout 0.2" ;;
+        base) echo "--layers 6 --d-model 512 --heads 8 --d-ff 2048 --dropout 0.1" ;;
+    esac
+}
+course() { case $1 in small) echo "--updates 500 --skip 300" ;; base) echo "--updates 260 --skip 180" ;; esac; }
+batch() { case $1 in small) echo 3000 ;; base) echo 12000 ;; esac; }
+# peer_options MODEL DTYPE
+peer_options() {
+    echo "--device cuda --dtype $2 --threads $(nproc) --data $pack/data --tokens $(batch "$1") $(model_options "$1") --spm $build/peer.model"
+}
+
+stage_bench_train() {
+    local failed=0 dtype=f32 model options
+    need_gpu
+    need_program
+    : >"$out/bench-train.log"
+    if "$heddle" bench train --help | grep -q -- '--dtype'; then dtype=bf16; fi
+    # shellcheck disable=SC2046
+    for model in small base; do
+        options="--device cuda --json --train $pack/data/train --source de --target en --batch-tokens $(batch $model) $(model_options $model) $(course $model)"
+        options="$options --vocab-model $build/peer.model"
+        # shellcheck disable=SC2086
+        {
+            [ $dtype = f32 ] || measure "heddle $model bf16" 30 "$heddle" bench train $options --dtype bf16
+            measure "heddle $model f32" 30 "$heddle" bench train $options
+        }
+    done
+    # shellcheck disable=SC2046
+    {
+        for model in small base; do
+            measure "torch eager $model $dtype" 45 "$python" "$pack/peer/torch_train.py" $(peer_options $model $dtype) $(course $model)
+        done
+        for model in small base; do
+            measure "torch compile $model $dtype" 75 "$python" "$pack/peer/torch_train.py" $(peer_options $model $dtype) $(course $model) --compile
+        done
+    }
+    return $failed
+}
+
+# ---- the whole
+
+if [ -n "$inside" ]; then
+    if [[ $inside == test || $inside == bench-train ]] && [ ! -e "$build/peer.model" ] && find_gpu >/dev/null; then
+        # One vocabulary for both sides, made as the peer makes it.
+        "$python" - "$pack/data" "$build/peer" <<'END' >>"$out/$inside.log" 2>&1 || complain "no vocabulary could be made; see $inside.log"
+import sys, sentencepiece
+lines = [line.rstrip("\n") for end in ("de", "en") for line in open(f"{sys.argv[1]}/train.{end}", encoding="utf-8")]
+sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_prefix=sys.argv[2], vocab_size=6000, model_type="bpe",
+    character_coverage=1.0, pad_id=0, unk_id=1, bos_id=2, eos_id=3, minloglevel=2)
+END
+    fi
+    "stage_${inside//-/_}"
+    exit
+fi
+
+status=0
+for stage in "${stages[@]}"; do
+    result=0
+    if [ "$stage" = build ]; then
+        timeout -k 5 "${limits[$stage]}" bash "$self" --inside build --with "$pack" --out "$out" --build "$build" --patience "$patience" >"$out/build.log" 2>&1 || result=$?
+        grep -E '^(build  |gpu.sh: )' "$out/build.log" || true
+        [ $result -eq 0 ] || grep -m 12 -E 'error|FAILED' "$out/build.log" || true
+    else
+        timeout -k 5 "${limits[$stage]}" bash "$self" --inside "$stage" --with "$pack" --out "$out" --build "$build" --patience "$patience" || result=$?
+    fi
+    if [ $result -eq 124 ] || [ $result -eq 137 ]; then record "$stage" "the stage" stopped "${limits[$stage]}" "no end within the time"; fi
+    [ $result -eq 0 ] || [ $status -ne 0 ] || status=$result
+    if [ "$stage" = build ] && [ $result -ne 0 ] && [ ${#stages[@]} -gt 1 ]; then
+        complain "the build failed; see $out/build.log"
+        break
+    fi
+done
+if [ -e "$out/results.jsonl" ]; then "$python" tests/gpu/table.py "$out/results.jsonl" "$out/results.json" >"$out/results.md" && cat "$out/results.md"; fi
+case $status in 0 | 3) exit $status ;; *) exit 1 ;; esac
