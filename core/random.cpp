@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
 
 #include "core/check.h"
@@ -20,6 +21,13 @@ std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 33);
 }
 
+// Each part enters as it is into the well-mixed key of those before it, so that no two parts can change places.
+std::uint64_t hash(std::initializer_list<std::uint64_t> parts) {
+    std::uint64_t key = 0;
+    for (const std::uint64_t part : parts) key = mix((key ^ part) + 0x9e3779b97f4a7c15ULL);
+    return key;
+}
+
 std::uint64_t word(const Counter& bits, std::size_t half) {
     return (static_cast<std::uint64_t>(bits[2 * half + 1]) << 32) | bits[2 * half];
 }
@@ -33,7 +41,8 @@ Counter counter_of(std::uint64_t index) {
 
 }  // namespace
 
-Dropout::Dropout(double probability, std::uint64_t random_key) : key(random_key) {
+Dropout::Dropout(double probability, std::uint64_t random_key, const std::uint64_t* step_key_on_device)
+    : key(random_key), step_key(step_key_on_device) {
     check(probability >= 0 && probability < 1, "dropout: probability {}, wanted at least 0 and below 1", probability);
     threshold = static_cast<std::uint32_t>(std::lround(probability * 65536));
     check(threshold < 65536, "dropout: probability {} leaves nothing", probability);
@@ -45,13 +54,17 @@ std::uint64_t stable_hash(std::string_view text) {
     return mix(hash);
 }
 
-std::uint64_t Generator::next_key(std::string_view name) {
+std::uint64_t Generator::next_call_key(std::string_view name) {
     const std::uint64_t module = stable_hash(name);
-    const std::uint64_t call = calls[module]++;
-    // Each part enters as it is into the well-mixed key of those before it, so that no two parts can change places.
-    std::uint64_t key = 0;
-    for (const std::uint64_t part : {seed, update, micro_batch, module, call}) key = mix((key ^ part) + 0x9e3779b97f4a7c15ULL);
-    return key;
+    return hash({seed, module, calls[module]++});
+}
+
+// The first part tells it from a call's: no module has this hash but by chance.
+std::uint64_t Generator::step_key() const { return hash({seed, 0x73746570 /* "step" */, update, micro_batch}); }
+
+Dropout Generator::next_dropout(std::string_view name, double probability) {
+    if (step_key_on_device == nullptr) return Dropout(probability, next_key(name));
+    return Dropout(probability, next_call_key(name), step_key_on_device);
 }
 
 void Generator::start(std::uint64_t new_update, std::uint64_t new_micro_batch) {

@@ -39,10 +39,13 @@ constexpr Counter philox4x32(std::uint64_t key, Counter counter) {
 struct Dropout {
     std::uint64_t key = 0;
     std::uint32_t threshold = 0;  ///< 0: dropout is off
+    /// On CUDA: null, or where the step's part of the key lies on the device; `key` is then the rest of it (Generator). A launch
+    /// that is replayed draws the numbers of the step whose key stands there.
+    const std::uint64_t* step_key = nullptr;
 
     Dropout() = default;
     /// Error unless 0 <= probability < 1.
-    Dropout(double probability, std::uint64_t random_key);
+    Dropout(double probability, std::uint64_t random_key, const std::uint64_t* step_key = nullptr);
 
     bool active() const { return threshold != 0; }
     double scale() const { return 65536.0 / (65536.0 - threshold); }
@@ -58,16 +61,24 @@ struct Dropout {
     }
 };
 
-/// Where the random keys of a training run come from: key = hash(seed, update, micro-batch, dotted module name, number of the
-/// call). A run that resumes at an update draws what the uninterrupted run drew.
+/// Where the random keys of a training run come from:
+///     key = hash(seed, dotted module name, number of the call) xor hash(seed, update, micro-batch)
+/// A run that resumes at an update draws what the uninterrupted run drew. The second part, the step's, is one number for all
+/// calls: a captured step reads it from device memory, where the next replay finds another one.
 struct Generator {
     std::uint64_t seed = 1;
     std::uint64_t update = 0;
     std::uint64_t micro_batch = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> calls;  ///< per name, within this micro-batch
+    const std::uint64_t* step_key_on_device = nullptr;       ///< where step_key() lies for the kernels; null: they are given it
 
     /// The key of the next call under `name`.
-    std::uint64_t next_key(std::string_view name);
+    std::uint64_t next_key(std::string_view name) { return next_call_key(name) ^ step_key(); }
+    /// Its two parts.
+    std::uint64_t next_call_key(std::string_view name);
+    std::uint64_t step_key() const;
+    /// The dropout of the next call under `name`. Error as Dropout.
+    Dropout next_dropout(std::string_view name, double probability);
     /// Moves to another step and forgets the call numbers.
     void start(std::uint64_t new_update, std::uint64_t new_micro_batch);
 };

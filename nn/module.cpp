@@ -117,7 +117,7 @@ std::int64_t Module::freeze(std::string_view prefix, bool frozen) {
 
 Dropout Module::dropout(double probability, std::string_view what) const {
     if (!training_ || probability == 0) return {};
-    return Dropout(probability, generator().next_key(dotted(what)));
+    return generator().next_dropout(dotted(what), probability);
 }
 
 Variable Module::add_parameter(std::string_view part, Tensor value, std::vector<ParameterSlice> slices) {

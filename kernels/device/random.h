@@ -25,20 +25,24 @@ __device__ __forceinline__ uint4 philox(std::uint64_t key, uint4 counter) {
 /// A kernel's dropout: key, threshold and the scale of what is kept.
 struct DropoutRule {
     std::uint64_t key = 0;
-    std::uint32_t threshold = 0;  ///< 0: off
+    const std::uint64_t* step_key = nullptr;  ///< null, or what the key is to be combined with (core/random.h)
+    std::uint32_t threshold = 0;              ///< 0: off
     double scale = 1;
 
     DropoutRule() = default;
-    explicit DropoutRule(const Dropout& dropout) : key(dropout.key), threshold(dropout.threshold), scale(dropout.scale()) {}
+    explicit DropoutRule(const Dropout& dropout)
+        : key(dropout.key), step_key(dropout.step_key), threshold(dropout.threshold), scale(dropout.scale()) {}
     __host__ __device__ bool active() const { return threshold != 0; }
 };
 
-/// The decisions for eight neighbours [8 group, 8 group + 8): bit j says whether element j is kept. Rows of a matrix: (row, row >> 32,
-/// 0); attention weights: (query, head, sentence), `group` being key / 8, both counted from the start of their sentence.
-__device__ __forceinline__ unsigned kept_of_eight(const DropoutRule& rule, std::uint32_t group, std::uint32_t c1, std::uint32_t c2,
-                                                  std::uint32_t c3) {
+/// The decisions for eight neighbours [8 group, 8 group + 8): bit j says whether element j is kept. Rows of a matrix: (row, row
+/// >> 32, 0); attention weights: (query, head, sentence), `group` being key / 8, both counted from the start of their sentence.
+__device__ __forceinline__ unsigned kept_of_eight(const DropoutRule& rule, std::uint32_t group, std::uint32_t c1,
+                                                  std::uint32_t c2, std::uint32_t c3) {
     if (rule.threshold == 0) return 0xffu;
-    const uint4 bits = philox(rule.key, {group, c1, c2, c3});
+    // Read anew for each group: all threads read one address that nobody writes meanwhile, so it stays in the nearest cache.
+    const std::uint64_t key = rule.step_key == nullptr ? rule.key : rule.key ^ *rule.step_key;
+    const uint4 bits = philox(key, {group, c1, c2, c3});
     const std::uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
     unsigned kept = 0;
 #pragma unroll
