@@ -5,17 +5,31 @@
 #include <map>
 #include <mutex>
 
+#include "core/check.h"
 #include "core/device.h"
 #include "core/format.h"
-#include "core/tensor.h"
 
 namespace heddle {
 
-/// The copies on the device, one for each stream that has asked: no order says that another stream's upload has run.
+/// What was uploaded, for each stream that has asked: no order says that another stream's upload has run.
 struct Spans::Uploaded {
     std::mutex mutex;
-    std::map<void*, Tensor> tables;
+    std::map<void*, std::vector<SpansTable>> tables;
 };
+
+namespace {
+
+std::vector<std::int32_t> starts_and_lengths(const Spans& spans, std::int64_t) {
+    std::vector<std::int32_t> numbers;
+    numbers.reserve(2 * static_cast<std::size_t>(spans.size()));
+    for (const Span& span : spans) {
+        numbers.push_back(static_cast<std::int32_t>(span.start));
+        numbers.push_back(static_cast<std::int32_t>(span.length));
+    }
+    return numbers;
+}
+
+}  // namespace
 
 Spans::Spans(std::vector<Span> spans, std::int64_t rows)
     : spans_(std::move(spans)), rows_(rows), uploaded_(std::make_shared<Uploaded>()) {
@@ -52,22 +66,55 @@ Spans Spans::padded(std::span<const std::int64_t> lengths, std::int64_t time) {
     return {std::move(spans), rows};
 }
 
+Spans Spans::within(const SpansCapacity& capacity) const {
+    check(
+        rows_ <= capacity.rows && longest_ <= capacity.longest && size() < capacity.sentences,
+        "spans: {} rows, {} sentences of up to {} rows do not fit into a capacity of {} rows, {} sentences of up to {} rows; one "
+        "sentence stays empty",
+        rows_, size(), longest_, capacity.rows, capacity.sentences, capacity.longest);
+    std::vector<Span> spans = spans_;
+    const std::int64_t end = spans.empty() ? 0 : spans.back().start + spans.back().length;
+    spans.resize(static_cast<std::size_t>(capacity.sentences), {end, 0});
+    Spans result(std::move(spans), capacity.rows);
+    result.longest_ = capacity.longest;
+    result.within_capacity_ = true;
+    return result;
+}
+
 Tensor Spans::on_device() const {
+    if (uploaded_ == nullptr) return Tensor::empty({0, 2}, DType::i32, Device::cuda);  // spans of nothing
+    return table(starts_and_lengths, 0).reshape({size(), 2});
+}
+
+Tensor Spans::table(MakeTable make, std::int64_t parameter) const {
     check(rows_ <= std::numeric_limits<std::int32_t>::max(), "spans: {} rows, but tables on the device count up to 2147483647",
           rows_);
-    if (uploaded_ == nullptr) return Tensor::empty({0, 2}, DType::i32, Device::cuda);  // spans of nothing
+    if (uploaded_ == nullptr) return Tensor::empty({0}, DType::i32, Device::cuda);
     const std::lock_guard lock(uploaded_->mutex);
-    Tensor& table = uploaded_->tables[device::current_stream()];
-    if (!table.defined()) {
-        std::vector<std::int32_t> numbers;
-        numbers.reserve(2 * spans_.size());
-        for (const Span& span : spans_) {
-            numbers.push_back(static_cast<std::int32_t>(span.start));
-            numbers.push_back(static_cast<std::int32_t>(span.length));
-        }
-        table = Tensor::from(numbers, {size(), 2}).to(Device::cuda);
+    std::vector<SpansTable>& tables = uploaded_->tables[device::current_stream()];
+    for (const SpansTable& known : tables)
+        if (known.make == make && known.parameter == parameter) return known.tensor;
+    const std::vector<std::int32_t> numbers = make(*this, parameter);
+    const Tensor tensor = Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())}).to(Device::cuda);
+    tables.push_back({make, parameter, tensor});
+    return tensor;
+}
+
+std::vector<SpansTable> Spans::tables() const {
+    if (uploaded_ == nullptr) return {};
+    const std::lock_guard lock(uploaded_->mutex);
+    return uploaded_->tables[device::current_stream()];
+}
+
+void Spans::move_tables(const std::vector<Tensor>& memory) const {
+    if (uploaded_ == nullptr && memory.empty()) return;
+    const std::lock_guard lock(uploaded_->mutex);
+    std::vector<SpansTable>& tables = uploaded_->tables[device::current_stream()];
+    check(tables.size() == memory.size(), "spans: {} tables, but memory for {}", tables.size(), memory.size());
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+        check_shape("spans", "memory", memory[i], tables[i].tensor.shape());
+        tables[i].tensor = memory[i];
     }
-    return table;
 }
 
 }  // namespace heddle

@@ -1,14 +1,15 @@
 // Where the sentences of a packed batch lie.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
-namespace heddle {
+#include "core/tensor.h"
 
-class Tensor;
+namespace heddle {
 
 /// Rows [start, start + length) of a [rows, cols] tensor belong to one sentence.
 struct Span {
@@ -16,6 +17,26 @@ struct Span {
     std::int64_t length = 0;
 
     friend bool operator==(const Span&, const Span&) = default;
+};
+
+class Spans;
+/// Numbers made of spans alone, as many for all spans of one capacity.
+using MakeTable = std::vector<std::int32_t> (*)(const Spans& spans, std::int64_t parameter);
+
+/// A table that kernels read beside their spans.
+struct SpansTable {
+    MakeTable make;
+    std::int64_t parameter;
+    Tensor tensor;  ///< i32 [numbers] on Device::cuda
+};
+
+/// What batches of different lengths have in common.
+struct SpansCapacity {
+    std::int64_t rows = 0;
+    std::int64_t sentences = 0;
+    std::int64_t longest = 0;  ///< no sentence is longer
+
+    friend auto operator<=>(const SpansCapacity&, const SpansCapacity&) = default;
 };
 
 /// The sentences of a batch in order. Spans ascend and do not overlap; rows between them belong to no sentence (padding, or
@@ -31,7 +52,13 @@ class Spans {
     static Spans packed(std::span<const std::int64_t> lengths);
     /// A padded [batch, time] tensor seen as [batch * time] rows. Error when a length exceeds `time`.
     static Spans padded(std::span<const std::int64_t> lengths, std::int64_t time);
+    /// The same sentences with room for others: `capacity.rows` rows, the last ones in no sentence, and `capacity.sentences`
+    /// sentences, the last ones empty. Whatever asks how many there are, how long the longest is or whether there are gaps learns
+    /// the capacity alone, so a captured step takes every batch of one capacity. Error when they do not fit, or no empty one is
+    /// left.
+    Spans within(const SpansCapacity& capacity) const;
 
+    /// Of empty ones, too.
     std::int64_t size() const { return static_cast<std::int64_t>(spans_.size()); }
     std::int64_t rows() const { return rows_; }
     const Span& operator[](std::int64_t sentence) const { return spans_[static_cast<std::size_t>(sentence)]; }
@@ -39,15 +66,26 @@ class Spans {
     auto end() const { return spans_.end(); }
     /// Rows that belong to a sentence.
     std::int64_t tokens() const { return tokens_; }
+    /// No sentence is longer; with a capacity, its longest.
     std::int64_t longest() const { return longest_; }
-    bool has_gaps() const { return tokens_ != rows_; }
+    bool has_gaps() const { return within_capacity_ || tokens_ != rows_; }
+    bool within_capacity() const { return within_capacity_; }
 
-    /// i32 [size, 2] on Device::cuda: start and length of each sentence. Uploaded when it is first asked for in the current
+    /// i32 [size, 2] on Device::cuda: start and length of each sentence; table() of these numbers.
+    Tensor on_device() const;
+    /// make(spans, parameter) as i32 [numbers] on Device::cuda. Made and uploaded when it is first asked for in the current
     /// stream, in its order, and then kept for this stream, for these spans and all their copies. Error when there are more than
     /// 2^31 - 1 rows.
-    Tensor on_device() const;
+    Tensor table(MakeTable make, std::int64_t parameter) const;
+    /// What the current stream has asked for.
+    std::vector<SpansTable> tables() const;
+    /// Moves what the current stream has asked for, in the order of tables(), to memory of the caller: as many i32 each. What
+    /// they hold there is the caller's business from now on.
+    void move_tables(const std::vector<Tensor>& memory) const;
 
-    friend bool operator==(const Spans& a, const Spans& b) { return a.rows_ == b.rows_ && a.spans_ == b.spans_; }
+    friend bool operator==(const Spans& a, const Spans& b) {
+        return a.rows_ == b.rows_ && a.within_capacity_ == b.within_capacity_ && a.longest_ == b.longest_ && a.spans_ == b.spans_;
+    }
 
   private:
     struct Uploaded;
@@ -56,6 +94,7 @@ class Spans {
     std::int64_t rows_ = 0;
     std::int64_t tokens_ = 0;
     std::int64_t longest_ = 0;
+    bool within_capacity_ = false;
     std::shared_ptr<Uploaded> uploaded_;
 };
 
