@@ -6,7 +6,6 @@
 
 #include "core/check.h"
 #include "core/format.h"
-#include "kernels/adam/adam.h"
 #include "kernels/gradient_norm/gradient_norm.h"
 
 namespace heddle::optim {
@@ -50,7 +49,7 @@ void Optimizer::round_to(Tensor copy) {
 double Optimizer::step(const StepOptions& with, Where where) {
     const double norm = kernels::gradient_norm(gradients_, active_) * std::abs(with.gradient_scale);
     if (!std::isfinite(norm)) throw NotFinite::of_gradient(norm, updates_);
-    apply(with.lr, with.gradient_scale * kernels::clip_factor(norm, with.clip), {}, where);
+    apply(with.lr, with.gradient_scale * kernels::clip_factor(norm, with.clip), {.bf16_copy = bf16_copy_}, where);
     return norm;
 }
 
@@ -58,27 +57,44 @@ Tensor Optimizer::measure(const StepOptions& with) const {
     return kernels::measure_gradients(gradients_, active_, with.clip, with.gradient_scale);
 }
 
-void Optimizer::step_measured(const StepOptions& with, const Tensor& measured, Where where) {
-    apply(with.lr, 1, measured, where);
+void Optimizer::step_measured(const StepOptions& with, const Tensor& measured, const Tensor& numbers, Where where) {
+    apply(with.lr, 1, {.measured = measured, .numbers = numbers, .bf16_copy = bf16_copy_}, where);
 }
 
-// `measured` takes the place of the factor when it is defined.
-void Optimizer::apply(double lr, double factor, const Tensor& measured, Where where) {
-    const kernels::UpdateInMemory memory{.measured = measured, .bf16_copy = bf16_copy_};
-    if (options_.method == Method::sgd) {
-        kernels::sgd_step(parameters_, gradients_, first_, active_, {lr, options_.momentum, options_.weight_decay, factor},
-                          memory, where);
-    } else {
-        const kernels::AdamStep step = {.lr = lr,
-                                        .beta1 = options_.beta1,
-                                        .beta2 = options_.beta2,
-                                        .eps = options_.eps,
-                                        .weight_decay = options_.weight_decay,
-                                        .decoupled = options_.method == Method::adamw,
-                                        .update = updates_ + 1,
-                                        .gradient_factor = factor};
-        kernels::adam_step(parameters_, gradients_, first_, second_, active_, step, memory, where);
-    }
+std::array<double, 3> Optimizer::numbers(const StepOptions& with) const {
+    return options_.method == Method::sgd ? kernels::step_numbers(sgd_step(with.lr, 1))
+                                          : kernels::step_numbers(adam_step(with.lr, 1));
+}
+
+void Optimizer::count_replay(Where where) {
+    parameters_.bump_version(where);
+    first_.bump_version(where);
+    second_.bump_version(where);
+    bf16_copy_.bump_version(where);
+    ++updates_;
+}
+
+kernels::SgdStep Optimizer::sgd_step(double lr, double factor) const {
+    return {lr, options_.momentum, options_.weight_decay, factor};
+}
+
+kernels::AdamStep Optimizer::adam_step(double lr, double factor) const {
+    return {.lr = lr,
+            .beta1 = options_.beta1,
+            .beta2 = options_.beta2,
+            .eps = options_.eps,
+            .weight_decay = options_.weight_decay,
+            .decoupled = options_.method == Method::adamw,
+            .update = updates_ + 1,
+            .gradient_factor = factor};
+}
+
+// What was measured takes the place of the factor.
+void Optimizer::apply(double lr, double factor, const kernels::UpdateInMemory& memory, Where where) {
+    if (options_.method == Method::sgd)
+        kernels::sgd_step(parameters_, gradients_, first_, active_, sgd_step(lr, factor), memory, where);
+    else
+        kernels::adam_step(parameters_, gradients_, first_, second_, active_, adam_step(lr, factor), memory, where);
     ++updates_;
 }
 

@@ -4,6 +4,7 @@
 // The formulas stand in kernels/adam/adam.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "core/error.h"
 #include "core/spans.h"
 #include "core/tensor.h"
+#include "kernels/adam/adam.h"
 
 namespace heddle::optim {
 
@@ -67,7 +69,12 @@ class Optimizer {
     Tensor measure(const StepOptions& with) const;
     /// The second: one update with what was measured, in place. A norm that is not finite (by now) changes nothing but updates(),
     /// which counts what was asked for.
-    void step_measured(const StepOptions& with, const Tensor& measured, Where where = Where::current());
+    /// With `numbers`, f64 [3] where the parameters lie, the rate and what else differs from update to update is read there:
+    /// numbers() of the step. So a captured call makes a later update when it is replayed, which count_replay() is to be told.
+    void step_measured(const StepOptions& with, const Tensor& measured, const Tensor& numbers = {},
+                       Where where = Where::current());
+    std::array<double, 3> numbers(const StepOptions& with) const;
+    void count_replay(Where where = Where::current());
     /// Sets all gradients to zero.
     void zero_gradients(Where where = Where::current());
 
@@ -81,7 +88,9 @@ class Optimizer {
     const OptimizerOptions& options() const { return options_; }
 
   private:
-    void apply(double lr, double factor, const Tensor& measured, Where where);
+    void apply(double lr, double factor, const kernels::UpdateInMemory& memory, Where where);
+    kernels::AdamStep adam_step(double lr, double factor) const;
+    kernels::SgdStep sgd_step(double lr, double factor) const;
 
     Tensor parameters_;
     Tensor gradients_;

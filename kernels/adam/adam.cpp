@@ -47,20 +47,25 @@ void sgd_values(float* parameters, const float* gradients, float* momentum, std:
 
 }  // namespace
 
+StepNumbers step_numbers(const AdamStep& step) {
+    const auto t = static_cast<double>(step.update);
+    return {step.decoupled ? 1 - step.lr * step.weight_decay : 1, step.lr / (1 - std::pow(step.beta1, t)),
+            1 / std::sqrt(1 - std::pow(step.beta2, t))};
+}
+
+StepNumbers step_numbers(const SgdStep& step) { return {1, step.lr, 1}; }
+
 template <class T>
 AdamCoefficients<T> adam_coefficients(const AdamStep& step) {
-    const auto t = static_cast<double>(step.update);
     AdamCoefficients<T> c;
     c.gradient_factor = static_cast<T>(step.gradient_factor);
     c.l2 = static_cast<T>(step.decoupled ? 0 : step.weight_decay);
-    c.keep = static_cast<T>(step.decoupled ? 1 - step.lr * step.weight_decay : 1);
     c.beta1 = static_cast<T>(step.beta1);
     c.rest1 = static_cast<T>(1 - step.beta1);
     c.beta2 = static_cast<T>(step.beta2);
     c.rest2 = static_cast<T>(1 - step.beta2);
-    c.rate = static_cast<T>(step.lr / (1 - std::pow(step.beta1, t)));
-    c.root = static_cast<T>(1 / std::sqrt(1 - std::pow(step.beta2, t)));
     c.eps = static_cast<T>(step.eps);
+    take_numbers(step_numbers(step).data(), c);
     return c;
 }
 
@@ -96,11 +101,18 @@ void check_memory(const char* op, const UpdateInMemory& memory, const Tensor& pa
         check_shape(op, "measured", memory.measured, {2});
         check_dtype(op, "measured", memory.measured, DType::f64);
     }
+    if (memory.numbers.defined()) {
+        check_shape(op, "numbers", memory.numbers, {3});
+        check_dtype(op, "numbers", memory.numbers, DType::f64);
+    }
     if (memory.bf16_copy.defined()) {
         check_shape(op, "bf16_copy", memory.bf16_copy, parameters.shape());
         check_dtype(op, "bf16_copy", memory.bf16_copy, DType::bf16);
     }
-    check_device(op, {{"parameters", parameters}, {"measured", memory.measured}, {"bf16_copy", memory.bf16_copy}});
+    check_device(op, {{"parameters", parameters},
+                      {"measured", memory.measured},
+                      {"numbers", memory.numbers},
+                      {"bf16_copy", memory.bf16_copy}});
 }
 
 // On the CPU: whether there is an update, and with which factor.
@@ -151,7 +163,8 @@ void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment
         const T* g = gradients.data<T>();
         T* m = first_moment.data<T>();
         T* v = second_moment.data<T>();
-        const AdamCoefficients<T> c = adam_coefficients<T>(with);
+        AdamCoefficients<T> c = adam_coefficients<T>(with);
+        if (memory.numbers.defined()) take_numbers(memory.numbers.data<double>(), c);
         for_active(active, [&](std::int64_t begin, std::int64_t end) {
             adam_values(p + begin, g + begin, m + begin, v + begin, end - begin, c);
             copy_rounded(p, memory.bf16_copy, begin, end);
@@ -174,7 +187,8 @@ void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, con
         T* p = parameters.data<T>();
         const T* g = gradients.data<T>();
         T* m = momentum.data<T>();
-        const SgdCoefficients<T> c = sgd_coefficients<T>(with);
+        SgdCoefficients<T> c = sgd_coefficients<T>(with);
+        if (memory.numbers.defined()) take_numbers(memory.numbers.data<double>(), c);
         for_active(active, [&](std::int64_t begin, std::int64_t end) {
             sgd_values(p + begin, g + begin, m + begin, end - begin, c);
             copy_rounded(p, memory.bf16_copy, begin, end);

@@ -32,6 +32,7 @@ struct Arrays {
     const std::int32_t* ranges;  // [count, 2]: start, length of what is active
     std::int64_t count;
     const double* measured;  // [2]: norm and factor, or null: the step's own factor
+    const double* numbers;   // [3]: step_numbers(), or null: the step's own
 };
 
 // Whether there is an update, and with which factor. A norm that is NaN or infinite leaves everything as it is; every thread
@@ -77,6 +78,7 @@ __device__ __forceinline__ void put_parameters(const Arrays<T>& a, std::int64_t 
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads) adam_kernel(Arrays<T> a, AdamCoefficients<T> c) {
     if (!take_factor(a, c.gradient_factor)) return;
+    if (a.numbers != nullptr) take_numbers(a.numbers, c);
     for_own_vectors<N>(a, [&]<int M>(Width<M>, std::int64_t at) {
         Vector<T, M> p = load_vector<M>(a.parameters + at), m = load_vector<M>(a.first + at), v = load_vector<M>(a.second + at);
         const Vector<T, M> gradient = load_vector<M>(a.gradients + at);
@@ -96,6 +98,7 @@ __global__ void __launch_bounds__(kThreads) adam_kernel(Arrays<T> a, AdamCoeffic
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads) sgd_kernel(Arrays<T> a, SgdCoefficients<T> c) {
     if (!take_factor(a, c.gradient_factor)) return;
+    if (a.numbers != nullptr) take_numbers(a.numbers, c);
     for_own_vectors<N>(a, [&]<int M>(Width<M>, std::int64_t at) {
         Vector<T, M> p = load_vector<M>(a.parameters + at), m = load_vector<M>(a.first + at);
         const Vector<T, M> gradient = load_vector<M>(a.gradients + at);
@@ -119,7 +122,8 @@ Arrays<T> arrays(const Tensor& parameters, const Tensor& gradients, const Tensor
             .copy = memory.bf16_copy.defined() ? memory.bf16_copy.data<bf16>() : nullptr,
             .ranges = ranges.data<std::int32_t>(),
             .count = count,
-            .measured = memory.measured.defined() ? memory.measured.data<double>() : nullptr};
+            .measured = memory.measured.defined() ? memory.measured.data<double>() : nullptr,
+            .numbers = memory.numbers.defined() ? memory.numbers.data<double>() : nullptr};
 }
 
 // Whether every array begins at a whole vector of N.

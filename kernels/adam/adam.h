@@ -13,6 +13,8 @@
 // algorithm 2; SGD as PyTorch's (Sutskever et al. 2013 fold lr into m).
 #pragma once
 
+#include <array>
+
 #include "core/spans.h"
 #include "core/tensor.h"
 
@@ -36,10 +38,18 @@ struct SgdStep {
     double gradient_factor = 1;
 };
 
+/// What differs from one update to the next: the numbers that a captured update reads from memory.
+///     Adam   keep = 1 - lr decay (AdamW; else 1), rate = lr / (1 - beta1^t), root = 1 / sqrt(1 - beta2^t)
+///     SGD    1, lr, 1
+using StepNumbers = std::array<double, 3>;
+StepNumbers step_numbers(const AdamStep& step);
+StepNumbers step_numbers(const SgdStep& step);
+
 /// What an update finds and leaves in memory, so that on CUDA nobody waits for it. All on the parameters' device; undefined: not
 /// used.
 struct UpdateInMemory {
     Tensor measured = {};   ///< f64 [2]: norm and factor (measure_gradients); the factor takes the place of gradient_factor
+    Tensor numbers = {};    ///< f64 [3]: StepNumbers; they take the place of the step's lr and update
     Tensor bf16_copy = {};  ///< bf16 [n]: the new parameters, rounded, are written here in the same pass
 };
 

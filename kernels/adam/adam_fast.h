@@ -34,6 +34,17 @@ template <class T>
 AdamCoefficients<T> adam_coefficients(const AdamStep& step);
 template <class T>
 SgdCoefficients<T> sgd_coefficients(const SgdStep& step);
+/// Puts a step's numbers in.
+template <class T>
+constexpr void take_numbers(const double* numbers, AdamCoefficients<T>& c) {
+    c.keep = static_cast<T>(numbers[0]);
+    c.rate = static_cast<T>(numbers[1]);
+    c.root = static_cast<T>(numbers[2]);
+}
+template <class T>
+constexpr void take_numbers(const double* numbers, SgdCoefficients<T>& c) {
+    c.lr = static_cast<T>(numbers[1]);
+}
 
 /// parameters, gradients, first (m) and second (v) moments [n].
 HEDDLE_DECLARE_LEVELS(void adam_values(float* parameters, const float* gradients, float* first, float* second, std::int64_t n,

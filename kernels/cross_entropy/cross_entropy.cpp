@@ -66,6 +66,10 @@ void check_targets(const char* op, const Tensor& targets, std::int64_t rows, con
     check_dtype(op, "targets", targets, DType::i32);
     check(options.label_smoothing >= 0 && options.label_smoothing < 1, "{}: label smoothing is {}, wanted at least 0 and below 1",
           op, options.label_smoothing);
+    if (options.divisor_in_memory.defined()) {
+        check_shape(op, "divisor_in_memory", options.divisor_in_memory, {});
+        check_dtype(op, "divisor_in_memory", options.divisor_in_memory, DType::f64);
+    }
     check(options.divisor >= 0 && std::isfinite(options.divisor),
           "{}: the divisor is {}, wanted a positive number, or 0 for the number of counted targets", op, options.divisor);
 }
@@ -86,6 +90,7 @@ std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t r
 }
 
 double loss_divisor(const LossOptions& options, std::int64_t counted) {
+    if (options.divisor_in_memory.defined()) return options.divisor_in_memory.item();
     if (options.divisor > 0) return options.divisor;
     return counted > 0 ? static_cast<double>(counted) : 1;
 }

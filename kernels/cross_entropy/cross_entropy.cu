@@ -26,7 +26,9 @@ constexpr std::int64_t kKeptBytes = 48 * 1024;
 
 __global__ void __launch_bounds__(kTotalThreads)
     loss_divisor_kernel(const std::int32_t* targets,  // [rows]
-                        std::int64_t rows, std::int64_t vocabulary, std::int32_t ignore, double given, double* divisor) {  // [2]
+                        std::int64_t rows, std::int64_t vocabulary, std::int32_t ignore, double given,
+                        const double* given_in_memory,  // [], or null
+                        double* divisor) {              // [2]
     long long* scratch = shared<long long>(kBlockReduce);
     long long counted = 0;
     for (std::int64_t row = thread_in_block(); row < rows; row += kTotalThreads) {
@@ -36,6 +38,7 @@ __global__ void __launch_bounds__(kTotalThreads)
     }
     counted = block_sum(counted, scratch);
     if (thread_in_block() != 0) return;
+    if (given_in_memory != nullptr) given = *given_in_memory;
     divisor[0] = given > 0 ? given : counted > 0 ? static_cast<double>(counted) : 1.0;
     divisor[1] = static_cast<double>(counted);
 }
@@ -164,7 +167,8 @@ void run_rows(const RowArrays<T>& a) {
 Tensor loss_divisor_cuda(const Tensor& targets, std::int64_t vocabulary, const LossOptions& options) {
     Tensor divisor = Tensor::empty({2}, DType::f64, Device::cuda);
     launch({.block = kTotalThreads, .shared = kBlockReduce * sizeof(long long)}, loss_divisor_kernel,
-           targets.data<std::int32_t>(), targets.numel(), vocabulary, options.ignore, options.divisor, divisor.data<double>());
+           targets.data<std::int32_t>(), targets.numel(), vocabulary, options.ignore, options.divisor,
+           options.divisor_in_memory.defined() ? options.divisor_in_memory.data<double>() : nullptr, divisor.data<double>());
     return divisor;
 }
 

@@ -20,9 +20,10 @@
 namespace heddle::kernels {
 
 struct LossOptions {
-    double label_smoothing = 0;  ///< e: the target distribution is (1 - e) one-hot + e / V
-    std::int32_t ignore = -1;    ///< targets with this value count nothing and get zero gradients
-    double divisor = 0;          ///< the summed loss is divided by this; 0: by the number of counted targets (the mean)
+    double label_smoothing = 0;     ///< e: the target distribution is (1 - e) one-hot + e / V
+    std::int32_t ignore = -1;       ///< targets with this value count nothing and get zero gradients
+    double divisor = 0;             ///< the summed loss is divided by this; 0: by the number of counted targets (the mean)
+    Tensor divisor_in_memory = {};  ///< f64 [] above 0 where the logits lie: takes the place of `divisor`; undefined: not used
 };
 
 /// What a loss op counted, beside the loss.
@@ -35,8 +36,8 @@ struct LossStatistics {
 
 /// Error that names `op` when the targets are not i32 [rows], or an option is out of range.
 void check_targets(const char* op, const Tensor& targets, std::int64_t rows, const LossOptions& options);
-/// How many of the targets i32 [rows], on the CPU, count. Error that names `op` when the targets have another shape or dtype, a counted one
-/// lies outside [0, vocabulary), or an option is out of range.
+/// How many of the targets i32 [rows], on the CPU, count. Error that names `op` when the targets have another shape or dtype, a
+/// counted one lies outside [0, vocabulary), or an option is out of range.
 std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary,
                            const LossOptions& options);
 /// What the summed loss is divided by: the options' divisor, or `counted`; 1 when both are 0.
