@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/device.h"
+#include "core/device_cuda.h"
 #include "core/device_impl.h"
 #include "core/format.h"
 
@@ -12,16 +13,6 @@ namespace heddle::device {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
-
-/// Throws unless `error` is success. CUDA keeps some errors for the next call; this one is told, so it is taken back.
-void must(cudaError_t error, const char* call) {
-    if (error == cudaSuccess) return;
-    const std::string words = cudaGetErrorString(error);
-    cudaGetLastError();
-    check(error != cudaErrorMemoryAllocation, "memory: {}: {} ({}); lower --batch-tokens or the model's size", call, words,
-          detail::memory_left());
-    fail_with("device: {} failed: {}", call, words);
-}
 
 /// What the first question finds out.
 struct Found {
@@ -69,9 +60,10 @@ const Found& device() {
 }
 
 thread_local void* stream_of_thread = nullptr;
+thread_local bool thread_captures = false;
 
 struct Counters {
-    std::atomic<std::int64_t> synchronisations{0}, launches{0}, copies_to_host{0}, copies_to_device{0};
+    std::atomic<std::int64_t> synchronisations{0}, launches{0}, copies_to_host{0}, copies_to_device{0}, graphs{0};
 };
 Counters counters;
 
@@ -83,6 +75,15 @@ cudaMemcpyKind direction(Device to, Device from) {
 }
 
 }  // namespace
+
+void must(cudaError_t error, const char* call) {
+    if (error == cudaSuccess) return;
+    const std::string words = cudaGetErrorString(error);
+    cudaGetLastError();
+    check(error != cudaErrorMemoryAllocation, "memory: {}: {} ({}); lower --batch-tokens or the model's size", call, words,
+          detail::memory_left());
+    fail_with("device: {} failed: {}", call, words);
+}
 
 bool available() { return found().why_not.empty(); }
 std::string why_unavailable() { return found().why_not; }
@@ -101,6 +102,10 @@ void synchronize() {
 
 void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes) {
     if (bytes == 0) return;
+    check(!thread_captures || to_device == from_device,
+          "device: {} bytes are copied between host and device while a graph is captured, where they would be gone when it runs; "
+          "copy them before, or through device::Staging",
+          bytes);
     must(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), direction(to_device, from_device), stream()),
          "cudaMemcpyAsync");
     if (from_device == Device::cpu) ++counters.copies_to_device;
@@ -115,7 +120,7 @@ void fill(void* to, int byte, std::int64_t bytes) {
 }
 
 Statistics statistics() {
-    return {counters.synchronisations, counters.launches, counters.copies_to_host, counters.copies_to_device};
+    return {counters.synchronisations, counters.launches, counters.copies_to_host, counters.copies_to_device, counters.graphs};
 }
 
 namespace detail {
@@ -130,6 +135,17 @@ std::byte* allocate(std::int64_t bytes, void* stream) {
         return nullptr;
     }
     must(error, emulated() ? "cudaMallocAsync" : "cudaMalloc");
+    return static_cast<std::byte*>(block);
+}
+
+std::byte* allocate_for_capture(std::int64_t bytes, void*) {
+    void* block = nullptr;
+    const cudaError_t error = cudaMalloc(&block, static_cast<std::size_t>(bytes));
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        return nullptr;
+    }
+    must(error, "cudaMalloc");
     return static_cast<std::byte*>(block);
 }
 
@@ -148,6 +164,9 @@ std::string memory_left() {
 }
 
 void count_launch() { ++counters.launches; }
+void set_capturing(bool capturing) { thread_captures = capturing; }
+void count_graph() { ++counters.graphs; }
+void count_copy_to_device() { ++counters.copies_to_device; }
 
 }  // namespace detail
 

@@ -10,7 +10,9 @@ namespace heddle::device::detail {
 /// Memory on the device, null when it has too little left. The emulated device gives exactly `bytes` in the stream's order, so
 /// that its checker sees every end; a GPU gives memory that any stream may use at once.
 std::byte* allocate(std::int64_t bytes, void* stream);
-/// Gives it back: on the emulated device in the stream's order, on a GPU after all work.
+/// Memory of exactly `bytes` in no stream's order, also while a stream is captured.
+std::byte* allocate_for_capture(std::int64_t bytes, void* stream);
+/// Gives either back: on the emulated device in the stream's order, on a GPU after all work.
 void release(std::byte* block, void* stream);
 /// "12.3 of 79.1 GiB are free"
 std::string memory_left();

@@ -23,6 +23,7 @@ void fill(void*, int, std::int64_t) { fail("device: " + why_unavailable()); }
 
 namespace detail {
 std::byte* allocate(std::int64_t, void*) { fail("device: " + why_unavailable()); }
+std::byte* allocate_for_capture(std::int64_t, void*) { fail("device: " + why_unavailable()); }
 void release(std::byte*, void*) {}
 std::string memory_left() { return {}; }
 void count_launch() {}

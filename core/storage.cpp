@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "core/device.h"
@@ -48,18 +49,32 @@ const System kHost = {
     [](std::byte* block, void*) { std::free(block); }, nullptr, "system"};
 const System kCuda = {device::detail::allocate, device::detail::release, device::detail::memory_left, "CUDA device"};
 
+const System kCapture = {device::detail::allocate_for_capture, device::detail::release, device::detail::memory_left,
+                         "CUDA device"};
+
+// How large blocks are, and whether they are kept for the next request.
+enum class Blocks {
+    rounded,     // kept; a request takes one that is up to twice as large
+    exact,       // of exactly the bytes that are asked for, and none kept
+    exact_kept,  // the same, but kept
+};
+
+}  // namespace
+
 // A free block is used again by the stream that it was used on: what is still on its way there comes before. The host is one
 // stream.
 class Pool {
   public:
-    /// `exact`: blocks of exactly the bytes that are asked for, and none kept.
-    Pool(const System& system, bool host, bool exact) : system_(system), host_(host), exact_(exact) {}
+    Pool(const System& system, bool host, Blocks blocks) : system_(system), host_(host), blocks_(blocks) {}
+    ~Pool() { release(); }
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
 
     std::byte* take(std::int64_t bytes, void* stream, std::int64_t& capacity) {
         const std::lock_guard lock(mutex_);
         ++statistics_.requests;
-        capacity = exact_ ? bytes : rounded(bytes);
-        std::byte* block = exact_ ? nullptr : kept_block(stream, capacity);
+        capacity = blocks_ == Blocks::rounded ? rounded(bytes) : bytes;
+        std::byte* block = blocks_ == Blocks::exact ? nullptr : kept_block(stream, capacity);
         if (block == nullptr && capacity > 0) block = from_system(capacity, stream);
         statistics_.in_use += capacity;
         statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
@@ -73,7 +88,7 @@ class Pool {
     void give(std::byte* block, void* stream, std::int64_t capacity) {
         const std::lock_guard lock(mutex_);
         statistics_.in_use -= capacity;
-        if (exact_) {
+        if (blocks_ == Blocks::exact || block == nullptr) {
             if (block != nullptr) system_.give(block, stream);
             return;
         }
@@ -103,7 +118,7 @@ class Pool {
     std::byte* kept_block(void* stream, std::int64_t& capacity) {
         auto& free = free_[stream];
         const auto found = free.lower_bound(capacity);
-        if (found == free.end() || found->first > 2 * capacity) return nullptr;
+        if (found == free.end() || found->first > (blocks_ == Blocks::rounded ? 2 * capacity : capacity)) return nullptr;
         std::byte* const block = found->second;
         capacity = found->first;
         free.erase(found);
@@ -134,21 +149,26 @@ class Pool {
     }
 
     const System system_;
-    const bool host_, exact_;
+    const bool host_;
+    const Blocks blocks_;
     std::mutex mutex_;
     std::map<void*, std::multimap<std::int64_t, std::byte*>> free_;  // by stream and capacity
     MemoryStatistics statistics_;
 };
 
+namespace {
+
 // Never destroyed: a tensor with static lifetime may outlive every other object.
 Pool& pool(Device device) {
-    static Pool* const host = new Pool(kHost, true, false);
+    static Pool* const host = new Pool(kHost, true, Blocks::rounded);
     if (device == Device::cpu) return *host;
-    static Pool* const cuda = new Pool(kCuda, false, device::emulated());
+    static Pool* const cuda = new Pool(kCuda, false, device::emulated() ? Blocks::exact : Blocks::rounded);
     return *cuda;
 }
 
 std::atomic<std::uint64_t> next_id{1};
+
+thread_local std::shared_ptr<Pool> arena_in_use;
 
 }  // namespace
 
@@ -157,11 +177,18 @@ Storage::Storage(std::int64_t bytes, Device device) : bytes_(bytes), device_(dev
     if (device == Device::cuda) {
         check(device::available(), "memory: {}; or use --device cpu", device::why_unavailable());
         stream_ = device::current_stream();
+        arena_ = arena_in_use;
     }
-    data_ = pool(device).take(bytes, stream_, capacity_);
+    data_ = (arena_ != nullptr ? *arena_ : pool(device)).take(bytes, stream_, capacity_);
 }
 
-Storage::~Storage() { pool(device_).give(data_, stream_, capacity_); }
+Storage::~Storage() { (arena_ != nullptr ? *arena_ : pool(device_)).give(data_, stream_, capacity_); }
+
+MemoryArena::MemoryArena()
+    : pool_(std::make_shared<Pool>(kCapture, false, device::emulated() ? Blocks::exact_kept : Blocks::rounded)) {}
+MemoryArena::~MemoryArena() = default;
+MemoryArena::Use::Use(MemoryArena& arena) : before_(std::exchange(arena_in_use, arena.pool_)) {}
+MemoryArena::Use::~Use() { arena_in_use = std::move(before_); }
 
 MemoryStatistics memory_statistics(Device device) { return pool(device).statistics(); }
 void reset_peak_memory(Device device) { pool(device).reset_peak(); }

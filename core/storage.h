@@ -11,6 +11,35 @@
 
 namespace heddle {
 
+class Pool;
+
+/// Memory on CUDA that captured work keeps (core/graph.h). What is allocated on this thread while a Use lives comes from the
+/// arena and goes back to it, and only its own next requests get it again: a graph that runs once more finds its addresses as
+/// they were. Several graphs may share one arena when they run one after the other in one stream and leave nothing for each other
+/// in it.
+class MemoryArena {
+  public:
+    MemoryArena();
+    /// Its memory is given back when the last tensor in it is gone, too.
+    ~MemoryArena();
+    MemoryArena(const MemoryArena&) = delete;
+    MemoryArena& operator=(const MemoryArena&) = delete;
+
+    class Use {
+      public:
+        explicit Use(MemoryArena& arena);
+        ~Use();
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+
+      private:
+        std::shared_ptr<Pool> before_;
+    };
+
+  private:
+    std::shared_ptr<Pool> pool_;
+};
+
 /// One block of device memory. Tensors share it; the last one gives it back to the allocator, which keeps it for the next.
 class Storage {
   public:
@@ -42,13 +71,14 @@ class Storage {
     std::int64_t capacity_ = 0;
     Device device_;
     void* stream_ = nullptr;
+    std::shared_ptr<Pool> arena_;  // null: the device's own pool
     std::atomic<std::uint64_t> version_{0};
     Where changed_at_;
     std::uint64_t id_;
 };
 
-/// What a device's caching allocator holds, in bytes. (The emulated device keeps nothing: there, each tensor has its own memory
-/// of exactly its bytes, so that every access behind its end is seen.)
+/// What a device's caching allocator holds, in bytes; arenas are not counted. (The emulated device keeps nothing: there, each
+/// tensor has its own memory of exactly its bytes, so that every access behind its end is seen.)
 struct MemoryStatistics {
     std::int64_t in_use = 0;       ///< handed out now
     std::int64_t peak = 0;         ///< the most that was handed out at once

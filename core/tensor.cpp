@@ -106,6 +106,16 @@ Tensor Tensor::slice(std::int64_t begin, std::int64_t end) const {
     return result;
 }
 
+Tensor Tensor::view_as(DType dtype) const {
+    check(bytes() % size_of(dtype) == 0 && offset_ % size_of(dtype) == 0,
+          "view: {} bytes at byte {} are no whole number of {} elements", bytes(), offset_, dtype);
+    Tensor view = *this;
+    view.dtype_ = dtype;
+    view.numel_ = bytes() / size_of(dtype);
+    view.shape_ = {view.numel_};
+    return view;
+}
+
 Tensor Tensor::clone() const {
     if (!defined()) return {};
     Tensor result = empty(shape_, dtype_, device());

@@ -62,6 +62,8 @@ class Tensor {
     Tensor reshape(const Shape& shape) const;
     /// Rows [begin, end) of the first axis, sharing the storage.
     Tensor slice(std::int64_t begin, std::int64_t end) const;
+    /// All bytes seen as elements of another type, one row: [bytes / size]. Error when they are no whole number of them.
+    Tensor view_as(DType dtype) const;
     Tensor clone() const;
     /// Converted to `dtype` (bf16 rounds to nearest even); the same handle when nothing changes. On CUDA by way of the host,
     /// which is slow: kernels/cast converts there.

@@ -1,0 +1,19 @@
+// For the files of core that call the CUDA runtime.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace heddle::device {
+
+/// Throws an Error with CUDA's words unless `error` is success. CUDA keeps some errors for the next call; this one is told, so it
+/// is taken back.
+void must(cudaError_t error, const char* call);
+
+namespace detail {
+/// While this thread captures, copies between host and device are errors: what they read would be gone at the replay.
+void set_capturing(bool capturing);
+void count_graph();
+void count_copy_to_device();
+}  // namespace detail
+
+}  // namespace heddle::device

@@ -1,0 +1,95 @@
+// Graphs and staging by the CUDA runtime: NVIDIA's, or the emulator's in its place.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "core/device.h"
+#include "core/device_cuda.h"
+#include "core/format.h"
+#include "core/graph.h"
+
+namespace heddle::device {
+namespace {
+
+cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()); }
+
+}  // namespace
+
+Graph::~Graph() { forget(); }
+
+void Graph::forget() {
+    if (executable_ != nullptr) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(executable_));
+    executable_ = nullptr;
+}
+
+void Graph::capture(const std::function<void()>& body) {
+    forget();
+    // Relaxed: kernels that were never used are loaded, and arenas grow, while the capture goes on.
+    must(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+    cudaGraph_t graph = nullptr;
+    detail::set_capturing(true);
+    try {
+        body();
+        detail::set_capturing(false);
+    } catch (...) {
+        detail::set_capturing(false);
+        if (cudaStreamEndCapture(stream(), &graph) == cudaSuccess) cudaGraphDestroy(graph);
+        cudaGetLastError();
+        throw;
+    }
+    must(cudaStreamEndCapture(stream(), &graph), "cudaStreamEndCapture");
+    cudaGraphExec_t executable = nullptr;
+    const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+    cudaGraphDestroy(graph);
+    must(error, "cudaGraphInstantiate");
+    executable_ = executable;
+}
+
+void Graph::launch() {
+    check(captured(), "graph: nothing was captured yet");
+    must(cudaGraphLaunch(static_cast<cudaGraphExec_t>(executable_), stream()), "cudaGraphLaunch");
+    detail::count_graph();
+}
+
+Staging::Staging() = default;
+
+Staging::~Staging() {
+    for (Piece& piece : pieces_) {
+        if (piece.on_its_way) cudaEventSynchronize(static_cast<cudaEvent_t>(piece.sent));
+        if (piece.sent != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(piece.sent));
+        if (piece.memory != nullptr) cudaFreeHost(piece.memory);
+    }
+}
+
+std::byte* Staging::begin(std::int64_t bytes) {
+    now_ = (now_ + 1) % kPieces;
+    Piece& piece = pieces_[now_];
+    if (piece.on_its_way) must(cudaEventSynchronize(static_cast<cudaEvent_t>(piece.sent)), "cudaEventSynchronize");
+    piece.on_its_way = false;
+    if (piece.bytes >= bytes) return piece.memory;
+    if (piece.memory != nullptr) cudaFreeHost(piece.memory);
+    piece.memory = nullptr;
+    piece.bytes = 0;
+    const std::int64_t larger = std::max<std::int64_t>(bytes + bytes / 4, 4096);
+    void* memory = nullptr;
+    must(cudaHostAlloc(&memory, static_cast<std::size_t>(larger), cudaHostAllocDefault), "cudaHostAlloc");
+    piece.memory = static_cast<std::byte*>(memory);
+    piece.bytes = larger;
+    return piece.memory;
+}
+
+void Staging::send(void* to, std::int64_t bytes) {
+    Piece& piece = pieces_[now_];
+    check(bytes <= piece.bytes, "staging: {} bytes to send, but there are {}", bytes, piece.bytes);
+    if (piece.sent == nullptr) {
+        cudaEvent_t event = nullptr;
+        must(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+        piece.sent = event;
+    }
+    must(cudaMemcpyAsync(to, piece.memory, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream()), "cudaMemcpyAsync");
+    must(cudaEventRecord(static_cast<cudaEvent_t>(piece.sent), stream()), "cudaEventRecord");
+    piece.on_its_way = true;
+    detail::count_copy_to_device();
+}
+
+}  // namespace heddle::device

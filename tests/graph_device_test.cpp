@@ -1,0 +1,128 @@
+// Captured work, its memory, and the way its inputs take (core/graph.h, core/storage.h), on the emulated device or a real one.
+#include "core/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "kernels/elementwise/elementwise.h"
+#include "tests/devices.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+class DeviceGraph : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    }
+};
+
+Tensor on_device(const std::vector<float>& values) {
+    return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).to(Device::cuda);
+}
+
+TEST_F(DeviceGraph, RunsOnWhatStandsInMemoryNow) {
+    Tensor x = on_device({1, 2, 3}), sum = on_device({0, 0, 0});
+    MemoryArena arena;
+    device::Graph graph;
+    EXPECT_FALSE(graph.captured());
+    expect_error([&] { graph.launch(); }, "nothing was captured");
+    const device::Statistics before = device::statistics();
+    {
+        const MemoryArena::Use use(arena);
+        graph.capture([&] { kernels::accumulate(sum, kernels::mul(x, x)); });
+    }
+    EXPECT_EQ(sum.to_vector(), (std::vector<double>{0, 0, 0})) << "nothing runs when it is captured";
+    graph.launch();
+    x.copy_(on_device({2, 3, 4}));
+    graph.launch();
+    EXPECT_EQ(sum.to_vector(), (std::vector<double>{1 + 4, 4 + 9, 9 + 16}));
+    EXPECT_EQ(device::statistics().graphs - before.graphs, 2);
+}
+
+TEST_F(DeviceGraph, RefusesCopiesThatAReplayWouldNotFind) {
+    Tensor x = on_device({1, 2, 3});
+    device::Graph graph;
+    expect_error([&] { graph.capture([&] { x.copy_(Tensor::zeros({3}, DType::f32)); }); }, "while a graph is captured");
+    expect_error([&] { graph.capture([&] { x.to_vector(); }); }, "while a graph is captured");
+    EXPECT_FALSE(graph.captured());
+    // The stream is as before.
+    x.fill_(0);
+    EXPECT_EQ(x.to_vector(), (std::vector<double>{0, 0, 0}));
+}
+
+TEST_F(DeviceGraph, GivesOnWhatTheBodyThrows) {
+    device::Graph graph;
+    Tensor x = on_device({1});
+    expect_error([&] { graph.capture([&] { x.fill_(0), fail("in the middle"); }); }, "in the middle");
+    EXPECT_FALSE(graph.captured());
+    EXPECT_EQ(x.to_vector(), std::vector<double>{1});
+    graph.capture([&] { x.fill_(0); });
+    graph.launch();
+    EXPECT_EQ(x.to_vector(), std::vector<double>{0});
+}
+
+// Two graphs of one arena use the same blocks for what they need on the way.
+TEST_F(DeviceGraph, ShareAnArenaOneAfterTheOther) {
+    Tensor x = on_device({1, 2, 3}), first = on_device({0, 0, 0}), second = on_device({0, 0, 0});
+    MemoryArena arena;
+    device::Graph one, two;
+    const std::byte* places[2] = {};
+    const auto capture = [&](device::Graph& graph, Tensor& to, int i) {
+        const MemoryArena::Use use(arena);
+        graph.capture([&] {
+            const Tensor square = kernels::mul(x, x);
+            places[i] = square.bytes_data();
+            kernels::accumulate(to, square);
+        });
+    };
+    capture(one, first, 0);
+    capture(two, second, 1);
+    EXPECT_EQ(places[0], places[1]);
+    for (int i = 0; i < 3; ++i) {
+        one.launch();
+        two.launch();
+    }
+    EXPECT_EQ(first.to_vector(), (std::vector<double>{3, 12, 27}));
+    EXPECT_EQ(second.to_vector(), (std::vector<double>{3, 12, 27}));
+}
+
+TEST_F(DeviceGraph, AnArenasMemoryIsNobodyElses) {
+    auto arena = std::make_unique<MemoryArena>();
+    Tensor kept;
+    const std::byte* freed = nullptr;
+    {
+        const MemoryArena::Use use(*arena);
+        kept = Tensor::zeros({1000}, DType::f32, Device::cuda);
+        freed = Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data();
+        EXPECT_EQ(Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data(), freed) << "its own next request gets it";
+    }
+    for (int i = 0; i < 3; ++i) EXPECT_NE(Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data(), freed);
+    release_kept_memory(Device::cuda);
+    arena.reset();
+    kept.fill_(0);  // a tensor may outlive its arena
+    EXPECT_EQ(kept.to_vector()[999], 0);
+}
+
+TEST_F(DeviceGraph, StagingSendsInTheStreamsOrder) {
+    device::Staging staging;
+    Tensor x = on_device({0, 0}), sum = on_device({0, 0});
+    for (int i = 1; i <= 100; ++i) {
+        const float values[2] = {static_cast<float>(i), 1};
+        std::memcpy(staging.begin(sizeof values), values, sizeof values);
+        staging.send(x.bytes_data(), sizeof values);
+        kernels::accumulate(sum, x);
+    }
+    EXPECT_EQ(sum.to_vector(), (std::vector<double>{5050, 100}));
+    std::byte* const large = staging.begin(1 << 20);
+    std::memset(large, 0, 1 << 20);
+    expect_error([&] { staging.send(x.bytes_data(), 1 << 22); }, "to send");
+}
+
+}  // namespace
+}  // namespace heddle
