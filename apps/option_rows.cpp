@@ -120,6 +120,8 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
     table.add("on-divergence", options.on_divergence, "loss or gradient not finite: end, or leave the update out and go on")
         .one_of({"stop", "skip"});
     table.add("log-every", options.log_every, "updates between log lines").at_least(1);
+    table.add("cuda-graphs", options.cuda_graphs,
+              "with --device cuda: capture a step once for each shape of its batch, and replay it");
 }
 
 void add_machine_options(OptionTable& table, MachineOptions& options) {

@@ -86,6 +86,7 @@ struct TrainingOptions {
     std::int64_t keep = 1;
     std::string on_divergence = "stop";
     std::int64_t log_every = 100;
+    bool cuda_graphs = true;
 };
 
 /// Where to compute, and in what.

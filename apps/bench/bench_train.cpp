@@ -62,11 +62,11 @@ Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const B
     std::int64_t tokens = 0;
     for (std::uint64_t epoch = 1; learner.updates() < options.updates; ++epoch) {
         const BatchPlan plan = plan_batches(pairs, wanted, options.training.seed, epoch);
+        const std::unique_ptr<BatchFeed> feed = learner.feed(pairs, plan, 0);
         const auto size = static_cast<std::size_t>(options.training.accumulate);
         for (std::size_t at = 0; at < plan.batches.size() && learner.updates() < options.updates; at += size) {
             std::vector<Batch> batches;
-            for (std::size_t i = at; i < std::min(at + size, plan.batches.size()); ++i)
-                batches.push_back(make_batch(pairs, plan.batches[i]));
+            for (std::size_t i = at; i < std::min(at + size, plan.batches.size()); ++i) batches.push_back(feed->next());
             const UpdateReport report = learner.update(batches);
             if (learner.updates() > options.skip) tokens += report.tokens;
             if (learner.updates() == options.skip) {

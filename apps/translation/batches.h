@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct TokenPair {
 /// Encodes both sides of every pair, on several threads; pair n stays pair n.
 std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& source, const Vocabulary& target);
 
+struct PreparedBatch;
+
 /// Sentences one after the other, no padding.
 struct Batch {
     std::vector<std::int32_t> source;      ///< [source_tokens] each sentence and EOS
@@ -34,6 +37,8 @@ struct Batch {
     std::int64_t source_tokens = 0;     ///< EOS included
     std::int64_t target_tokens = 0;     ///< EOS included
     std::vector<std::int64_t> indices;  ///< [sentences] which pairs these are
+    /// What StepGraphs::prepare made of it, or null.
+    std::shared_ptr<const PreparedBatch> prepared;
 };
 
 struct BatchOptions {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -24,6 +26,8 @@ namespace {
 
 // Whose batches are kept at most.
 constexpr std::size_t most_unread_updates = 1000;
+// More than a host's hiccup, few enough to cost nothing.
+constexpr std::int64_t batches_ahead = 8;
 
 // A cosine run that ends before its warm-up does would never leave it: such a run warms up for a tenth of its updates.
 optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
@@ -47,8 +51,18 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
       schedule_(schedule(options, model.options().d_model, planned_updates)) {
     optimizer_.set_active(parameters_.active());
     if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy);
-    if (on_device()) tally_ = kernels::empty_tally(parameters_.values.device());
     generator().seed = options.seed;
+    if (!on_device()) return;
+    tally_ = kernels::empty_tally(parameters_.values.device());
+    if (!options.cuda_graphs) return;
+    const auto step = [this](const StepInputs& inputs) {
+        Generator keys = generator();
+        keys.calls.clear();
+        keys.step_key_on_device = inputs.random_key;
+        const RandomState random(std::move(keys));
+        add_gradients(inputs.source, inputs.target_in, inputs.target_out, {.divisor_in_memory = inputs.divisor});
+    };
+    graphs_ = std::make_shared<Graphs>(step, model.options().longest_sentence());
 }
 
 void Learner::set_updates(std::int64_t updates) {
@@ -58,24 +72,35 @@ void Learner::set_updates(std::int64_t updates) {
 
 void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report) {
     generator().start(static_cast<std::uint64_t>(updates()), static_cast<std::uint64_t>(number));
-    const Shape targets{batch.target_tokens};
-    const ops::LossOptions options{.label_smoothing = options_.label_smoothing, .ignore = -1, .divisor = divisor};
-    Tensor counts;
-    const Variable loss = model_.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
-                                      {Tensor::from(batch.target_in, targets), batch.target_spans},
-                                      Tensor::from(batch.target_out, targets), options, &counts);
-    take_losses(counts, report);
-    backward(loss);
+    if (graphs_ != nullptr && !searching_) {
+        graphs_->steps.run(batch, generator().step_key(), divisor);
+        parameters_.gradients.bump_version();
+    } else {
+        const Shape targets{batch.target_tokens};
+        report.loss += add_gradients({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                                     {Tensor::from(batch.target_in, targets), batch.target_spans},
+                                     Tensor::from(batch.target_out, targets), {.divisor = divisor});
+    }
     report.targets += batch.target_tokens;
     report.tokens += batch.source_tokens + batch.target_tokens;
     report.sentences += batch.sentences;
 }
 
-void Learner::take_losses(const Tensor& statistics, UpdateReport& report) {
-    if (on_device()) return kernels::tally_losses(tally_, statistics);
-    const double loss = ops::loss_statistics(statistics).loss;
-    if (!std::isfinite(loss)) throw loss_not_finite(loss);
-    report.loss += loss;
+// Forward and backward. On a device the loss is tallied there, and what is returned means nothing.
+double Learner::add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
+                              ops::LossOptions options) {
+    options.label_smoothing = options_.label_smoothing;
+    Tensor statistics;
+    const Variable loss = model_.loss(source, target_in, target_out, options, &statistics);
+    double sum = 0;
+    if (on_device()) {
+        kernels::tally_losses(tally_, statistics);
+    } else {
+        sum = ops::loss_statistics(statistics).loss;
+        if (!std::isfinite(sum)) throw loss_not_finite(sum);
+    }
+    backward(loss);
+    return sum;
 }
 
 UpdateReport Learner::gradients(std::span<const Batch> batches) {
@@ -119,13 +144,42 @@ UpdateReport Learner::update_unread(std::span<const Batch> batches) {
     UpdateReport report = gradients(batches);
     report.learning_rate = schedule_.rate(updates());
     const optim::StepOptions step{.lr = report.learning_rate, .clip = options_.clip};
-    Tensor measured = optimizer_.measure(step);
-    kernels::tally_update(tally_, measured);
-    optimizer_.step_measured(step, measured);
+    if (graphs_ != nullptr)
+        replay(step);
+    else
+        update_measured(step, {});
     unread_.emplace_back(batches.begin(), batches.end());
     report.loss = report.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     report.read = false;
     return report;
+}
+
+std::unique_ptr<BatchFeed> Learner::feed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first) const {
+    BatchFeed::Prepare prepare;
+    if (graphs_ != nullptr) prepare = [graphs = graphs_](Batch& batch) { graphs->steps.prepare(batch); };
+    return std::make_unique<BatchFeed>(pairs, plan, first, on_device() ? batches_ahead : 0, std::move(prepare));
+}
+
+void Learner::update_measured(const optim::StepOptions& step, const Tensor& numbers) {
+    Tensor measured = optimizer_.measure(step);
+    kernels::tally_update(tally_, measured);
+    optimizer_.step_measured(step, measured, numbers);
+}
+
+// As the steps of batches: the first update as it is, the second one captured, all others replayed.
+void Learner::replay(const optim::StepOptions& step) {
+    Graphs& graphs = *graphs_;
+    const std::array<double, 3> numbers = optimizer_.numbers(step);
+    std::memcpy(graphs.staging.begin(sizeof numbers), numbers.data(), sizeof numbers);
+    graphs.staging.send(graphs.numbers.bytes_data(), sizeof numbers);
+    if (std::exchange(graphs.first, false)) return update_measured(step, graphs.numbers);
+    if (graphs.update.captured()) {
+        optimizer_.count_replay();
+    } else {
+        const MemoryArena::Use use(graphs.arena);
+        graphs.update.capture([&] { update_measured(step, graphs.numbers); });
+    }
+    graphs.update.launch();
 }
 
 LossReading Learner::read() {
@@ -161,12 +215,15 @@ std::string Learner::divergence_text(std::span<const Batch> batches, const optim
 // The same arithmetic again, with every value searched: the keys of everything random are those of the first time.
 std::string Learner::origin_of_divergence(std::span<const Batch> batches) {
     const AnomalyMode search;
+    searching_ = true;  // the host looks at every value: no graphs
+    std::string found = "Searched once more, every single value is finite";
     try {
         gradients(batches);
-    } catch (const Error& found) {
-        return found.what();
+    } catch (const Error& error) {
+        found = error.what();
     }
-    return "Searched once more, every single value is finite";
+    searching_ = false;
+    return found;
 }
 
 nn::NamedTensors Learner::moments(bool copied) const {

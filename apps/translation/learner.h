@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "apps/divergence.h"
 #include "apps/options.h"
+#include "apps/translation/batch_feed.h"
 #include "apps/translation/batches.h"
+#include "apps/translation/step_graphs.h"
 #include "nn/flat.h"
 #include "nn/transformer.h"
 #include "optim/optimizer.h"
@@ -58,6 +61,9 @@ class Learner {
     /// that was not finite, as from update(): it and those behind it were left out, and updates() goes back to what was made.
     LossReading read();
 
+    /// The batches of a plan from `first` on, made and prepared ahead where a device computes meanwhile.
+    std::unique_ptr<BatchFeed> feed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first) const;
+
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
     /// For a run that goes on, whose weights and moments were filled in.
@@ -66,13 +72,18 @@ class Learner {
     nn::FlatParameters& parameters() { return parameters_; }
     /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", sharing their storage or copied.
     nn::NamedTensors moments(bool copied = false) const;
+    /// How the steps of batches were run; none when the options or the device want no graphs.
+    StepGraphs::Counts graph_counts() const { return graphs_ == nullptr ? StepGraphs::Counts() : graphs_->steps.counts(); }
 
   private:
     UpdateReport update_and_wait(std::span<const Batch> batches);
     UpdateReport update_unread(std::span<const Batch> batches);
     UpdateReport gradients(std::span<const Batch> batches);
+    void update_measured(const optim::StepOptions& step, const Tensor& numbers);
+    void replay(const optim::StepOptions& step);
     void accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report);
-    void take_losses(const Tensor& statistics, UpdateReport& report);
+    double add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
+                         ops::LossOptions options);
     void collect();
     std::string divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed);
     std::string origin_of_divergence(std::span<const Batch> batches);
@@ -83,10 +94,24 @@ class Learner {
     nn::FlatParameters parameters_;
     optim::Optimizer optimizer_;
     optim::Schedule schedule_;
+    // What captured updates need.
+    struct Graphs {
+        StepGraphs steps;                                               // a batch's
+        device::Graph update;                                           // the optimizer's
+        bool first = true;                                              // no update was made yet
+        Tensor numbers = Tensor::empty({3}, DType::f64, Device::cuda);  // Optimizer::numbers
+        device::Staging staging;
+        MemoryArena arena;
+
+        Graphs(StepGraphs::Step step, std::optional<std::int64_t> position_limit) : steps(std::move(step), position_limit) {}
+    };
+
     // On a device:
     Tensor tally_;                            // kernels/update_tally
     std::vector<std::vector<Batch>> unread_;  // the batches of the updates that it counts, to repeat one of them
     LossReading reading_;                     // what was collected and not yet told
+    std::shared_ptr<Graphs> graphs_;          // null: each launch by itself
+    bool searching_ = false;                  // for the origin of a divergence
 };
 
 }  // namespace heddle::app

@@ -184,12 +184,13 @@ TrainingResult Trainer::run() {
 // What is left of the epoch, its end included, unless the run is over before.
 void Trainer::run_epoch() {
     model_.train();
+    const std::unique_ptr<BatchFeed> feed = learner_.feed(data_.training, plan_, state_.batches);
     while (!epoch_is_over()) {
         update_start_ = Clock::now();
         const std::int64_t end = std::min(state_.batches + options_.accumulate, batches_per_epoch());
         std::vector<Batch> batches;
         for (; state_.batches < end; ++state_.batches)
-            batches.push_back(make_batch(data_.training, plan_.batches[static_cast<std::size_t>(state_.batches)]));
+            batches.push_back(feed->next());
         update(batches);
         if (!epoch_is_over() && over()) return;
     }
