@@ -167,8 +167,8 @@ TEST(ProgramSlow, MeasuresTraining) {
                  std::string(" --layers 1 --d-model 32 --heads 2 --d-ff 64"));
     ASSERT_EQ(result.status, 0) << result.err;
     const auto object = nlohmann::json::parse(result.out);
-    for (const char* field : {"peer", "mode", "device", "dtype", "threads", "parameters", "updates", "tokens_per_second",
-                              "seconds", "peak_memory_mb"})
+    for (const char* field : {"peer", "mode", "device", "dtype", "threads", "parameters", "updates", "replayed_steps",
+                              "tokens_per_second", "seconds", "peak_memory_mb"})
         EXPECT_TRUE(object.contains(field)) << field;
     EXPECT_EQ(object["updates"], 6);
     EXPECT_GT(object["tokens_per_second"], 0);

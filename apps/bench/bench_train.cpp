@@ -116,6 +116,7 @@ int bench_train(Arguments arguments) {
                                            {"threads", threads()},
                                            {"parameters", model.parameter_count()},
                                            {"updates", learner.updates()},
+                                           {"replayed_steps", learner.graph_counts().replayed},
                                            {"tokens_per_second", std::llround(speed.tokens_per_second)},
                                            {"seconds", std::round(10 * speed.seconds) / 10},
                                            {"peak_memory_mb", peak_memory_mb()}};
