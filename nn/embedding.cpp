@@ -24,6 +24,7 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
 
 void PositionalEncoding::moved() {
     if (positions_ == Positions::sinusoidal) table_ = sinusoidal(table_.dim(0));
+    outgrown_.clear();
 }
 
 Variable PositionalEncoding::sinusoidal(std::int64_t count) const {
@@ -40,6 +41,7 @@ const Variable& PositionalEncoding::table(std::int64_t count) const {
           "larger "
           "--position-table",
           name(), count, rows);
+    outgrown_.push_back(table_);
     table_ = sinusoidal(std::max(count, 2 * rows));
     return table_;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "autograd/ops.h"
 #include "nn/module.h"
@@ -31,6 +32,7 @@ class PositionalEncoding : public Module {
     Positions positions_;
     std::int64_t d_model_;
     mutable Variable table_;
+    mutable std::vector<Variable> outgrown_;  // shorter tables: a captured step reads the one that it found
 };
 
 /// Weight [vocabulary, d_model], normal with deviation d_model^-0.5.

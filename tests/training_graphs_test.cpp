@@ -47,7 +47,8 @@ std::vector<Batch> some_batches(const TrainingData& data, std::int64_t count) {
 
 /// A model on the device that adds gradients of batches.
 struct Subject {
-    explicit Subject(const TrainingData& data, double dropout = 0.1) : model(tiny_model(data, dropout), 3) {
+    explicit Subject(const TrainingData& data, double dropout = 0.1) : Subject(tiny_model(data, dropout)) {}
+    explicit Subject(const nn::TransformerOptions& options) : model(options, 3) {
         model.to(Device::cuda);
         parameters = nn::flatten(model);
         tally = kernels::empty_tally(Device::cuda);
@@ -228,6 +229,28 @@ TEST_F(TrainingGraphs, DrawAnewInEachReplay) {
     }
     EXPECT_FALSE(same_bits(gradients[2], gradients[3]));
     EXPECT_TRUE(same_bits(gradients[2], gradients[4]));
+}
+
+// A longer sentence extends the table of positions; what was captured before still reads the shorter one.
+TEST_F(TrainingGraphs, OutliveALongerTableOfPositions) {
+    const TrainingData data = copy_data(100);
+    nn::TransformerOptions options = tiny_model(data, 0.1);
+    options.position_table = 10;
+    Subject subject(options);
+    StepGraphs graphs(subject.step(), std::nullopt);
+    const Batch batch = some_batches(data, 1).front();
+    Tensor before;
+    for (const std::int64_t update : {1, 2, 3}) {
+        graphs.run(batch, key_of(update), 10);
+        before = subject.take();
+    }
+    const std::vector<std::int32_t> words(100, 4);
+    const TokenPair pair{words, words};
+    graphs.run(make_batch({&pair, 1}, std::vector<std::int64_t>{0}), key_of(4), 10);
+    subject.take();
+    graphs.run(batch, key_of(3), 10);
+    EXPECT_EQ(graphs.counts().replayed, 2);
+    EXPECT_TRUE(same_bits(subject.take(), before));
 }
 
 TEST(BatchCapacity, HoldsTheBatch) {
