@@ -14,6 +14,9 @@ std::byte* allocate(std::int64_t bytes, void* stream);
 std::byte* allocate_for_capture(std::int64_t bytes, void* stream);
 /// Gives either back: on the emulated device in the stream's order, on a GPU after all work.
 void release(std::byte* block, void* stream);
+/// For tests, before the first tensor lies there: memory for tensors on CUDA comes from these two instead, and each has its own,
+/// of exactly its bytes.
+void take_memory_from(std::byte* (*take)(std::int64_t bytes, void* stream), void (*give)(std::byte* block, void* stream));
 /// "12.3 of 79.1 GiB are free"
 std::string memory_left();
 /// Counts one kernel launch.

@@ -48,9 +48,9 @@ const System kHost = {
     [](std::int64_t bytes, void*) { return static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))); },
     [](std::byte* block, void*) { std::free(block); }, nullptr, "system"};
 const System kCuda = {device::detail::allocate, device::detail::release, device::detail::memory_left, "CUDA device"};
-
 const System kCapture = {device::detail::allocate_for_capture, device::detail::release, device::detail::memory_left,
                          "CUDA device"};
+System tests_own = {};  // in kCuda's place
 
 // How large blocks are, and whether they are kept for the next request.
 enum class Blocks {
@@ -162,7 +162,9 @@ namespace {
 Pool& pool(Device device) {
     static Pool* const host = new Pool(kHost, true, Blocks::rounded);
     if (device == Device::cpu) return *host;
-    static Pool* const cuda = new Pool(kCuda, false, device::emulated() ? Blocks::exact : Blocks::rounded);
+    static Pool* const cuda = tests_own.take != nullptr
+                                  ? new Pool(tests_own, false, Blocks::exact)
+                                  : new Pool(kCuda, false, device::emulated() ? Blocks::exact : Blocks::rounded);
     return *cuda;
 }
 
@@ -189,6 +191,10 @@ MemoryArena::MemoryArena()
 MemoryArena::~MemoryArena() = default;
 MemoryArena::Use::Use(MemoryArena& arena) : before_(std::exchange(arena_in_use, arena.pool_)) {}
 MemoryArena::Use::~Use() { arena_in_use = std::move(before_); }
+
+void device::detail::take_memory_from(std::byte* (*take)(std::int64_t, void*), void (*give)(std::byte*, void*)) {
+    tests_own = {take, give, memory_left, "CUDA device"};
+}
 
 MemoryStatistics memory_statistics(Device device) { return pool(device).statistics(); }
 void reset_peak_memory(Device device) { pool(device).reset_peak(); }
