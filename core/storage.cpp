@@ -9,6 +9,7 @@
 #include "core/device.h"
 #include "core/device_impl.h"
 #include "core/format.h"
+#include "core/segments.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -57,6 +58,7 @@ enum class Blocks {
     rounded,     // kept; a request takes one that is up to twice as large
     exact,       // of exactly the bytes that are asked for, and none kept
     exact_kept,  // the same, but kept
+    cut,         // cut from large segments, and joined again
 };
 
 }  // namespace
@@ -74,6 +76,7 @@ class Pool {
         const std::lock_guard lock(mutex_);
         ++statistics_.requests;
         capacity = blocks_ == Blocks::rounded ? rounded(bytes) : bytes;
+        if (blocks_ == Blocks::cut) return cut_block(bytes, stream);
         std::byte* block = blocks_ == Blocks::exact ? nullptr : kept_block(stream, capacity);
         if (block == nullptr && capacity > 0) block = from_system(capacity, stream);
         statistics_.in_use += capacity;
@@ -87,6 +90,10 @@ class Pool {
 
     void give(std::byte* block, void* stream, std::int64_t capacity) {
         const std::lock_guard lock(mutex_);
+        if (blocks_ == Blocks::cut) {
+            if (block != nullptr) segments_.give(block);
+            return;
+        }
         statistics_.in_use -= capacity;
         if (blocks_ == Blocks::exact || block == nullptr) {
             if (block != nullptr) system_.give(block, stream);
@@ -126,6 +133,15 @@ class Pool {
         return block;
     }
 
+    std::byte* cut_block(std::int64_t bytes, void* stream) {
+        constexpr std::int64_t kSegment = std::int64_t{64} << 20;
+        if (bytes == 0) return nullptr;
+        if (std::byte* const block = segments_.take(bytes); block != nullptr) return block;
+        const std::int64_t segment = (bytes + kSegment - 1) / kSegment * kSegment;
+        segments_.add(from_system(segment, stream), segment);
+        return segments_.take(bytes);
+    }
+
     std::byte* from_system(std::int64_t capacity, void* stream) {
         ++statistics_.from_system;
         std::byte* block = system_.take(capacity, stream);
@@ -139,6 +155,7 @@ class Pool {
     }
 
     void release_locked() {
+        for (std::byte* const segment : segments_.release()) system_.give(segment, nullptr);
         for (const auto& [stream, blocks] : free_)
             for (const auto& [capacity, block] : blocks) {
                 if (host_) allow(block, capacity);
@@ -153,6 +170,7 @@ class Pool {
     const Blocks blocks_;
     std::mutex mutex_;
     std::map<void*, std::multimap<std::int64_t, std::byte*>> free_;  // by stream and capacity
+    Segments segments_;                                              // with Blocks::cut, for one stream
     MemoryStatistics statistics_;
 };
 
@@ -186,8 +204,8 @@ Storage::Storage(std::int64_t bytes, Device device) : bytes_(bytes), device_(dev
 
 Storage::~Storage() { (arena_ != nullptr ? *arena_ : pool(device_)).give(data_, stream_, capacity_); }
 
-MemoryArena::MemoryArena()
-    : pool_(std::make_shared<Pool>(kCapture, false, device::emulated() ? Blocks::exact_kept : Blocks::rounded)) {}
+MemoryArena::MemoryArena() : MemoryArena(device::emulated()) {}
+MemoryArena::MemoryArena(bool exact) : pool_(std::make_shared<Pool>(kCapture, false, exact ? Blocks::exact_kept : Blocks::cut)) {}
 MemoryArena::~MemoryArena() = default;
 MemoryArena::Use::Use(MemoryArena& arena) : before_(std::exchange(arena_in_use, arena.pool_)) {}
 MemoryArena::Use::~Use() { arena_in_use = std::move(before_); }

@@ -16,10 +16,13 @@ class Pool;
 /// Memory on CUDA that captured work keeps (core/graph.h). What is allocated on this thread while a Use lives comes from the
 /// arena and goes back to it, and only its own next requests get it again: a graph that runs once more finds its addresses as
 /// they were. Several graphs may share one arena when they run one after the other in one stream and leave nothing for each other
-/// in it.
+/// in it; it is then about as large as the largest of them needs. For one stream.
 class MemoryArena {
   public:
     MemoryArena();
+    /// `exact`: each tensor has memory of exactly its bytes, so that accesses behind its end are seen. Else tensors are cut from
+    /// large segments, which graphs of all sizes share. By default exact on the emulated device.
+    explicit MemoryArena(bool exact);
     /// Its memory is given back when the last tensor in it is gone, too.
     ~MemoryArena();
     MemoryArena(const MemoryArena&) = delete;

@@ -69,44 +69,48 @@ TEST_F(DeviceGraph, GivesOnWhatTheBodyThrows) {
 
 // Two graphs of one arena use the same blocks for what they need on the way.
 TEST_F(DeviceGraph, ShareAnArenaOneAfterTheOther) {
-    Tensor x = on_device({1, 2, 3}), first = on_device({0, 0, 0}), second = on_device({0, 0, 0});
-    MemoryArena arena;
-    device::Graph one, two;
-    const std::byte* places[2] = {};
-    const auto capture = [&](device::Graph& graph, Tensor& to, int i) {
-        const MemoryArena::Use use(arena);
-        graph.capture([&] {
-            const Tensor square = kernels::mul(x, x);
-            places[i] = square.bytes_data();
-            kernels::accumulate(to, square);
-        });
-    };
-    capture(one, first, 0);
-    capture(two, second, 1);
-    EXPECT_EQ(places[0], places[1]);
-    for (int i = 0; i < 3; ++i) {
-        one.launch();
-        two.launch();
+    for (const bool exact : {true, false}) {
+        Tensor x = on_device({1, 2, 3}), first = on_device({0, 0, 0}), second = on_device({0, 0, 0});
+        MemoryArena arena(exact);
+        device::Graph one, two;
+        const std::byte* places[2] = {};
+        const auto capture = [&](device::Graph& graph, Tensor& to, int i) {
+            const MemoryArena::Use use(arena);
+            graph.capture([&] {
+                const Tensor square = kernels::mul(x, x);
+                places[i] = square.bytes_data();
+                kernels::accumulate(to, square);
+            });
+        };
+        capture(one, first, 0);
+        capture(two, second, 1);
+        EXPECT_EQ(places[0], places[1]);
+        for (int i = 0; i < 3; ++i) {
+            one.launch();
+            two.launch();
+        }
+        EXPECT_EQ(first.to_vector(), (std::vector<double>{3, 12, 27}));
+        EXPECT_EQ(second.to_vector(), (std::vector<double>{3, 12, 27}));
     }
-    EXPECT_EQ(first.to_vector(), (std::vector<double>{3, 12, 27}));
-    EXPECT_EQ(second.to_vector(), (std::vector<double>{3, 12, 27}));
 }
 
 TEST_F(DeviceGraph, AnArenasMemoryIsNobodyElses) {
-    auto arena = std::make_unique<MemoryArena>();
-    Tensor kept;
-    const std::byte* freed = nullptr;
-    {
-        const MemoryArena::Use use(*arena);
-        kept = Tensor::zeros({1000}, DType::f32, Device::cuda);
-        freed = Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data();
-        EXPECT_EQ(Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data(), freed) << "its own next request gets it";
+    for (const bool exact : {true, false}) {
+        auto arena = std::make_unique<MemoryArena>(exact);
+        Tensor kept;
+        const std::byte* freed = nullptr;
+        {
+            const MemoryArena::Use use(*arena);
+            kept = Tensor::zeros({1000}, DType::f32, Device::cuda);
+            freed = Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data();
+            EXPECT_EQ(Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data(), freed) << "its own next request gets it";
+        }
+        for (int i = 0; i < 3; ++i) EXPECT_NE(Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data(), freed);
+        release_kept_memory(Device::cuda);
+        arena.reset();
+        kept.fill_(0);  // a tensor may outlive its arena
+        EXPECT_EQ(kept.to_vector()[999], 0);
     }
-    for (int i = 0; i < 3; ++i) EXPECT_NE(Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data(), freed);
-    release_kept_memory(Device::cuda);
-    arena.reset();
-    kept.fill_(0);  // a tensor may outlive its arena
-    EXPECT_EQ(kept.to_vector()[999], 0);
 }
 
 TEST_F(DeviceGraph, StagingSendsInTheStreamsOrder) {

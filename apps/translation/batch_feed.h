@@ -15,16 +15,17 @@
 
 namespace heddle::app {
 
-/// The batches of a plan in their order. A thread of its own packs them and prepares them for the device, so that the one who trains
-/// only starts work.
+/// The batches of a plan in their order. A thread of its own packs them and prepares them for the device, so that the one who
+/// trains only starts work.
 class BatchFeed {
   public:
     /// What is done with a batch beside packing it, on the feed's thread.
     using Prepare = std::function<void(Batch&)>;
 
-    /// Batches `first`, `first` + 1, .. of the plan, up to `ahead` of them before they are asked for; 0: without a thread, when they
-    /// are. `pairs` and `plan` must outlive the feed.
-    BatchFeed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first, std::int64_t ahead, Prepare prepare = {});
+    /// Batches `first`, `first` + 1, .. of the plan, up to `ahead` of them before they are asked for; 0: without a thread, when
+    /// they are. `pairs` and `plan` must outlive the feed.
+    BatchFeed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first, std::int64_t ahead,
+              Prepare prepare = {});
     ~BatchFeed();
     BatchFeed(const BatchFeed&) = delete;
     BatchFeed& operator=(const BatchFeed&) = delete;

@@ -96,14 +96,15 @@ class Learner {
     optim::Schedule schedule_;
     // What captured updates need.
     struct Graphs {
+        MemoryArena arena;                                              // of all that follow: they run one after the other
         StepGraphs steps;                                               // a batch's
         device::Graph update;                                           // the optimizer's
         bool first = true;                                              // no update was made yet
         Tensor numbers = Tensor::empty({3}, DType::f64, Device::cuda);  // Optimizer::numbers
         device::Staging staging;
-        MemoryArena arena;
 
-        Graphs(StepGraphs::Step step, std::optional<std::int64_t> position_limit) : steps(std::move(step), position_limit) {}
+        Graphs(StepGraphs::Step step, std::optional<std::int64_t> position_limit)
+            : steps(std::move(step), arena, position_limit) {}
     };
 
     // On a device:

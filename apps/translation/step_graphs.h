@@ -49,7 +49,9 @@ class StepGraphs {
     /// Puts forward and backward of a batch into the current stream. It may depend on its inputs' capacity, and must not wait.
     using Step = std::function<void(const StepInputs&)>;
 
-    StepGraphs(Step step, std::optional<std::int64_t> position_limit) : step_(std::move(step)), position_limit_(position_limit) {}
+    /// All graphs use `arena`, which must outlive them: they run one after the other.
+    StepGraphs(Step step, MemoryArena& arena, std::optional<std::int64_t> position_limit)
+        : step_(std::move(step)), arena_(arena), position_limit_(position_limit) {}
 
     /// One step of this batch: the first of its capacity as it comes (kernels are loaded, tables made), the second one captured,
     /// all later ones replayed. The bits do not tell which. Nobody waits for it.
@@ -75,9 +77,9 @@ class StepGraphs {
               double divisor);
 
     Step step_;
+    MemoryArena& arena_;
     std::optional<std::int64_t> position_limit_;
     device::Staging staging_;
-    MemoryArena arena_;  // of all graphs: they run one after the other
     std::map<BatchCapacity, std::shared_ptr<Captured>> captured_;
     Counts counts_;
 
