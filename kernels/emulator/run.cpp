@@ -161,6 +161,13 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks)
         throw std::invalid_argument("kernel " + kernel_name(request.kernel) + ": " + error);
     if (blocks == nullptr) blocks = chosen;
     const std::uint64_t all = std::uint64_t{request.grid.x} * request.grid.y * request.grid.z;
+    std::vector<std::uint64_t> numbers;
+    if (blocks != nullptr) {
+        numbers = *blocks;
+        if (all == 0) std::erase(numbers, kLastBlock);
+        std::replace(numbers.begin(), numbers.end(), kLastBlock, all - 1);
+        blocks = &numbers;
+    }
     const std::uint64_t count = blocks != nullptr ? blocks->size() : all;
     if (blocks != nullptr) {
         if (request.cooperative || request.cluster > 1)

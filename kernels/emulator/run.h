@@ -38,6 +38,9 @@ void set_seed(std::uint64_t seed);
 /// How often set_seed was called.
 std::uint64_t seed_generation();
 
+/// Among chosen blocks: the last one of each launch.
+inline constexpr std::uint64_t kLastBlock = ~std::uint64_t{0};
+
 /// While one lives on this thread, launches run only these blocks. For grids that are too large to be run as a whole.
 class ChosenBlocks {
   public:
@@ -64,8 +67,8 @@ std::vector<std::string> synchronisation_places();
 /// Synchronisation at this place ("file:line") does nothing from now on; "" ends it. A mutation: the checker must report it.
 /// HEDDLE_EMULATOR_SKIP names one from the start. (A barrier with a result, __syncthreads_count, cannot be left out.)
 void skip_synchronisation(const std::string& place);
-/// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a line,
-/// behind "> " and its command line.
+/// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a
+/// line, behind "> " and its command line.
 std::vector<std::string> launched_kernels();
 
 }  // namespace heddle::emulator
