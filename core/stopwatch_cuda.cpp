@@ -2,18 +2,12 @@
 #include <cuda_runtime.h>
 
 #include "core/device.h"
+#include "core/device_cuda.h"
 #include "core/format.h"
 #include "core/stopwatch.h"
 
 namespace heddle::device {
 namespace {
-
-void must(cudaError_t error, const char* call) {
-    if (error == cudaSuccess) return;
-    const std::string words = cudaGetErrorString(error);
-    cudaGetLastError();
-    fail_with("stopwatch: {} failed: {}", call, words);
-}
 
 cudaEvent_t event(void* mark) { return static_cast<cudaEvent_t>(mark); }
 

@@ -5,13 +5,13 @@
 #     tests/gpu.sh --with DIR [--only STAGE]... [--out DIR] [--build DIR] [--patience N]     there: DIR is the pack
 #
 # Stages, all of them without --only, in this order; each has its own limit, together below nine minutes:
-#   build        the program, the device tests and the training test, with nvcc, for the GPU's chip alone (sm_90a when none is there)
-#   test         the device layer's tests, every other *_device_test, training_cuda_test, heddle gradcheck --device cuda; then some of them
+#   build        the program, the device tests and the tests of training, with nvcc, for the GPU's chip alone (sm_90a when none is there)
+#   test         the device layer's tests, every other *_device_test, training_*_test, heddle gradcheck --device cuda; then some of them
 #                under compute-sanitizer, whose refusal is a result and no failure
 #   bench-ops    heddle bench ops beside PyTorch's ops
 #   bench-train  heddle bench train beside the pack's PyTorch program, eager and compiled
 #
-# All but build need a GPU, and end with status 3 where there is none. --out is $OUT or build/gpu-results when it is left out; --build is build/gpu.
+# All but build need a GPU, and end with status 3 where there is none. Left out, --out is $OUT or build/gpu-results, --build is build/gpu.
 # --patience multiplies the limits, for a machine with fewer than 16 cores.
 # In the out folder: results.jsonl, a line for each result as soon as it is there; one log a stage; at the end results.md and results.json.
 # Ends with status 1 when a test failed or a stage did not end.
@@ -62,15 +62,16 @@ python=$(command -v python3 || echo python3)
 quoted() { local text=${1//\\/\\\\}; printf '"%s"' "$(tr -d '\000-\037' <<<"${text//\"/\\\"}")"; }
 # record STAGE NAME STATUS SECONDS [WORDS]: status is passed, failed, refused, done or stopped.
 record() {
-    printf '{"stage": "%s", "name": %s, "status": "%s", "seconds": %s, "words": %s}\n' "$1" "$(quoted "$2")" "$3" "$4" "$(quoted "${5:-}")" \
-        >>"$out/results.jsonl"
+    printf '{"stage": "%s", "name": %s, "status": "%s", "seconds": %s, "words": %s}\n' \
+        "$1" "$(quoted "$2")" "$3" "$4" "$(quoted "${5:-}")" >>"$out/results.jsonl"
     printf '%-12s %-44s %-8s %6s s  %s\n' "$1" "$2" "$3" "$4" "${5:-}"
 }
 # record_json STAGE NAME: the JSON objects on stdin, one a line, as results of the name.
 record_json() {
     local line
     while IFS= read -r line; do
-        case $line in '{'*'}') printf '{"stage": "%s", "name": %s, "result": %s}\n' "$1" "$(quoted "$2")" "$line" >>"$out/results.jsonl" ;; esac
+        [[ $line == '{'*'}' ]] || continue
+        printf '{"stage": "%s", "name": %s, "result": %s}\n' "$1" "$(quoted "$2")" "$line" >>"$out/results.jsonl"
     done
 }
 left() { echo $((limits[$inside] - SECONDS - 3)); }  # seconds of this stage
@@ -137,12 +138,12 @@ for p in u.find_spec("nvidia").submodule_search_locations:
 
 wanted_targets() {
     local file
-    for file in tests/*_device_test.cpp; do basename "$file" .cpp; done
-    echo heddle training_cuda_test
+    for file in tests/*_device_test.cpp tests/training_*_test.cpp; do basename "$file" .cpp; done
+    echo heddle
 }
 
 stage_build() {
-    local nvcc toolkit generator=(-G Ninja) chip jobs names start=$SECONDS
+    local nvcc toolkit generator=(-G Ninja) chip jobs names words start=$SECONDS
     nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
     [ -x "$nvcc" ] || { complain "there is no nvcc"; record build nvcc failed 0 "no nvcc"; return 1; }
     toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
@@ -157,7 +158,9 @@ stage_build() {
     fi
     chip=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ') || true
     case $chip in "" | *[!0-9]* | 90) chip=90a ;; esac
-    record build machine "done" 0 "$(find_gpu || echo 'no GPU'); $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/CUDA \1/p'); $("${CXX:-g++}" --version | head -n 1); $jobs cores; sm_$chip"
+    words="$(find_gpu || echo 'no GPU'); $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/CUDA \1/p'); "
+    words+="$("${CXX:-g++}" --version | head -n 1); $jobs cores; sm_$chip"
+    record build machine "done" 0 "$words"
 
     try_pack || { record build pack failed $((SECONDS - start)) "the pack's libraries do not work here"; return 1; }
     find_cublas "$toolkit"
@@ -181,7 +184,8 @@ stage_build() {
     start=$SECONDS
     # HEDDLE_GPU_TARGETS builds less: to try the script out.
     # shellcheck disable=SC2046,SC2086
-    if cmake --build "$build" -j "$jobs" --target ${HEDDLE_GPU_TARGETS:-$(wanted_targets)} -- $([ "${generator[1]}" != Ninja ] || echo -k 0); then
+    if cmake --build "$build" -j "$jobs" --target ${HEDDLE_GPU_TARGETS:-$(wanted_targets)} -- \
+        $([ "${generator[1]}" != Ninja ] || echo -k 0); then
         record build heddle passed $((SECONDS - start))
     else
         record build heddle failed $((SECONDS - start)) "$(grep -m 1 -E 'error|fatal' "$out/build.log" | cut -c 1-200)"
@@ -197,8 +201,8 @@ run_test() {
     shift 2
     limited "$seconds" "$@" >"$log" 2>&1 || status=$?
     { echo "==== $name"; cat "$log"; } >>"$out/test.log"
-    counts=$(sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?.*/\1 passed/p; s/^\[  SKIPPED \] ([0-9]+) tests?, listed.*/, \1 skipped/p; s/^\[  FAILED  \] ([0-9]+) tests?, listed.*/, \1 failed/p' \
-        "$log" | tr -d '\n')
+    counts=$(sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?.*/\1 passed/p; s/^\[  SKIPPED \] ([0-9]+) tests?, listed.*/, \1 skipped/p
+        s/^\[  FAILED  \] ([0-9]+) tests?, listed.*/, \1 failed/p' "$log" | tr -d '\n')
     if [ "$status" -eq 0 ]; then
         record test "$name" passed $((SECONDS - start)) "$counts"
     else
@@ -211,15 +215,19 @@ run_test() {
 # sanitize TOOL TEST FILTER: a refusal is a result. compute-sanitizer ends with 86 when it has something to report.
 sanitize() {
     local tool=$1 test=$2 filter=$3 start=$SECONDS status=0 log=$build/one.log
-    limited 40 compute-sanitizer --tool "$tool" --error-exitcode 86 "$build/tests/$test" --gtest_brief=1 --gtest_filter="$filter" >"$log" 2>&1 || status=$?
+    limited 25 "$sanitizer" --tool "$tool" --error-exitcode 86 "$build/tests/$test" --gtest_brief=1 --gtest_filter="$filter" \
+        >"$log" 2>&1 || status=$?
     { echo "==== $tool $test $filter"; cat "$log"; } >>"$out/test.log"
     if grep -qE 'Device not supported|not supported on|Failed to initialize|Unable to' "$log"; then
         record test "$tool $test" refused $((SECONDS - start)) "$(grep -m 1 -E 'not supported|Failed|Unable' "$log" | cut -c 1-160)"
     elif [ $status -eq 0 ]; then
         record test "$tool $test" passed $((SECONDS - start)) "$(grep -m 1 'SUMMARY' "$log")"
+    elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
+        record test "$tool $test" stopped $((SECONDS - start)) "no end within the time"
     else
-        record test "$tool $test" failed $((SECONDS - start)) "$(why $status); $(grep -m 1 -E 'SUMMARY|=========.*(Invalid|[Rr]ace)' "$log" | cut -c 1-200)"
-        [ $status -eq 124 ] || failed=1
+        record test "$tool $test" failed $((SECONDS - start)) \
+            "$(why $status); $(grep -m 1 -E '=========.*(Invalid|[Rr]ace)|SUMMARY' "$log" | cut -c 1-200)"
+        failed=1
     fi
 }
 
@@ -229,12 +237,13 @@ compile_ahead() {
     local model
     for model in small base; do
         # shellcheck disable=SC2046
-        timeout 110 "$python" "$pack/peer/torch_train.py" $(peer_options $model bf16) --updates 12 --skip 1 --compile >"$build/ahead-$model.log" 2>&1 &
+        timeout 110 "$python" "$pack/peer/torch_train.py" $(peer_options $model bf16) --updates 12 --skip 1 --compile \
+            >"$build/ahead-$model.log" 2>&1 &
     done
 }
 
 stage_test() {
-    local failed=0 test name
+    local failed=0 test name sanitizer
     need_gpu
     need_program
     : >"$out/test.log"
@@ -244,13 +253,14 @@ stage_test() {
     compile_ahead
     run_test device_layer_device_test 60 "$build/tests/device_layer_device_test" --gtest_brief=1
     run_test device_core_device_test 60 "$build/tests/device_core_device_test" --gtest_brief=1
-    for test in "$build"/tests/*_device_test "$build/tests/training_cuda_test"; do
+    for test in "$build"/tests/*_device_test "$build"/tests/training_*_test; do
         name=$(basename "$test")
         case $name in device_layer_device_test | device_core_device_test) continue ;; esac
         run_test "$name" 45 "$test" --gtest_brief=1
     done
     run_test gradcheck 60 "$heddle" gradcheck --device cuda
-    if command -v compute-sanitizer >/dev/null; then
+    sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+    if [ -x "$sanitizer" ]; then
         for tool in memcheck racecheck; do
             sanitize $tool softmax_device_test '-*Large*'
             sanitize $tool layer_norm_device_test '-*Large*'
@@ -281,18 +291,23 @@ measure() {
 }
 
 stage_bench_ops() {
-    local failed=0 dtype
+    local failed=0 ops
     need_gpu
     need_program
     : >"$out/bench-ops.log"
-    measure "heddle attention large bf16" 25 "$heddle" bench ops --device cuda --json --sizes large --op attention --dtype bf16 --seconds 0.2
-    measure "torch attention" 50 "$python" tests/gpu/torch_ops.py --device cuda --sizes large,sentences --op attention --dtype bf16
-    for dtype in bf16 f32; do
-        measure "heddle attention sentences $dtype" 20 "$heddle" bench ops --device cuda --json --sizes sentences --dtype $dtype
-        measure "heddle large $dtype" 35 "$heddle" bench ops --device cuda --json --sizes large --dtype $dtype --seconds 0.05
-        measure "heddle translator $dtype" 20 "$heddle" bench ops --device cuda --json --sizes translator --dtype $dtype --seconds 0.05
-    done
-    measure "torch other ops" 40 "$python" tests/gpu/torch_ops.py --device cuda --sizes large,translator --op softmax,log_softmax,layer_norm,linear,adam
+    ops=(softmax log_softmax layer_norm residual_layer_norm residual dropout relu gelu add mul exp scale sum max permute slice concat gather
+        cross_entropy embedding top_k linear linear_cross_entropy)
+    local bench=("$heddle" bench ops --device cuda --json)
+    measure "heddle attention large bf16" 20 "${bench[@]}" --sizes large --op attention --dtype bf16 --seconds 0.2
+    measure "heddle large bf16" 20 "${bench[@]}" --sizes large --op "${ops[@]}" --dtype bf16 --seconds 0.05
+    measure "heddle sentences bf16" 15 "${bench[@]}" --sizes sentences --dtype bf16
+    measure "torch attention bf16" 45 "$python" tests/gpu/torch_ops.py --device cuda --sizes sentences,large --op attention --dtype bf16
+    measure "heddle large f32" 20 "${bench[@]}" --sizes large --op "${ops[@]}" adam gradient_norm --seconds 0.05
+    measure "heddle sentences f32" 15 "${bench[@]}" --sizes sentences
+    measure "heddle translator bf16" 15 "${bench[@]}" --sizes translator --dtype bf16 --seconds 0.05
+    measure "heddle translator f32" 15 "${bench[@]}" --sizes translator --seconds 0.05
+    measure "torch other ops" 30 "$python" tests/gpu/torch_ops.py --device cuda --sizes large,translator \
+        --op softmax,log_softmax,layer_norm,cross_entropy,linear,adam
     return $failed
 }
 
@@ -318,25 +333,22 @@ stage_bench_train() {
     need_program
     : >"$out/bench-train.log"
     if "$heddle" bench train --help | grep -q -- '--dtype'; then dtype=bf16; fi
-    # shellcheck disable=SC2046
-    for model in small base; do
-        options="--device cuda --json --train $pack/data/train --source de --target en --batch-tokens $(batch $model) $(model_options $model) $(course $model)"
-        options="$options --vocab-model $build/peer.model"
+    # ours MODEL DTYPE and theirs MODE MODEL
+    ours() {
+        options="--device cuda --json --train $pack/data/train --source de --target en --batch-tokens $(batch "$1") $(course "$1")"
+        options="$options $(model_options "$1")"
+        [ "$2" = f32 ] || options="$options --dtype $2"
         # shellcheck disable=SC2086
-        {
-            [ $dtype = f32 ] || measure "heddle $model bf16" 30 "$heddle" bench train $options --dtype bf16
-            measure "heddle $model f32" 30 "$heddle" bench train $options
-        }
-    done
-    # shellcheck disable=SC2046
-    {
-        for model in small base; do
-            measure "torch eager $model $dtype" 45 "$python" "$pack/peer/torch_train.py" $(peer_options $model $dtype) $(course $model)
-        done
-        for model in small base; do
-            measure "torch compile $model $dtype" 75 "$python" "$pack/peer/torch_train.py" $(peer_options $model $dtype) $(course $model) --compile
-        done
+        measure "heddle $1 $2" 30 "$heddle" bench train $options --vocab-model "$build/peer.model"
     }
+    theirs() {
+        # shellcheck disable=SC2046
+        measure "torch $1 $2 $dtype" "$3" "$python" "$pack/peer/torch_train.py" $(peer_options "$2" $dtype) $(course "$2") "${@:4}"
+    }
+    for model in small base; do ours $model $dtype; done
+    for model in small base; do theirs eager $model 40; done
+    for model in small base; do theirs compile $model 75 --compile; done
+    if [ $dtype != f32 ]; then for model in small base; do ours $model f32; done; fi
     return $failed
 }
 
@@ -359,12 +371,13 @@ fi
 status=0
 for stage in "${stages[@]}"; do
     result=0
+    again=(bash "$self" --inside "$stage" --with "$pack" --out "$out" --build "$build" --patience "$patience")
     if [ "$stage" = build ]; then
-        timeout -k 5 "${limits[$stage]}" bash "$self" --inside build --with "$pack" --out "$out" --build "$build" --patience "$patience" >"$out/build.log" 2>&1 || result=$?
+        timeout -k 5 "${limits[$stage]}" "${again[@]}" >"$out/build.log" 2>&1 || result=$?
         grep -E '^(build  |gpu.sh: )' "$out/build.log" || true
         [ $result -eq 0 ] || grep -m 12 -E 'error|FAILED' "$out/build.log" || true
     else
-        timeout -k 5 "${limits[$stage]}" bash "$self" --inside "$stage" --with "$pack" --out "$out" --build "$build" --patience "$patience" || result=$?
+        timeout -k 5 "${limits[$stage]}" "${again[@]}" || result=$?
     fi
     if [ $result -eq 124 ] || [ $result -eq 137 ]; then record "$stage" "the stage" stopped "${limits[$stage]}" "no end within the time"; fi
     [ $result -eq 0 ] || [ $status -ne 0 ] || status=$result
@@ -373,5 +386,7 @@ for stage in "${stages[@]}"; do
         break
     fi
 done
-if [ -e "$out/results.jsonl" ]; then "$python" tests/gpu/table.py "$out/results.jsonl" "$out/results.json" >"$out/results.md" && cat "$out/results.md"; fi
+if [ -e "$out/results.jsonl" ]; then
+    "$python" tests/gpu/table.py "$out/results.jsonl" "$out/results.json" >"$out/results.md" && cat "$out/results.md"
+fi
 case $status in 0 | 3) exit $status ;; *) exit 1 ;; esac

@@ -43,6 +43,7 @@ TEST(ProgramBench, MeasuresEveryOpOnTheDevice) {
             EXPECT_GT(row["forward_percent_of_copy"], 0) << row;
             EXPECT_EQ(row.contains("forward_gflops"), row.contains("operations")) << row;
             EXPECT_FALSE(row.contains("host_waits")) << row;
+            EXPECT_TRUE(row.contains("graph")) << row;
             EXPECT_GT(row.value("backward_microseconds", 1.0), 0) << row;
         }
     }

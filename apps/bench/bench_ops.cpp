@@ -17,7 +17,7 @@ namespace heddle::app {
 namespace {
 
 struct BenchOpsOptions {
-    std::string op;
+    std::vector<std::string> ops;
     std::string sizes = "translator";
     std::string dtype = "f32";
     bool json = false;
@@ -27,9 +27,9 @@ struct BenchOpsOptions {
 
 OptionTable bench_ops_table(BenchOpsOptions& options) {
     OptionTable table("bench ops", "runs every op, forward and backward, beside what the machine could do");
-    table.usage = "usage: heddle bench ops [--op NAME] [--sizes translator] [--json]\n";
+    table.usage = "usage: heddle bench ops [--op NAME...] [--sizes translator] [--json]\n";
     table.group("Measurement");
-    table.add("op", options.op, "measure this op only").called("NAME").defaults_to("all");
+    table.add("op", options.ops, "measure these ops only").called("NAME...").defaults_to("all");
     table
         .add("sizes", options.sizes,
              "the standard translator's, a toy's, attention over sentences of 10-60 tokens, or 512 MB and 16k tokens")
@@ -80,6 +80,7 @@ nlohmann::ordered_json as_json(const OpCase& one, const OpTimes& times, const Ce
     nlohmann::ordered_json row = {{"op", one.op}, {"case", one.what}, {"samples", times.samples}};
     if (!one.formula.empty()) row["operations"] = one.formula;
     if (times.host > 0) row["host_microseconds"] = 1e6 * times.host;
+    if (times.graphs) row["graph"] = true;
     if (times.waits > 0) row["host_waits"] = times.waits;
     const auto add = [&](const std::string& side, double seconds, double operations, double bytes) {
         row[side + "_microseconds"] = 1e6 * seconds;
@@ -92,15 +93,19 @@ nlohmann::ordered_json as_json(const OpCase& one, const OpTimes& times, const Ce
     return row;
 }
 
-std::vector<OpCase> wanted_cases(const OpSetting& setting, const std::string& op) {
+std::vector<OpCase> wanted_cases(const OpSetting& setting, const std::vector<std::string>& ops) {
     std::vector<OpCase> all = op_cases(setting), wanted;
     std::vector<std::string> names;
+    const auto among = [](const std::vector<std::string>& list, const std::string& op) {
+        return std::find(list.begin(), list.end(), op) != list.end();
+    };
     for (OpCase& one : all) {
-        if (std::find(names.begin(), names.end(), one.op) == names.end()) names.push_back(one.op);
-        if (op.empty() || one.op == op) wanted.push_back(std::move(one));
+        if (!among(names, one.op)) names.push_back(one.op);
+        if (ops.empty() || among(ops, one.op)) wanted.push_back(std::move(one));
     }
-    check_usage(!wanted.empty(), fmt::format("--op {}: there is no such op with --sizes {} and --dtype {}; choose one of {}", op,
-                                             setting.sizes, name(setting.dtype), fmt::join(names, ", ")));
+    for (const std::string& op : ops)
+        check_usage(among(names, op), fmt::format("--op {}: there is no such op with --sizes {} and --dtype {}; choose one of {}",
+                                                  op, setting.sizes, name(setting.dtype), fmt::join(names, ", ")));
     return wanted;
 }
 
@@ -116,7 +121,7 @@ int bench_ops(Arguments arguments) {
                                .sizes = options.sizes};
     check_usage(setting.device == Device::cuda || setting.dtype == DType::f32,
                 "--dtype bf16: the CPU's ops compute in f32 and f64; add --device cuda");
-    const std::vector<OpCase> cases = wanted_cases(setting, options.op);
+    const std::vector<OpCase> cases = wanted_cases(setting, options.ops);
 
     Ceilings machine;
     std::optional<DeviceTimer> timer;

@@ -14,6 +14,7 @@ struct OpTimes {
     double host = 0;         ///< on the device: what the host takes to queue one run of both; 0 on the CPU
     std::int64_t waits = 0;  ///< how often the host waits for the device in one run of both: then it cannot queue ahead
     std::int64_t samples = 0;
+    bool graphs = false;  ///< whether CUDA graphs were replayed
 };
 
 /// Runs the case for `seconds`, at least five times, on the CPU. By the host's clock, the first run left out.
@@ -21,8 +22,8 @@ OpTimes measure_on_cpu(const OpCase& one, double seconds);
 
 /// The times of ops on the current CUDA device, by its own clock. All samples of a case are queued before the host waits for the
 /// first: before each sample the device overwrites `idle_bytes` as often as it takes for the host to queue the sample meanwhile.
-/// That also empties the L2 cache. A sample is one run, or ten one after the other when those take no longer than a millisecond,
-/// the data of all but the first then in the L2 cache if it fits there.
+/// That also empties the L2 cache. A sample is one run; or ten one after the other when one takes less than a millisecond, as a
+/// CUDA graph where the op can be captured, the data of all but the first then in the L2 cache if it fits there.
 class DeviceTimer {
   public:
     DeviceTimer();
