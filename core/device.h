@@ -53,7 +53,7 @@ struct Statistics {
     std::int64_t launches = 0;
     std::int64_t copies_to_host = 0;
     std::int64_t copies_to_device = 0;
-    std::int64_t graphs = 0;  ///< how often a graph was launched; what is in it does not count as launches
+    std::int64_t graphs = 0;  ///< how often a graph was launched; what is in it counted as launches when it was captured
 };
 Statistics statistics();
 

@@ -104,7 +104,7 @@ void copy(void* to, Device to_device, const void* from, Device from_device, std:
     if (bytes == 0) return;
     check(!thread_captures || to_device == from_device,
           "device: {} bytes are copied between host and device while a graph is captured, where they would be gone when it runs; "
-          "copy them before, or through device::Staging",
+          "copy them before",
           bytes);
     must(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), direction(to_device, from_device), stream()),
          "cudaMemcpyAsync");
@@ -165,6 +165,7 @@ std::string memory_left() {
 
 void count_launch() { ++counters.launches; }
 void set_capturing(bool capturing) { thread_captures = capturing; }
+bool capturing() { return thread_captures; }
 void count_graph() { ++counters.graphs; }
 void count_copy_to_device() { ++counters.copies_to_device; }
 

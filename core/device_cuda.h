@@ -12,6 +12,7 @@ void must(cudaError_t error, const char* call);
 namespace detail {
 /// While this thread captures, copies between host and device are errors: what they read would be gone at the replay.
 void set_capturing(bool capturing);
+bool capturing();
 void count_graph();
 void count_copy_to_device();
 }  // namespace detail

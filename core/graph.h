@@ -20,8 +20,10 @@ class Graph {
     Graph(const Graph&) = delete;
     Graph& operator=(const Graph&) = delete;
 
-    /// Captures what body() puts into the current stream, and runs none of it. Error with CUDA's words when something in it
-    /// cannot be captured; what body() throws goes on to the caller. Either way there is no graph then.
+    /// Captures what body() puts into the current stream, and runs none of it. No other thread may use this stream meanwhile
+    /// (threads share the process's own stream unless they have one by WithStream): what it launched would be captured, too.
+    /// Error with CUDA's words when something in it cannot be captured; what body() throws goes on to the caller. Either way
+    /// there is no graph then.
     void capture(const std::function<void()>& body);
     bool captured() const { return executable_ != nullptr; }
     /// Puts the captured work into the current stream. Error when nothing was captured.
@@ -45,7 +47,7 @@ class Staging {
     /// `bytes` of host memory to be filled. Waits when the copy of kPieces turns ago has not been made yet: the host is that far
     /// ahead of the device.
     std::byte* begin(std::int64_t bytes);
-    /// Copies the first `bytes` of it to the device, in the current stream's order.
+    /// Copies the first `bytes` of it to the device, in the current stream's order. Error while this thread captures a graph.
     void send(void* to, std::int64_t bytes);
 
     static constexpr std::size_t kPieces = 32;

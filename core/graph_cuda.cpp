@@ -80,6 +80,7 @@ std::byte* Staging::begin(std::int64_t bytes) {
 
 void Staging::send(void* to, std::int64_t bytes) {
     Piece& piece = pieces_[now_];
+    check(!detail::capturing(), "staging: {} bytes are sent while a graph is captured; send them before it is launched", bytes);
     check(bytes <= piece.bytes, "staging: {} bytes to send, but there are {}", bytes, piece.bytes);
     if (piece.sent == nullptr) {
         cudaEvent_t event = nullptr;

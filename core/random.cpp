@@ -59,7 +59,7 @@ std::uint64_t Generator::next_call_key(std::string_view name) {
     return hash({seed, module, calls[module]++});
 }
 
-// The first part tells it from a call's: no module has this hash but by chance.
+// The second part tells it from a call's key: no module has this hash but by chance.
 std::uint64_t Generator::step_key() const { return hash({seed, 0x73746570 /* "step" */, update, micro_batch}); }
 
 Dropout Generator::next_dropout(std::string_view name, double probability) {

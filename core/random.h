@@ -62,7 +62,7 @@ struct Dropout {
 };
 
 /// Where the random keys of a training run come from:
-///     key = hash(seed, dotted module name, number of the call) xor hash(seed, update, micro-batch)
+///     key = hash(seed, dotted module name, number of the call) xor hash(seed, "step", update, micro-batch)
 /// A run that resumes at an update draws what the uninterrupted run drew. The second part, the step's, is one number for all
 /// calls: a captured step reads it from device memory, where the next replay finds another one.
 struct Generator {

@@ -93,10 +93,10 @@ Tensor Spans::table(MakeTable make, std::int64_t parameter) const {
     const std::lock_guard lock(uploaded_->mutex);
     std::vector<SpansTable>& tables = uploaded_->tables[device::current_stream()];
     for (const SpansTable& known : tables)
-        if (known.make == make && known.parameter == parameter) return known.tensor;
+        if (known.key == SpansTableKey{make, parameter}) return known.tensor;
     const std::vector<std::int32_t> numbers = make(*this, parameter);
     const Tensor tensor = Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())}).to(Device::cuda);
-    tables.push_back({make, parameter, tensor});
+    tables.push_back({{make, parameter}, tensor});
     return tensor;
 }
 

@@ -23,10 +23,17 @@ class Spans;
 /// Numbers made of spans alone, as many for all spans of one capacity.
 using MakeTable = std::vector<std::int32_t> (*)(const Spans& spans, std::int64_t parameter);
 
+/// Which table.
+struct SpansTableKey {
+    MakeTable make = nullptr;
+    std::int64_t parameter = 0;
+
+    friend bool operator==(const SpansTableKey&, const SpansTableKey&) = default;
+};
+
 /// A table that kernels read beside their spans.
 struct SpansTable {
-    MakeTable make;
-    std::int64_t parameter;
+    SpansTableKey key;
     Tensor tensor;  ///< i32 [numbers] on Device::cuda
 };
 

@@ -146,12 +146,20 @@ class Pool {
         ++statistics_.from_system;
         std::byte* block = system_.take(capacity, stream);
         if (block == nullptr) {
-            release_locked();
+            make_room();
             block = system_.take(capacity, stream);
         }
         check(block != nullptr, "memory: the {} has no {} bytes left ({} in use{}); lower --batch-tokens or the model's size",
               system_.name, capacity, statistics_.in_use, system_.left == nullptr ? "" : ", " + system_.left());
         return block;
+    }
+
+    // What an arena keeps, graphs read: the room is to come from the device's own pool.
+    void make_room() {
+        if (system_.take == kCapture.take)
+            release_kept_memory(Device::cuda);
+        else
+            release_locked();
     }
 
     void release_locked() {

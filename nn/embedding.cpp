@@ -23,7 +23,9 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
 }
 
 void PositionalEncoding::moved() {
-    if (positions_ == Positions::sinusoidal) table_ = sinusoidal(table_.dim(0));
+    if (positions_ != Positions::sinusoidal) return;
+    if (table_.value().device() == device() && table_.value().dtype() == dtype()) return;
+    table_ = sinusoidal(table_.dim(0));
     outgrown_.clear();
 }
 

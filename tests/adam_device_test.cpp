@@ -102,6 +102,37 @@ TEST(AdamDevice, TakesTheMeasuredFactorAndLeavesABrokenGradientAlone) {
 }
 
 // More elements than the grid has threads: of vectors, and one by one where the arrays do not begin at a whole vector.
+// A step whose rate and bias corrections lie in memory has the bits of one that was told them: whatever it was told instead.
+TEST(AdamDevice, TakesTheNumbersOfAStepFromMemory) {
+    for (const Numbers& numbers : parameter_numbers())
+        for (const int method : {0, 1, 2}) {
+            const AdamStep adam{.lr = 0.1, .weight_decay = 0.5, .decoupled = method == 1, .update = 3};
+            const SgdStep sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.5};
+            AdamStep other_adam = adam;
+            other_adam.lr = 7;
+            other_adam.update = 50;
+            SgdStep other_sgd = sgd;
+            other_sgd.lr = 7;
+            const StepNumbers told = method == 2 ? step_numbers(sgd) : step_numbers(adam);
+            const Tensor in_memory = Tensor::from(std::vector<double>(told.begin(), told.end()), {3}).to(numbers.device);
+            const auto results = [&](const AdamStep& a, const SgdStep& g, const UpdateInMemory& memory) {
+                State state(100, numbers);
+                const Spans active({{0, 100}}, 100);
+                if (method == 2)
+                    sgd_step(state.p, state.g, state.m, active, g, memory);
+                else
+                    adam_step(state.p, state.g, state.m, state.v, active, a, memory);
+                return state.results();
+            };
+            const std::vector<Tensor> want = results(adam, sgd, {}), got = results(other_adam, other_sgd, {.numbers = in_memory}),
+                                      other = results(other_adam, other_sgd, {});
+            for (std::size_t i = 0; i < 3; ++i)
+                EXPECT_TRUE(same_bits(got[i].to(Device::cpu), want[i].to(Device::cpu)))
+                    << to_string(numbers) << ", method " << method;
+            EXPECT_FALSE(same_bits(got[0].to(Device::cpu), other[0].to(Device::cpu)));
+        }
+}
+
 TEST(AdamDevice, LargeArraysTakeSeveralRounds) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     for (const int round : {0, 1, 2}) {

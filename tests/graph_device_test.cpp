@@ -108,8 +108,8 @@ TEST_F(DeviceGraph, AnArenasMemoryIsNobodyElses) {
         for (int i = 0; i < 3; ++i) EXPECT_NE(Tensor::zeros({1000}, DType::f32, Device::cuda).bytes_data(), freed);
         release_kept_memory(Device::cuda);
         arena.reset();
-        kept.fill_(0);  // a tensor may outlive its arena
-        EXPECT_EQ(kept.to_vector()[999], 0);
+        kept.copy_(Tensor::full({1000}, 3, DType::f32));  // a tensor may outlive its arena
+        EXPECT_EQ(kept.to_vector()[999], 3);
     }
 }
 
@@ -126,6 +126,8 @@ TEST_F(DeviceGraph, StagingSendsInTheStreamsOrder) {
     std::byte* const large = staging.begin(1 << 20);
     std::memset(large, 0, 1 << 20);
     expect_error([&] { staging.send(x.bytes_data(), 1 << 22); }, "to send");
+    device::Graph graph;
+    expect_error([&] { graph.capture([&] { staging.send(x.bytes_data(), 8); }); }, "while a graph is captured");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "autograd/tape.h"
 #include "core/format.h"
 #include "kernels/update_tally/update_tally.h"
+#include "kernels/update_tally/update_tally_layout.h"
 #include "tests/devices.h"
 #include "tests/support.h"
 #include "tests/training_support.h"
@@ -80,6 +81,13 @@ struct Subject {
         return gradients;
     }
 
+    /// The summed loss of what was added since the last call.
+    double take_loss() {
+        const std::vector<double> numbers = tally.to_vector();
+        tally.fill_(0);
+        return numbers[kernels::kTallyPending];
+    }
+
     nn::Transformer model;
     nn::FlatParameters parameters;
     Tensor tally;
@@ -109,7 +117,6 @@ TEST_F(TrainingGraphs, AReplayGivesTheBitsOfADirectStep) {
     for (std::int64_t i = 0; i < 8; ++i) {
         StepGraphs direct(subject.step(), subject.arena, std::nullopt);
         direct.run(batches[static_cast<std::size_t>(i % 4)], key_of(i), 40.0 + static_cast<double>(i));
-        EXPECT_EQ(direct.counts().direct, 1);
         EXPECT_TRUE(same_bits(subject.take(), replayed[static_cast<std::size_t>(i)])) << "step " << i;
     }
 }
@@ -124,18 +131,21 @@ TEST_F(TrainingGraphs, ACapacityAddsNothing) {
     for (const Batch& batch : some_batches(data, 3)) {
         graphs.run(batch, key_of(++number), static_cast<double>(batch.target_tokens));
         const Tensor within = subject.take();
-        const double loss_within = kernels::read_tally(subject.tally).losses.loss;
+        const double loss_within = subject.take_loss();
         key_of(number);
         subject.add({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
                     {Tensor::from(batch.target_in, {batch.target_tokens}), batch.target_spans},
                     Tensor::from(batch.target_out, {batch.target_tokens}), {.divisor = static_cast<double>(batch.target_tokens)});
         const Tensor alone = subject.take();
-        (void)loss_within;
+        const double loss_alone = subject.take_loss();
+        EXPECT_GT(loss_alone, 0);
+        EXPECT_LE(std::abs(loss_within - loss_alone), 1e-6 * loss_alone);
         double largest = 0, difference = 0;
         for (std::int64_t i = 0; i < alone.numel(); ++i) {
             const double a = static_cast<double>(alone.data<float>()[i]), b = static_cast<double>(within.data<float>()[i]);
+            ASSERT_TRUE(std::isfinite(a) && std::isfinite(b));
             largest = std::max(largest, std::abs(a));
-            if (!(std::abs(a - b) <= difference)) difference = std::abs(a - b);  // NaN counts
+            difference = std::max(difference, std::abs(a - b));
         }
         EXPECT_GT(largest, 1e-3);
         // f32 sums of up to 64 terms in two orders.
@@ -215,11 +225,11 @@ TEST_F(TrainingGraphs, TakeEveryOptimizer) {
         without.cuda_graphs = false;
         const double with = train(data, options, Device::cuda, 4).reading.loss;
         const double direct = train(data, without, Device::cuda, 4).reading.loss;
-        EXPECT_LE(std::abs(with - direct), 1e-4 * direct) << optimizer;
+        EXPECT_LE(std::abs(with - direct), 1e-4 * direct) << optimizer;  // adam_device_test has the bits
     }
 }
 
-// The same dropout as on the CPU although it is drawn from a key in memory, and another one in each step.
+// The key that a replay finds decides about its dropout, not the one that it was captured with.
 TEST_F(TrainingGraphs, DrawAnewInEachReplay) {
     const TrainingData data = copy_data(100);
     const Batch batch = some_batches(data, 1).front();
@@ -276,8 +286,8 @@ TEST(BatchCapacity, HoldsTheBatch) {
     }
 }
 
-// Of three epochs of Multi30k by words: a step is replayed unless its batch is the first of its capacity.
-TEST(BatchCapacity, LetsMostStepsOfRealTextBeReplayed) {
+// Of five epochs of Multi30k by words: all but the first step of a capacity are in a graph.
+TEST(BatchCapacity, LetsMostStepsOfRealTextRunInGraphs) {
     const std::string prefix = HEDDLE_SOURCE_DIR "/../shared/data/multi30k/train";
     if (!std::filesystem::exists(prefix + ".de")) GTEST_SKIP() << "there is no " << prefix << ".de: no real text was read";
     DataOptions files;
@@ -292,7 +302,7 @@ TEST(BatchCapacity, LetsMostStepsOfRealTextBeReplayed) {
     for (const std::int64_t batch_tokens : {1500, 3000}) {
         std::set<BatchCapacity> capacities;
         std::int64_t steps = 0, tokens = 0, rows = 0;
-        for (std::uint64_t epoch = 1; epoch <= 3; ++epoch)
+        for (std::uint64_t epoch = 1; epoch <= 5; ++epoch)
             for (const auto& indices : plan_batches(data.training, {.batch_tokens = batch_tokens}, 1, epoch).batches) {
                 const Batch batch = make_batch(data.training, indices);
                 const BatchCapacity capacity = capacity_of(batch, std::nullopt);
@@ -301,11 +311,11 @@ TEST(BatchCapacity, LetsMostStepsOfRealTextBeReplayed) {
                 tokens += batch.source_tokens + batch.target_tokens;
                 rows += capacity.source.rows + capacity.target.rows;
             }
-        const double replayed = 1 - static_cast<double>(capacities.size()) / static_cast<double>(steps);
+        const double in_graphs = 1 - static_cast<double>(capacities.size()) / static_cast<double>(steps);
         std::cout << "batches of up to " << batch_tokens << " tokens: " << steps << " steps, " << capacities.size()
-                  << " capacities, " << 100 * replayed << " % replayed, "
+                  << " capacities, " << 100 * in_graphs << " % in graphs, "
                   << 100.0 * static_cast<double>(rows - tokens) / static_cast<double>(tokens) << " % more rows\n";
-        EXPECT_GE(replayed, 0.9);
+        EXPECT_GE(in_graphs, 0.9);
     }
 }
 
@@ -313,7 +323,7 @@ TEST(BatchCapacity, NeverPassesATableOfPositions) {
     const TrainingData data = copy_data(10);
     const Batch batch = make_batch(data.training, std::vector<std::int64_t>{0, 1, 2});
     EXPECT_EQ(capacity_of(batch, 12).source.longest, 12);
-    EXPECT_EQ(capacity_of(batch, std::nullopt).source.longest, 64);
+    EXPECT_EQ(capacity_of(batch, std::nullopt).source.longest, 32);
 }
 
 TEST(BatchFeed, GivesThePlansBatchesInOrder) {

@@ -54,7 +54,8 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
     generator().seed = options.seed;
     if (!on_device()) return;
     tally_ = kernels::empty_tally(parameters_.values.device());
-    if (!options.cuda_graphs) return;
+    // A checkpointed layer compares what it computes again with what it was, on the host.
+    if (!options.cuda_graphs || model.options().checkpoint_layers) return;
     const auto step = [this](const StepInputs& inputs) {
         Generator keys = generator();
         keys.calls.clear();
@@ -172,11 +173,11 @@ void Learner::replay(const optim::StepOptions& step) {
     const std::array<double, 3> numbers = optimizer_.numbers(step);
     std::memcpy(graphs.staging.begin(sizeof numbers), numbers.data(), sizeof numbers);
     graphs.staging.send(graphs.numbers.bytes_data(), sizeof numbers);
-    if (std::exchange(graphs.first, false)) return update_measured(step, graphs.numbers);
     if (graphs.update.captured()) {
         optimizer_.count_replay();
     } else {
         const MemoryArena::Use use(graphs.arena);
+        if (std::exchange(graphs.first, false)) return update_measured(step, graphs.numbers);
         graphs.update.capture([&] { update_measured(step, graphs.numbers); });
     }
     graphs.update.launch();
@@ -212,7 +213,8 @@ std::string Learner::divergence_text(std::span<const Batch> batches, const optim
                        failed.what(), origin);
 }
 
-// The same arithmetic again, with every value searched: the keys of everything random are those of the first time.
+// The same step again, with every value searched and, on a device, without the rows of a capacity: the keys of everything random
+// are those of the first time.
 std::string Learner::origin_of_divergence(std::span<const Batch> batches) {
     const AnomalyMode search;
     searching_ = true;  // the host looks at every value: no graphs

@@ -48,6 +48,8 @@ class Learner {
     /// `planned_updates`: where a cosine schedule ends; 0 when nobody knows. `dtype`: what the model computes in, f32, or on a
     /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
     Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32);
+    Learner(const Learner&) = delete;  // captured steps know where it is
+    Learner& operator=(const Learner&) = delete;
 
     /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
     /// but for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "core/format.h"
+
 namespace heddle::app {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr std::int64_t alignment = 16;
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 
-// At most an eighth is lost, and an epoch has a few dozen capacities.
+// At most an eighth is lost, or 127 rows, and an epoch has a few dozen capacities.
 std::int64_t round_rows(std::int64_t rows) {
     const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(rows - 1, 1))));
     return round_up(rows, std::max<std::int64_t>(128, power / 8));
@@ -21,7 +23,7 @@ std::int64_t round_rows(std::int64_t rows) {
 
 SpansCapacity capacity_of(const Spans& spans, std::optional<std::int64_t> position_limit) {
     const auto longest =
-        static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(64, spans.longest()))));
+        static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(32, spans.longest()))));
     return {.rows = round_rows(spans.rows()),
             .sentences = round_up(spans.size() + 1, 128),
             .longest = std::max(spans.longest(), std::min(longest, position_limit.value_or(longest)))};
@@ -35,26 +37,22 @@ BatchCapacity capacity_of(const Batch& batch, std::optional<std::int64_t> positi
 
 // The host's part of a step.
 struct PreparedBatch {
-    struct Table {
-        MakeTable make;
-        std::int64_t parameter;
-        std::vector<std::int32_t> numbers;
-    };
-
+    const StepGraphs* by = nullptr;
     BatchCapacity capacity;
     Spans spans[2];  // of source and target, within the capacity
-    std::vector<Table> tables[2];
+    std::vector<std::pair<SpansTableKey, std::vector<std::int32_t>>> tables[2];
 
-    std::vector<std::int32_t> numbers(int side, const SpansTable& wanted) const {
-        for (const Table& table : tables[side])
-            if (table.make == wanted.make && table.parameter == wanted.parameter) return table.numbers;
+    std::vector<std::int32_t> numbers(int side, const SpansTableKey& wanted) const {
+        for (const auto& [key, numbers] : tables[side])
+            if (key == wanted) return numbers;
         return wanted.make(spans[side], wanted.parameter);
     }
 };
 
 std::shared_ptr<const PreparedBatch> StepGraphs::prepared(const Batch& batch) const {
-    if (batch.prepared != nullptr) return batch.prepared;
+    if (batch.prepared != nullptr && batch.prepared->by == this) return batch.prepared;
     auto result = std::make_shared<PreparedBatch>();
+    result->by = this;
     result->capacity = capacity_of(batch, position_limit_);
     result->spans[0] = batch.source_spans.within(result->capacity.source);
     result->spans[1] = batch.target_spans.within(result->capacity.target);
@@ -64,13 +62,14 @@ std::shared_ptr<const PreparedBatch> StepGraphs::prepared(const Batch& batch) co
 void StepGraphs::prepare(Batch& batch) const {
     auto result = std::make_shared<PreparedBatch>(*prepared(batch));
     for (int side = 0; side < 2; ++side) {
-        std::vector<SpansTable> wanted;
+        std::vector<SpansTableKey> wanted;
         {
             const std::lock_guard lock(mutex_);
             if (const auto known = known_[side].find(result->capacity); known != known_[side].end()) wanted = known->second;
         }
-        for (const SpansTable& table : wanted)
-            result->tables[side].push_back({table.make, table.parameter, table.make(result->spans[side], table.parameter)});
+        result->tables[side].clear();
+        for (const SpansTableKey& key : wanted)
+            result->tables[side].emplace_back(key, key.make(result->spans[side], key.parameter));
     }
     batch.prepared = std::move(result);
 }
@@ -122,6 +121,8 @@ void StepGraphs::fill(const Captured& captured, const Batch& batch, const Prepar
     const std::byte* const begin = captured.memory.bytes_data();
     // The numbers and, behind them, `rest`.
     const auto put = [&](const Tensor& tensor, const std::vector<std::int32_t>& numbers, std::int32_t rest) {
+        check(static_cast<std::int64_t>(numbers.size()) <= tensor.numel(),
+              "training step: {} numbers where the capacity has room for {}", numbers.size(), tensor.numel());
         auto* const at = reinterpret_cast<std::int32_t*>(to + (tensor.bytes_data() - begin));
         std::fill(std::copy(numbers.begin(), numbers.end(), at), at + tensor.numel(), rest);
     };
@@ -131,36 +132,44 @@ void StepGraphs::fill(const Captured& captured, const Batch& batch, const Prepar
     put(inputs.target_in.tokens, batch.target_in, 0);
     put(inputs.target_out, batch.target_out, -1);
     for (int side = 0; side < 2; ++side)
-        for (const SpansTable& table : captured.tables[side]) put(table.tensor, prepared.numbers(side, table), 0);
+        for (const SpansTable& table : captured.tables[side]) put(table.tensor, prepared.numbers(side, table.key), 0);
     staging_.send(captured.memory.bytes_data(), captured.memory.bytes());
 }
 
 void StepGraphs::run(const Batch& batch, std::uint64_t random_key, double divisor) {
     const std::shared_ptr<const PreparedBatch> prepared = this->prepared(batch);
-    std::shared_ptr<Captured>& captured = captured_[prepared->capacity];
-    if (captured == nullptr) {
-        captured = std::make_shared<Captured>(prepared->spans[0], prepared->spans[1]);
-        fill(*captured, batch, *prepared, random_key, divisor);
-        step_(captured->inputs);
+    const auto found = captured_.find(prepared->capacity);
+    if (found == captured_.end()) {
+        const auto direct = std::make_shared<Captured>(prepared->spans[0], prepared->spans[1]);
+        fill(*direct, batch, *prepared, random_key, divisor);
+        {
+            const MemoryArena::Use use(arena_);  // so that it needs no memory beside that of the graphs
+            step_(direct->inputs);
+        }
+        captured_.emplace(prepared->capacity, direct);
         ++counts_.direct;
         return;
     }
-    if (captured->graph.captured()) {
-        fill(*captured, batch, *prepared, random_key, divisor);
+    Captured& captured = *found->second;
+    if (captured.graph.captured()) {
+        fill(captured, batch, *prepared, random_key, divisor);
         ++counts_.replayed;
     } else {
         // The first step has asked for all tables that there are.
-        captured->lay_out(Spans(captured->inputs.source.spans), Spans(captured->inputs.target_in.spans));
-        {
-            const std::lock_guard lock(mutex_);
-            for (int side = 0; side < 2; ++side) known_[side][prepared->capacity] = captured->tables[side];
-        }
-        fill(*captured, batch, *prepared, random_key, divisor);
+        captured.lay_out(Spans(captured.inputs.source.spans), Spans(captured.inputs.target_in.spans));
+        know_tables(captured, prepared->capacity);
+        fill(captured, batch, *prepared, random_key, divisor);
         const MemoryArena::Use use(arena_);
-        captured->graph.capture([&] { step_(captured->inputs); });
+        captured.graph.capture([&] { step_(captured.inputs); });
         ++counts_.captured;
     }
-    captured->graph.launch();
+    captured.graph.launch();
+}
+
+void StepGraphs::know_tables(const Captured& captured, const BatchCapacity& capacity) {
+    const std::lock_guard lock(mutex_);
+    for (int side = 0; side < 2; ++side)
+        for (const SpansTable& table : captured.tables[side]) known_[side][capacity].push_back(table.key);
 }
 
 }  // namespace heddle::app

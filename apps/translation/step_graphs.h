@@ -32,7 +32,7 @@ struct BatchCapacity {
 };
 
 /// The smallest capacity that holds the batch: rows in eight steps per power of two, 128 at least; sentences in steps of 128; the
-/// longest sentence a power of two, 64 at least, but no longer than `position_limit` (a table of learned positions).
+/// longest sentence a power of two, 32 at least, but no longer than `position_limit` (a table of learned positions).
 BatchCapacity capacity_of(const Batch& batch, std::optional<std::int64_t> position_limit);
 
 /// A batch on the device, as long as the StepGraphs lives that made it.
@@ -73,6 +73,7 @@ class StepGraphs {
     struct Captured;
 
     std::shared_ptr<const PreparedBatch> prepared(const Batch& batch) const;
+    void know_tables(const Captured& captured, const BatchCapacity& capacity);
     void fill(const Captured& captured, const Batch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
               double divisor);
 
@@ -83,8 +84,8 @@ class StepGraphs {
     std::map<BatchCapacity, std::shared_ptr<Captured>> captured_;
     Counts counts_;
 
-    mutable std::mutex mutex_;                                   // guards what follows
-    std::map<BatchCapacity, std::vector<SpansTable>> known_[2];  // tables of source and target; their tensors are not used
+    mutable std::mutex mutex_;                                      // guards what follows
+    std::map<BatchCapacity, std::vector<SpansTableKey>> known_[2];  // the tables of source and target
 };
 
 }  // namespace heddle::app

@@ -189,8 +189,7 @@ void Trainer::run_epoch() {
         update_start_ = Clock::now();
         const std::int64_t end = std::min(state_.batches + options_.accumulate, batches_per_epoch());
         std::vector<Batch> batches;
-        for (; state_.batches < end; ++state_.batches)
-            batches.push_back(feed->next());
+        for (; state_.batches < end; ++state_.batches) batches.push_back(feed->next());
         update(batches);
         if (!epoch_is_over() && over()) return;
     }

@@ -90,8 +90,8 @@ std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t r
 }
 
 double loss_divisor(const LossOptions& options, std::int64_t counted) {
-    if (options.divisor_in_memory.defined()) return options.divisor_in_memory.item();
-    if (options.divisor > 0) return options.divisor;
+    const double given = options.divisor_in_memory.defined() ? options.divisor_in_memory.item() : options.divisor;
+    if (given > 0) return given;
     return counted > 0 ? static_cast<double>(counted) : 1;
 }
 
@@ -114,7 +114,7 @@ void check_arguments(const char* op, const Tensor& logits, const Tensor& targets
     check_dtype(op, "logits", logits, logits.dtype());
     check(logits.cols() >= 1, "{}: logits have shape {}, wanted at least one column", op, logits.shape());
     check_targets(op, targets, logits.rows(), options);
-    check_device(op, {{"logits", logits}, {"targets", targets}});
+    check_device(op, {{"logits", logits}, {"targets", targets}, {"divisor_in_memory", options.divisor_in_memory}});
 }
 
 }  // namespace
@@ -159,7 +159,7 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
     check_arguments(op, logits, targets, options);
     check_shape(op, "dloss", dloss, {});
     check_dtype(op, "dloss", dloss, logits.dtype());
-    check_device(op, {{"logits", logits}, {"dloss", dloss}});
+    check_device(op, {{"logits", logits}, {"dloss", dloss}, {"divisor_in_memory", options.divisor_in_memory}});
     const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
     Tensor dlogits = Tensor::empty(logits.shape(), logits.dtype(), logits.device());
     if (logits.device() == Device::cuda) {

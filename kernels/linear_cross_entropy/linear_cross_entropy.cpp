@@ -65,7 +65,7 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
     check_dtype(op, "x", x, weight.dtype());
     const std::int64_t rows = x.rows(), d_model = x.cols(), vocabulary = weight.dim(0);
     check_shape(op, "weight", weight, {vocabulary, d_model});
-    check_device(op, {{"x", x}, {"weight", weight}, {"bias", bias}});
+    check_device(op, {{"x", x}, {"weight", weight}, {"bias", bias}, {"divisor_in_memory", options.divisor_in_memory}});
     if (bias.defined()) check_shape(op, "bias", bias, {vocabulary});
     if (x.device() == Device::cuda) return on_device(op, x, weight, bias, targets, options, wants);
     LinearCrossEntropyResult result;
