@@ -58,7 +58,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     add_weights_option(table, options.weights);
     add_decode_options(table, options.decode);
     add_machine_options(table, options.machine);
-    add_dtype_option(table, options.machine);
+    add_inference_options(table, options.machine);
     table.group("Files");
     table.add("hypotheses", options.hypotheses, "translations, one per line; - is standard input").called("FILE");
     table.add("reference", options.reference, "their references, one per line; - is standard input").called("FILE");

@@ -136,6 +136,12 @@ void add_dtype_option(OptionTable& table, MachineOptions& options) {
         .one_of({"f32", "bf16"});
 }
 
+void add_inference_options(OptionTable& table, MachineOptions& options) {
+    add_dtype_option(table, options);
+    table.add("batch-invariant", options.batch_invariant,
+              "on CUDA a line's result has the same bits in every batch (as on the CPU), for some speed");
+}
+
 void add_weights_option(OptionTable& table, std::string& weights) {
     table.add("weights", weights, "the run's averaged weights, or those of the best validation").one_of({"average", "best"});
 }

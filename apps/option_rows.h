@@ -20,6 +20,8 @@ void add_course_options(OptionTable& table, TrainingOptions& options);
 void add_machine_options(OptionTable& table, MachineOptions& options);
 /// --dtype, behind the machine's options, for commands that use a model.
 void add_dtype_option(OptionTable& table, MachineOptions& options);
+/// --dtype and --batch-invariant, for commands that use a trained model.
+void add_inference_options(OptionTable& table, MachineOptions& options);
 
 /// --weights: which of the run's weights to use.
 void add_weights_option(OptionTable& table, std::string& weights);

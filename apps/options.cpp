@@ -7,6 +7,7 @@
 #include "core/cpu.h"
 #include "core/device.h"
 #include "core/parallel.h"
+#include "kernels/matmul/batch_invariant.h"
 
 namespace heddle::app {
 
@@ -56,6 +57,7 @@ DType dtype_of(const MachineOptions& machine) { return machine.dtype == "bf16" ?
 
 void apply(const MachineOptions& machine) {
     if (machine.threads) set_threads(static_cast<int>(*machine.threads));
+    kernels::set_batch_invariant(machine.batch_invariant);
     check_usage(device_of(machine) == Device::cpu || device::available(),
                 fmt::format("--device cuda: {}", device::why_unavailable()));
     check_usage(dtype_of(machine) == DType::f32 || device_of(machine) == Device::cuda,

@@ -94,6 +94,7 @@ struct MachineOptions {
     std::optional<std::int64_t> threads;  ///< one per processor
     std::string device = "cpu";
     std::string dtype = "f32";  ///< of weights and values in the model
+    bool batch_invariant = false;
 };
 
 /// All that `heddle train` can be told, and all that a run's config.toml holds.
@@ -115,8 +116,9 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
 /// of another optimizer.
 void resolve(TrainingOptions& training);
 
-/// Sets the number of threads of the process. UsageError when there is no such device, which says why, or it does not compute in
-/// the dtype; an emulated one is said on stderr, so that nobody takes its times for a GPU's.
+/// Sets the number of threads of the process, and whether its results are batch-invariant. UsageError when there is no such
+/// device, which says why, or it does not compute in the dtype; an emulated one is said on stderr, so that nobody takes its times
+/// for a GPU's.
 void apply(const MachineOptions& machine);
 /// Where the options say that models lie.
 Device device_of(const MachineOptions& machine);

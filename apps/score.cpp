@@ -43,7 +43,7 @@ OptionTable score_table(ScoreOptions& options) {
     add_replace_invalid_option(table, options.replace_invalid);
     table.add("normalize", options.normalize, "divide by the number of tokens, end mark included");
     add_machine_options(table, options.machine);
-    add_dtype_option(table, options.machine);
+    add_inference_options(table, options.machine);
     return table;
 }
 

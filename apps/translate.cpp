@@ -55,7 +55,7 @@ OptionTable translate_table(TranslateOptions& options) {
         .at_least(0.001);
     table.add("seed", options.sampling.seed, "a line's samples follow from this and the line's number");
     add_machine_options(table, options.machine);
-    add_dtype_option(table, options.machine);
+    add_inference_options(table, options.machine);
     return table;
 }
 

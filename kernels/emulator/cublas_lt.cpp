@@ -24,6 +24,13 @@ bool worth_splitting(const Layout& a, const Layout& d, bool transposed) {
     return k >= 256 && d.rows * d.columns * static_cast<std::uint64_t>(d.batch) <= 64 * 64;
 }
 
+/// As on a GPU, results of few columns and pointers that do not suit wide loads get another algorithm, whose sums are cut elsewhere:
+/// code that promises the same bits for every batch must see to it that it is asked for one and the same.
+std::uint32_t terms_at_once(const Layout& d, const Preference& wish) {
+    const std::uint32_t alignment = *std::min_element(wish.alignment, wish.alignment + 4);
+    return d.columns <= 16 || alignment < 16 ? 32 : 256;
+}
+
 double number(const void* pointer, cudaDataType_t type) {
     if (type == CUDA_R_64F) return *static_cast<const double*>(pointer);
     return *static_cast<const float*>(pointer);
@@ -91,6 +98,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const auto& wish = static_cast<const Preference&>(*preference);
     Algorithm algorithm;
     algorithm.made = Algorithm::kMade;
+    algorithm.terms = terms_at_once(result, wish);
     std::copy_n(wish.alignment, 4, algorithm.alignment);
     algorithm.bias_alignment = 16;
     while (reinterpret_cast<std::uintptr_t>(p.bias) % algorithm.bias_alignment != 0) algorithm.bias_alignment /= 2;
@@ -98,7 +106,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const bool split_first = may_split && worth_splitting(static_cast<const Layout&>(*a), result, p.transpose_a != CUBLAS_OP_N);
     for (const bool split : {split_first, !split_first}) {
         if (*found == wanted || (split && !may_split)) continue;
-        algorithm.split = split ? 2 : 1;
+        algorithm.split = split ? 2u : 1u;
         algorithm.workspace = split ? kSplitWorkspace : 0;
         cublasLtMatmulHeuristicResult_t& entry = results[(*found)++];
         entry = {};
@@ -116,7 +124,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
         return invalid("cublasLtMatmulAlgoConfigGetAttribute: a null pointer, or a size other than 4 bytes");
     const auto algorithm = std::bit_cast<Algorithm>(*algo);
     const bool split = algorithm.split > 1;
-    const std::int32_t answer = name == CUBLASLT_ALGO_CONFIG_ID           ? (split ? 2 : 1)
+    const std::int32_t answer = name == CUBLASLT_ALGO_CONFIG_ID           ? (split ? 2 : 1) + (algorithm.terms == 32 ? 2 : 0)
                                 : name == CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? static_cast<std::int32_t>(algorithm.split)
                                 : split                                   ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
                                                                           : CUBLASLT_REDUCTION_SCHEME_NONE;
@@ -147,7 +155,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     product.d.data = static_cast<std::byte*>(d);
     product.alpha = number(alpha, static_cast<cudaDataType_t>(p.scale));
     product.beta = number(beta, static_cast<cudaDataType_t>(p.scale));
-    product.split = static_cast<std::int64_t>(algorithm.split);
+    product.split = algorithm.split;
+    product.terms = algorithm.terms;
     if (const Answer answer = check_pointers(product, algorithm, workspace, workspace_bytes);
         answer.status != CUBLAS_STATUS_SUCCESS)
         return refuse(answer);

@@ -35,7 +35,8 @@ struct Preference : cublasLtMatmulPreferenceOpaque_t {
 /// What a cublasLtMatmulAlgo_t holds.
 struct Algorithm {
     std::uint64_t made = 0;           ///< kMade
-    std::uint64_t split = 1;          ///< parts of k that are summed on their own
+    std::uint32_t split = 1;          ///< parts of k that are summed on their own
+    std::uint32_t terms = 256;        ///< that are summed before the sum goes to the others
     std::uint64_t workspace = 0;      ///< bytes
     std::uint64_t alignment[4] = {};  ///< that it counts on, of a, b, c, d
     std::uint64_t bias_alignment = 1;
@@ -70,7 +71,7 @@ struct Product {
     Epilogue epilogue;
     Matrix vector;  ///< bias or bias gradient, one column
     Matrix aux;     ///< rows and columns of D; for bits `leading` and `batch_stride` count bits
-    std::int64_t split;
+    std::int64_t split, terms;
 };
 
 std::size_t size_of(cudaDataType_t type);

@@ -131,8 +131,8 @@ void sum_tile(const Product& product, const Tile& tile, Panels<T>& p) {
     for (std::int64_t first = 0; first < product.k; first += part) {
         std::memset(p.sum, 0, sizeof p.sum);
         const std::int64_t last = std::min(first + part, product.k);
-        for (std::int64_t k = first; k < last; k += kTerms) {
-            const std::int64_t terms = std::min(kTerms, last - k);
+        for (std::int64_t k = first; k < last; k += product.terms) {
+            const std::int64_t terms = std::min(product.terms, last - k);
             pack(p.a, product.a, a, product.transpose_a, tile.row, tile.rows, k, terms);
             pack(p.b, product.b, b, !product.transpose_b, tile.column, tile.columns, k, terms);
             multiply(p, terms, tile.rows, tile.columns);

@@ -12,6 +12,7 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/number.h"
+#include "kernels/matmul/batch_invariant.h"
 
 namespace heddle::kernels {
 namespace {
@@ -155,6 +156,17 @@ std::uint32_t alignment_of(const DeviceMatrix& matrix) {
     return alignment;
 }
 
+// The alignment that the algorithm may count on. Where it must be the same for every batch, that is no more than every row has (the
+// largest power of two in the step from one row to the next), up to the 16 bytes of the widest load: where a batch, or a part of
+// one, begins in memory then makes no difference.
+std::uint32_t trusted_alignment(const DeviceProduct& product, const DeviceMatrix& matrix) {
+    std::uint32_t alignment = alignment_of(matrix);
+    if (!product.batch_invariant) return alignment;
+    alignment = std::min<std::uint32_t>(alignment, 16);
+    while (matrix.pitch * size_of(matrix.dtype) % alignment != 0) alignment /= 2;
+    return alignment;
+}
+
 // Which rows of C an algorithm is chosen for when it must be the same for every number of rows.
 constexpr std::int64_t kInvariantRows = 128;
 
@@ -171,10 +183,10 @@ cublasLtMatmulAlgo_t choose_algorithm(cublasLtHandle_t handle, const DeviceProdu
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
         static_cast<std::uint32_t>(product.batch_invariant ? CUBLASLT_REDUCTION_SCHEME_NONE
                                                            : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(product.b));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(product.a));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(product.c));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(product.c));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, trusted_alignment(product, product.b));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, trusted_alignment(product, product.a));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, trusted_alignment(product, product.c));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, trusted_alignment(product, product.c));
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, plan.product, plan.left, plan.right, plan.result,
@@ -207,9 +219,9 @@ Key key_of(const DeviceProduct& p) {
             p.a.batch_stride,
             p.b.batch_stride,
             p.c.batch_stride,
-            alignment_of(p.a),
-            alignment_of(p.b),
-            alignment_of(p.c),
+            trusted_alignment(p, p.a),
+            trusted_alignment(p, p.b),
+            trusted_alignment(p, p.c),
             static_cast<std::int64_t>(bias % 256)};
 }
 
@@ -286,6 +298,7 @@ void product_cuda(const DeviceProduct& product) {
     }
     constexpr std::int64_t kMostBatches = 65535;  // a grid's z
     DeviceProduct part = product;
+    part.batch_invariant = product.batch_invariant || batch_invariant();
     if (product.bias.defined() && product.c.dtype == DType::f64) {  // cuBLASLt has no epilogue in f64
         start_rows(product);
         part.bias = Tensor();
