@@ -13,9 +13,11 @@ FeedForward::FeedForward(Module& parent, std::string_view name, std::int64_t d_m
 Variable FeedForward::forward(const Variable& x, Where where) const {
     const InModule in_module(name());
     const Dropout drop = dropout(dropout_, "dropout");
-    if (drop.active() || will_record({x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias()}))
+    const bool records = will_record({x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias()});
+    if (drop.active() || records || x.value().device() == Device::cuda)
         return ops::feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_, drop, where);
-    // The same arithmetic in three ops; a step of decoding has few rows, and the two Linears keep their weights packed.
+    // The same arithmetic in three ops; on the CPU a step of decoding has few rows, and the two Linears keep their weights
+    // packed.
     const Variable u = inner_.forward(x, where);
     const Variable h = activation_ == ops::Activation::relu ? ops::relu(u, where)
                                                             : ops::gelu(u, activation_ == ops::Activation::gelu_tanh, where);
