@@ -28,7 +28,7 @@ if [ "${1:-}" = --pack ]; then
     exec bash tests/gpu/pack.sh "$@"
 fi
 
-declare -A limits=([build]=150 [test]=130 [bench-ops]=110 [bench-train]=145)  # seconds
+declare -A limits=([build]=150 [test]=130 [bench-ops]=120 [bench-train]=140)  # seconds
 all_stages=(build test bench-ops bench-train)
 stages=() pack="" out=${OUT:-build/gpu-results} build=build/gpu inside="" patience=1
 while [ $# -gt 0 ]; do
@@ -206,7 +206,7 @@ run_test() {
     if [ "$status" -eq 0 ]; then
         record test "$name" passed $((SECONDS - start)) "$counts"
     else
-        words=$(grep -m 2 -E '^\[  FAILED  \] [A-Za-z]|rror' "$log" | tr '\n' ' ' | cut -c 1-240)
+        words=$(grep -m 2 -E '^\[  FAILED  \] [A-Za-z]|rror' "$log" | tr '\n' ' ' | cut -c 1-240) || true
         record test "$name" failed $((SECONDS - start)) "$(why $status)$counts; $words"
         failed=1
     fi
@@ -301,7 +301,7 @@ stage_bench_ops() {
     measure "heddle attention large bf16" 20 "${bench[@]}" --sizes large --op attention --dtype bf16 --seconds 0.2
     measure "heddle large bf16" 20 "${bench[@]}" --sizes large --op "${ops[@]}" --dtype bf16 --seconds 0.05
     measure "heddle sentences bf16" 15 "${bench[@]}" --sizes sentences --dtype bf16
-    measure "torch attention bf16" 45 "$python" tests/gpu/torch_ops.py --device cuda --sizes sentences,large --op attention --dtype bf16
+    measure "torch attention bf16" 60 "$python" tests/gpu/torch_ops.py --device cuda --sizes sentences,large --op attention --dtype bf16
     measure "heddle large f32" 20 "${bench[@]}" --sizes large --op "${ops[@]}" adam gradient_norm --seconds 0.05
     measure "heddle sentences f32" 15 "${bench[@]}" --sizes sentences
     measure "heddle translator bf16" 15 "${bench[@]}" --sizes translator --dtype bf16 --seconds 0.05
