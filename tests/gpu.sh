@@ -324,7 +324,8 @@ course() { case $1 in small) echo "--updates 500 --skip 300" ;; base) echo "--up
 batch() { case $1 in small) echo 3000 ;; base) echo 12000 ;; esac; }
 # peer_options MODEL DTYPE
 peer_options() {
-    echo "--device cuda --dtype $2 --threads $(nproc) --data $pack/data --tokens $(batch "$1") $(model_options "$1") --spm $build/peer.model"
+    echo "--device cuda --dtype $2 --threads $(nproc) --data $pack/data --spm $build/peer.model"
+    echo "--tokens $(batch "$1") $(model_options "$1")"
 }
 
 stage_bench_train() {

@@ -10,8 +10,9 @@
 #   headers only     CLI11, nlohmann-json, xxhash
 #   sources          GoogleTest: compiled there, by the compiler that compiles the tests
 #   static library   zlib: plain C, and what it asks of the C library is older than any machine with CUDA 13
-#   shared libraries fmt, SentencePiece: their sources are in no package that is installed here. glibc and libstdc++ run what was built against
-#                    older ones, so these run where both are at least as new as what the file NEEDS says; the build stage tries it first
+#   shared libraries fmt, SentencePiece: their sources are in no package that is installed here. glibc and libstdc++ run what was built
+#                    against older ones, so these run where both are at least as new as what the file NEEDS says; the build stage tries
+#                    it first
 # No link is among the files, and each library stands once, under the name that programs look for when they start.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -74,6 +75,7 @@ cp "$data"/{train,val}.{de,en} "$pack/data"
 
 {
     echo "The newest versions of the C and C++ libraries' symbols that the shared libraries in this pack ask for:"
-    objdump -p "$pack"/lib/*.so* | grep -oE '(GLIBC|GLIBCXX|CXXABI)_[0-9.]+' | sort -u -V | awk -F _ '{ last[$1] = $0 } END { for (i in last) print last[i] }' | sort
+    objdump -p "$pack"/lib/*.so* | grep -oE '(GLIBC|GLIBCXX|CXXABI)_[0-9.]+' | sort -u -V |
+        awk -F _ '{ last[$1] = $0 } END { for (i in last) print last[i] }' | sort
 } >"$pack/NEEDS"
 echo "$pack: $(du -sm "$pack" | cut -f1) MB, $(find "$pack" -type f | wc -l) files"

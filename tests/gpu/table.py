@@ -41,9 +41,11 @@ def results(records):
         if record["stage"] != "bench-ops" or not result: continue
         if "ops" in result:
             for row in result["ops"]:
-                ours[result["sizes"], result["dtype"], row["op"], row["case"]] = {**row, "copy": result["copy_gb_per_second"], "mode": result["mode"]}
+                of_all = {"copy": result["copy_gb_per_second"], "mode": result["mode"]}
+                ours[result["sizes"], result["dtype"], row["op"], row["case"]] = {**row, **of_all}
         else:
-            theirs.setdefault((result["sizes"], result["dtype"], result["op"], result["case"]), {})[result["how"], result["deterministic"]] = result
+            key = (result["sizes"], result["dtype"], result["op"], result["case"])
+            theirs.setdefault(key, {})[result["how"], result["deterministic"]] = result
     return ours, theirs
 
 
@@ -62,15 +64,17 @@ def say_plain(ours, theirs, sizes, title):
     keys = [key for key in ours if key[0] == sizes and key[2] != "attention"]
     if not keys: return
     print(f"\n## {title}")
-    print(f"\nCopy bandwidth in this run: {ours[keys[0]]['copy']:.0f} GB/s. Times in microseconds, bytes as % of it; TFLOP/s where an op multiplies matrices; "
-          "`x`: PyTorch's time over ours.")
+    print(f"\nCopy bandwidth in this run: {ours[keys[0]]['copy']:.0f} GB/s. Times in microseconds, bytes as % of it; "
+          "TFLOP/s where an op multiplies matrices; `x`: PyTorch's time over ours.")
     rows = []
     for key in keys:
         row, peer = ours[key], next(iter(theirs.get(key, {}).values()), None)
-        rows.append((key[2], key[3], key[1], us(row, "forward"), percent(row, "forward"), tflops(row, "forward"), us(row, "backward"),
-                     percent(row, "backward"), tflops(row, "backward"), us(peer, "forward"), ratio(row, peer, "forward"), us(peer, "backward"),
-                     ratio(row, peer, "backward"), row.get("host_waits", "")))
-    table(["op", "case", "dtype", "forward", "% copy", "TFLOP/s", "backward", "% copy", "TFLOP/s", "PyTorch forward", "x", "backward", "x", "host waits"], rows)
+        cells = [key[2], key[3], key[1]]
+        for side in ("forward", "backward"): cells += [us(row, side), percent(row, side), tflops(row, side)]
+        for side in ("forward", "backward"): cells += [us(peer, side), ratio(row, peer, side)]
+        rows.append(cells + [row.get("host_waits", "")])
+    table(["op", "case", "dtype", "forward", "% copy", "TFLOP/s", "backward", "% copy", "TFLOP/s", "PyTorch forward", "x", "backward", "x",
+           "host waits"], rows)
 
 
 def say_attention(ours, theirs, sizes, title):
@@ -86,7 +90,10 @@ def say_attention(ours, theirs, sizes, title):
             row, peers = ours[key], theirs.get(key, {})
             if side + "_microseconds" not in row: continue
             operations = row.get(side + "_gflops", 0) * row[side + "_microseconds"] * 1e3
-            cell = lambda r: f"{us(r, side)} ({tflops(r, side, operations)})" if r and side + "_microseconds" in r else "refused" if r and "refused" in r else "-"
+
+            def cell(r):
+                if r and side + "_microseconds" in r: return f"{us(r, side)} ({tflops(r, side, operations)})"
+                return "refused" if r and "refused" in r else "-"
             fixed = [r for (_, deterministic), r in peers.items() if deterministic]
             rows.append((key[3], key[1], cell(row), *(cell(peers.get(way)) for way in ways), ratio(row, best(peers.values(), side), side),
                          ratio(row, best(fixed, side), side)))
@@ -100,15 +107,15 @@ def say_training(records):
         if record["stage"] == "bench-train" and "result" in record: found[record["name"]] = record["result"]
     if not found: return
     print("\n## Training\n\nTokens a second (source and target, without padding), whole updates.")
-    rows = []
+    rows, speed = [], "tokens_per_second"
     for model in ("small", "base"):
         for dtype in ("bf16", "f32"):
             mine = found.get(f"heddle {model} {dtype}")
             if not mine: continue
-            row = [model, dtype, f"{mine['parameters']:,}", f"{mine['tokens_per_second']:,}"]
+            row = [model, dtype, f"{mine['parameters']:,}", f"{mine[speed]:,}"]
             for mode in ("eager", "compile"):
                 peer = found.get(f"torch {mode} {model} {dtype}")
-                row += [f"{peer['tokens_per_second']:,}", f"{mine['tokens_per_second'] / peer['tokens_per_second']:.2f}x"] if peer else ["-", "-"]
+                row += [f"{peer[speed]:,}", f"{mine[speed] / peer[speed]:.2f}x"] if peer else ["-", "-"]
             rows.append(row)
     table(["model", "dtype", "parameters", "Heddle", "PyTorch eager", "ratio", "PyTorch compile", "ratio"], rows)
 

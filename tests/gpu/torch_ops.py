@@ -5,10 +5,10 @@
     torch_ops.py --device cpu --tiny        the same code on small shapes: whether it runs at all
     torch_ops.py --list                     the cases, without PyTorch: sizes, dtype, op and name, with tabs between them
 
-Attention is measured with every back end of scaled_dot_product_attention that takes the inputs, with and without PyTorch's deterministic mode.
-Batches of short sentences are padded, with a mask, or packed (varlen), whichever a back end takes. Times are those of `heddle bench ops`: events,
-all samples queued ahead, 256 MB overwritten before each, ten runs a sample where one is short. Short ones are replayed as CUDA graphs, where
-PyTorch can capture them ("graph": true); what a back end refuses is said in "refused".
+Attention is measured with every back end of scaled_dot_product_attention that takes the inputs, with and without PyTorch's deterministic
+mode. Batches of short sentences are padded, with a mask, or packed (varlen), whichever a back end takes. Times are those of
+`heddle bench ops`: events, all samples queued ahead, 256 MB overwritten before each, ten runs a sample where one is short. Short ones are
+replayed as CUDA graphs, where PyTorch can capture them ("graph": true); what a back end refuses is said in "refused".
 """
 import argparse
 import json
@@ -137,7 +137,8 @@ def attention_cases(sizes, tiny):
             for length in (tokens // 8, tokens):
                 for causal in (False, True):
                     n, heads = tokens // length, d_model // head
-                    cases.append((f"{n} sentences of {length}, {heads} heads of {head}" + ", causal" * causal, [length] * n, heads, head, causal))
+                    name = f"{n} sentences of {length}, {heads} heads of {head}" + ", causal" * causal
+                    cases.append((name, [length] * n, heads, head, causal))
     elif sizes == "sentences":
         for d_model in (128, 512):
             for n in (4,) if tiny else (64, 128, 256):
@@ -164,19 +165,21 @@ def padded_attention(lengths, heads, head, causal, dtype, device):
 
 
 def packed_attention(lengths, heads, head, causal, dtype, device):
-    """The variable-length form, where this PyTorch has one (or the package flash_attn is there): its name, the way to run it, its inputs."""
+    """The variable-length forms that are there, PyTorch's own and the package flash_attn: name, the way to run it, inputs."""
     rows, longest = sum(lengths), max(lengths)
     q, k, v = (random((rows, heads, head), dtype, device) for _ in range(3))
     starts = torch.tensor([0] + lengths, device=device).cumsum(0).to(torch.int32)
     found = []
     try:
         from torch.nn.attention.varlen import varlen_attn
-        found.append(("varlen", lambda: varlen_attn(q, k, v, starts, starts, longest, longest, window_size=(-1, 0) if causal else (-1, -1)), [q, k, v]))
+        window = (-1, 0) if causal else (-1, -1)
+        found.append(("varlen", lambda: varlen_attn(q, k, v, starts, starts, longest, longest, window_size=window), [q, k, v]))
     except ImportError:
         pass
     try:
         from flash_attn import flash_attn_varlen_func
-        found.append(("flash_attn varlen", lambda: flash_attn_varlen_func(q, k, v, starts, starts, longest, longest, causal=causal), [q, k, v]))
+        package = lambda: flash_attn_varlen_func(q, k, v, starts, starts, longest, longest, causal=causal)
+        found.append(("flash_attn varlen", package, [q, k, v]))
     except ImportError:
         pass
     return found
@@ -226,7 +229,7 @@ def plain_case(op, shape, dtype, device):
     if op == "adam":
         flat = torch.full(shape, 0.01, dtype=dtype, device=device)
         flat.grad = torch.full_like(flat, 0.01)
-        adam = torch.optim.Adam([flat], lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True, **({"capturable": True} if device == "cuda" else {}))
+        adam = torch.optim.Adam([flat], lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True, capturable=device == "cuda")
         return lambda: (adam.step(), flat)[1], []
     if op == "linear":
         n, inner, outer = shape
