@@ -10,29 +10,12 @@
 
 #include "apps/translation/translate.h"
 #include "autograd/tape.h"
-#include "tests/devices.h"
-#include "tests/support.h"
-#include "tests/training_support.h"
+#include "tests/training_device_support.h"
 
 namespace heddle::app {
 namespace {
 
-class DeviceTraining : public testing::Test {
-  protected:
-    void SetUp() override {
-        if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    }
-};
-
-// Batches of at most 64 tokens, no warm-up.
-TrainingOptions short_training() {
-    TrainingOptions options = tiny_training();
-    options.batch_tokens = 64;
-    options.warmup = 0;
-    options.lr = 5e-3;
-    options.schedule = "constant";
-    return options;
-}
+using DeviceTraining = TrainingOnDevice;
 
 // The mean loss of each of `updates` updates.
 std::vector<double> losses(const TrainingData& data, Device device, std::int64_t updates, Tensor* weights = nullptr) {

@@ -15,25 +15,17 @@
 #include "core/format.h"
 #include "kernels/update_tally/update_tally.h"
 #include "kernels/update_tally/update_tally_layout.h"
-#include "tests/devices.h"
-#include "tests/support.h"
-#include "tests/training_support.h"
+#include "tests/training_device_support.h"
 
 namespace heddle::app {
 namespace {
 
-class TrainingGraphs : public testing::Test {
-  protected:
-    void SetUp() override {
-        if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    }
-};
+using TrainingGraphs = TrainingOnDevice;
 
-TrainingOptions short_training(bool graphs = true) {
-    TrainingOptions options = tiny_training();
-    options.batch_tokens = 64;
+TrainingOptions warming_up(bool graphs = true) {
+    TrainingOptions options = short_training();
+    options.schedule = "inverse-sqrt";  // another rate in each update
     options.warmup = 2;
-    options.lr = 5e-3;
     options.cuda_graphs = graphs;
     return options;
 }
@@ -191,7 +183,7 @@ Trained train(const TrainingData& data, const TrainingOptions& options, Device d
 
 TEST_F(TrainingGraphs, UpdatesAreReplayedWithoutLaunchesAndWaits) {
     const TrainingData data = copy_data(300);
-    const Trained run = train(data, short_training(), Device::cuda, 5);
+    const Trained run = train(data, warming_up(), Device::cuda, 5);
     EXPECT_EQ(run.counts.direct + run.counts.captured + run.counts.replayed, 10);
     EXPECT_GT(run.counts.replayed, 5);
     EXPECT_EQ(run.launches_of_the_last, 0) << "all in graphs";
@@ -200,17 +192,16 @@ TEST_F(TrainingGraphs, UpdatesAreReplayedWithoutLaunchesAndWaits) {
 
 TEST_F(TrainingGraphs, TrainAsTheCpuDoes) {
     const TrainingData data = copy_data(300);
-    const Trained cpu = train(data, short_training(), Device::cpu, 5), cuda = train(data, short_training(), Device::cuda, 5);
+    const Trained cpu = train(data, warming_up(), Device::cpu, 5), cuda = train(data, warming_up(), Device::cuda, 5);
     EXPECT_LE(std::abs(cuda.reading.loss - cpu.reading.loss), 1e-4 * cpu.reading.loss);
-    const Trained without = train(data, short_training(false), Device::cuda, 5);
+    const Trained without = train(data, warming_up(false), Device::cuda, 5);
     EXPECT_EQ(without.counts.direct, 0);
     EXPECT_LE(std::abs(cuda.reading.loss - without.reading.loss), 1e-4 * cpu.reading.loss);
 }
 
 TEST_F(TrainingGraphs, BatchesOfTheFeedGiveTheSameBits) {
     const TrainingData data = copy_data(300);
-    const Trained plain = train(data, short_training(), Device::cuda, 5),
-                  fed = train(data, short_training(), Device::cuda, 5, true);
+    const Trained plain = train(data, warming_up(), Device::cuda, 5), fed = train(data, warming_up(), Device::cuda, 5, true);
     EXPECT_TRUE(same_bits(plain.weights, fed.weights));
     EXPECT_EQ(plain.reading.loss, fed.reading.loss);
 }
@@ -218,7 +209,7 @@ TEST_F(TrainingGraphs, BatchesOfTheFeedGiveTheSameBits) {
 TEST_F(TrainingGraphs, TakeEveryOptimizer) {
     const TrainingData data = copy_data(300);
     for (const char* optimizer : {"adam", "adamw", "sgd"}) {
-        TrainingOptions options = short_training();
+        TrainingOptions options = warming_up();
         options.optimizer = optimizer;
         options.weight_decay = 0.01;
         TrainingOptions without = options;
