@@ -54,6 +54,24 @@ void expect_near(const Tensor& got, const std::vector<double>& want, double tole
         ASSERT_TRUE(std::abs(given[i] - want[i]) <= tolerance) << "element " << i << ": " << given[i] << ", wanted " << want[i];
 }
 
+// Around multiples of the divisor, up to both ends of 32 bits and beyond them.
+TEST_F(DeviceLayer, DividesExactly) {
+    const std::int64_t k32 = std::int64_t{1} << 32;
+    for (const std::int64_t by :
+         {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{7}, std::int64_t{10}, std::int64_t{64},
+          std::int64_t{641}, std::int64_t{1025}, std::int64_t{65536}, std::int64_t{1000003}, k32 / 2 - 1, k32 / 2, k32 / 2 + 1,
+          k32 - 5, k32 - 1, k32, k32 + 1, 3 * k32 + 17})
+        for (const std::int64_t about :
+             {std::int64_t{0}, by, 2 * by, 1000 * by, k32 / 2, k32 / by * by, k32, k32 * 5 / by * by, 7 * k32}) {
+            Tensor y = on_device({64}, DType::f64);
+            const std::int64_t first = std::max<std::int64_t>(0, about - 32);
+            testing_kernels::quotients(first, by, y);
+            const std::vector<double> got = y.to(Device::cpu).to_vector();
+            for (std::int64_t i = 0; i < 64; ++i)
+                ASSERT_EQ(got[static_cast<std::size_t>(i)], static_cast<double>((first + i) / by)) << first + i << " / " << by;
+        }
+}
+
 TEST_F(DeviceLayer, DropoutDecidesAsTheCpuDoes) {
     for (const double probability : {0.0, 0.1, 0.9}) {
         const Dropout dropout(probability, 0x123456789abcdefull);

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "kernels/device/barrier.h"
 #include "kernels/device/dispatch.h"
+#include "kernels/device/division.h"
 #include "kernels/device/fence.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
@@ -19,6 +20,12 @@ namespace heddle::testing_kernels {
 namespace {
 
 using namespace heddle::device;
+
+// y [n]: first, first + 1, .. divided
+__global__ void quotients_kernel(std::int64_t first, Divisor by, double* y, std::int64_t n) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i < n) y[i] = static_cast<double>((first + i) / by);
+}
 
 // kept [rows, 8 groups]; a thread a group
 __global__ void dropout_kernel(DropoutRule rule, std::uint8_t* kept, std::int64_t rows, std::int64_t groups) {
@@ -347,6 +354,10 @@ void on_another_stream(const std::function<void()>& body) {
     const device::WithStream with(stream);
     body();
     device::synchronize();
+}
+
+void quotients(std::int64_t first, std::int64_t by, Tensor& y) {
+    launch({.grid = blocks_for(y.numel(), 64), .block = 64}, quotients_kernel, first, by, y.data<double>(), y.numel());
 }
 
 void launch_programmatic(Tensor& y) { launch({.grid = 1, .block = 32, .programmatic = true}, nothing_kernel, y.data<float>()); }

@@ -45,6 +45,8 @@ void reverse_halves(const Tensor& x, Tensor& y);
 void exchange_rows(const Tensor& x, Tensor& scratch, Tensor& y, int cluster);
 /// Runs body with another current stream, which nothing orders with the process's own, and waits for it.
 void on_another_stream(const std::function<void()>& body);
+/// y f64 [n]: first, first + 1, .. divided by a number, without their rests.
+void quotients(std::int64_t first, std::int64_t by, Tensor& y);
 /// The smallest launch, programmatic.
 void launch_programmatic(Tensor& y);
 /// A launch that cannot be: y is written by nobody.

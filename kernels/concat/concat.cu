@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "kernels/concat/concat_cuda.h"
+#include "kernels/device/division.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/sweep.h"
 
@@ -24,6 +25,7 @@ struct Share {
     const std::uint8_t* from[kParts];  // part i [outer, begin[i + 1] - begin[i]]
     std::int64_t begin[kParts + 1];    // of part i's share of a run of y
     int parts;
+    Divisor width;  // of all of them
 };
 
 // y: runs `pitch` pieces of B bytes apart, of which this launch writes [begin[0], begin[parts]); n = outer times that many
@@ -32,8 +34,7 @@ template <int B>
 __global__ void __launch_bounds__(kSweepBlock) concat_kernel(Share share, std::uint8_t* y, std::int64_t pitch, std::int64_t n) {
     const std::int64_t thread = std::int64_t{blockIdx.x} * kSweepBlock + threadIdx.x;
     if (thread >= n) return;
-    const std::int64_t width = share.begin[share.parts] - share.begin[0];
-    const std::int64_t row = thread / width, at = share.begin[0] + (thread - row * width);
+    const std::int64_t row = thread / share.width, at = share.begin[0] + (thread - row * share.width.number);
     const std::uint8_t* from = share.from[0];
     std::int64_t begin = share.begin[0], end = share.begin[1];
 #pragma unroll
@@ -66,7 +67,8 @@ void concat_some(std::span<const Tensor> parts, int axis, std::int64_t bytes, st
     // A width that divides every address, share and pitch divides their bitwise or.
     with_bytes({all}, [&]<int B>(Width<B>) {
         for (int i = 0; i <= share.parts; ++i) share.begin[i] /= B;
-        const std::int64_t pieces = outer * ((end - begin) / B);
+        share.width = (end - begin) / B;
+        const std::int64_t pieces = outer * share.width.number;
         launch(sweep_config(pieces, 1), concat_kernel<B>, share, reinterpret_cast<std::uint8_t*>(y.bytes_data()), pitch / B,
                pieces);
     });

@@ -18,9 +18,9 @@ using namespace device;
 
 template <class T, int N>
 __global__ void __launch_bounds__(kDropoutBlock)
-    dropout_kernel(const T* x, T* y, std::int64_t rows, std::int64_t cols, DropoutRule rule) {  // x, y [rows, cols]
+    dropout_kernel(const T* x, T* y, WalkedRows rows, DropoutRule rule) {  // x, y [rows, cols]
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
-    walk_dropped<N>(rule, rows, cols, [&](std::int64_t at, unsigned kept) {
+    walk_dropped<N>(rule, rows, [&](std::int64_t at, unsigned kept) {
         Vector<T, N> values = load_vector<N>(x + at);
 #pragma unroll
         for (int j = 0; j < N; ++j) values[j] = store<T>(load(values[j]) * (kept >> j & 1 ? scale : Accumulator<T>{0}));
@@ -36,8 +36,8 @@ void dropout_cuda(const Tensor& x, const Dropout& dropout, const Tensor& y) {
         T* to = y.data<T>();
         const std::int64_t rows = x.rows(), cols = x.cols();
         const bool fits = walk_fits(from, cols) && walk_fits(to, cols);
-        launch(walk_config(rows, cols), fits ? dropout_kernel<T, kVector<T>> : dropout_kernel<T, 1>, from, to, rows, cols,
-               DropoutRule(dropout));
+        launch(walk_config(rows, cols), fits ? dropout_kernel<T, kVector<T>> : dropout_kernel<T, 1>, from, to,
+               WalkedRows(rows, cols), DropoutRule(dropout));
     });
 }
 

@@ -1,6 +1,7 @@
 // How a warp walks over a matrix whose elements are dropped in groups of eight, for kernels (dropout.cu and residual.cu).
 #pragma once
 
+#include "kernels/device/division.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/random.h"
 #include "kernels/device/vector.h"
@@ -8,6 +9,14 @@
 namespace heddle::kernels {
 
 inline constexpr int kDropoutBlock = 256;
+
+/// A [count, cols] matrix, as a kernel's parameter.
+struct WalkedRows {
+    std::int64_t count, cols;
+    device::Divisor groups;  // of eight elements in a row
+
+    WalkedRows(std::int64_t rows, std::int64_t columns) : count(rows), cols(columns), groups((columns + 7) / 8) {}
+};
 
 /// Calls use(at, kept) for this lane's vectors of N neighbouring elements [at, at + N) of a [rows, cols] matrix; bit j of `kept`
 /// says whether element at + j stays. N divides 8; rows are multiples of N long, and of 8 unless N is 1. All lanes of the warp
@@ -22,15 +31,14 @@ inline constexpr int kDropoutBlock = 256;
 ///     lane     0   1 | 2   3 | ... 30  31 |  0   1 | ... 31          who moves it
 ///     group    0   0 | 1   1 | ... 15  15 | 16  16 | ... 31          who drew for it
 template <int N, class Use>
-__device__ __forceinline__ void walk_dropped(const device::DropoutRule& rule, std::int64_t rows, std::int64_t cols, Use use) {
+__device__ __forceinline__ void walk_dropped(const device::DropoutRule& rule, const WalkedRows& rows, Use use) {
     using namespace device;
     constexpr int kVectors = 8 / N;  // of a group
-    const std::int64_t groups_of_row = (cols + 7) / 8;
     const std::int64_t group = std::int64_t{blockIdx.x} * kDropoutBlock + thread_in_block();
-    const std::int64_t row = group / groups_of_row, of_row = group % groups_of_row;
-    const bool mine = row < rows;
-    const std::int64_t start = row * cols + of_row * 8;
-    const std::int64_t left = cols - of_row * 8;
+    const std::int64_t row = group / rows.groups, of_row = group - row * rows.groups.number;
+    const bool mine = row < rows.count;
+    const std::int64_t start = row * rows.cols + of_row * 8;
+    const std::int64_t left = rows.cols - of_row * 8;
     unsigned drawn = mine ? kept_in_row(rule, row, of_row) : 0u;
     drawn |= static_cast<unsigned>(mine ? (left < 8 ? left : 8) : 0) << 8;  // and how many elements the group has
     if constexpr (kVectors == 1) {

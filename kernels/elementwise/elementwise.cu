@@ -12,6 +12,7 @@
 //
 // Memory traffic of an element of s bytes: 2 s for one operand, 3 s for two; what is repeated comes from the caches.
 #include "kernels/device/dispatch.h"
+#include "kernels/device/division.h"
 #include "kernels/device/sweep.h"
 #include "kernels/elementwise/elementwise_cuda.h"
 
@@ -80,12 +81,13 @@ __global__ void __launch_bounds__(kSweepBlock) binary_kernel(Binary function, co
     });
 }
 
-// BroadcastWalk as a kernel's parameter. The innermost axis is the row's; `axes` counts those outside it. What no axis uses is zero:
-// the emulator looks through arguments for addresses of freed memory, and would take stale words for some.
+// BroadcastWalk as a kernel's parameter. The innermost axis is the row's; `axes` counts those outside it. What no axis uses is
+// zero: the emulator looks through arguments for addresses of freed memory, and would take stale words for some.
 struct Walk {
-    std::int64_t rows = 1, cols = 1;
+    std::int64_t rows = 1;
+    Divisor cols;
     int axes = 0;
-    std::int64_t extents[Shape::kMaxRank] = {};  // outermost first
+    Divisor extents[Shape::kMaxRank] = {};  // outermost first
     std::int64_t steps[Shape::kMaxRank][BroadcastWalk::kOperands] = {};
     std::int64_t column_steps[BroadcastWalk::kOperands];  // 0 or 1
 
@@ -99,7 +101,7 @@ struct Walk {
     /// Whether N elements of a row can be taken at once from an operand.
     template <class T>
     bool fits(int operand, const T* pointer) const {
-        return column_steps[operand] == 0 || vectors_fit(pointer, cols, kVector<T>);
+        return column_steps[operand] == 0 || vectors_fit(pointer, cols.number, kVector<T>);
     }
 };
 
@@ -113,13 +115,13 @@ struct Place {
 template <int N>
 __device__ __forceinline__ Place place_of(const Walk& walk) {
     const std::int64_t first = (std::int64_t{blockIdx.x} * kSweepBlock + threadIdx.x) * N;
-    const std::int64_t column = first % walk.cols;
     std::int64_t row = first / walk.cols;
+    const std::int64_t column = first - row * walk.cols.number;
     Place place = {
         row < walk.rows, first, {column * walk.column_steps[0], column * walk.column_steps[1], column * walk.column_steps[2]}};
     for (int i = walk.axes - 1; i >= 0; --i) {
-        const std::int64_t along = row % walk.extents[i];
-        row /= walk.extents[i];
+        const std::int64_t further = row / walk.extents[i], along = row - further * walk.extents[i].number;
+        row = further;
         for (int k = 0; k < BroadcastWalk::kOperands; ++k) place.at[k] += along * walk.steps[i][k];
     }
     return place;
@@ -185,7 +187,7 @@ void binary_cuda(Binary function, const Tensor& a, const Tensor& b, const Broadc
             });
         constexpr int N = kVector<T>;
         const Walk steps(walk);
-        if (steps.fits(0, from_a) && steps.fits(1, from_b) && vectors_fit(to, steps.cols, N))
+        if (steps.fits(0, from_a) && steps.fits(1, from_b) && vectors_fit(to, steps.cols.number, N))
             launch(sweep_config(y.numel(), N), broadcast_kernel<T, N>, function, from_a, from_b, steps, to);
         else
             launch(sweep_config(y.numel(), 1), broadcast_kernel<T, 1>, function, from_a, from_b, steps, to);
@@ -199,7 +201,7 @@ void where_cuda(const Tensor& condition, const Tensor& a, const Tensor& b, const
         T* to = y.data<T>();
         constexpr int N = kVector<T>;
         const Walk steps(walk);
-        if (steps.fits(1, from_a) && steps.fits(2, from_b) && vectors_fit(to, steps.cols, N))
+        if (steps.fits(1, from_a) && steps.fits(2, from_b) && vectors_fit(to, steps.cols.number, N))
             launch(sweep_config(y.numel(), N), where_kernel<T, N>, choice, from_a, from_b, steps, to);
         else
             launch(sweep_config(y.numel(), 1), where_kernel<T, 1>, choice, from_a, from_b, steps, to);

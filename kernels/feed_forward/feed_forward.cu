@@ -25,10 +25,9 @@ using namespace device;
 // u, h [rows, d_ff]
 template <class T, int N>
 __global__ void __launch_bounds__(kDropoutBlock)
-    feed_forward_activate_kernel(const T* u, T* h, std::int64_t rows, std::int64_t d_ff, Activation activation,
-                                 DropoutRule rule) {
+    feed_forward_activate_kernel(const T* u, T* h, WalkedRows rows, Activation activation, DropoutRule rule) {
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
-    walk_dropped<N>(rule, rows, d_ff, [&](std::int64_t at, unsigned kept) {
+    walk_dropped<N>(rule, rows, [&](std::int64_t at, unsigned kept) {
         Vector<T, N> values = load_vector<N>(u + at);
 #pragma unroll
         for (int j = 0; j < N; ++j)
@@ -40,12 +39,11 @@ __global__ void __launch_bounds__(kDropoutBlock)
 // dh, hidden, du [rows, d_ff]. A NaN in h lets the gradient through, as in relu.
 template <class T, int N>
 __global__ void __launch_bounds__(kDropoutBlock)
-    feed_forward_gradient_kernel(const T* dh, const T* hidden, T* du, std::int64_t rows, std::int64_t d_ff, Activation activation,
-                                 DropoutRule rule) {
+    feed_forward_gradient_kernel(const T* dh, const T* hidden, T* du, WalkedRows rows, Activation activation, DropoutRule rule) {
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
     const bool relu = activation == Activation::relu;
     if (relu) rule.threshold = 0;  // h knows what was dropped
-    walk_dropped<N>(rule, rows, d_ff, [&](std::int64_t at, unsigned kept) {
+    walk_dropped<N>(rule, rows, [&](std::int64_t at, unsigned kept) {
         Vector<T, N> values = load_vector<N>(dh + at);
         const Vector<T, N> of_hidden = load_vector<N>(hidden + at);
 #pragma unroll
@@ -67,7 +65,7 @@ void feed_forward_activate_cuda(const Tensor& u, Activation activation, const Dr
         const std::int64_t rows = u.rows(), d_ff = u.cols();
         const bool fits = walk_fits(from, d_ff) && walk_fits(to, d_ff);
         launch(walk_config(rows, d_ff), fits ? feed_forward_activate_kernel<T, kVector<T>> : feed_forward_activate_kernel<T, 1>,
-               from, to, rows, d_ff, activation, DropoutRule(dropout));
+               from, to, WalkedRows(rows, d_ff), activation, DropoutRule(dropout));
     });
 }
 
@@ -79,7 +77,7 @@ void feed_forward_gradient_cuda(const Tensor& dh, const Tensor& hidden, Activati
         const std::int64_t rows = dh.rows(), d_ff = dh.cols();
         const bool fits = walk_fits(gradient, d_ff) && walk_fits(kept, d_ff) && walk_fits(to, d_ff);
         launch(walk_config(rows, d_ff), fits ? feed_forward_gradient_kernel<T, kVector<T>> : feed_forward_gradient_kernel<T, 1>,
-               gradient, kept, to, rows, d_ff, activation, DropoutRule(dropout));
+               gradient, kept, to, WalkedRows(rows, d_ff), activation, DropoutRule(dropout));
     });
 }
 

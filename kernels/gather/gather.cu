@@ -9,6 +9,7 @@
 // every eighth row, and the eight sums meet in shared memory, in the order of the warps. Traffic: n rows of dy read, each row of
 // dx that is named read and written once. The embedding's table has the same sum, with dropout on the way.
 #include "kernels/device/dispatch.h"
+#include "kernels/device/division.h"
 #include "kernels/device/random.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
@@ -22,14 +23,14 @@ using namespace device;
 // x [rows, run] and y [n / run, run], in pieces of B bytes.
 template <int B>
 __global__ void __launch_bounds__(kSweepBlock)
-    gather_forward_kernel(const std::uint8_t* x, std::int64_t rows, const std::int32_t* indices, std::uint8_t* y,
-                          std::int64_t run, std::int64_t n) {
+    gather_forward_kernel(const std::uint8_t* x, std::int64_t rows, const std::int32_t* indices, std::uint8_t* y, Divisor run,
+                          std::int64_t n) {
     const std::int64_t thread = std::int64_t{blockIdx.x} * kSweepBlock + threadIdx.x;
     if (thread >= n) return;
-    const std::int64_t place = thread / run, column = thread - place * run;
+    const std::int64_t place = thread / run, column = thread - place * run.number;
     const std::int32_t index = indices[place];
     require(index >= 0 && index < rows, "gather: an index lies outside x");
-    store_vector(y + thread * B, load_vector<B>(x + (index * run + column) * B));
+    store_vector(y + thread * B, load_vector<B>(x + (index * run.number + column) * B));
 }
 
 constexpr int kWarps = 8;

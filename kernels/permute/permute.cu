@@ -1,9 +1,9 @@
 // Axes in another order on CUDA; permute.h has the formula. Axes that stay neighbours are one axis from here on, those of extent
 // 1 none: [batch, time, heads, width] with time and heads exchanged has four axes, a transposed matrix two.
 //
-// 1. elements. A thread finds its element of y in x: for each axis an index, by division, times a step. It writes where its
-// neighbours write. Where the last axis stays the last, it also reads where they read, and takes 16 bytes instead of one element:
-// then this is all there is to do.
+// 1. elements. A thread finds its element of y in x: for each axis an index, by division (division.h), times a step. It writes
+// where its neighbours write. Where the last axis stays the last, it also reads where they read, and takes 16 bytes instead of
+// one element: then this is all there is to do.
 //
 // 2. tiles. A last axis that moves makes neighbours in y lie far apart in x: each lane of a warp reads from another line of
 // memory, 32 lines for 32 elements, and uses 4 of their 32 bytes (f32). So a block takes a tile of 32 x 32 along the two axes
@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "core/device.h"
+#include "kernels/device/division.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
 #include "kernels/permute/permute_cuda.h"
@@ -32,14 +33,14 @@ using namespace device;
 // y's axes, outermost first, merged. Steps count elements (or pieces of bytes) from one index to the next.
 struct Axes {
     int count = 0;
-    std::int64_t extents[Shape::kMaxRank] = {};
+    Divisor extents[Shape::kMaxRank] = {};
     std::int64_t x_steps[Shape::kMaxRank] = {};
     std::int64_t y_steps[Shape::kMaxRank] = {};
 
     void append(std::int64_t extent, std::int64_t x_step) {
         if (extent == 1) return;
         if (count > 0 && x_steps[count - 1] == extent * x_step) {  // x, too, has it behind the one before
-            extents[count - 1] *= extent;
+            extents[count - 1] = extents[count - 1].number * extent;
             x_steps[count - 1] = x_step;
             return;
         }
@@ -50,7 +51,7 @@ struct Axes {
         std::int64_t step = 1;
         for (int k = count - 1; k >= 0; --k) {
             y_steps[k] = step;
-            step *= extents[k];
+            step *= extents[k].number;
         }
     }
 };
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(kSweepBlock)
     std::int64_t from = 0, rest = at;
     for (int k = axes.count - 1; k >= 0; --k) {
         const std::int64_t further = rest / axes.extents[k];
-        from += (rest - further * axes.extents[k]) * axes.x_steps[k];
+        from += (rest - further * axes.extents[k].number) * axes.x_steps[k];
         rest = further;
     }
     store_vector(y + at * B, load_vector<B>(x + from * B));
@@ -76,7 +77,7 @@ constexpr int kTile = 32, kRows = 8, kPitch = kTile + 1;
 struct Tiles {
     std::int64_t x_last_extent, x_last_y_step;
     std::int64_t y_last_extent, y_last_x_step;
-    std::int64_t across, down;  // tiles along x_last, and along y_last
+    Divisor across, down;  // tiles along x_last, and along y_last
     Axes others;
 };
 
@@ -84,12 +85,12 @@ struct Tiles {
 template <class E>
 __global__ void __launch_bounds__(kTile* kRows) permute_tiles_kernel(const E* x, E* y, Tiles t) {
     const std::int64_t line = blockIdx.x / t.across;
-    const std::int64_t j0 = (blockIdx.x - line * t.across) * kTile;
+    const std::int64_t j0 = (blockIdx.x - line * t.across.number) * kTile;
     std::int64_t rest = line / t.down;
-    const std::int64_t i0 = (line - rest * t.down) * kTile;
+    const std::int64_t i0 = (line - rest * t.down.number) * kTile;
     std::int64_t from = 0, to = 0;  // of the tile's place along all other axes
     for (int k = t.others.count - 1; k >= 0; --k) {
-        const std::int64_t further = rest / t.others.extents[k], index = rest - further * t.others.extents[k];
+        const std::int64_t further = rest / t.others.extents[k], index = rest - further * t.others.extents[k].number;
         from += index * t.others.x_steps[k];
         to += index * t.others.y_steps[k];
         rest = further;
@@ -110,9 +111,9 @@ __global__ void __launch_bounds__(kTile* kRows) permute_tiles_kernel(const E* x,
 // The last axis stays: rows are copied as bytes.
 void copy_rows(const std::byte* x, std::byte* y, Axes axes, std::int64_t size, std::int64_t bytes) {
     const int last = axes.count - 1;
-    with_bytes({address(x), address(y), static_cast<std::uint64_t>(axes.extents[last] * size)}, [&]<int B>(Width<B>) {
+    with_bytes({address(x), address(y), static_cast<std::uint64_t>(axes.extents[last].number * size)}, [&]<int B>(Width<B>) {
         Axes pieces = axes;
-        pieces.extents[last] = axes.extents[last] * size / B;
+        pieces.extents[last] = axes.extents[last].number * size / B;
         for (int k = 0; k < last; ++k) pieces.x_steps[k] = axes.x_steps[k] * size / B;
         launch(sweep_config(bytes / B, 1), permute_elements_kernel<B>, reinterpret_cast<const std::uint8_t*>(x),
                reinterpret_cast<std::uint8_t*>(y), pieces, bytes / B);
@@ -125,22 +126,22 @@ void transpose(const Tensor& x, const Tensor& y, const Axes& axes) {
     const int last = axes.count - 1;
     int moved = 0;  // where x's last axis stands in y
     while (axes.x_steps[moved] != 1) ++moved;
-    if (axes.extents[last] < kRows || axes.extents[moved] < kRows) {  // tiles would be mostly empty
+    if (axes.extents[last].number < kRows || axes.extents[moved].number < kRows) {  // tiles would be mostly empty
         launch(sweep_config(y.numel(), 1), permute_elements_kernel<static_cast<int>(sizeof(E))>,
                reinterpret_cast<const std::uint8_t*>(x.bytes_data()), reinterpret_cast<std::uint8_t*>(y.bytes_data()), axes,
                y.numel());
         return;
     }
-    Tiles t{axes.extents[moved], axes.y_steps[moved], axes.extents[last], axes.x_steps[last], 0, 0, {}};
+    Tiles t{axes.extents[moved].number, axes.y_steps[moved], axes.extents[last].number, axes.x_steps[last], {}, {}, {}};
     t.across = (t.x_last_extent + kTile - 1) / kTile;
     t.down = (t.y_last_extent + kTile - 1) / kTile;
-    std::int64_t tiles = t.across * t.down;
+    std::int64_t tiles = t.across.number * t.down.number;
     for (int k = 0; k < last; ++k) {
         if (k == moved) continue;
         t.others.extents[t.others.count] = axes.extents[k];
         t.others.x_steps[t.others.count] = axes.x_steps[k];
         t.others.y_steps[t.others.count++] = axes.y_steps[k];
-        tiles *= axes.extents[k];
+        tiles *= axes.extents[k].number;
     }
     launch({.grid = blocks_for(tiles, 1), .block = {kTile, kRows}, .shared = SharedSize().take<E>(kTile * kPitch).bytes()},
            permute_tiles_kernel<E>, reinterpret_cast<const E*>(x.bytes_data()), reinterpret_cast<E*>(y.bytes_data()), t);

@@ -21,6 +21,7 @@
 #include <algorithm>
 
 #include "kernels/device/dispatch.h"
+#include "kernels/device/division.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
 #include "kernels/reduce/reduce_cuda.h"
@@ -160,11 +161,12 @@ __global__ void __launch_bounds__(kBlock) reduce_columns_kernel(Arrays<In, Out> 
 // else of neighbouring lines.
 template <class T, int N>
 __global__ void __launch_bounds__(kSweepBlock) spread_kernel(const T* dy, const std::int32_t* indices, Accumulator<T> factor,
-                                                             T* dx, std::int64_t outer, std::int64_t n, std::int64_t inner) {
+                                                             T* dx, std::int64_t outer, Divisor n, Divisor inner) {
     const std::int64_t first = (std::int64_t{blockIdx.x} * kSweepBlock + threadIdx.x) * N;
-    if (first >= outer * n * inner) return;
-    const std::int64_t k = first / inner % n, line = first / inner / n * inner + first % inner;
-    const int step = inner == 1 ? 0 : 1;  // from one of the N to the next, along the lines
+    if (first >= outer * n.number * inner.number) return;
+    const std::int64_t row = first / inner, block = row / n, k = row - block * n.number;
+    const std::int64_t line = block * inner.number + (first - row * inner.number);
+    const int step = inner.number == 1 ? 0 : 1;  // from one of the N to the next, along the lines
     Vector<T, N> gradient;
 #pragma unroll
     for (int j = 0; j < N; ++j) {

@@ -29,9 +29,9 @@ __global__ void __launch_bounds__(kSweepBlock) residual_add_kernel(const T* x, c
 // x, sublayer, y [rows, cols]
 template <class T, int N>
 __global__ void __launch_bounds__(kDropoutBlock)
-    residual_dropout_kernel(const T* x, const T* sublayer, T* y, std::int64_t rows, std::int64_t cols, DropoutRule rule) {
+    residual_dropout_kernel(const T* x, const T* sublayer, T* y, WalkedRows rows, DropoutRule rule) {
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
-    walk_dropped<N>(rule, rows, cols, [&](std::int64_t at, unsigned kept) {
+    walk_dropped<N>(rule, rows, [&](std::int64_t at, unsigned kept) {
         Vector<T, N> values = load_vector<N>(x + at);
         const Vector<T, N> branch = load_vector<N>(sublayer + at);
 #pragma unroll
@@ -54,7 +54,7 @@ void residual_cuda(const Tensor& x, const Tensor& sublayer, const Dropout& dropo
             });
         const bool fits = walk_fits(stream, cols) && walk_fits(branch, cols) && walk_fits(to, cols);
         launch(walk_config(rows, cols), fits ? residual_dropout_kernel<T, kVector<T>> : residual_dropout_kernel<T, 1>, stream,
-               branch, to, rows, cols, DropoutRule(dropout));
+               branch, to, WalkedRows(rows, cols), DropoutRule(dropout));
     });
 }
 

@@ -6,6 +6,7 @@
 //
 // Memory traffic: the part is read once and written once; backward reads both and writes the whole's runs, three times the part.
 #include "kernels/device/dispatch.h"
+#include "kernels/device/division.h"
 #include "kernels/device/sweep.h"
 #include "kernels/slice/slice_cuda.h"
 
@@ -17,21 +18,21 @@ using namespace device;
 // from, to: runs of `run` pieces of B bytes, from_pitch and to_pitch pieces apart; n = outer * run.
 template <int B>
 __global__ void __launch_bounds__(kSweepBlock)
-    copy_runs_kernel(const std::uint8_t* from, std::int64_t from_pitch, std::uint8_t* to, std::int64_t to_pitch, std::int64_t run,
+    copy_runs_kernel(const std::uint8_t* from, std::int64_t from_pitch, std::uint8_t* to, std::int64_t to_pitch, Divisor run,
                      std::int64_t n) {
     const std::int64_t thread = std::int64_t{blockIdx.x} * kSweepBlock + threadIdx.x;
     if (thread >= n) return;
-    const std::int64_t row = thread / run, column = thread - row * run;
+    const std::int64_t row = thread / run, column = thread - row * run.number;
     store_vector(to + (row * to_pitch + column) * B, load_vector<B>(from + (row * from_pitch + column) * B));
 }
 
 // part [outer, run]; whole: its first run, the runs `pitch` elements apart; n = outer * run. N divides run.
 template <class T, int N>
 __global__ void __launch_bounds__(kSweepBlock)
-    add_runs_kernel(const T* part, T* whole, std::int64_t pitch, std::int64_t run, std::int64_t n) {
+    add_runs_kernel(const T* part, T* whole, std::int64_t pitch, Divisor run, std::int64_t n) {
     const std::int64_t first = (std::int64_t{blockIdx.x} * kSweepBlock + threadIdx.x) * N;
     if (first >= n) return;
-    const std::int64_t row = first / run, at = row * pitch + (first - row * run);
+    const std::int64_t row = first / run, at = row * pitch + (first - row * run.number);
     Vector<T, N> values = load_vector<N>(whole + at);
     const Vector<T, N> more = load_vector<N>(part + first);
 #pragma unroll
