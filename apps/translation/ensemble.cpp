@@ -8,6 +8,8 @@
 #include "autograd/tape.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/concat/concat.h"
+#include "kernels/target_log_probability/target_log_probability.h"
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::app {
@@ -95,15 +97,9 @@ kernels::TopK best_tokens(const Tensor& logits, std::int64_t k) {
     return {best.values.to(Device::cpu), best.ids.to(Device::cpu)};
 }
 
-std::vector<double> log_probabilities(const Tensor& any_logits, std::span<const std::int32_t> tokens) {
-    const Tensor logits = any_logits.to(Device::cpu);
-    const kernels::TopK best = kernels::top_k_log_softmax(logits, 1);
-    std::vector<double> result;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const Row row(logits, best, static_cast<std::int64_t>(i));
-        result.push_back(static_cast<double>(row.x[tokens[i]]) - row.log_total);
-    }
-    return result;
+Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens) {
+    const Tensor targets = Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())});
+    return kernels::target_log_probability(logits, targets.to(logits.device()));
 }
 
 Decoding::Decoding(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources, std::int64_t hypotheses,
@@ -124,12 +120,15 @@ Decoding::Decoding(const Ensemble& models, std::span<const std::vector<std::int3
 Decoding::Start Decoding::start(std::span<const std::int32_t> prefix) {
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(sources_), bos_id);
     Start start{read(tokens), std::vector<double>(tokens.size(), 0)};
+    std::vector<Tensor> added;
     for (const std::int32_t forced : prefix) {
         tokens.assign(tokens.size(), forced);
-        const std::vector<double> added = log_probabilities(start.logits, tokens);
-        for (std::size_t i = 0; i < added.size(); ++i) start.log_probability[i] += added[i];
+        added.push_back(log_probabilities(start.logits, tokens));
         start.logits = read(tokens);
     }
+    if (added.empty()) return start;
+    const std::vector<double> each = kernels::concat_forward(added, 0).to_vector();  // [prefix, sources]
+    for (std::size_t i = 0; i < each.size(); ++i) start.log_probability[i % tokens.size()] += each[i];
     return start;
 }
 

@@ -40,8 +40,8 @@ class Ensemble {
 /// The k most probable tokens of each row of logits, f32 [rows, V], on the CPU: the search goes on there.
 kernels::TopK best_tokens(const Tensor& logits, std::int64_t k);
 
-/// log p of tokens[i] by row i of logits, f32 [tokens, V].
-std::vector<double> log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens);
+/// log p of tokens[i] by row i of logits [tokens, V]: f64 [tokens], where the logits lie.
+Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens);
 
 /// The state of an ensemble that translates sentences step by step: each model's cache.
 class Decoding {

@@ -6,6 +6,7 @@
 #include "apps/translation/line_batches.h"
 #include "autograd/tape.h"
 #include "core/format.h"
+#include "kernels/concat/concat.h"
 
 namespace heddle::app {
 namespace {
@@ -25,21 +26,20 @@ std::vector<Tensor> hidden_values(const Ensemble& models, const Batch& batch) {
     return hidden;
 }
 
-// log p of each token of batch.target_out.
+// log p of each token of batch.target_out. The logits stay where they are computed: one number of each token comes from there.
 std::vector<double> token_log_probabilities(const Ensemble& models, const Batch& batch) {
     const std::vector<Tensor> hidden = hidden_values(models, batch);
     const std::int64_t rows = std::max<std::int64_t>(1, logits_at_once / models.target_vocabulary());
-    std::vector<double> result;
+    const std::span<const std::int32_t> targets(batch.target_out);
+    std::vector<Tensor> parts;
     for (std::int64_t begin = 0; begin < batch.target_tokens; begin += rows) {
         const std::int64_t end = std::min(begin + rows, batch.target_tokens);
         std::vector<Tensor> logits;
         for (std::size_t m = 0; m < hidden.size(); ++m) logits.push_back(models.models()[m]->logits(hidden[m].slice(begin, end)));
-        const std::span<const std::int32_t> all(batch.target_out);
-        const std::vector<double> some = log_probabilities(
-            models.mixed(logits), all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
-        result.insert(result.end(), some.begin(), some.end());
+        parts.push_back(log_probabilities(
+            models.mixed(logits), targets.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))));
     }
-    return result;
+    return kernels::concat_forward(parts, 0).to_vector();
 }
 
 // With learned positions the decoder reads at most so many tokens. Longer targets lose the rest; says so in `scores`.
