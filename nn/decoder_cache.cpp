@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "core/check.h"
 #include "core/format.h"
+#include "kernels/cache_table/cache_table.h"
+#include "kernels/gather/gather.h"
 #include "kernels/slice/slice.h"
 
 namespace heddle::nn {
@@ -34,36 +37,50 @@ DecoderCache::DecoderCache(std::vector<Tensor> memories, const Spans& memory_spa
         Tensor own = Tensor::empty({rows, memory.cols()}, memory.dtype(), memory.device());
         layers_.push_back({std::move(memory), std::move(own)});
     }
-    for (std::int64_t i = 0; i < memory_spans.size(); ++i) sentences_.push_back(static_cast<std::int32_t>(i));
-    table_ = Tensor::zeros({memory_spans.size(), capacity}, DType::i32);
-    regroup();
+    const Device device = layers_.empty() ? Device::cpu : layers_.front().own.device();
+    table_ = Tensor::empty({memory_spans.size(), capacity}, DType::i32, device);
+    std::vector<std::int32_t> sentences(static_cast<std::size_t>(memory_spans.size()));
+    std::iota(sentences.begin(), sentences.end(), 0);
+    set_sentences(std::move(sentences));
 }
 
-void DecoderCache::regroup() {
+void DecoderCache::set_sentences(std::vector<std::int32_t> sentences) {
+    const auto count = static_cast<std::int64_t>(sentences.size());
+    check(count <= most_hypotheses_, "decoder cache: {} hypotheses, but there is room for {}", count, most_hypotheses_);
+    check(std::is_sorted(sentences.begin(), sentences.end()),
+          "decoder cache: the hypotheses are not in the order of their sentences any more");
+    check(sentences.empty() || (sentences.front() >= 0 && sentences.back() < memory_spans_.size()),
+          "decoder cache: a hypothesis of a sentence that does not exist, there are {}", memory_spans_.size());
+    lengths_.assign(sentences.size(), position_);
+    if (sentences == sentences_) return;  // the spans stay, with what is uploaded of them
     std::vector<std::int64_t> counts(static_cast<std::size_t>(memory_spans_.size()), 0);
-    for (const std::int32_t sentence : sentences_) ++counts[static_cast<std::size_t>(sentence)];
+    for (const std::int32_t sentence : sentences) ++counts[static_cast<std::size_t>(sentence)];
     groups_ = Spans::packed(counts);
-    lengths_.assign(sentences_.size(), position_);
+    rows_ = Spans::packed(std::vector<std::int64_t>(sentences.size(), 1));
+    sentences_ = std::move(sentences);
+}
+
+// Parents of parents, when nothing was read between two orders.
+void DecoderCache::set_parents(const Tensor& parents) {
+    parents_ = parents_.defined() ? kernels::gather_forward(parents_, parents) : parents;
 }
 
 void DecoderCache::reorder(std::span<const std::int32_t> parents) {
     const auto count = static_cast<std::int64_t>(parents.size());
-    check(count <= most_hypotheses_, "decoder cache: {} hypotheses, but there is room for {}", count, most_hypotheses_);
     std::vector<std::int32_t> sentences;
-    Tensor table = Tensor::zeros({count, capacity_}, DType::i32);
-    for (std::int64_t i = 0; i < count; ++i) {
-        const std::int32_t parent = parents[static_cast<std::size_t>(i)];
-        check(parent >= 0 && parent < hypotheses(), "decoder cache: hypothesis {} goes on from {}, but there are {}", i, parent,
-              hypotheses());
-        sentences.push_back(sentences_[static_cast<std::size_t>(parent)]);
-        const std::int32_t* rows = table_.data<std::int32_t>() + parent * capacity_;
-        std::copy(rows, rows + position_, table.data<std::int32_t>() + i * capacity_);
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+        check(parents[i] >= 0 && parents[i] < hypotheses(), "decoder cache: hypothesis {} goes on from {}, but there are {}", i,
+              parents[i], hypotheses());
+        sentences.push_back(sentences_[static_cast<std::size_t>(parents[i])]);
     }
-    check(std::is_sorted(sentences.begin(), sentences.end()),
-          "decoder cache: the hypotheses are not in the order of their sentences any more");
-    sentences_ = std::move(sentences);
-    table_ = std::move(table);
-    regroup();
+    set_sentences(std::move(sentences));
+    set_parents(Tensor::from(parents, {count}).to(table_.device()));
+}
+
+void DecoderCache::reorder(const Tensor& parents, std::vector<std::int32_t> sentences) {
+    check_shape("decoder cache", "parents", parents, {static_cast<std::int64_t>(sentences.size())});
+    set_sentences(std::move(sentences));
+    set_parents(parents);
 }
 
 void DecoderCache::advance() {
@@ -71,12 +88,11 @@ void DecoderCache::advance() {
           capacity_);
     for (Layer& layer : layers_)
         if (used_rows_ + hypotheses() > layer.own.rows()) layer.own = grown(layer.own, 2 * layer.own.rows());
-    auto* rows = table_.data<std::int32_t>() + position_;
-    for (std::int64_t i = 0; i < hypotheses(); ++i) rows[i * capacity_] = static_cast<std::int32_t>(used_rows_ + i);
+    table_ = kernels::extended_cache_table(table_, parents_, position_, used_rows_);
+    parents_ = {};
     used_rows_ += hypotheses();
     ++position_;
     lengths_.assign(sentences_.size(), position_);
-    if (!layers_.empty()) table_beside_keys_ = table_.to(layers_.front().own.device());
 }
 
 void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
@@ -100,7 +116,7 @@ void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
 kernels::CachedKeys DecoderCache::keys(std::int64_t layer) const {
     const Tensor& own = layers_[static_cast<std::size_t>(layer)].own;
     const std::int64_t width = own.cols() / 2;
-    return {{own, 0, width}, {own, width, width}, table_beside_keys_, lengths_};
+    return {{own, 0, width}, {own, width, width}, table_, lengths_};
 }
 
 }  // namespace heddle::nn

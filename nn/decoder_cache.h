@@ -34,6 +34,10 @@ class DecoderCache {
     /// (it ended). The number of hypotheses becomes that of `parents`. Error when a parent does not exist, the sentences would no
     /// longer be in order, or the hypotheses are more than was said at first.
     void reorder(std::span<const std::int32_t> parents);
+    /// The same for parents that only the keys' device knows, i32 [hypotheses] there: the host says of which sentence each new
+    /// hypothesis is, and does not wait to see whether its parent is, too. A parent that does not exist is an Error (on CUDA it
+    /// stops a kernel).
+    void reorder(const Tensor& parents, std::vector<std::int32_t> sentences);
 
     // ---- for the modules, in each step
 
@@ -48,6 +52,8 @@ class DecoderCache {
     const Spans& memory_spans() const { return memory_spans_; }
     /// The rows of each sentence's hypotheses.
     const Spans& groups() const { return groups_; }
+    /// Each hypothesis' row alone.
+    const Spans& rows() const { return rows_; }
 
   private:
     struct Layer {
@@ -55,19 +61,21 @@ class DecoderCache {
         Tensor own;  // [rows, 2 width]
     };
 
-    void regroup();
+    void set_sentences(std::vector<std::int32_t> sentences);
+    void set_parents(const Tensor& parents);
 
     std::vector<Layer> layers_;
     Spans memory_spans_;
     Spans groups_;
+    Spans rows_;
     std::int64_t most_hypotheses_;
     std::int64_t capacity_;
     std::int64_t position_ = 0;
     std::int64_t used_rows_ = 0;  // of each layer's own keys
     std::vector<std::int32_t> sentences_;
     std::vector<std::int64_t> lengths_;  // position_ for each hypothesis
-    Tensor table_;                       // i32 [hypotheses, capacity]: the row of each token; on the CPU
-    Tensor table_beside_keys_;           // the same where the keys lie
+    Tensor table_;                       // i32 [former hypotheses, capacity]: the row of each token; where the keys lie
+    Tensor parents_;                     // i32 [hypotheses] in the table; undefined: the table is up to date
 };
 
 }  // namespace heddle::nn

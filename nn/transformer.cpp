@@ -70,8 +70,7 @@ Tensor Transformer::step(const Tensor& tokens, DecoderCache& cache) const {
     check_shape("step", "tokens", tokens, {cache.hypotheses()});
     const std::int64_t position = cache.position();
     cache.advance();
-    const Spans rows = Spans::padded(std::vector<std::int64_t>(static_cast<std::size_t>(cache.hypotheses()), 1), 1);
-    const Variable x = target_embedding().forward(tokens, rows, target_positions_, {}, position);
+    const Variable x = target_embedding().forward(tokens, cache.rows(), target_positions_, {}, position);
     return logits(decoder_.step(x, cache).value());
 }
 

@@ -1,0 +1,43 @@
+#include "kernels/cache_table/cache_table.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/check.h"
+#include "core/format.h"
+#include "kernels/cache_table/cache_table_cuda.h"
+
+namespace heddle::kernels {
+
+Tensor extended_cache_table(const Tensor& table, const Tensor& parents, std::int64_t position, std::int64_t first_row) {
+    const char* op = "cache_table";
+    check_rank(op, "table", table, 2);
+    check_dtype(op, "table", table, DType::i32);
+    const std::int64_t former = table.dim(0), capacity = table.dim(1);
+    if (parents.defined()) {
+        check_dtype(op, "parents", parents, DType::i32);
+        check_rank(op, "parents", parents, 1);
+        check_device(op, {{"table", table}, {"parents", parents}});
+    }
+    const std::int64_t hypotheses = parents.defined() ? parents.numel() : former;
+    check(position >= 0 && position < capacity, "{}: a token at position {}, but table {} has {} columns", op, position,
+          table.shape(), capacity);
+    check(first_row >= 0 && first_row + hypotheses <= std::numeric_limits<std::int32_t>::max(),
+          "{}: {} rows from row {}, more than an i32 can number", op, hypotheses, first_row);
+    Tensor result = Tensor::empty({hypotheses, capacity}, DType::i32, table.device());
+    if (table.device() == Device::cuda) {
+        extended_cache_table_cuda(table, parents, position, first_row, result);
+        return result;
+    }
+    for (std::int64_t i = 0; i < hypotheses; ++i) {
+        const std::int64_t parent = parents.defined() ? parents.data<std::int32_t>()[i] : i;
+        check(parent >= 0 && parent < former, "{}: hypothesis {} goes on from {}, but there are {}", op, i, parent, former);
+        const std::int32_t* from = table.data<std::int32_t>() + parent * capacity;
+        std::int32_t* to = result.data<std::int32_t>() + i * capacity;
+        std::copy(from, from + position, to);
+        to[position] = static_cast<std::int32_t>(first_row + i);
+    }
+    return result;
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,79 @@
+// The table of a decoder's cache, on every device.
+#include "kernels/cache_table/cache_table.h"
+
+#include "core/random.h"
+#include "tests/devices.h"
+#include "tests/support.h"
+
+namespace heddle::kernels {
+namespace {
+
+std::vector<Device> all_devices() {
+    std::vector<Device> all{Device::cpu};
+    if (device::available()) all.push_back(Device::cuda);
+    return all;
+}
+
+Tensor numbers_of(const std::vector<std::int32_t>& numbers) {
+    return Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())});
+}
+
+// Hypotheses as lists of rows, which are copied whole: what the table must say after each step.
+TEST(CacheTableDevice, IsWhatCopiedListsWouldBe) {
+    for (const Device device : all_devices()) {
+        constexpr std::int64_t capacity = 70;
+        Sequence random(3);
+        std::vector<std::vector<std::int32_t>> lists(4);
+        Tensor table = Tensor::empty({4, capacity}, DType::i32, device);
+        std::int64_t rows = 0;
+        for (std::int64_t position = 0; position < capacity; ++position) {
+            std::vector<std::int32_t> parents;
+            std::vector<std::vector<std::int32_t>> next;
+            const std::uint64_t count = position % 5 == 0 ? lists.size() : 1 + random.below(9);
+            for (std::uint64_t i = 0; i < count; ++i) {
+                parents.push_back(static_cast<std::int32_t>(position % 5 == 0 ? i : random.below(lists.size())));
+                next.push_back(lists[static_cast<std::size_t>(parents.back())]);
+                next.back().push_back(static_cast<std::int32_t>(rows + static_cast<std::int64_t>(i)));
+            }
+            const Tensor given = position % 5 == 0 ? Tensor() : numbers_of(parents).to(device);  // each goes on as it was
+            table = extended_cache_table(table, given, position, rows);
+            ASSERT_EQ(table.shape(), Shape({static_cast<std::int64_t>(count), capacity}));
+            ASSERT_EQ(table.device(), device);
+            rows += static_cast<std::int64_t>(count);
+            lists = next;
+        }
+        const Tensor given = table.to(Device::cpu);
+        for (std::size_t i = 0; i < lists.size(); ++i)
+            for (std::size_t t = 0; t < lists[i].size(); ++t)
+                ASSERT_EQ(given.data<std::int32_t>()[static_cast<std::int64_t>(i) * capacity + static_cast<std::int64_t>(t)],
+                          lists[i][t])
+                    << name(device) << ", hypothesis " << i << ", token " << t;
+    }
+}
+
+TEST(CacheTableDevice, OfNoHypothesesIsEmpty) {
+    for (const Device device : all_devices())
+        EXPECT_EQ(
+            extended_cache_table(Tensor::zeros({3, 5}, DType::i32, device), Tensor::zeros({0}, DType::i32, device), 2, 9).shape(),
+            Shape({0, 5}));
+}
+
+TEST(CacheTableDevice, WrongUseIsAnError) {
+    const Tensor table = Tensor::zeros({3, 5}, DType::i32);
+    const auto with = [&](const std::vector<std::int32_t>& parents, std::int64_t position, std::int64_t row) {
+        return [&table, parents, position, row] { extended_cache_table(table, numbers_of(parents), position, row); };
+    };
+    expect_error(with({0, 3}, 1, 0), "hypothesis 1 goes on from 3, but there are 3");
+    expect_error(with({-1}, 1, 0), "hypothesis 0 goes on from -1");
+    expect_error(with({0}, 5, 0), "a token at position 5, but table [3, 5] has 5 columns");
+    expect_error(with({0, 1}, 1, 2147483646), "2 rows from row 2147483646, more than an i32 can number");
+    if (!device::available() || !device::emulated()) return;  // it ends the context of a real device
+    expect_error(
+        [&] {
+            extended_cache_table(table.to(Device::cuda), numbers_of({0, 3}).to(Device::cuda), 1, 0).to(Device::cpu);
+        },
+        "a hypothesis goes on from one that does not exist");
+}
+
+}  // namespace
+}  // namespace heddle::kernels
