@@ -138,6 +138,7 @@ TEST(Decoding, OnTheDeviceNeedsNoHostThatKnowsTheParents) {
         for (std::size_t j = 0; j < a.size(); ++j) ASSERT_NEAR(a[j], b[j], 1e-4) << "place " << i;
     }
     expect_error([&] { cuda.reorder(Tensor::zeros({2}, DType::i32, Device::cuda), {0, 3}); }, "a sentence that does not exist");
+    device::synchronize();
 }
 
 TEST(Decoding, SeesChangedWeightsAtTheNextStart) {

@@ -5,6 +5,7 @@
 
 #include "apps/translation/beam_search.h"
 #include "apps/translation/sampling.h"
+#include "core/device.h"
 #include "tests/decoding_support.h"
 
 namespace heddle::app {
@@ -47,6 +48,20 @@ TEST(Scoring, SumsTheTokensAndTheEndMark) {
             EXPECT_TRUE(scores[i].complete);
         }
     }
+}
+
+TEST(Scoring, OnTheDeviceOneNumberOfEachTokenComesBack) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Model model = random_model(11, 1);
+    std::vector<TokenPair> pairs = many_pairs(11);
+    pairs.resize(40);
+    const std::vector<PairScore> cpu = score_pairs(*model, pairs);
+    model->to(Device::cuda);
+    const std::int64_t before = device::statistics().synchronisations;
+    const std::vector<PairScore> cuda = score_pairs(*model, pairs);
+    EXPECT_EQ(device::statistics().synchronisations - before, 1) << "they are one batch";
+    for (std::size_t i = 0; i < pairs.size(); ++i)
+        EXPECT_NEAR(cuda[i].log_probability, cpu[i].log_probability, 1e-4) << "pair " << i;
 }
 
 TEST(Scoring, APairScoresTheSameAloneAndAmongOthersOnAnyThreads) {

@@ -4,123 +4,101 @@
 
 #include "apps/translation/vocabulary.h"
 #include "core/format.h"
+#include "kernels/beam_step/beam_step.h"
+#include "kernels/gather/gather.h"
+#include "kernels/top_k/top_k.h"
 
 namespace heddle::app {
 namespace {
 
-// An open hypothesis: a path through the tree of all tokens that were ever kept.
-struct Open {
-    double log_probability = 0;
-    std::int32_t node = -1;  // in Sentence::tree; -1 before the first token
-};
+// On the device the host looks once in so many steps which sentences are finished: it waits for all that it has asked for.
+constexpr std::int64_t steps_between_looks = 8;
 
-struct Node {
-    std::int32_t token;
-    std::int32_t parent;
-};
+Tensor i32_tensor(const std::vector<std::int32_t>& numbers, const Shape& shape, Device device) {
+    return Tensor::from(numbers, shape).to(device);
+}
 
-// A continuation of one of a sentence's hypotheses by one token.
-struct Candidate {
-    double log_probability;
-    std::int32_t hypothesis;  // among the sentence's open ones
-    std::int32_t token;
-};
-
-// Continuations that are looked at: even if `beam` of them end, `beam` go on. Greedy search looks at the best one only.
-std::int64_t considered(std::int64_t beam) { return beam == 1 ? 1 : 2 * beam; }
-
-// One source sentence's beam.
-class Sentence {
+// The rows of the decoder. On the CPU they are the open hypotheses, as the host sees them in each step. On a device they are the
+// whole beam of each sentence that was open at the last look, so that their number is known without looking.
+class Rows {
   public:
-    /// `log_probability` is that of the prefix.
-    Sentence(std::int64_t longest, double log_probability, const DecodeOptions& options)
-        : longest_(longest), options_(options), length_(static_cast<std::int64_t>(options.prefix.size())) {
-        std::int32_t node = -1;
-        for (const std::int32_t token : options.prefix) {
-            tree_.push_back({token, node});
-            node = static_cast<std::int32_t>(tree_.size()) - 1;
+    // At first one hypothesis of each.
+    Rows(std::int64_t sentences, Device device) : device_(device) {
+        std::vector<std::int32_t> slots;
+        for (std::int32_t i = 0; i < sentences; ++i) {
+            listed_.push_back(i);
+            slots.insert(slots.end(), {i, i});
         }
-        open_.push_back({log_probability, node});
+        slots_ = i32_tensor(slots, {sentences, 2}, device_);
     }
 
-    std::int64_t open() const { return static_cast<std::int64_t>(open_.size()); }
-    std::vector<Hypothesis> best() && { return std::move(best_); }
+    // Where the sentences' hypotheses begin, as beam_step takes it.
+    const Tensor& slots() const { return slots_; }
+    // Of each row.
+    const std::vector<std::int32_t>& sentences() const { return sentences_; }
 
-    /// Takes the most probable continuations, `k` for each open hypothesis, and appends the parents and tokens of those that stay
-    /// open: parents count from `first_row`.
-    void advance(const float* values, const std::int32_t* ids, std::int64_t k, std::int32_t first_row,
-                 std::vector<std::int32_t>& parents, std::vector<std::int32_t>& tokens) {
-        ++length_;
-        std::vector<Open> next;
-        for (const Candidate& candidate : ranked(values, ids, k)) {
-            if (candidate.token == eos_id) {
-                finish(open_[static_cast<std::size_t>(candidate.hypothesis)].node, candidate.log_probability, true);
-                continue;
+    // The rows behind a step of the search, whose results are cut to them. False when there are none.
+    bool follow(const kernels::Beams& beams, kernels::BeamStep& step) {
+        const Shape flat{step.parents.numel()};
+        step = {step.parents.reshape(flat), step.tokens.reshape(flat)};
+        const bool looks = device_ == Device::cpu || beams.steps % steps_between_looks == 0;
+        if (!looks && beams.steps > 1) return true;  // the rows stay, all of them
+        const std::int64_t beam = beams.options.beam;
+        const Tensor open = looks ? beams.open.to(Device::cpu) : Tensor();
+        std::vector<std::int32_t> kept, listed, slots, sentences;
+        for (std::size_t slot = 0; slot < listed_.size(); ++slot) {
+            const std::int32_t sentence = listed_[slot];
+            const std::int64_t going_on = looks ? open.data<std::int32_t>()[sentence] : beam;
+            const std::int64_t count = device_ == Device::cpu || going_on == 0 ? going_on : beam;
+            if (count == 0) continue;
+            listed.push_back(sentence);
+            slots.insert(slots.end(), {sentence, static_cast<std::int32_t>(kept.size())});
+            for (std::int64_t b = 0; b < count; ++b) {
+                kept.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(slot) * beam + b));
+                sentences.push_back(sentence);
             }
-            if (static_cast<std::int64_t>(next.size()) == options_.beam) continue;
-            if (!can_win(candidate.log_probability)) continue;
-            const auto node = static_cast<std::int32_t>(tree_.size());
-            tree_.push_back({candidate.token, open_[static_cast<std::size_t>(candidate.hypothesis)].node});
-            if (length_ == longest_) {
-                finish(node, candidate.log_probability, false);
-                continue;
-            }
-            next.push_back({candidate.log_probability, node});
-            parents.push_back(first_row + candidate.hypothesis);
-            tokens.push_back(candidate.token);
         }
-        // A hypothesis that ended in this step may have settled it for those that were kept before it was seen.
-        for (std::size_t i = next.size(); i-- > 0;) {
-            if (can_win(next[i].log_probability)) continue;
-            const auto from_end = static_cast<std::ptrdiff_t>(next.size() - i);
-            next.erase(next.begin() + static_cast<std::ptrdiff_t>(i));
-            parents.erase(parents.end() - from_end);
-            tokens.erase(tokens.end() - from_end);
+        const auto count = static_cast<std::int64_t>(kept.size());
+        if (count < step.parents.numel()) {
+            const Tensor rows = i32_tensor(kept, {count}, device_);
+            step = {kernels::gather_forward(step.parents, rows), kernels::gather_forward(step.tokens, rows)};
         }
-        open_ = std::move(next);
+        if (sentences != sentences_) slots_ = i32_tensor(slots, {static_cast<std::int64_t>(listed.size()), 2}, device_);
+        listed_ = std::move(listed);
+        sentences_ = std::move(sentences);
+        return count > 0;
     }
 
   private:
-    // The best continuations of all open hypotheses. Ties: the earlier hypothesis, then the smaller token.
-    std::vector<Candidate> ranked(const float* values, const std::int32_t* ids, std::int64_t k) const {
-        std::vector<Candidate> all;
-        for (std::int64_t h = 0; h < open(); ++h)
-            for (std::int64_t j = 0; j < k; ++j)
-                all.push_back({open_[static_cast<std::size_t>(h)].log_probability + static_cast<double>(values[h * k + j]),
-                               static_cast<std::int32_t>(h), ids[h * k + j]});
-        std::stable_sort(all.begin(), all.end(),
-                         [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
-        all.resize(std::min(all.size(), static_cast<std::size_t>(considered(options_.beam))));
-        return all;
-    }
-
-    bool can_win(double log_probability) const {
-        return !full() || normalised(log_probability, longest_, options_.length_penalty) > best_.back().score;
-    }
-
-    bool full() const { return static_cast<std::int64_t>(best_.size()) == options_.n_best; }
-
-    // A hypothesis that was cut loses against every one that ended, a later one against an equal one.
-    void finish(std::int32_t node, double log_probability, bool ended) {
-        const double score = normalised(log_probability, length_, options_.length_penalty);
-        const auto place = std::find_if(best_.begin(), best_.end(), [&](const Hypothesis& other) {
-            return ended > other.ended || (ended == other.ended && score > other.score);
-        });
-        if (place == best_.end() && full()) return;
-        Hypothesis& found = *best_.insert(place, {{}, log_probability, score, ended});
-        for (; node >= 0; node = tree_[static_cast<std::size_t>(node)].parent)
-            found.tokens.push_back(tree_[static_cast<std::size_t>(node)].token);
-        std::reverse(found.tokens.begin(), found.tokens.end());
-        if (static_cast<std::int64_t>(best_.size()) > options_.n_best) best_.pop_back();
-    }
-
-    std::int64_t longest_;
-    const DecodeOptions& options_;
-    std::int64_t length_;  // tokens of every open hypothesis
-    std::vector<Node> tree_;
-    std::vector<Open> open_;
-    std::vector<Hypothesis> best_;  // best first
+    Device device_;
+    std::vector<std::int32_t> listed_;  // the sentences that have a slot
+    std::vector<std::int32_t> sentences_;
+    Tensor slots_;
 };
+
+// The finished hypotheses, read from the trees.
+HypothesisLists found(const kernels::Beams& beams, const std::vector<std::int32_t>& prefix) {
+    const std::int64_t sentences = beams.open.numel(), beam = beams.options.beam, n_best = beams.options.n_best;
+    const Tensor tree = beams.tree.slice(0, beams.steps).to(Device::cpu), count = beams.found.to(Device::cpu);
+    const Tensor numbers = beams.found_numbers.to(Device::cpu), paths = beams.found_paths.to(Device::cpu);
+    HypothesisLists results(static_cast<std::size_t>(sentences));
+    for (std::int64_t i = 0; i < sentences; ++i)
+        for (std::int64_t n = 0; n < count.data<std::int32_t>()[i]; ++n) {
+            const double* const scores = numbers.data<double>() + 2 * (i * n_best + n);
+            const std::int32_t* const path = paths.data<std::int32_t>() + 2 * (i * n_best + n);
+            Hypothesis& each = results[static_cast<std::size_t>(i)].emplace_back();
+            each = {{}, scores[0], scores[1], path[1] < 0};
+            if (!each.ended) each.tokens.push_back(path[1]);
+            for (std::int32_t node = path[0]; node >= 0;) {
+                const std::int64_t place = (node / beam * sentences + i) * beam + node % beam;
+                each.tokens.push_back(tree.data<std::int32_t>()[2 * place]);
+                node = tree.data<std::int32_t>()[2 * place + 1];
+            }
+            each.tokens.insert(each.tokens.end(), prefix.rbegin(), prefix.rend());
+            std::reverse(each.tokens.begin(), each.tokens.end());
+        }
+    return results;
+}
 
 }  // namespace
 
@@ -130,34 +108,27 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     check(options.n_best >= 1 && options.n_best <= options.beam, "beam search: the {} best of a beam of {}, wanted 1 to {}",
           options.n_best, options.beam, options.beam);
     if (sources.empty()) return {};
-    const auto prefix = static_cast<std::int64_t>(options.prefix.size());
+    const auto prefix = static_cast<std::int64_t>(options.prefix.size()), count = static_cast<std::int64_t>(sources.size());
     std::vector<std::int64_t> longest;
     for (const auto& source : sources)
         longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()), prefix));
-    Decoding decoding(models, sources, static_cast<std::int64_t>(sources.size()) * options.beam,
-                      *std::max_element(longest.begin(), longest.end()));
+    const std::int64_t greatest = *std::max_element(longest.begin(), longest.end());
+    Decoding decoding(models, sources, count * options.beam, greatest);
     auto [logits, log_probability] = decoding.start(options.prefix);
-    std::vector<Sentence> sentences;
-    for (std::size_t i = 0; i < sources.size(); ++i) sentences.emplace_back(longest[i], log_probability[i], options);
-    const std::int64_t k = std::min(considered(options.beam), models.target_vocabulary());
-
-    for (std::vector<std::int32_t> next, parents;; logits = decoding.step(parents, next)) {
-        const kernels::TopK top = best_tokens(logits, k);
-        parents.clear();
-        next.clear();
-        std::int64_t row = 0;
-        for (Sentence& sentence : sentences) {
-            const std::int64_t open = sentence.open();
-            if (open == 0) continue;
-            sentence.advance(top.values.data<float>() + row * k, top.ids.data<std::int32_t>() + row * k, k,
-                             static_cast<std::int32_t>(row), parents, next);
-            row += open;
-        }
-        if (next.empty()) break;
+    const Device device = logits.device();  // several models are mixed on the CPU, and so the search is there
+    kernels::Beams beams({.beam = options.beam,
+                          .n_best = options.n_best,
+                          .length_penalty = options.length_penalty,
+                          .end = eos_id,
+                          .prefix_length = prefix},
+                         longest, log_probability, device);
+    const std::int64_t k = std::min(beams.considered(), models.target_vocabulary());
+    Rows rows(count, device);
+    for (;;) {
+        kernels::BeamStep step = kernels::beam_step(beams, kernels::top_k_log_softmax(logits, k), rows.slots());
+        if (beams.length() == greatest || !rows.follow(beams, step)) return found(beams, options.prefix);
+        logits = decoding.step(step.parents, step.tokens, rows.sentences());
     }
-    HypothesisLists results;
-    for (Sentence& sentence : sentences) results.push_back(std::move(sentence).best());
-    return results;
 }
 
 }  // namespace heddle::app

@@ -92,11 +92,6 @@ Tensor Ensemble::mixed(const std::vector<Tensor>& all) const {
     return result;
 }
 
-kernels::TopK best_tokens(const Tensor& logits, std::int64_t k) {
-    const kernels::TopK best = kernels::top_k_log_softmax(logits, k);
-    return {best.values.to(Device::cpu), best.ids.to(Device::cpu)};
-}
-
 Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens) {
     const Tensor targets = Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())});
     return kernels::target_log_probability(logits, targets.to(logits.device()));
@@ -119,12 +114,12 @@ Decoding::Decoding(const Ensemble& models, std::span<const std::vector<std::int3
 
 Decoding::Start Decoding::start(std::span<const std::int32_t> prefix) {
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(sources_), bos_id);
-    Start start{read(tokens), std::vector<double>(tokens.size(), 0)};
+    Start start{read(as_tensor(tokens)), std::vector<double>(tokens.size(), 0)};
     std::vector<Tensor> added;
     for (const std::int32_t forced : prefix) {
         tokens.assign(tokens.size(), forced);
         added.push_back(log_probabilities(start.logits, tokens));
-        start.logits = read(tokens);
+        start.logits = read(as_tensor(tokens));
     }
     if (added.empty()) return start;
     const std::vector<double> each = kernels::concat_forward(added, 0).to_vector();  // [prefix, sources]
@@ -134,12 +129,17 @@ Decoding::Start Decoding::start(std::span<const std::int32_t> prefix) {
 
 Tensor Decoding::step(std::span<const std::int32_t> parents, const std::vector<std::int32_t>& tokens) {
     for (nn::DecoderCache& cache : caches_) cache.reorder(parents);
+    return read(as_tensor(tokens));
+}
+
+Tensor Decoding::step(const Tensor& parents, const Tensor& tokens, const std::vector<std::int32_t>& sentences) {
+    for (std::size_t m = 0; m < caches_.size(); ++m) caches_[m].reorder(parents.to(models_.models()[m]->device()), sentences);
     return read(tokens);
 }
 
-Tensor Decoding::read(const std::vector<std::int32_t>& tokens) {
+Tensor Decoding::read(const Tensor& tokens) {
     std::vector<Tensor> logits;
-    for (std::size_t m = 0; m < caches_.size(); ++m) logits.push_back(models_.models()[m]->step(as_tensor(tokens), caches_[m]));
+    for (std::size_t m = 0; m < caches_.size(); ++m) logits.push_back(models_.models()[m]->step(tokens, caches_[m]));
     return models_.mixed(logits);
 }
 

@@ -10,7 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "kernels/top_k/top_k.h"
 #include "nn/transformer.h"
 
 namespace heddle::app {
@@ -37,9 +36,6 @@ class Ensemble {
     std::vector<const nn::Transformer*> models_;
 };
 
-/// The k most probable tokens of each row of logits, f32 [rows, V], on the CPU: the search goes on there.
-kernels::TopK best_tokens(const Tensor& logits, std::int64_t k);
-
 /// log p of tokens[i] by row i of logits [tokens, V]: f64 [tokens], where the logits lie.
 Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens);
 
@@ -60,9 +56,11 @@ class Decoding {
     /// Hypothesis i goes on from the former hypothesis parents[i] (see nn::DecoderCache::reorder) and reads tokens[i]. Logits of
     /// the token after that, [hypotheses, V].
     Tensor step(std::span<const std::int32_t> parents, const std::vector<std::int32_t>& tokens);
+    /// The same for parents and tokens, i32 [hypotheses], that the host need not know: it knows the sentence of each hypothesis.
+    Tensor step(const Tensor& parents, const Tensor& tokens, const std::vector<std::int32_t>& sentences);
 
   private:
-    Tensor read(const std::vector<std::int32_t>& tokens);
+    Tensor read(const Tensor& tokens);
 
     const Ensemble& models_;
     std::int64_t sources_;

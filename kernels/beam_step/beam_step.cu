@@ -1,0 +1,228 @@
+// One step of a beam search on CUDA; beam_step.h has the rules.
+//
+// A block takes a sentence. First all its threads rank the continuations: those of one hypothesis come from top_k in order
+// already, so a continuation's rank is how many stand before it in each of the lists, which a binary search in each list tells.
+// Nobody waits for anybody, and each of the first 2 beam ranks is written by exactly one thread. Then thread 0 walks over them,
+// from the best, and keeps those that go on in their order. It is a walk of ten steps with a beam of five; what one of them does
+// depends on those before. Last, each thread writes what belongs to some of the places of the beam.
+//
+// Memory traffic: 8 bytes for each continuation, some tens for each hypothesis: nothing beside a row of logits. What counts is
+// that the host is not asked.
+//
+// Divisions, sums and comparisons are f64 and exact, and powers come from a table: the CPU's bits.
+#include "core/dispatch.h"
+#include "kernels/beam_step/beam_step_cuda.h"
+#include "kernels/device/launch.h"
+#include "kernels/device/shared.h"
+
+namespace heddle::kernels {
+namespace {
+
+using device::thread_in_block;
+
+constexpr unsigned kFewThreads = 32, kManyThreads = 256;
+constexpr std::int64_t kFew = 512;  // continuations that one warp ranks
+
+// One sentence's part of Beams, and the continuations of this step.
+template <class A>
+struct Search {
+    const A* values = nullptr;             // [rows, k]
+    const std::int32_t* ids = nullptr;     // [rows, k]
+    const std::int32_t* slots = nullptr;   // [slots, 2]
+    std::int32_t* parents = nullptr;       // [slots, beam]
+    std::int32_t* tokens = nullptr;        // [slots, beam]
+    double* ranked = nullptr;              // [slots, considered], the log-probabilities
+    std::int32_t* ranked_paths = nullptr;  // [slots, considered, 3]: hypothesis, token, node of the hypothesis
+    std::int64_t rows = 0, k = 0, sentences = 0, beam = 1, n_best = 1, considered = 1, length = 0, step = 0;
+    std::int32_t end = 0;
+
+    const std::int32_t* longest = nullptr;  // [sentences]
+    const double* divisors = nullptr;       // [1 + greatest length]
+    std::int32_t* open = nullptr;           // [sentences]
+    double* log_probability = nullptr;      // [sentences, beam]
+    std::int32_t* node = nullptr;           // [sentences, beam]
+    std::int32_t* tree = nullptr;           // [sentences, beam, 2], of this step
+    std::int32_t* found = nullptr;          // [sentences]
+    double* found_numbers = nullptr;        // [sentences, n_best, 2]
+    std::int32_t* found_paths = nullptr;    // [sentences, n_best, 2]
+
+    // From here on this sentence's alone.
+    __device__ __forceinline__ void look_at(std::int64_t slot, std::int64_t sentence, std::int64_t first_row) {
+        values += first_row * k;
+        ids += first_row * k;
+        parents += slot * beam;
+        tokens += slot * beam;
+        ranked += slot * considered;
+        ranked_paths += slot * considered * 3;
+        longest += sentence;
+        open += sentence;
+        log_probability += sentence * beam;
+        node += sentence * beam;
+        tree += sentence * beam * 2;
+        found += sentence;
+        found_numbers += sentence * n_best * 2;
+        found_paths += sentence * n_best * 2;
+    }
+
+    __device__ __forceinline__ double continued(std::int64_t hypothesis, std::int64_t j) const {
+        return log_probability[hypothesis] + static_cast<double>(values[hypothesis * k + j]);
+    }
+
+    // How many continuations of `hypothesis` stand before one of another hypothesis; those that equal it only when `equal` is
+    // set.
+    __device__ __forceinline__ std::int64_t before(double log_p, std::int64_t hypothesis, bool equal) const {
+        std::int64_t begin = 0, size = k;  // the answer lies in [begin, begin + size]
+        while (size > 0) {
+            const std::int64_t half = size / 2;
+            const double middle = continued(hypothesis, begin + half);
+            if (middle > log_p || (equal && middle == log_p)) {
+                begin += half + 1;
+                size -= half + 1;
+            } else {
+                size = half;
+            }
+        }
+        return begin;
+    }
+
+    // Thread t takes the continuations t, t + threads, ...
+    __device__ __forceinline__ void rank() const {
+        const std::int64_t hypotheses = *open;
+        for (std::int64_t i = thread_in_block(); i < hypotheses * k; i += blockDim.x) {
+            const std::int64_t own = i / k;
+            std::int64_t place = i % k;
+            const double log_p = continued(own, place);
+            for (std::int64_t other = 0; other < hypotheses && place < considered; ++other)
+                if (other != own) place += before(log_p, other, other < own);
+            if (place >= considered) continue;
+            ranked[place] = log_p;
+            ranked_paths[3 * place] = static_cast<std::int32_t>(own);
+            ranked_paths[3 * place + 1] = ids[i];
+            ranked_paths[3 * place + 2] = node[own];
+        }
+    }
+
+    __device__ __forceinline__ bool can_win(double log_p) const {
+        return *found < n_best || log_p / divisors[*longest] > found_numbers[2 * (n_best - 1) + 1];
+    }
+
+    // The hypothesis that ends in `token` behind `last`; -1: in the end mark.
+    __device__ __forceinline__ void finish(std::int32_t last, std::int32_t token, double log_p) const {
+        const double score = log_p / divisors[length];
+        const std::int32_t count = *found;
+        std::int32_t place = 0;
+        for (; place < count; ++place) {
+            const bool other_ended = found_paths[2 * place + 1] < 0;
+            if ((token < 0) != other_ended ? token < 0 : score > found_numbers[2 * place + 1]) break;
+        }
+        if (place == n_best) return;
+        const std::int32_t grown = count < n_best ? count + 1 : count;
+        *found = grown;
+        for (std::int64_t i = 2 * std::int64_t{grown} - 1; i >= 2 * place + 2; --i) {
+            found_numbers[i] = found_numbers[i - 2];
+            found_paths[i] = found_paths[i - 2];
+        }
+        found_numbers[2 * place] = log_p;
+        found_numbers[2 * place + 1] = score;
+        found_paths[2 * place] = last;
+        found_paths[2 * place + 1] = token;
+    }
+
+    // By one thread. Those that go on become the first of `ranked`, which has passed them already; how many they are.
+    __device__ __forceinline__ std::int32_t walk() const {
+        const std::int64_t all = std::int64_t{*open} * k, count = all < considered ? all : considered;
+        std::int32_t kept = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const double log_p = ranked[i];
+            const std::int32_t hypothesis = ranked_paths[3 * i], token = ranked_paths[3 * i + 1], last = ranked_paths[3 * i + 2];
+            if (token == end) {
+                finish(last, -1, log_p);
+            } else if (kept < beam && can_win(log_p)) {
+                if (length == *longest) {
+                    finish(last, token, log_p);
+                    continue;
+                }
+                ranked[kept] = log_p;
+                ranked_paths[3 * kept] = hypothesis;
+                ranked_paths[3 * kept + 1] = token;
+                ranked_paths[3 * kept + 2] = last;
+                ++kept;
+            }
+        }
+        while (kept > 0 && !can_win(ranked[kept - 1])) --kept;  // what ended later may have settled it
+        *open = kept;
+        return kept;
+    }
+
+    // Thread t takes the places t, t + threads, ...
+    __device__ __forceinline__ void write(std::int32_t kept, std::int32_t first_row) const {
+        for (std::int64_t i = thread_in_block(); i < beam; i += blockDim.x) {
+            const bool goes_on = i < kept;
+            parents[i] = goes_on ? first_row + ranked_paths[3 * i] : first_row;
+            tokens[i] = goes_on ? ranked_paths[3 * i + 1] : end;
+            if (!goes_on) continue;
+            tree[2 * i] = ranked_paths[3 * i + 1];
+            tree[2 * i + 1] = ranked_paths[3 * i + 2];
+            log_probability[i] = ranked[i];
+            node[i] = static_cast<std::int32_t>(step * beam + i);
+        }
+    }
+};
+
+template <class A>
+__global__ void __launch_bounds__(kManyThreads) beam_step_kernel(Search<A> search) {
+    std::int32_t* const kept = device::shared<std::int32_t>(1);
+    const std::int64_t slot = blockIdx.x;
+    const std::int32_t sentence = search.slots[2 * slot], first_row = search.slots[2 * slot + 1];
+    device::require(sentence >= 0 && sentence < search.sentences, "beam_step: a slot is of a sentence that does not exist");
+    device::require(first_row >= 0 && first_row + search.open[sentence] <= search.rows,
+                    "beam_step: a slot's hypotheses leave the continuations");
+    search.look_at(slot, sentence, first_row);
+    search.rank();
+    __syncthreads();  // thread 0 needs all ranks, and changes what they were computed from
+    if (thread_in_block() == 0) *kept = search.walk();
+    __syncthreads();  // the others need what goes on
+    search.write(*kept, first_row);
+}
+
+}  // namespace
+
+void beam_step_cuda(const Beams& beams, const TopK& top, const Tensor& slots, const BeamStep& result) {
+    const std::int64_t count = slots.dim(0), beam = beams.options.beam, k = top.values.cols();
+    const Tensor ranked = Tensor::empty({count, beams.considered()}, DType::f64, Device::cuda);
+    const Tensor ranked_paths = Tensor::empty({count, beams.considered(), 3}, DType::i32, Device::cuda);
+    dispatch_float("beam_step", top.values.dtype(), [&]<class A>(TypeTag<A>) {
+        Search<A> search;
+        search.values = top.values.data<A>();
+        search.ids = top.ids.data<std::int32_t>();
+        search.slots = slots.data<std::int32_t>();
+        search.parents = result.parents.data<std::int32_t>();
+        search.tokens = result.tokens.data<std::int32_t>();
+        search.ranked = ranked.data<double>();
+        search.ranked_paths = ranked_paths.data<std::int32_t>();
+        search.rows = top.values.rows();
+        search.k = k;
+        search.sentences = beams.open.numel();
+        search.beam = beam;
+        search.n_best = beams.options.n_best;
+        search.considered = beams.considered();
+        search.length = beams.length() + 1;
+        search.step = beams.steps;
+        search.end = beams.options.end;
+        search.longest = beams.longest.data<std::int32_t>();
+        search.divisors = beams.divisors.data<double>();
+        search.open = beams.open.data<std::int32_t>();
+        search.log_probability = beams.log_probability.data<double>();
+        search.node = beams.node.data<std::int32_t>();
+        search.tree = beams.tree.data<std::int32_t>() + beams.steps * beams.open.numel() * beam * 2;
+        search.found = beams.found.data<std::int32_t>();
+        search.found_numbers = beams.found_numbers.data<double>();
+        search.found_paths = beams.found_paths.data<std::int32_t>();
+        device::launch({.grid = device::blocks_for(count, 1),
+                        .block = beam * k <= kFew ? kFewThreads : kManyThreads,
+                        .shared = sizeof(std::int32_t)},
+                       beam_step_kernel<A>, search);
+    });
+}
+
+}  // namespace heddle::kernels
