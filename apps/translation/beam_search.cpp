@@ -115,7 +115,7 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     const std::int64_t greatest = *std::max_element(longest.begin(), longest.end());
     Decoding decoding(models, sources, count * options.beam, greatest);
     auto [logits, log_probability] = decoding.start(options.prefix);
-    const Device device = logits.device();  // several models are mixed on the CPU, and so the search is there
+    const Device device = logits.device();
     kernels::Beams beams({.beam = options.beam,
                           .n_best = options.n_best,
                           .length_penalty = options.length_penalty,

@@ -1,43 +1,18 @@
 #include "apps/translation/ensemble.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "apps/translation/vocabulary.h"
 #include "autograd/tape.h"
 #include "core/format.h"
-#include "core/parallel.h"
 #include "kernels/concat/concat.h"
+#include "kernels/mean_probability/mean_probability.h"
 #include "kernels/target_log_probability/target_log_probability.h"
-#include "kernels/top_k/top_k.h"
 
 namespace heddle::app {
 namespace {
 
 Tensor as_tensor(const std::vector<std::int32_t>& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
-
-// Row i of logits [rows, V] and its most probable token, from which the log-probability of every other follows:
-// log p_t = x_t - x_best + log p_best.
-class Row {
-  public:
-    Row(const Tensor& logits, const kernels::TopK& best, std::int64_t i)
-        : x(logits.data<float>() + i * logits.cols()),
-          log_total(static_cast<double>(x[best.ids.data<std::int32_t>()[i]]) -
-                    static_cast<double>(best.values.data<float>()[i])) {}
-
-    const float* x;
-    double log_total;  // log sum_j e^(x_j)
-};
-
-// log of the mean of e^(x_m), which is the first of them exactly when all are equal.
-double log_mean_exp(std::span<const double> x) {
-    const double largest = *std::max_element(x.begin(), x.end());
-    if (largest == -std::numeric_limits<double>::infinity()) return largest;
-    double sum = 0;
-    for (const double each : x) sum += each == largest ? 1 : std::exp(each - largest);
-    return largest + std::log(sum / static_cast<double>(x.size()));
-}
 
 }  // namespace
 
@@ -65,32 +40,7 @@ std::optional<std::int64_t> Ensemble::longest_sentence() const {
     return least;
 }
 
-// Several models are mixed on the CPU, wherever they lie.
-Tensor Ensemble::mixed(const std::vector<Tensor>& all) const {
-    if (all.size() == 1) return all.front();
-    std::vector<Tensor> logits;
-    std::vector<kernels::TopK> best;
-    for (const Tensor& each : all) {
-        logits.push_back(each.to(Device::cpu));
-        best.push_back(kernels::top_k_log_softmax(logits.back(), 1));
-    }
-    const std::int64_t rows = logits.front().rows(), vocabulary = logits.front().cols();
-    Tensor result = Tensor::empty({rows, vocabulary}, DType::f32);
-    parallel_for(rows, grain_for(20 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
-        std::vector<double> x(logits.size());
-        for (std::int64_t i = begin; i < end; ++i) {
-            std::vector<Row> models;
-            for (std::size_t m = 0; m < logits.size(); ++m) models.emplace_back(logits[m], best[m], i);
-            float* to = result.data<float>() + i * vocabulary;
-            for (std::int64_t j = 0; j < vocabulary; ++j) {
-                for (std::size_t m = 0; m < models.size(); ++m)
-                    x[m] = static_cast<double>(models[m].x[j]) - (models[m].log_total - models[0].log_total);
-                to[j] = static_cast<float>(log_mean_exp(x));
-            }
-        }
-    });
-    return result;
-}
+Tensor Ensemble::mixed(const std::vector<Tensor>& logits) const { return kernels::mean_probability(logits); }
 
 Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens) {
     const Tensor targets = Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())});

@@ -28,8 +28,8 @@ class Ensemble {
     /// The most tokens that a sentence may have: the shortest table of learned positions; nothing when there is none.
     std::optional<std::int64_t> longest_sentence() const;
 
-    /// From each model's logits, f32 [rows, V], to logits of the mean of their probabilities. They stand in the first model's
-    /// scale, so that equal models give its very bits.
+    /// From each model's logits [rows, V] to logits of the mean of their probabilities, where the models lie. They stand in the
+    /// first model's scale, so that equal models give its very bits.
     Tensor mixed(const std::vector<Tensor>& logits) const;
 
   private:
