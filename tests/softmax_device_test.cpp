@@ -1,23 +1,14 @@
 // Masked softmax on every device against the f64 reference.
 #include "kernels/softmax/softmax.h"
 #include "tests/devices.h"
+#include "tests/softmax_cases.h"
 
 namespace heddle::kernels {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Numbers kExact{Device::cpu, DType::f64};
 // Narrow and wide rows, in vectors and one by one.
 const std::int64_t kWidths[] = {1, 2, 31, 32, 33, 127, 256, 257, 1024, 1025, 2056};
-
-// About two thirds of the places attend; in the second row none.
-Tensor random_mask(const Shape& shape, std::uint64_t key) {
-    Sequence random(key);
-    Tensor mask = Tensor::empty(shape, DType::u8);
-    for (std::int64_t i = 0; i < mask.numel(); ++i)
-        mask.data<std::uint8_t>()[i] = i / mask.cols() == 1 ? std::uint8_t{0} : static_cast<std::uint8_t>(random.below(3));
-    return mask;
-}
 
 TEST(SoftmaxDevice, ForwardAndBackwardAreTheFormulasWithEveryKindOfMask) {
     for (const Numbers& numbers : all_numbers())

@@ -2,13 +2,12 @@
 
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
-#include "tests/numbers.h"
+#include "tests/softmax_cases.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const std::int64_t kWidths[] = {1, 2, 31, 32, 33, 127, 1025};
 
 // The formula in plain loops; `attends` of x's shape.
@@ -27,15 +26,6 @@ std::vector<double> formula(const Tensor& x, const std::vector<bool>& attends) {
             if (attends[i]) y[i] = std::exp(values[i] - largest) / total;
     }
     return y;
-}
-
-// About two thirds of the places attend; in the second row none.
-Tensor random_mask(const Shape& shape, std::uint64_t key) {
-    Sequence random(key);
-    Tensor mask = Tensor::empty(shape, DType::u8);
-    for (std::int64_t i = 0; i < mask.numel(); ++i)
-        mask.data<std::uint8_t>()[i] = i / mask.cols() == 1 ? std::uint8_t{0} : static_cast<std::uint8_t>(random.below(3));
-    return mask;
 }
 
 TEST(Softmax, EqualsTheFormulaWithEveryKindOfMask) {
