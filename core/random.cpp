@@ -54,17 +54,18 @@ std::uint64_t stable_hash(std::string_view text) {
     return mix(hash);
 }
 
-std::uint64_t Generator::next_call_key(std::string_view name) {
+std::uint64_t Generator::next_key(std::string_view name) {
     const std::uint64_t module = stable_hash(name);
-    return hash({seed, module, calls[module]++});
+    return hash({seed, update, micro_batch, module, calls[module]++});
 }
 
 // The second part tells it from a call's key: no module has this hash but by chance.
 std::uint64_t Generator::step_key() const { return hash({seed, 0x73746570 /* "step" */, update, micro_batch}); }
 
 Dropout Generator::next_dropout(std::string_view name, double probability) {
-    if (step_key_on_device == nullptr) return Dropout(probability, next_key(name));
-    return Dropout(probability, next_call_key(name), step_key_on_device);
+    const std::uint64_t module = stable_hash(name);
+    const std::uint64_t key = hash({seed, module, calls[module]++});
+    return step_key_on_device == nullptr ? Dropout(probability, key ^ step_key()) : Dropout(probability, key, step_key_on_device);
 }
 
 void Generator::start(std::uint64_t new_update, std::uint64_t new_micro_batch) {

@@ -62,9 +62,10 @@ struct Dropout {
 };
 
 /// Where the random keys of a training run come from:
-///     key = hash(seed, dotted module name, number of the call) xor hash(seed, "step", update, micro-batch)
-/// A run that resumes at an update draws what the uninterrupted run drew. The second part, the step's, is one number for all
-/// calls: a captured step reads it from device memory, where the next replay finds another one.
+///     key = hash(seed, update, micro-batch, dotted module name, number of the call)
+///     key of a dropout = hash(seed, dotted module name, number of the call) xor hash(seed, "step", update, micro-batch)
+/// A run that resumes at an update draws what the uninterrupted run drew. The second part of a dropout's key, the step's, is one
+/// number for all calls: a captured step reads it from device memory, where the next replay finds another one.
 struct Generator {
     std::uint64_t seed = 1;
     std::uint64_t update = 0;
@@ -73,12 +74,11 @@ struct Generator {
     const std::uint64_t* step_key_on_device = nullptr;       ///< where step_key() lies for the kernels; null: they are given it
 
     /// The key of the next call under `name`.
-    std::uint64_t next_key(std::string_view name) { return next_call_key(name) ^ step_key(); }
-    /// Its two parts.
-    std::uint64_t next_call_key(std::string_view name);
-    std::uint64_t step_key() const;
+    std::uint64_t next_key(std::string_view name);
     /// The dropout of the next call under `name`. Error as Dropout.
     Dropout next_dropout(std::string_view name, double probability);
+    /// The step's part of a dropout's key.
+    std::uint64_t step_key() const;
     /// Moves to another step and forgets the call numbers.
     void start(std::uint64_t new_update, std::uint64_t new_micro_batch);
 };

@@ -59,7 +59,7 @@ TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_EQ(offered("heddle t"), "train translate\n");
     EXPECT_EQ(offered("heddle bench \"\""), "train ops\n");
     EXPECT_EQ(offered("heddle bench train --sk"), "--skip\n");
-    EXPECT_EQ(offered("heddle translate --model RUN --b"), "--beam\n");
+    EXPECT_EQ(offered("heddle translate --model RUN --be"), "--beam\n");
     EXPECT_EQ(offered("heddle train --norm \"\""), "pre post\n");
     EXPECT_EQ(offered("heddle train --norm = po"), "post\n") << "--norm=po is three words of bash";
     EXPECT_EQ(offered("heddle train --norm ="), "pre post\n");
