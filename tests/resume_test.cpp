@@ -161,12 +161,12 @@ TEST(Resume, WithMoreEpochsIsTheLongerRun) {
     options.patience = 0;
     options.save_every = 0;
     options.valid_every = 0;
-    options.epochs = 12;
+    options.epochs = 5;
     const TemporaryFolder here;
     const Ended longer = train_in(here / "longer", data, options);
-    options.epochs = 12;
+    options.epochs = 2;
     train_in(here / "run", data, options);
-    options.epochs = 12;
+    options.epochs = 5;
     const Ended resumed = train_in(here / "run", data, options);
     EXPECT_EQ(resumed.weights, longer.weights);
     EXPECT_EQ(events_of(here / "run"), events_of(here / "longer"));
@@ -233,7 +233,7 @@ TEST(Resume, OfAnEndedRunDoesNothing) {
     const TrainingData data = copy_data(40, 6);
     TrainingOptions options = eventful_training();
     options.patience = 0;
-    options.epochs = 12;
+    options.epochs = 2;
     const TemporaryFolder here;
     const Ended first = train_in(here / "run", data, options);
     const std::vector<std::string> events = events_of(here / "run");
@@ -246,7 +246,7 @@ TEST(Resume, OfAnEndedRunDoesNothing) {
 TEST(Resume, RefusesAnotherText) {
     const TrainingData data = copy_data(40, 6);
     TrainingOptions options = eventful_training();
-    options.epochs = 12;
+    options.epochs = 1;
     const TemporaryFolder here;
     train_in(here / "run", data, options);
     TrainingData other = copy_data(40, 6);
