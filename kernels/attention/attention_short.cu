@@ -8,7 +8,7 @@
 //   - a warp does one query tile of 16 rows by itself: Q, K, V into its own shared memory, S, the softmax, O, done. It waits for
 //     no other warp: no barrier of the block, and a batch of sentences of any lengths keeps all warps of the chip busy.
 //   - only as many keys are loaded and multiplied as there are, in steps of 16, and a warp has room for as many as the batch's
-//     longest sentence has.
+//     longest sentence has, or for a batch within a capacity could have.
 //   - the keys meet the softmax kSoftmaxKeys at a time, as in attention_mma.cu: one step, for heads of 128 columns two. So a
 //     sentence has the same bits here and in a batch that goes there.
 //
