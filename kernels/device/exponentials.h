@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/device/reduce.h"
+#include "kernels/device/vector.h"
 
 namespace heddle::device {
 
@@ -38,6 +39,21 @@ __device__ __forceinline__ ExponentialSum<A> block_exponentials(const Exponentia
     all.largest = block_max(own.largest, scratch);
     all.sum = block_sum(own.sum * exponential(own.largest - all.shift()), scratch);
     return all;
+}
+
+/// Of a whole row [count], read once in vectors of N by the threads of the block; as block_exponentials.
+template <int N, class T>
+__device__ __forceinline__ ExponentialSum<Accumulator<T>> row_exponentials(const T* row, std::int64_t count,
+                                                                           Accumulator<T>* scratch) {
+    ExponentialSum<Accumulator<T>> own;
+    for (std::int64_t column = thread_in_block() * N; column < count; column += std::int64_t{blockDim.x} * N) {
+        const Vector<T, N> elements = load_vector<N>(row + column);
+        Accumulator<T> x[N];
+#pragma unroll
+        for (int i = 0; i < N; ++i) x[i] = load(elements[i]);
+        own.add(x);
+    }
+    return block_exponentials(own, scratch);
 }
 
 }  // namespace heddle::device

@@ -24,15 +24,7 @@ __global__ void __launch_bounds__(256) target_log_probability_kernel(const T* lo
     A* scratch = shared<A>(kBlockReduce);
     const std::int64_t row = blockIdx.x;
     const T* from = logits + row * vocabulary;
-    ExponentialSum<A> own;
-    for (std::int64_t column = thread_in_block() * N; column < vocabulary; column += std::int64_t{blockDim.x} * N) {
-        const Vector<T, N> elements = load_vector<N>(from + column);
-        A x[N];
-#pragma unroll
-        for (int i = 0; i < N; ++i) x[i] = load(elements[i]);
-        own.add(x);
-    }
-    const ExponentialSum<A> all = block_exponentials(own, scratch);
+    const ExponentialSum<A> all = row_exponentials<N>(from, vocabulary, scratch);
     if (thread_in_block() != 0) return;
     require(all.sum >= 1,
             "target_log_probability: a row of logits holds NaN, infinity or nothing but -infinity; the model that "
