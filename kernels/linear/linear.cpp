@@ -30,6 +30,18 @@ MatrixRef<const T> whole(const Tensor& matrix) {
     return {matrix.data<T>(), matrix.cols(), 1};
 }
 
+// The bias has the dtype of y.
+void forward_cuda(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& y) {
+    product_cuda({.op = "linear",
+                  .m = x.rows(),
+                  .n = weight.dim(0),
+                  .k = x.cols(),
+                  .a = DeviceMatrix(x),
+                  .b = DeviceMatrix(weight).transpose(),
+                  .c = DeviceMatrix(y),
+                  .bias = bias});
+}
+
 }  // namespace
 
 Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, PackedWeight* packed) {
@@ -37,14 +49,7 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
     const std::int64_t rows = x.rows(), in = x.cols(), out = weight.dim(0);
     Tensor y = Tensor::empty({rows, out}, x.dtype(), x.device());
     if (x.device() == Device::cuda) {
-        product_cuda({.op = "linear",
-                      .m = rows,
-                      .n = out,
-                      .k = in,
-                      .a = DeviceMatrix(x),
-                      .b = DeviceMatrix(weight).transpose(),
-                      .c = DeviceMatrix(y),
-                      .bias = bias});
+        forward_cuda(x, weight, bias, y);
         return y;
     }
     dispatch_float("linear", x, [&]<class T>(TypeTag<T>) {
@@ -62,16 +67,8 @@ Tensor linear_forward_f32(const Tensor& x, const Tensor& weight, const Tensor& b
     check_linear(x, weight, bias);
     check(x.dtype() == DType::bf16 && x.device() == Device::cuda,
           "linear: an f32 result of its own is for bf16 on cuda, not {} on {}", x.dtype(), name(x.device()));
-    const std::int64_t rows = x.rows(), in = x.cols(), out = weight.dim(0);
-    Tensor y = Tensor::empty({rows, out}, DType::f32, Device::cuda);
-    product_cuda({.op = "linear",
-                  .m = rows,
-                  .n = out,
-                  .k = in,
-                  .a = DeviceMatrix(x),
-                  .b = DeviceMatrix(weight).transpose(),
-                  .c = DeviceMatrix(y),
-                  .bias = bias.defined() ? cast(bias, DType::f32) : bias});
+    Tensor y = Tensor::empty({x.rows(), weight.dim(0)}, DType::f32, Device::cuda);
+    forward_cuda(x, weight, bias.defined() ? cast(bias, DType::f32) : bias, y);
     return y;
 }
 
