@@ -150,6 +150,7 @@ UpdateReport Learner::update_unread(std::span<const Batch> batches) {
     else
         update_measured(step, {});
     unread_.emplace_back(batches.begin(), batches.end());
+    for (Batch& batch : unread_.back()) batch.prepared = nullptr;  // a search for a divergence does not replay
     report.loss = report.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     report.read = false;
     return report;

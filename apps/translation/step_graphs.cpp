@@ -42,10 +42,12 @@ struct PreparedBatch {
     Spans spans[2];  // of source and target, within the capacity
     std::vector<std::pair<SpansTableKey, std::vector<std::int32_t>>> tables[2];
 
-    std::vector<std::int32_t> numbers(int side, const SpansTableKey& wanted) const {
+    /// use(numbers) with the table that was made ahead, or else now.
+    template <class Use>
+    void with_numbers(int side, const SpansTableKey& wanted, Use&& use) const {
         for (const auto& [key, numbers] : tables[side])
-            if (key == wanted) return numbers;
-        return wanted.make(spans[side], wanted.parameter);
+            if (key == wanted) return use(numbers);
+        use(wanted.make(spans[side], wanted.parameter));
     }
 };
 
@@ -132,7 +134,9 @@ void StepGraphs::fill(const Captured& captured, const Batch& batch, const Prepar
     put(inputs.target_in.tokens, batch.target_in, 0);
     put(inputs.target_out, batch.target_out, -1);
     for (int side = 0; side < 2; ++side)
-        for (const SpansTable& table : captured.tables[side]) put(table.tensor, prepared.numbers(side, table.key), 0);
+        for (const SpansTable& table : captured.tables[side])
+            prepared.with_numbers(side, table.key,
+                                  [&](const std::vector<std::int32_t>& numbers) { put(table.tensor, numbers, 0); });
     staging_.send(captured.memory.bytes_data(), captured.memory.bytes());
 }
 
