@@ -43,6 +43,7 @@ struct System {
     void (*give)(std::byte* block, void* stream);
     std::string (*left)();  // in words, null where nothing is known
     const char* name;
+    bool read_by_graphs = false;  // free blocks, too: they are given back in the end only
 };
 
 const System kHost = {
@@ -50,7 +51,7 @@ const System kHost = {
     [](std::byte* block, void*) { std::free(block); }, nullptr, "system"};
 const System kCuda = {device::detail::allocate, device::detail::release, device::detail::memory_left, "CUDA device"};
 const System kCapture = {device::detail::allocate_for_capture, device::detail::release, device::detail::memory_left,
-                         "CUDA device"};
+                         "CUDA device", true};
 System tests_own = {};  // in kCuda's place
 
 // How large blocks are, and whether they are kept for the next request.
@@ -156,7 +157,7 @@ class Pool {
 
     // What an arena keeps, graphs read: the room is to come from the device's own pool.
     void make_room() {
-        if (system_.take == kCapture.take)
+        if (system_.read_by_graphs)
             release_kept_memory(Device::cuda);
         else
             release_locked();
