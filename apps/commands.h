@@ -16,6 +16,7 @@ int evaluate_command(Arguments arguments);
 int average_command(Arguments arguments);
 int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);
+int lab_command(Arguments arguments);    ///< lab list, lab NAME, lab all
 int bench_command(Arguments arguments);  ///< bench train, bench ops
 /// `commit`: of the build, may be empty.
 int version_command(std::string_view commit);

@@ -34,6 +34,7 @@ constexpr Command commands[] = {
     {"average", "averages the weights of a run's saves", average_command},
     {"summary", "lists a model's modules and parameters", summary_command},
     {"gradcheck", "proves every op's gradient", gradcheck_command},
+    {"lab", "shows by measurement what known mistakes break", lab_command},
     {"bench", "measures training (bench train) or the ops (bench ops)", bench_command},
 };
 

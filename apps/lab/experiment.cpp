@@ -1,0 +1,36 @@
+#include "apps/lab/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/lab/experiments.h"
+#include "core/format.h"
+
+namespace heddle::lab {
+
+const std::vector<Experiment>& experiments() {
+    static const std::vector<Experiment> all = {
+        {"tiny-mask", "logits multiplied by tiny negative numbers instead of masked",
+         "Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor", tiny_mask},
+    };
+    return all;
+}
+
+const Experiment* find_experiment(std::string_view name) {
+    const std::vector<Experiment>& all = experiments();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Experiment& one) { return one.name == name; });
+    return found == all.end() ? nullptr : &*found;
+}
+
+double Result::value(std::string_view what, std::string_view variant) const {
+    const auto column = std::find(variants.begin(), variants.end(), variant);
+    check(column != variants.end(), "lab: there is no variant '{}'; there are {}", variant, fmt::join(variants, ", "));
+    const auto row = std::find_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.what == what; });
+    std::vector<std::string> names;
+    for (const Finding& one : findings) names.push_back(one.what);
+    check(row != findings.end(), "lab: there is no finding '{}'; there are {}", what, fmt::join(names, ", "));
+    return row->values.at(static_cast<std::size_t>(column - variants.begin()));
+}
+
+}  // namespace heddle::lab

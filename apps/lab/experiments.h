@@ -1,0 +1,10 @@
+// The experiments, a file each: their functions, in the order of the list in experiment.cpp, where the titles stand.
+#pragma once
+
+#include "apps/lab/experiment.h"
+
+namespace heddle::lab {
+
+Result tiny_mask(const Options& options);
+
+}  // namespace heddle::lab

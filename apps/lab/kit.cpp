@@ -1,0 +1,53 @@
+#include "apps/lab/kit.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/error.h"
+#include "nn/flat.h"
+#include "optim/optimizer.h"
+
+namespace heddle::lab {
+
+std::uint64_t key(const Options& options, std::string_view what) {
+    return stable_hash("lab " + std::to_string(options.seed) + " " + std::string(what));
+}
+
+Tensor uniform(const Shape& shape, double low, double high, std::uint64_t key, DType dtype) {
+    Tensor result = Tensor::empty(shape, dtype);
+    fill_uniform(result, low, high, key);
+    return result;
+}
+
+Tensor normal(const Shape& shape, double deviation, std::uint64_t key, DType dtype) {
+    Tensor result = Tensor::empty(shape, dtype);
+    fill_normal(result, 0, deviation, key);
+    return result;
+}
+
+double median(std::vector<double> values) {
+    if (values.empty()) fail("lab: the median of no values was asked for");
+    std::ranges::sort(values);
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::vector<double> train(nn::Module& module, const Training& training, const std::function<Variable(std::int64_t)>& loss) {
+    const nn::FlatParameters parameters = nn::flatten(module);
+    optim::Optimizer optimizer(parameters.values, parameters.gradients);
+    module.train();
+    std::vector<double> losses;
+    for (std::int64_t step = 0; step < training.steps; ++step) {
+        generator().start(static_cast<std::uint64_t>(step), 0);
+        const Variable value = loss(step);
+        losses.push_back(value.value().item());
+        optimizer.zero_gradients();
+        backward(value);
+        const double rise =
+            training.warmup == 0 ? 1 : std::min(1.0, static_cast<double>(step + 1) / static_cast<double>(training.warmup));
+        optimizer.step({.lr = training.lr * rise, .clip = training.clip});
+    }
+    return losses;
+}
+
+}  // namespace heddle::lab

@@ -1,0 +1,37 @@
+// What several experiments need: random tensors, and training for a few steps.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "apps/lab/experiment.h"
+#include "autograd/ops.h"
+#include "nn/module.h"
+
+namespace heddle::lab {
+
+/// The random key of one thing ("query") in an experiment.
+std::uint64_t key(const Options& options, std::string_view what);
+
+/// Uniform in [low, high).
+Tensor uniform(const Shape& shape, double low, double high, std::uint64_t key, DType dtype = DType::f32);
+/// Normal with mean 0.
+Tensor normal(const Shape& shape, double deviation, std::uint64_t key, DType dtype = DType::f32);
+
+/// The middle one (the mean of the two middle ones). Error without any.
+double median(std::vector<double> values);
+
+/// Adam for `steps` steps on what `loss(step)` gives, a scalar; returns the loss of each step. The rate is constant behind
+/// `warmup` steps in which it rises in a straight line. The module is left in training mode.
+struct Training {
+    std::int64_t steps = 100;
+    double lr = 1e-3;
+    std::int64_t warmup = 0;
+    double clip = 0;
+};
+std::vector<double> train(nn::Module& module, const Training& training, const std::function<Variable(std::int64_t)>& loss);
+
+}  // namespace heddle::lab

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/lab/lab.h"
+
+namespace heddle::lab {
+namespace {
+
+// Four digits: more would be this seed's.
+std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+nlohmann::ordered_json json_number(double value) {
+    if (std::isfinite(value)) return value;
+    return fmt::format("{}", value);
+}
+
+}  // namespace
+
+std::string text(const Experiment& experiment, const Result& result) {
+    std::size_t width = 0;
+    for (const Finding& finding : result.findings) width = std::max(width, finding.what.size());
+    std::string lines = fmt::format("{}: {}\n\n{:<{}}", experiment.name, experiment.title, "", width);
+    for (const std::string& variant : result.variants) lines += fmt::format("  {:>12}", variant);
+    lines += '\n';
+    for (const Finding& finding : result.findings) {
+        lines += fmt::format("{:<{}}", finding.what, width);
+        for (std::size_t i = 0; i < finding.values.size(); ++i)
+            lines += fmt::format("  {:>{}}", number(finding.values[i]), std::max<std::size_t>(12, result.variants[i].size()));
+        lines += '\n';
+    }
+    return lines + fmt::format("\n{}\nCaught by {}.\n", result.why, experiment.caught_by);
+}
+
+std::string json(const Experiment& experiment, const Result& result, const Options& options) {
+    nlohmann::ordered_json object = {{"name", experiment.name},
+                                     {"title", experiment.title},
+                                     {"seed", options.seed},
+                                     {"variants", result.variants},
+                                     {"findings", nlohmann::ordered_json::object()},
+                                     {"why", result.why},
+                                     {"caught_by", experiment.caught_by}};
+    for (const Finding& finding : result.findings)
+        for (std::size_t i = 0; i < finding.values.size(); ++i)
+            object["findings"][finding.what][result.variants[i]] = json_number(finding.values[i]);
+    return object.dump() + "\n";
+}
+
+picture::Page page(const Experiment& experiment, const Result& result, std::string_view command) {
+    picture::Page page(fmt::format("{}: {}", experiment.name, experiment.title));
+    std::vector<std::string> header = {"measured"};
+    header.insert(header.end(), result.variants.begin(), result.variants.end());
+    std::vector<std::vector<std::string>> rows;
+    for (const Finding& finding : result.findings) {
+        rows.push_back({finding.what});
+        for (const double value : finding.values) rows.back().push_back(number(value));
+    }
+    page.table(header, rows).figures(result.figures).heading("Why").paragraph(result.why);
+    page.heading("The test that catches it").code(experiment.caught_by);
+    page.heading("Again").code(command);
+    return page;
+}
+
+}  // namespace heddle::lab

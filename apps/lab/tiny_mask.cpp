@@ -1,0 +1,64 @@
+// The causal mask as a factor: logits of the future are multiplied by a tiny negative number, "almost minus infinity".
+//
+//     wrong    softmax(s * m), m = 1 for the past, -1e-9 for the future: a logit of 0, and e^0 = 1
+//     right    softmax over the places that may attend
+#include <algorithm>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t length = 16;
+constexpr std::int64_t width = 64;
+
+// The share of its weight that a row gives to later places.
+double future(const std::vector<double>& weights, std::int64_t row) {
+    double sum = 0;
+    for (std::int64_t place = row + 1; place < length; ++place) sum += weights[static_cast<std::size_t>(row * length + place)];
+    return sum;
+}
+
+picture::Figure map(const std::string& title, const std::vector<double>& weights, const std::string& caption) {
+    return {svg(picture::HeatMap{.title = title,
+                                 .rows = length,
+                                 .cols = length,
+                                 .values = weights,
+                                 .row_title = "query",
+                                 .col_title = "key",
+                                 .from = 0,
+                                 .to = 1}),
+            caption};
+}
+
+}  // namespace
+
+Result tiny_mask(const Options& options) {
+    const Variable query(normal({length, width}, 1, key(options, "query")));
+    const Variable keys(normal({length, width}, 1, key(options, "key")));
+    const Variable scores = ops::scale(ops::matmul(query, keys, false, true), 1 / 8.0);  // sqrt(64) = 8
+
+    Tensor factor = Tensor::full({length, length}, 1, DType::f32);
+    for (std::int64_t row = 0; row < length; ++row)
+        for (std::int64_t place = row + 1; place < length; ++place) factor.data<float>()[row * length + place] = -1e-9f;
+
+    const std::vector<double> right = ops::softmax(scores, {}, {.causal = true}).value().to_vector();
+    const std::vector<double> wrong = ops::softmax(ops::mul(scores, Variable(factor))).value().to_vector();
+    Finding least{"weight on the future, mean of the rows but the last", {0, 0}};
+    for (std::int64_t row = 0; row + 1 < length; ++row) {
+        least.values[0] += future(right, row) / (length - 1);
+        least.values[1] += future(wrong, row) / (length - 1);
+    }
+    return {.variants = {"masked", "multiplied"},
+            .findings = {{"weight on the future, row 0", {future(right, 0), future(wrong, 0)}}, least},
+            .why =
+                "A logit times a tiny number is a logit of zero, and the exponential of zero is one: every place of the future "
+                "gets the weight of an average place. The first of 16 tokens reads about 15/16 of what it sees from tokens that "
+                "it is to predict. A mask leaves these places out of the sum, so that their weight is exactly zero.",
+            .figures = {map("masked", right, "Each row ends at its own place."),
+                        map("multiplied by -1e-9", wrong, "The future has weight everywhere, most where the past is shortest.")}};
+}
+
+}  // namespace heddle::lab
