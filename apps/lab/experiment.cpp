@@ -13,6 +13,8 @@ const std::vector<Experiment>& experiments() {
     static const std::vector<Experiment> all = {
         {"tiny-mask", "logits multiplied by tiny negative numbers instead of masked",
          "Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor", tiny_mask},
+        {"position-codes", "position codes with another exponent, without cosines, or without row 0",
+         "SinusoidalPositions.InterleaveSinesAndCosines", position_codes},
     };
     return all;
 }

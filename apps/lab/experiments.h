@@ -6,5 +6,6 @@
 namespace heddle::lab {
 
 Result tiny_mask(const Options& options);
+Result position_codes(const Options& options);
 
 }  // namespace heddle::lab
