@@ -15,6 +15,10 @@ const std::vector<Experiment>& experiments() {
          "Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor", tiny_mask},
         {"position-codes", "position codes with another exponent, without cosines, or without row 0",
          "SinusoidalPositions.InterleaveSinesAndCosines", position_codes},
+        {"label-smoothing", "smoothed losses of different recipes compared, and padding taught as a word",
+         "CrossEntropy.IsTheMeanOverTheCountedTargets", label_smoothing},
+        {"length-penalty", "translations compared by log p alone: the shortest one wins",
+         "BeamSearch.AWideBeamFindsTheBestOfAllTranslations", length_penalty},
     };
     return all;
 }

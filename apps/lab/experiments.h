@@ -7,5 +7,7 @@ namespace heddle::lab {
 
 Result tiny_mask(const Options& options);
 Result position_codes(const Options& options);
+Result label_smoothing(const Options& options);
+Result length_penalty(const Options& options);
 
 }  // namespace heddle::lab

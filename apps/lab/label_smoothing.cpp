@@ -1,0 +1,155 @@
+// Label smoothing over three sets of words: losses that cannot be compared, and padding that is taught.
+//
+//     over V      q = (1 - e) [j = t] + e / V                            every word, padding and the target among them
+//     over V - 1  q = 1 - e at the target, e / (V - 1) at all others     the target gets nothing of e; padding does
+//     over V - 2  the same with e / (V - 2), and 0 at padding            what can never be said gets nothing
+//
+// The loss is -sum_j q_j log p_j, and the least it can be is the entropy of q, at p = q. It is found here by descent on logits
+// that are free, so nothing but the targets sets it.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t vocabulary = 11;  // the ten digits of a copy task, and padding
+constexpr std::int64_t padding = 0;
+constexpr std::int64_t words = vocabulary - 1;  // a row of logits for each word as a target
+constexpr double smoothing = 0.1;
+constexpr int sentence = 20;  // tokens
+
+const std::vector<std::string> names = {"over V", "over V-1", "over V-2"};
+
+// Of the target, of another word, and of padding, for a vocabulary of any size.
+struct Mass {
+    double target, other, padding;
+};
+
+Mass mass(std::size_t variant, double size) {
+    if (variant == 0) return {1 - smoothing + smoothing / size, smoothing / size, smoothing / size};
+    if (variant == 1) return {1 - smoothing, smoothing / (size - 1), smoothing / (size - 1)};
+    return {1 - smoothing, smoothing / (size - 2), 0};
+}
+
+double entropy(std::size_t variant, double size) {
+    const Mass q = mass(variant, size);
+    const auto part = [](double p) { return p == 0 ? 0 : -p * std::log(p); };
+    return part(q.target) + (size - 2) * part(q.other) + part(q.padding);
+}
+
+// Row i is what should be said where the target is word i + 1. [words, vocabulary]
+Tensor distribution(std::size_t variant) {
+    const Mass q = mass(variant, vocabulary);
+    Tensor result = Tensor::full({words, vocabulary}, q.other, DType::f64);
+    for (std::int64_t row = 0; row < words; ++row) {
+        result.data<double>()[row * vocabulary + padding] = q.padding;
+        result.data<double>()[row * vocabulary + row + 1] = q.target;
+    }
+    return result;
+}
+
+struct Logits : nn::Module {
+    explicit Logits(std::uint64_t seed) : nn::Module(seed, DType::f64) {
+        free = add_parameter("logits", normal({words, vocabulary}, 1, seed, DType::f64));
+    }
+    Variable free;
+};
+
+struct Descent {
+    std::vector<double> losses;
+    double least;
+    std::vector<double> mean;  // probability of padding, of the target, of another word
+};
+
+Descent descend(std::size_t variant, const Options& options) {
+    Logits logits(key(options, "logits"));
+    std::vector<std::int32_t> targets;
+    for (std::int32_t word = 1; word <= words; ++word) targets.push_back(word);
+    const Variable q(distribution(variant));
+    const auto loss = [&](std::int64_t) {
+        if (variant == 0)  // the library's
+            return ops::cross_entropy(logits.free, Tensor::from(targets, {words}), {.label_smoothing = smoothing});
+        return ops::scale(ops::sum(ops::mul(q, ops::log_softmax(logits.free))), -1.0 / words);
+    };
+    Descent result{train(logits, {.steps = 1500, .lr = 0.05}, loss), 0, {0, 0, 0}};
+    result.least = *std::ranges::min_element(result.losses);
+    const std::vector<double> p = ops::softmax(logits.free).value().to_vector();
+    for (std::int64_t row = 0; row < words; ++row)
+        for (std::int64_t word = 0; word < vocabulary; ++word) {
+            const double each = p[static_cast<std::size_t>(row * vocabulary + word)] / words;
+            if (word == padding)
+                result.mean[0] += each;
+            else if (word == row + 1)
+                result.mean[1] += each;
+            else
+                result.mean[2] += each / (words - 1);
+        }
+    return result;
+}
+
+picture::Figure minima(const std::vector<Descent>& found) {
+    picture::LineChart chart{.title = "Least loss over the size of the vocabulary",
+                             .x = {.label = "V", .logarithmic = true},
+                             .y = {.label = "nats per token", .from = 0},
+                             .series = {}};
+    for (std::size_t variant = 0; variant < names.size(); ++variant) {
+        picture::Series line{.name = names[variant], .x = {}, .y = {}};
+        for (double size = 4; size <= 65536; size *= 1.25) {
+            line.x.push_back(size);
+            line.y.push_back(entropy(variant, size));
+        }
+        chart.series.push_back(line);
+    }
+    picture::Series dots{.name = "by descent", .x = {}, .y = {}, .dots = true};
+    for (const Descent& each : found) {
+        dots.x.push_back(vocabulary);
+        dots.y.push_back(each.least);
+    }
+    chart.series.push_back(dots);
+    return {svg(chart), "Lines: the entropy of the targets. The larger the vocabulary, the larger the loss of a perfect model."};
+}
+
+picture::Figure probabilities(const std::vector<Descent>& found) {
+    picture::BarChart chart{.title = "What a perfect model learns to give",
+                            .y = {.label = "probability", .from = 0},
+                            .groups = {"padding", "one word that is not the target"},
+                            .bars = {}};
+    for (std::size_t variant = 0; variant < names.size(); ++variant)
+        chart.bars.push_back({names[variant], {found[variant].mean[0], found[variant].mean[2]}});
+    return {svg(chart), "Two of the three teach padding as if it were a word. The target has the rest, about 0.9."};
+}
+
+}  // namespace
+
+Result label_smoothing(const Options& options) {
+    Finding least{"least loss, by descent", {}}, formula{"least loss, by formula", {}}, pad{"mass on padding", {}};
+    Finding perplexity{"perplexity of a perfect model", {}}, drawn{"drawn sentences of 20 tokens with padding, %", {}};
+    std::vector<Descent> found;
+    for (std::size_t variant = 0; variant < names.size(); ++variant) {
+        found.push_back(descend(variant, options));
+        const Descent& each = found.back();
+        least.values.push_back(each.least);
+        formula.values.push_back(entropy(variant, vocabulary));
+        pad.values.push_back(each.mean[0]);
+        perplexity.values.push_back(std::exp(each.least));
+        drawn.values.push_back(100 * (1 - std::pow(1 - each.mean[0], sentence)));
+    }
+    return {
+        .variants = names,
+        .findings = {least, formula, pad, perplexity, drawn},
+        .why =
+            "A smoothed loss does not end at zero but at the entropy of its targets, which depends on e, on V and on who shares "
+            "e: "
+            "losses of two recipes cannot be compared, and their exponential is not a perplexity. Spread over V (the published "
+            "formula, and this library's) or over V - 1, a part of e goes to padding, and a perfect model learns to say it. A "
+            "model is compared by its loss without smoothing, which heddle reports in each validation; padding that has mass has "
+            "to be forbidden where sentences are drawn.",
+        .figures = {minima(found), probabilities(found)}};
+}
+
+}  // namespace heddle::lab

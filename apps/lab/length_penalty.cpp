@@ -1,0 +1,168 @@
+// Which of the found translations is the best one: their scores over their lengths.
+//
+//     wrong    log p(y | x)                          falls with each token, so the shortest translation has the edge
+//     right    log p(y | x) / |y|^a                  the library's; |y| counts the end mark
+//              log p(y | x) / ((5 + |y|) / 6)^a      Wu et al. 2016, equation 14
+//
+// The language: each of 8 symbols becomes its usual word (0.6) or one of two others (0.2 each); every fifth pair breaks off
+// somewhere, as pairs from the web do. A model that learns this gives "end now" a small share at each place, but a long sentence
+// whose words are uncertain has a smaller one still.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/lab/toy_translation.h"
+#include "apps/picture/chart.h"
+#include "apps/translation/beam_search.h"
+#include "apps/translation/bleu.h"
+#include "apps/translation/vocabulary.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int32_t symbols = 8;
+constexpr std::int32_t first_symbol = 4;  // behind the special tokens
+constexpr std::int64_t vocabulary = first_symbol + 3 * symbols;
+constexpr std::int64_t sentences = 100;  // translated
+constexpr double broken_off = 0.2;
+
+std::vector<std::int32_t> draw_source(Sequence& numbers) {
+    std::vector<std::int32_t> source(3 + numbers.below(8));
+    for (std::int32_t& symbol : source) symbol = first_symbol + static_cast<std::int32_t>(numbers.below(symbols));
+    return source;
+}
+
+app::TokenPair draw_pair(Sequence& numbers) {
+    app::TokenPair pair{draw_source(numbers), {}};
+    const bool whole = numbers.uniform() >= broken_off;
+    const std::uint64_t length = whole ? pair.source.size() : numbers.below(pair.source.size());
+    for (std::size_t i = 0; i < length; ++i) {
+        const double which = numbers.uniform();
+        pair.target.push_back(pair.source[i] + (which < 0.6 ? 0 : which < 0.8 ? symbols : 2 * symbols));
+    }
+    return pair;
+}
+
+std::string text(const std::vector<std::int32_t>& tokens) {
+    std::string line;
+    for (const std::int32_t token : tokens) line += "w" + std::to_string(token) + " ";
+    return line;
+}
+
+// How a score divides, by the tokens with the end mark.
+using Divisor = std::function<double(double length)>;
+
+Divisor power(double alpha) {
+    return [alpha](double length) { return std::pow(length, alpha); };
+}
+
+Divisor shifted(double alpha) {
+    return [alpha](double length) { return std::pow((5 + length) / 6, alpha); };
+}
+
+struct Translated {
+    app::BleuScore bleu;
+    double empty;  // share of lines
+};
+
+// What each way to score makes of the same candidates.
+class Candidates {
+  public:
+    Candidates(const nn::Transformer& model, const Options& options) {
+        Sequence numbers(key(options, "test"));
+        std::vector<std::vector<std::int32_t>> sources;
+        for (std::int64_t i = 0; i < sentences; ++i) {
+            sources.push_back(draw_source(numbers));
+            references_.push_back(text(sources.back()));  // each symbol's usual word has its number
+            sources.back().push_back(app::eos_id);
+        }
+        lists_.resize(sources.size());
+        for (const double alpha : {0.0, 1.0}) {  // one search likes short ones, the other long ones
+            const app::HypothesisLists lists =
+                app::beam_search(model, sources, {.beam = 8, .length_penalty = alpha, .n_best = 8});
+            for (std::size_t i = 0; i < lists.size(); ++i) lists_[i].insert(lists_[i].end(), lists[i].begin(), lists[i].end());
+        }
+    }
+
+    Translated best_by(const Divisor& divisor) const {
+        Translated result{{}, 0};
+        std::vector<std::string> lines;
+        for (const std::vector<app::Hypothesis>& list : lists_) {
+            const auto score = [&](const app::Hypothesis& one) {
+                return one.log_probability / divisor(static_cast<double>(one.tokens.size() + 1));
+            };
+            const app::Hypothesis& best = *std::ranges::max_element(list, {}, score);
+            lines.push_back(text(best.tokens));
+            result.empty += best.tokens.empty() ? 1.0 / sentences : 0;
+        }
+        result.bleu = app::corpus_bleu(lines, references_);
+        return result;
+    }
+
+  private:
+    std::vector<std::string> references_;
+    app::HypothesisLists lists_;
+};
+
+double ratio(const app::BleuScore& bleu) {
+    return static_cast<double>(bleu.hypothesis_length) / static_cast<double>(bleu.reference_length);
+}
+
+// Length ratio and BLEU over alpha for both forms.
+std::vector<picture::Figure> sweep(const Candidates& candidates) {
+    picture::LineChart lengths{.title = "Length over the reference's",
+                               .x = {.label = "a"},
+                               .y = {.label = "length ratio", .from = 0},
+                               .series = {{.name = "L^a", .x = {}, .y = {}}, {.name = "((5+L)/6)^a", .x = {}, .y = {}}},
+                               .levels = {{"the reference", 1}}};
+    picture::LineChart scores = lengths;
+    scores.title = "BLEU";
+    scores.y = {.label = "BLEU", .from = 0, .to = 100};
+    scores.levels = {};
+    for (double alpha = 0; alpha <= 2.001; alpha += 0.1)
+        for (const std::size_t form : {0, 1}) {
+            const app::BleuScore bleu = candidates.best_by(form == 0 ? power(alpha) : shifted(alpha)).bleu;
+            for (picture::LineChart* const chart : {&lengths, &scores}) {
+                chart->series[form].x.push_back(alpha);
+                chart->series[form].y.push_back(chart == &lengths ? ratio(bleu) : bleu.score);
+            }
+        }
+    return {{svg(lengths), "a = 0 is no penalty. The same candidates are ranked each time."},
+            {svg(scores), "The reference has each symbol's usual word, so a perfect search reaches 100."}};
+}
+
+}  // namespace
+
+Result length_penalty(const Options& options) {
+    nn::Transformer model(small_transformer(vocabulary), key(options, "model"));
+    Sequence numbers(key(options, "training"));
+    train(model, {.steps = 500, .lr = 5e-3, .warmup = 50, .clip = 1}, [&](std::int64_t) {
+        std::vector<app::TokenPair> pairs;
+        for (int i = 0; i < 48; ++i) pairs.push_back(draw_pair(numbers));
+        return translation_loss(model, pairs);
+    });
+    model.eval();
+
+    const Candidates candidates(model, options);
+    Result result{
+        .variants = {"L^1", "none", "((5+L)/6)^1"},
+        .findings = {{"length ratio", {}}, {"BLEU", {}}, {"brevity penalty of BLEU", {}}, {"empty translations, %", {}}},
+        .why =
+            "Each token multiplies the probability by less than one, so of a whole translation and one that breaks off the "
+            "shorter one may well be the more probable, and a good search finds it. How often depends on what the model saw: "
+            "here every fifth training pair breaks off. Divided by a growing function of its length, a score is that of an "
+            "average token, and the whole translation wins; both forms do, the second one less strongly.",
+        .figures = sweep(candidates)};
+    for (const Divisor& divisor : {power(1), power(0), shifted(1)}) {
+        const Translated each = candidates.best_by(divisor);
+        const double values[] = {ratio(each.bleu), each.bleu.score, each.bleu.brevity_penalty, 100 * each.empty};
+        for (std::size_t row = 0; row < 4; ++row) result.findings[row].values.push_back(values[row]);
+    }
+    return result;
+}
+
+}  // namespace heddle::lab

@@ -1,0 +1,20 @@
+// A Transformer small enough to learn a made-up language in seconds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "apps/translation/batches.h"
+#include "nn/transformer.h"
+
+namespace heddle::lab {
+
+/// One vocabulary for both sides, the four special tokens of apps/translation/vocabulary.h included; without dropout.
+nn::TransformerOptions small_transformer(std::int64_t vocabulary);
+
+/// Cross entropy of a batch, a scalar.
+Variable translation_loss(const nn::Transformer& model, const app::Batch& batch, const ops::LossOptions& options = {});
+/// Of all these pairs in one batch.
+Variable translation_loss(const nn::Transformer& model, std::span<const app::TokenPair> pairs);
+
+}  // namespace heddle::lab

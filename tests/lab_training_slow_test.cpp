@@ -1,0 +1,46 @@
+// What the lab's experiments on training, scoring and decoding find.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "apps/lab/experiment.h"
+#include "core/error.h"
+
+namespace heddle::lab {
+namespace {
+
+Result run(std::string_view name, std::uint64_t seed = 1) {
+    const Experiment* const experiment = find_experiment(name);
+    if (experiment == nullptr) throw Error("no experiment " + std::string(name));
+    Result result = experiment->run({.seed = seed});
+    EXPECT_GE(result.figures.size(), 2u) << name;
+    for (const picture::Figure& figure : result.figures) EXPECT_NE(figure.svg.find("<svg"), std::string::npos) << name;
+    return result;
+}
+
+TEST(LabTraining, TheLeastSmoothedLossIsTheEntropyOfItsTargets) {
+    const Result result = run("label-smoothing");
+    for (const char* variant : {"over V", "over V-1", "over V-2"})
+        EXPECT_NEAR(result.value("least loss, by descent", variant), result.value("least loss, by formula", variant), 1e-4);
+    EXPECT_NEAR(result.value("least loss, by formula", "over V"), 0.5140, 1e-3);
+    EXPECT_NEAR(result.value("least loss, by formula", "over V-1"), 0.5553, 1e-3);
+    EXPECT_NEAR(result.value("least loss, by formula", "over V-2"), 0.5448, 1e-3);
+    EXPECT_NEAR(result.value("mass on padding", "over V"), 0.1 / 11, 1e-3);
+    EXPECT_NEAR(result.value("mass on padding", "over V-1"), 0.1 / 10, 1e-3);
+    EXPECT_LT(result.value("mass on padding", "over V-2"), 1e-3);
+    EXPECT_GT(result.value("drawn sentences of 20 tokens with padding, %", "over V"), 10);
+}
+
+TEST(LabTraining, WithoutALengthPenaltyTheShortestTranslationWins) {
+    const Result result = run("length-penalty");
+    for (const char* variant : {"L^1", "((5+L)/6)^1"}) {
+        EXPECT_NEAR(result.value("length ratio", variant), 1, 0.05);
+        EXPECT_GT(result.value("BLEU", variant), 94);
+    }
+    EXPECT_LT(result.value("length ratio", "none"), 0.85);
+    EXPECT_LT(result.value("BLEU", "none"), 80);
+    EXPECT_GT(result.value("empty translations, %", "none"), 4);
+}
+
+}  // namespace
+}  // namespace heddle::lab
