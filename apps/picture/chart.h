@@ -66,11 +66,13 @@ struct HeatMap {
     std::string col_title = {};
     std::optional<double> from = {};  ///< value of the first colour; default: the least value
     std::optional<double> to = {};
-    bool diverging = false;  ///< colours go two ways from 0
+    bool diverging = false;  ///< colours go two ways from 0, as far to both sides
+    bool key = true;         ///< beside the map: which colour means what
 };
 
-/// An <svg> element, which names its extent and scales with the page; colours tell at most eight series apart. The same chart
-/// gives the same bytes. Error when series and axes do not fit together: the message names the chart and both extents.
+/// An <svg> element, which names its extent and scales with the page; colours tell eight series apart, dashes the
+/// next ones. The same chart gives the same bytes. Error when series and axes do not fit together: the message names the chart
+/// and both extents.
 std::string svg(const LineChart& chart);
 std::string svg(const BarChart& chart);
 std::string svg(const HeatMap& map);

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "apps/picture/chart.h"
+#include "apps/picture/frame.h"
+#include "apps/picture/ramp.h"
+#include "apps/picture/text.h"
+#include "core/format.h"
+
+namespace heddle::picture {
+namespace {
+
+constexpr double label_size = 11;
+constexpr double label_width = 130;  // the longest that a row's or a column's name may be
+constexpr double label_step = 13;    // closer than this, names would lie over each other
+constexpr double cell_number = 34;   // cells as wide as this have their value written into them
+
+void check_map(const HeatMap& map) {
+    check(map.rows >= 0 && map.cols >= 0 && map.values.size() == static_cast<std::size_t>(map.rows * map.cols),
+          "heat map '{}': has {} values for {} rows and {} columns", map.title, map.values.size(), map.rows, map.cols);
+    const auto check_labels = [&](const std::vector<std::string>& labels, std::int64_t count, const char* what) {
+        check(labels.empty() || labels.size() == static_cast<std::size_t>(count), "heat map '{}': has {} labels for {} {}",
+              map.title, labels.size(), count, what);
+    };
+    check_labels(map.row_labels, map.rows, "rows");
+    check_labels(map.col_labels, map.cols, "columns");
+    check(!map.diverging || (map.from.value_or(-1) < 0 && map.to.value_or(1) > 0),
+          "heat map '{}': colours go two ways from 0, but its values go from {} to {}", map.title, map.from.value_or(0),
+          map.to.value_or(0));
+}
+
+Range colors_of(const HeatMap& map) {
+    Range range = range_of({.label = "colours", .from = map.from, .to = map.to}, map.values, false, map.title);
+    if (!map.diverging) return range;
+    const double reach = std::max(std::abs(map.from.value_or(range.low)), std::abs(map.to.value_or(range.high)));
+    return {-reach, reach};
+}
+
+struct Layout {
+    double cell = 0;
+    Area area = {};
+};
+
+std::string label_of(const std::vector<std::string>& labels, std::int64_t index) {
+    return labels.empty() ? fmt::format("{}", index) : labels[static_cast<std::size_t>(index)];
+}
+
+double widest(const std::vector<std::string>& labels, std::int64_t count) {
+    double width = labels.empty() && count > 0 ? text_width(fmt::format("{}", count - 1), label_size) : 0;
+    for (const std::string& label : labels) width = std::max(width, text_width(label, label_size));
+    return std::min(width, label_width);
+}
+
+// Of labels that would lie over each other every second, fifth, tenth ... is left.
+std::int64_t stride(double cell) {
+    for (std::int64_t power = 1;; power *= 10)
+        for (const std::int64_t factor : {1, 2, 5})
+            if (static_cast<double>(factor * power) * cell >= label_step) return factor * power;
+}
+
+// Upright where all of them fit, otherwise standing.
+bool columns_stand(const HeatMap& map, double cell) {
+    return widest(map.col_labels, map.cols) + 4 > cell * static_cast<double>(stride(cell));
+}
+
+// Lines as wide as a row of cells, all of one colour in one path: a map with a thousand cells stays small.
+void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
+    std::array<std::string, ramp_levels + 1> paths;  // the last one is of what is not finite
+    const auto level_at = [&](std::int64_t row, std::int64_t col) {
+        const double value = map.values[static_cast<std::size_t>(row * map.cols + col)];
+        if (std::isfinite(value)) return ramp_level(value / (range.high - range.low) - range.low / (range.high - range.low));
+        return ramp_levels;
+    };
+    for (std::int64_t row = 0; row < map.rows; ++row)
+        for (std::int64_t col = 0, end = 0; col < map.cols; col = end) {
+            const int level = level_at(row, col);
+            for (end = col + 1; end < map.cols && level_at(row, end) == level;) ++end;
+            paths[static_cast<std::size_t>(level)] += fmt::format("M{} {}h{}", col, row, end - col);
+        }
+    drawing.open_grid(layout.area.left, layout.area.top + layout.cell / 2, layout.cell, layout.cell);
+    for (int level = 0; level <= ramp_levels; ++level) {
+        const std::string& path = paths[static_cast<std::size_t>(level)];
+        if (!path.empty()) drawing.path(path, level < ramp_levels ? ramp_color(level, map.diverging) : not_finite_color, 1);
+    }
+    drawing.close();
+}
+
+void draw_numbers(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
+    if (layout.cell < cell_number) return;
+    for (std::int64_t row = 0; row < map.rows; ++row)
+        for (std::int64_t col = 0; col < map.cols; ++col) {
+            const double value = map.values[static_cast<std::size_t>(row * map.cols + col)];
+            const int level = std::isfinite(value) ? ramp_level((value - range.low) / (range.high - range.low)) : -1;
+            const bool dark = level < 0 || ramp_is_bright(level, map.diverging);
+            drawing.text(layout.area.left + (static_cast<double>(col) + 0.5) * layout.cell,
+                         layout.area.top + (static_cast<double>(row) + 0.5) * layout.cell + 4,
+                         shortened(number(value), layout.cell - 2, 11),
+                         {.size = 11, .anchor = Anchor::middle, .fill = dark ? "#000000" : "#ffffff"});
+        }
+}
+
+void draw_labels(Drawing& drawing, const HeatMap& map, const Layout& layout) {
+    const std::int64_t step = stride(layout.cell);
+    for (std::int64_t row = 0; row < map.rows; row += step)
+        drawing.text(layout.area.left - 5, layout.area.top + (static_cast<double>(row) + 0.5) * layout.cell + 4,
+                     shortened(label_of(map.row_labels, row), label_width, label_size),
+                     {.size = label_size, .anchor = Anchor::end});
+    const bool stand = columns_stand(map, layout.cell);
+    for (std::int64_t col = 0; col < map.cols; col += step) {
+        const double x = layout.area.left + (static_cast<double>(col) + 0.5) * layout.cell;
+        const std::string name = shortened(label_of(map.col_labels, col), label_width, label_size);
+        if (stand)
+            drawing.text(x + 4, layout.area.top - 5, name, {.size = label_size, .turned = -90});
+        else
+            drawing.text(x, layout.area.top - 5, name, {.size = label_size, .anchor = Anchor::middle});
+    }
+}
+
+// The colours beside the map, and what they mean. Returns where it ends.
+double draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
+    const double left = layout.area.right + 18, height = std::max(110.0, std::min(layout.area.bottom - layout.area.top, 220.0));
+    drawing.open_grid(left, layout.area.top, 12, height / ramp_levels);
+    for (int level = 0; level < ramp_levels; ++level)
+        drawing.rect(0, ramp_levels - 1 - level, 1, 1.05, ramp_color(level, map.diverging));
+    drawing.close();
+    const Scale scale{range, false, layout.area.top + height, layout.area.top};
+    double right = left;
+    for (const Tick& tick : ticks(range, false)) {
+        drawing.text(left + 17, scale(tick.value) + 4, tick.label, {.size = label_size});
+        right = std::max(right, left + 21 + text_width(tick.label, label_size));
+    }
+    if (std::all_of(map.values.begin(), map.values.end(), [](double value) { return std::isfinite(value); })) return right;
+    drawing.rect(left, layout.area.top + height + 12, 12, 12, not_finite_color);
+    drawing.text(left + 17, layout.area.top + height + 22, "not finite", {.size = label_size});
+    return std::max(right, left + 21 + text_width("not finite", label_size));
+}
+
+Layout layout_of(const HeatMap& map, double top) {
+    const double cells = static_cast<double>(std::max<std::int64_t>({map.rows, map.cols, 1}));
+    Layout layout{.cell = std::clamp(380 / cells, 0.5, map.row_labels.empty() && map.col_labels.empty() ? 48.0 : 40.0)};
+    // Names of words are read, numbers are looked up: cells with names are as high as a line where the map stays on a screen.
+    if (!map.row_labels.empty() || !map.col_labels.empty())
+        layout.cell = std::max(layout.cell, std::min(label_step, 900 / cells));
+    layout.area.left = 12 + (map.row_title.empty() ? 0 : 18) + widest(map.row_labels, map.rows) + 5;
+    const double above = columns_stand(map, layout.cell) ? widest(map.col_labels, map.cols) + 4 : label_size + 3;
+    layout.area.top = top + (map.col_title.empty() ? 0 : 18) + above + 5;
+    layout.area.right = layout.area.left + static_cast<double>(map.cols) * layout.cell;
+    layout.area.bottom = layout.area.top + static_cast<double>(map.rows) * layout.cell;
+    return layout;
+}
+
+}  // namespace
+
+std::string svg(const HeatMap& map) {
+    check_map(map);
+    const Range range = colors_of(map);
+    const double top = map.title.empty() ? 6 : 30;
+    const Layout layout = layout_of(map, top);
+    Drawing drawing;
+    draw_cells(drawing, map, range, layout);
+    draw_numbers(drawing, map, range, layout);
+    draw_labels(drawing, map, layout);
+    double right = layout.area.right + 8;
+    double bottom = layout.area.bottom + 8;
+    if (map.key) {
+        right = draw_key(drawing, map, range, layout);
+        bottom = std::max(bottom, layout.area.top + 150);
+    }
+    const double wide = std::max(right, std::min(500.0, 24 + text_width(map.title, 14)));
+    drawing.text(12, 20, shortened(map.title, wide - 24, 14), {.size = 14, .bold = true});
+    const double middle = (layout.area.left + layout.area.right) / 2;
+    drawing.text(middle, top + 10, map.col_title, {.anchor = Anchor::middle, .opacity = 0.8});
+    drawing.text(20, (layout.area.top + layout.area.bottom) / 2, map.row_title,
+                 {.anchor = Anchor::middle, .turned = -90, .opacity = 0.8});
+    return drawing.svg(wide, bottom, map.title);
+}
+
+}  // namespace heddle::picture

@@ -1,0 +1,147 @@
+#include "apps/picture/page.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "apps/translation/unicode.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::picture {
+namespace {
+
+constexpr std::string_view style = R"(
+:root { color-scheme: light dark; --line: #d0d4d9; --soft: #f3f5f7; }
+body { max-width: 75rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
+  color: #1b1f24; background: #ffffff; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+p, figcaption { max-width: 48rem; }
+pre { background: var(--soft); padding: .7rem 1rem; overflow-x: auto; border-radius: 4px; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { padding: .25rem .8rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
+.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+figure { margin: 1rem 0; } figcaption { font-size: .9rem; opacity: .85; }
+svg { max-width: 100%; height: auto; }
+.row { display: flex; flex-wrap: wrap; gap: 0 1.5rem; align-items: flex-start; } .row figure { max-width: 100%; }
+a { color: #0063a3; }
+@media (prefers-color-scheme: dark) {
+  :root { --line: #3a4048; --soft: #22272e; } body { color: #e3e6ea; background: #16191d; } a { color: #6cb6ff; }
+}
+)";
+
+// What XML cannot hold, and controls that a terminal or a browser might act on.
+bool is_forbidden(char32_t letter) {
+    const bool control = letter < 0x20 || (letter >= 0x7f && letter < 0xa0);
+    return (control && letter != U'\n' && letter != U'\t') || letter == 0xFFFE || letter == 0xFFFF;
+}
+
+bool reads_as_number(std::string_view text) {
+    double value = 0;
+    const std::from_chars_result read = std::from_chars(text.data(), text.data() + text.size(), value);
+    return !text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
+// A file's name as an address: what has a meaning there is written as %XX.
+std::string address(std::string_view file) {
+    std::string text;
+    for (const char letter : file) {
+        const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                           (letter >= '0' && letter <= '9') || std::string_view("-._~/").find(letter) != std::string_view::npos;
+        text += plain ? std::string(1, letter) : fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+    }
+    return text;
+}
+
+std::string cell(std::string_view text, std::string_view tag) {
+    return fmt::format("<{0}{1}>{2}</{0}>", tag, reads_as_number(text) ? " class=\"n\"" : "", escaped(text));
+}
+
+std::string figure_html(const Figure& figure) {
+    const std::string caption = figure.caption.empty() ? "" : fmt::format("<figcaption>{}</figcaption>", escaped(figure.caption));
+    return fmt::format("<figure>{}{}</figure>\n", figure.svg, caption);
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+    std::string safe;
+    for (const char32_t letter : app::decode_utf8(text)) {
+        switch (letter) {
+            case U'&': safe += "&amp;"; break;
+            case U'<': safe += "&lt;"; break;
+            case U'>': safe += "&gt;"; break;
+            case U'"': safe += "&quot;"; break;
+            case U'\'': safe += "&#39;"; break;
+            default: app::append_utf8(safe, is_forbidden(letter) ? app::replacement_character : letter);
+        }
+    }
+    return safe;
+}
+
+Page::Page(std::string title) : title_(std::move(title)) {}
+
+Page& Page::heading(std::string_view text) {
+    body_ += fmt::format("<h2>{}</h2>\n", escaped(text));
+    return *this;
+}
+
+Page& Page::paragraph(std::string_view text) {
+    body_ += fmt::format("<p>{}</p>\n", escaped(text));
+    return *this;
+}
+
+Page& Page::code(std::string_view text) {
+    body_ += fmt::format("<pre>{}</pre>\n", escaped(text));
+    return *this;
+}
+
+Page& Page::table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+    std::string html = "<div class=\"wide\"><table>\n<tr>";
+    for (std::size_t i = 0; i < header.size(); ++i) {
+        // A column's header stands where its numbers do.
+        const bool numbers = !rows.empty() && i < rows[0].size() && reads_as_number(rows[0][i]);
+        html += fmt::format("<th{}>{}</th>", numbers ? " class=\"n\"" : "", escaped(header[i]));
+    }
+    html += "</tr>\n";
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        check(rows[row].size() == header.size(), "page '{}': row {} of a table has {} cells, its header {}", title_, row,
+              rows[row].size(), header.size());
+        html += "<tr>";
+        for (const std::string& text : rows[row]) html += cell(text, "td");
+        html += "</tr>\n";
+    }
+    body_ += html + "</table></div>\n";
+    return *this;
+}
+
+Page& Page::figure(const Figure& figure) {
+    body_ += figure_html(figure);
+    return *this;
+}
+
+Page& Page::figures(const std::vector<Figure>& figures) {
+    body_ += "<div class=\"row\">\n";
+    for (const Figure& one : figures) body_ += figure_html(one);
+    body_ += "</div>\n";
+    return *this;
+}
+
+Page& Page::link(std::string_view file, std::string_view text) {
+    body_ += fmt::format("<p><a href=\"{}\">{}</a></p>\n", address(file), escaped(text));
+    return *this;
+}
+
+std::string Page::html() const {
+    // The empty icon keeps a browser from asking a server for one.
+    return fmt::format(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>{0}</title>"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/>\n"
+        "<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n{2}</body></html>\n",
+        escaped(title_), style, body_);
+}
+
+void Page::write(const std::filesystem::path& path) const { write_file_atomically(path, html()); }
+
+}  // namespace heddle::picture

@@ -1,0 +1,54 @@
+#include "apps/picture/text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "apps/translation/unicode.h"
+
+namespace heddle::picture {
+namespace {
+
+// In units of the font size. East Asian letters and emoji are as wide as high; combining marks take no room.
+double width_of(char32_t letter) {
+    if (letter >= 0x300 && letter < 0x370) return 0;
+    if (letter >= 0x1100) return letter >= 0x2000 && letter < 0x2E80 ? 0.8 : 1.0;
+    if (std::u32string_view(U"iljft.,:;'|!()[] ").find(letter) != std::u32string_view::npos) return 0.36;
+    if (std::u32string_view(U"mwMW@%").find(letter) != std::u32string_view::npos) return 0.92;
+    return letter >= U'A' && letter <= U'Z' ? 0.7 : 0.6;
+}
+
+}  // namespace
+
+double text_width(std::string_view text, double size) {
+    double width = 0;
+    for (const char32_t letter : app::decode_utf8(text)) width += width_of(letter);
+    return width * size;
+}
+
+std::string shortened(std::string_view text, double width, double size) {
+    if (text_width(text, size) <= width) return std::string(text);
+    std::u32string kept;
+    double used = width_of(U'…') * size;
+    for (const char32_t letter : app::decode_utf8(text)) {
+        used += width_of(letter) * size;
+        if (used > width) break;
+        kept += letter;
+    }
+    return app::encode_utf8(kept + U'…');
+}
+
+std::string number(double value) {
+    const double size = std::abs(value);
+    if (size >= 1000 && size < 1e6) return fmt::format("{:.0f}", value);
+    return fmt::format("{:.3g}", value);
+}
+
+std::string place(double pixels) {
+    std::string text = fmt::format("{:.2f}", pixels);
+    while (text.back() == '0') text.pop_back();
+    if (text.back() == '.') text.pop_back();
+    return text == "-0" ? "0" : text;
+}
+
+}  // namespace heddle::picture

@@ -1,0 +1,22 @@
+// Texts and numbers of a picture: how wide they are, how they are cut, with how many digits.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heddle::picture {
+
+/// About how many pixels `text` takes at `size` pixels a line. No font is known here: a wide sans serif one is meant, so a real
+/// one rarely takes more.
+double text_width(std::string_view text, double size);
+
+/// `text`, or as much of it as fits into `width` pixels and an ellipsis.
+std::string shortened(std::string_view text, double width, double size);
+
+/// A measured value for a reader: three significant digits, "0.0123", "1.2e-07", "nan".
+std::string number(double value);
+
+/// A coordinate in pixels: at most two decimals, none that say nothing.
+std::string place(double pixels);
+
+}  // namespace heddle::picture

@@ -1,0 +1,392 @@
+// Charts and pages: well formed, readable, the same every time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <set>
+#include <sstream>
+
+#include "apps/picture/chart.h"
+#include "apps/picture/page.h"
+#include "apps/picture/ramp.h"
+#include "apps/picture/scale.h"
+#include "apps/picture/text.h"
+#include "tests/markup.h"
+#include "tests/support.h"
+
+namespace heddle::picture {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+const double nan = std::numeric_limits<double>::quiet_NaN();
+const double infinity = std::numeric_limits<double>::infinity();
+
+std::vector<std::string> texts_of(const std::string& svg) {
+    std::vector<std::string> texts;
+    for (const Element& one : markup_of(svg).all("text")) texts.push_back(one.text);
+    return texts;
+}
+
+struct Box {
+    double left, right, top, bottom;
+    std::string text;
+};
+
+// Where the texts lie that are not turned.
+std::vector<Box> boxes_of(const std::string& svg) {
+    std::vector<Box> boxes;
+    for (const Element& one : markup_of(svg).all("text")) {
+        if (one.attributes.count("transform") > 0) continue;
+        const double x = std::stod(one.attributes.at("x")), y = std::stod(one.attributes.at("y"));
+        const double size = std::stod(one.attributes.at("font-size")), width = text_width(one.text, size);
+        const std::string anchor = one.attributes.count("text-anchor") > 0 ? one.attributes.at("text-anchor") : "start";
+        const double left = anchor == "start" ? x : anchor == "end" ? x - width : x - width / 2;
+        boxes.push_back({left, left + width, y - 0.75 * size, y + 0.2 * size, one.text});
+    }
+    return boxes;
+}
+
+// No text lies over another one, and none outside of the picture.
+void expect_readable(const std::string& svg) {
+    const Markup markup = markup_of(svg);
+    ASSERT_EQ(markup.error, "");
+    const std::vector<Box> boxes = boxes_of(svg);
+    const double width = std::stod(markup.elements[0].attributes.at("width")),
+                 height = std::stod(markup.elements[0].attributes.at("height"));
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        EXPECT_TRUE(boxes[i].left >= 0 && boxes[i].right <= width && boxes[i].top >= 0 && boxes[i].bottom <= height)
+            << boxes[i].text << " lies outside of " << width << " x " << height;
+        for (std::size_t j = 0; j < i; ++j)
+            EXPECT_TRUE(boxes[i].left >= boxes[j].right || boxes[j].left >= boxes[i].right || boxes[i].top >= boxes[j].bottom ||
+                        boxes[j].top >= boxes[i].bottom)
+                << boxes[i].text << " lies over " << boxes[j].text;
+    }
+}
+
+LineChart losses() {
+    LineChart chart{.title = "loss <of> training & \"test\"", .x = {.label = "update"}, .y = {.label = "loss"}, .series = {}};
+    for (int i = 0; i < 3; ++i) {
+        Series one{.name = "variant " + std::to_string(i), .x = {}, .y = {}};
+        for (int step = 0; step < 150; ++step) {
+            one.x.push_back(step);
+            one.y.push_back(2.303 * std::exp(-0.01 * i * step));
+        }
+        chart.series.push_back(one);
+    }
+    chart.levels = {{"ln 10", std::log(10)}, {"zero", 0}};
+    return chart;
+}
+
+HeatMap square(std::int64_t size) {
+    HeatMap map{.title = "a map", .rows = size, .cols = size, .values = {}, .row_title = "query", .col_title = "key"};
+    for (std::int64_t i = 0; i < size * size; ++i)
+        map.values.push_back(static_cast<double>(i % size) / static_cast<double>(size));
+    return map;
+}
+
+TEST(Ticks, AreRoundNumbersWithinTheRange) {
+    for (const Range& range :
+         {Range{0, 1}, Range{0, 150}, Range{-3.7, 12.2}, Range{1e-9, 3e-9}, Range{2.2, 2.31}, Range{0, 45188096}}) {
+        const std::vector<Tick> all = ticks(range, false);
+        EXPECT_GE(all.size(), 3u);
+        EXPECT_LE(all.size(), 8u);
+        std::set<std::string> labels;
+        for (const Tick& tick : all) {
+            EXPECT_GE(tick.value, range.low - 1e-6 * (range.high - range.low));
+            EXPECT_LE(tick.value, range.high + 1e-6 * (range.high - range.low));
+            // The label is the value: no digit of it is cut.
+            EXPECT_NEAR(std::stod(tick.label), tick.value, 1e-9 * (range.high - range.low)) << tick.label;
+            labels.insert(tick.label);
+        }
+        EXPECT_EQ(labels.size(), all.size());
+        const double step = all[1].value - all[0].value;
+        const double leading = step / std::pow(10, std::floor(std::log10(step * (1 + 1e-9))));
+        EXPECT_TRUE(std::abs(leading - 1) < 1e-6 || std::abs(leading - 2) < 1e-6 || std::abs(leading - 5) < 1e-6) << leading;
+    }
+}
+
+TEST(Ticks, OfALogarithmicAxisArePowersOfTenWhereItIsLongEnough) {
+    const auto labels = [](double low, double high) {
+        std::vector<std::string> all;
+        for (const Tick& tick : ticks({low, high}, true)) all.push_back(tick.label);
+        return all;
+    };
+    EXPECT_THAT(labels(0.001, 10), ElementsAre("0.001", "0.01", "0.1", "1", "10"));
+    EXPECT_THAT(labels(3, 70), ElementsAre("5", "10", "20", "50"));
+    EXPECT_THAT(labels(1e-8, 1e9), Contains("1e-8"));
+    EXPECT_LE(labels(1e-300, 1e300).size(), 10u);
+    EXPECT_GE(labels(4.1, 4.3).size(), 3u) << "less than a step of 1, 2, 5";
+}
+
+TEST(Ranges, AreNeverEmptyAndKeepTheAxisLimits) {
+    const Range one = range_of({.label = ""}, {5}, false, "c");
+    EXPECT_LT(one.low, 5);
+    EXPECT_GT(one.high, 5);
+    const Range none = range_of({.label = ""}, {nan, infinity}, false, "c");
+    EXPECT_LT(none.low, none.high);
+    const Range limits = range_of({.label = "", .from = -1, .to = 7}, {100}, true, "c");
+    EXPECT_EQ(limits.low, -1);
+    EXPECT_EQ(limits.high, 7);
+    const Range huge = range_of({.label = ""}, {-1e308, 1e308, 1}, false, "c");
+    EXPECT_TRUE(std::isfinite(huge.high - huge.low));
+    expect_error([] { range_of({.label = "loss", .from = 2, .to = 1}, {}, false, "c"); }, "axis 'loss' goes from 2 to 1");
+    expect_error([] { range_of({.label = "loss", .logarithmic = true, .from = 0}, {}, false, "c"); }, "cannot begin or end at 0");
+}
+
+TEST(LineChart, IsWellFormedAndReadable) {
+    const std::string svg = picture::svg(losses());
+    expect_readable(svg);
+    EXPECT_THAT(texts_of(svg), Contains("loss &lt;of&gt; training &amp; &quot;test&quot;"));
+    EXPECT_THAT(texts_of(svg), Contains("variant 2"));
+    EXPECT_THAT(texts_of(svg), Contains("ln 10 (2.3)"));
+    EXPECT_EQ(markup_of(svg).all("path").size(), 3u);
+    EXPECT_EQ(svg, picture::svg(losses())) << "the same chart gives the same bytes";
+}
+
+TEST(LineChart, HasAGapWhereAValueIsNotFiniteAndSaysHowManyThereAre) {
+    LineChart chart{
+        .title = "", .x = {}, .y = {}, .series = {{"a", {0, 1, 2, 3, 4, 5}, {1, 2, nan, 4, 5, infinity}}, {"b", {1}, {7}}}};
+    const std::string svg = picture::svg(chart);
+    expect_readable(svg);
+    const std::vector<Element> paths = markup_of(svg).all("path");
+    ASSERT_EQ(paths.size(), 1u);
+    const std::string data = paths[0].attributes.at("d");
+    EXPECT_EQ(std::count(data.begin(), data.end(), 'M'), 2) << data;
+    EXPECT_EQ(data.find("nan"), std::string::npos);
+    EXPECT_THAT(texts_of(svg), Contains("a (2 values not finite)"));
+    EXPECT_EQ(markup_of(svg).all("circle").size(), 1u) << "a single point is seen";
+}
+
+TEST(LineChart, OnALogarithmicAxisLeavesOutWhatIsNotPositive) {
+    LineChart chart{
+        .title = "t", .x = {}, .y = {.label = "y", .logarithmic = true}, .series = {{"a", {0, 1, 2, 3}, {1e-8, 0, 1e-3, 10}}}};
+    const std::string svg = picture::svg(chart);
+    expect_readable(svg);
+    EXPECT_THAT(texts_of(svg), Contains("a (1 value not positive)"));
+    // From 1e-3 to 10 is a straight piece: the places are four decades apart, and the ticks say so.
+    EXPECT_THAT(texts_of(svg), Contains("0.001"));
+    EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
+TEST(LineChart, WithoutValuesSaysSo) {
+    for (const LineChart& chart : {LineChart{.title = "none", .x = {}, .y = {}, .series = {}},
+                                   LineChart{.title = "none", .x = {}, .y = {}, .series = {{"a", {}, {}}}},
+                                   LineChart{.title = "none", .x = {}, .y = {}, .series = {{"a", {1, 2}, {nan, nan}}}}}) {
+        expect_readable(svg(chart));
+        EXPECT_THAT(texts_of(svg(chart)), Contains("no value to draw"));
+    }
+}
+
+TEST(LineChart, OfAMillionPointsIsASmallFileWithItsPeak) {
+    LineChart chart{.title = "", .x = {}, .y = {}, .series = {{"a", {}, {}}}};
+    for (int i = 0; i < 1000000; ++i) {
+        chart.series[0].x.push_back(i);
+        chart.series[0].y.push_back(i == 123456 ? 10 : std::sin(i));
+    }
+    const std::string svg = picture::svg(chart);
+    EXPECT_LT(svg.size(), 100000u);
+    const std::string data = markup_of(svg).all("path").at(0).attributes.at("d");
+    double highest = infinity;
+    std::istringstream points(data.substr(1));
+    for (std::string point; std::getline(points, point, 'L');)
+        highest = std::min(highest, std::stod(point.substr(point.find(' '))));
+    chart.series[0] = {"a", {0, 1}, {-1, 10}};
+    const std::string two = markup_of(picture::svg(chart)).all("path").at(0).attributes.at("d");
+    EXPECT_NEAR(highest, std::stod(two.substr(two.rfind(' '))), 0.02) << "the highest of a column of pixels stays";
+}
+
+TEST(LineChart, TellsMoreThanEightSeriesApartByDashes) {
+    LineChart chart{.title = "many", .x = {}, .y = {}, .series = {}};
+    for (int i = 0; i < 12; ++i) chart.series.push_back({"series number " + std::to_string(i), {0, 1}, {0.0, i * 1.0}});
+    expect_readable(svg(chart));
+    std::set<std::string> looks;
+    for (const Element& one : markup_of(svg(chart)).all("path")) {
+        const auto dashes = one.attributes.find("stroke-dasharray");
+        looks.insert(one.attributes.at("stroke") + (dashes == one.attributes.end() ? "" : dashes->second));
+    }
+    EXPECT_EQ(looks.size(), 12u);
+}
+
+TEST(LineChart, RefusesSeriesWhoseExtentsDiffer) {
+    expect_error(
+        [] {
+            svg(LineChart{.title = "t", .x = {}, .y = {}, .series = {{"a", {1, 2}, {1}}}});
+        },
+        "chart 't': the series 'a' has 2 values of x and 1 of y");
+}
+
+TEST(BarChart, IsReadableWithShortAndWithLongNames) {
+    BarChart chart{.title = "parameters",
+                   .y = {.label = "count"},
+                   .groups = {"used", "meant", "seen"},
+                   .bars = {{"n", {5975424, 45188096, 0}}}};
+    expect_readable(svg(chart));
+    EXPECT_EQ(markup_of(svg(chart)).all("rect").size(), 3u);
+    EXPECT_THAT(texts_of(svg(chart)), Contains("5.98e+06"));
+    chart.groups = {"a name that is far too long to stand upright", "another <one>", "", "short", "x", "y", "z"};
+    chart.bars = {{"right", {1, 2, nan, 4, -5, 6, infinity}}, {"wrong", {0.01, 2, 3, 4, 5, 6, 7}}};
+    chart.levels = {{"floor", 2}};
+    expect_readable(svg(chart));
+    EXPECT_EQ(svg(chart), svg(chart));
+    EXPECT_THAT(texts_of(svg(chart)), Contains("nan"));
+    EXPECT_THAT(texts_of(svg(chart)), Contains("inf"));
+}
+
+TEST(BarChart, StandsOnZero) {
+    const BarChart chart{.title = "", .y = {}, .groups = {"a", "b"}, .bars = {{"n", {10, 5}}}};
+    const std::vector<Element> rects = markup_of(svg(chart)).all("rect");
+    ASSERT_EQ(rects.size(), 2u);
+    EXPECT_NEAR(std::stod(rects[0].attributes.at("height")), 2 * std::stod(rects[1].attributes.at("height")), 0.02);
+}
+
+TEST(BarChart, TakesALogarithmicAxisNoGroupsAndNoBars) {
+    expect_readable(svg(
+        BarChart{.title = "gain", .y = {.label = "g", .logarithmic = true}, .groups = {"a", "b"}, .bars = {{"n", {1e-8, 31}}}}));
+    expect_readable(svg(BarChart{.title = "none", .y = {}, .groups = {}, .bars = {}}));
+    expect_readable(svg(BarChart{.title = "none", .y = {}, .groups = {"a"}, .bars = {}}));
+    expect_error(
+        [] {
+            svg(BarChart{.title = "t", .y = {}, .groups = {"a"}, .bars = {{"n", {1, 2}}}});
+        },
+        "chart 't': the bars 'n' have 2 values for 1 groups");
+}
+
+TEST(HeatMap, IsReadableFromOneCellToManyThousand) {
+    for (const std::int64_t size : {1, 4, 7, 16, 31, 64, 200}) {
+        const std::string svg = picture::svg(square(size));
+        expect_readable(svg);
+        EXPECT_EQ(svg, picture::svg(square(size)));
+        EXPECT_LT(svg.size(), 500000u);
+    }
+    expect_readable(svg(HeatMap{.title = "no cell", .rows = 0, .cols = 0, .values = {}}));
+    expect_readable(svg(HeatMap{.title = "wide", .rows = 2, .cols = 512, .values = std::vector<double>(1024, 0.5)}));
+    expect_readable(svg(HeatMap{.title = "one colour", .rows = 3, .cols = 3, .values = std::vector<double>(9, 0.25)}));
+}
+
+TEST(HeatMap, DrawsEachCellOnceInTheColourOfItsValue) {
+    const HeatMap map{.title = "", .rows = 2, .cols = 3, .values = {0, 1, nan, 0, 0, 0.5}, .from = 0, .to = 1};
+    std::map<std::string, std::string> cells;
+    for (const Element& one : markup_of(svg(map)).all("path")) cells[one.attributes.at("stroke")] = one.attributes.at("d");
+    EXPECT_THAT(cells, ElementsAre(std::pair(ramp_color(ramp_levels / 2, false), "M2 1h1"), std::pair("#440154", "M0 0h1M0 1h2"),
+                                   std::pair(not_finite_color, "M2 0h1"), std::pair("#fde725", "M1 0h1")));
+    EXPECT_THAT(texts_of(svg(map)), Contains("not finite"));
+    EXPECT_THAT(texts_of(svg(map)), Contains("nan")) << "large cells name their values";
+}
+
+TEST(HeatMap, WithLabelsNamesEachRowThatHasRoom) {
+    HeatMap map = square(6);
+    map.row_labels = {"Ein", "kleines", "Mädchen", "klettert", "<unk>", "</s>"};
+    map.col_labels = {"A", "little", "girl", "climbing", "into a very long name of a column that cannot be shown", "</s>"};
+    const std::string svg = picture::svg(map);
+    expect_readable(svg);
+    for (const char* label : {"Ein", "Mädchen", "&lt;unk&gt;", "climbing"}) EXPECT_THAT(texts_of(svg), Contains(label));
+    EXPECT_THAT(texts_of(svg), Contains(HasSubstr("…")));
+}
+
+TEST(HeatMap, WithoutAKeyIsSmaller) {
+    HeatMap map = square(4);
+    const std::size_t with = svg(map).size();
+    map.key = false;
+    expect_readable(svg(map));
+    EXPECT_LT(svg(map).size(), with);
+}
+
+TEST(HeatMap, TwoWaysHasZeroInTheMiddle) {
+    const HeatMap map{.title = "", .rows = 1, .cols = 3, .values = {-1, 0, 4}, .diverging = true};
+    EXPECT_THAT(svg(map), HasSubstr("stroke=\"" + ramp_color(ramp_levels / 2, true) + "\""));
+    expect_error([] { svg(HeatMap{.title = "m", .rows = 1, .cols = 1, .values = {1}, .from = 0, .to = 1, .diverging = true}); },
+                 "colours go two ways from 0");
+}
+
+TEST(HeatMap, RefusesWhatDoesNotFit) {
+    expect_error(
+        [] {
+            svg(HeatMap{.title = "m", .rows = 2, .cols = 2, .values = {1, 2, 3}});
+        },
+        "has 3 values for 2 rows and 2 columns");
+    expect_error(
+        [] {
+            svg(HeatMap{.title = "m", .rows = 1, .cols = 1, .values = {1}, .row_labels = {"a", "b"}});
+        },
+        "has 2 labels for 1 rows");
+}
+
+TEST(Ramp, RisesInBrightness) {
+    int previous = -1;
+    for (int level = 0; level < ramp_levels; ++level) {
+        const std::string color = ramp_color(level, false);
+        const auto part = [&](std::size_t i) { return std::stoi(color.substr(1 + 2 * i, 2), nullptr, 16); };
+        const int brightness = 299 * part(0) + 587 * part(1) + 114 * part(2);
+        EXPECT_GT(brightness, previous) << level;
+        previous = brightness;
+    }
+}
+
+TEST(Escaped, LeavesNoMarkupNoControlsAndNoBrokenBytes) {
+    EXPECT_EQ(escaped("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
+    EXPECT_EQ(escaped("a\tb\nc"), "a\tb\nc");
+    EXPECT_EQ(escaped(std::string_view("\0\x1b[31m\r\x7f", 8)), "\uFFFD\uFFFD[31m\uFFFD\uFFFD");
+    EXPECT_EQ(escaped("\xff\xc3"), "\uFFFD\uFFFD");
+    EXPECT_EQ(escaped("Mädchen 猫 😀"), "Mädchen 猫 😀");
+    EXPECT_EQ(escaped("\xC2\x85\xEF\xBF\xBF"), "\uFFFD\uFFFD");
+}
+
+TEST(Number, HasThreeDigits) {
+    EXPECT_EQ(number(0.012345), "0.0123");
+    EXPECT_EQ(number(45188.4), "45188");
+    EXPECT_EQ(number(45188096), "4.52e+07");
+    EXPECT_EQ(number(0), "0");
+    EXPECT_EQ(number(nan), "nan");
+    EXPECT_EQ(number(-infinity), "-inf");
+}
+
+TEST(Page, IsOneWellFormedFileThatLoadsNothing) {
+    Page page("A <page> & more");
+    page.heading("Heading")
+        .paragraph("1 < 2")
+        .code("heddle lab \"x\"\n  && y")
+        .table({"what", "n"}, {{"a & b", "1.5"}, {"c", "nan"}});
+    page.figure({svg(losses()), "caption <1>"})
+        .figures({{svg(square(4)), "a"}, {svg(square(5)), ""}})
+        .link("a b#c.html", "there");
+    const Markup markup = markup_of(page.html());
+    EXPECT_EQ(markup.error, "");
+    EXPECT_EQ(markup.all("figure").size(), 3u);
+    EXPECT_EQ(markup.all("figcaption").size(), 2u);
+    EXPECT_EQ(markup.all("td").at(1).attributes.at("class"), "n");
+    EXPECT_EQ(markup.all("td").at(3).attributes.at("class"), "n") << "nan is a number to read, too";
+    EXPECT_EQ(markup.all("a").at(0).attributes.at("href"), "a%20b%23c.html");
+    EXPECT_TRUE(markup.all("script").empty());
+    for (const Element& one : markup.elements) EXPECT_EQ(one.attributes.count("src"), 0u);
+    EXPECT_EQ(page.html().find("url("), std::string::npos);
+    EXPECT_EQ(page.html().find("@import"), std::string::npos);
+}
+
+TEST(Page, RefusesARowOfAnotherLength) {
+    expect_error([] { Page("p").table({"a", "b"}, {{"1"}}); }, "page 'p': row 0 of a table has 1 cells, its header 2");
+}
+
+TEST(Page, IsWrittenAsAWholeOrAnErrorNamesThePath) {
+    const TemporaryFolder folder;
+    Page("p").write(folder / "p.html");
+    std::ostringstream text;
+    text << std::ifstream(folder / "p.html").rdbuf();
+    EXPECT_EQ(text.str(), Page("p").html());
+    expect_error([&] { Page("p").write(folder / "no/p.html"); }, "no/p.html");
+}
+
+TEST(MarkupReader, SeesWhatIsWrong) {
+    for (const char* bad : {"<a>", "<a></b>", "<a b></a>", "<a b=\"1\" b=\"2\"/>", "<a>&nbsp;</a>", "<a>&</a>", "<a/><b/>",
+                            "<a b=\"<\"/>", "x<a/>"})
+        EXPECT_NE(markup_of(bad).error, "") << bad;
+    EXPECT_EQ(markup_of("<a b=\"1\">x<c/>&amp;</a>").error, "");
+}
+
+}  // namespace
+}  // namespace heddle::picture
