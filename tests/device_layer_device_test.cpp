@@ -343,6 +343,17 @@ TEST_F(DeviceLayer, AFailedRequirementStopsTheKernelWithItsMessage) {
         EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
+// Lanes count along x alone. With a second axis there would be two threads for each lane.
+TEST_F(DeviceLayer, TheEmulatorRefusesLanesInABlockOfTwoAxes) {
+    if (!device::emulated()) GTEST_SKIP() << "a GPU does not look";
+    const std::string message = error_of([] {
+        testing_kernels::lanes_of_two_axes();
+        device::synchronize();
+    });
+    for (const char* part : {"a block along x alone", "lanes_of_two_axes_kernel"})
+        EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
 // Whole tiles are permuted, and the eight 16-byte chunks that ldmatrix reads at once (one column, eight rows) lie in different
 // banks.
 TEST(Swizzle, IsAPermutationWithoutBankConflicts) {

@@ -248,6 +248,8 @@ static_assert(!detail::passes_as<int, std::int64_t> && !detail::passes_as<unsign
 
 __global__ void nothing_kernel(float*) {}
 
+__global__ void lanes_of_two_axes_kernel() { require(lane() >= 0, "a lane is negative"); }
+
 __global__ void require_positive_kernel(const float* x) { require(x[threadIdx.x] >= 0, "a number is negative"); }
 
 }  // namespace
@@ -365,6 +367,8 @@ void launch_programmatic(Tensor& y) { launch({.grid = 1, .block = 32, .programma
 void launch_with(Tensor& y, unsigned grid_y, unsigned threads, std::size_t shared) {
     launch({.grid = dim3(1, grid_y), .block = threads, .shared = shared}, nothing_kernel, y.data<float>());
 }
+
+void lanes_of_two_axes() { launch({.grid = 1, .block = dim3(16, 2)}, lanes_of_two_axes_kernel); }
 
 void require_positive(const Tensor& x) {
     launch({.grid = 1, .block = static_cast<unsigned>(x.numel())}, require_positive_kernel, x.data<float>());

@@ -51,6 +51,8 @@ void quotients(std::int64_t first, std::int64_t by, Tensor& y);
 void launch_programmatic(Tensor& y);
 /// A launch that cannot be: y is written by nobody.
 void launch_with(Tensor& y, unsigned grid_y, unsigned threads, std::size_t shared);
+/// Asks for lanes in a block of two axes, which has none.
+void lanes_of_two_axes();
 /// Fails device::require when x f32 [n] holds a negative number.
 void require_positive(const Tensor& x);
 

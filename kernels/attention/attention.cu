@@ -38,7 +38,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     constexpr int kRows = Sizes::kForwardRows;
     const AttentionPlace at = attention_place(task, blockIdx.x);
     const int dk = task.query.width, dv = task.value.width;
-    const A scale = static_cast<A>(task.scale * kLog2E);
+    const A scale = task.scale_log2;
 
     device::SharedArena arena;
     A* const queries = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);  // [4 kRows, kPitch]
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
         const A total = device::warp_sum(sum[r]);
         if (own + r >= at.queries) continue;
         const std::int64_t row = at.query_start + own + r;
-        write_row(output.at(row, at.head), mean[r], total == 0 ? A{0} : static_cast<A>(task.dropout.scale) / total, dv);
+        write_row(output.at(row, at.head), mean[r], total == 0 ? A{0} : task.kept_scale / total, dv);
         if (log_sum != nullptr && lane() == 0)
             log_sum[row * task.heads + at.head] =
                 total == 0 ? -device::lowest<A>() : largest[r] * static_cast<A>(kLn2) + device::logarithm(total);

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     using A = device::Accumulator<T>;
     constexpr int kRows = Sizes::kBackwardRows;
     const AttentionPlace at = attention_place(task, blockIdx.x);
-    const A scale = static_cast<A>(task.scale * kLog2E);
+    const A scale = task.scale_log2;
 
     device::SharedArena arena;
     A* const queries = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);    // [4 kRows, kPitch]
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
                 const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
-                const A factor = (group >> lane() % 8 & 1) != 0 ? static_cast<A>(task.dropout.scale) : A{0};
+                const A factor = (group >> lane() % 8 & 1) != 0 ? task.kept_scale : A{0};
                 const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
                 const A p = device::power_of_two(score[r] * scale - level[r]);
                 weights[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta[r]) : A{0};
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
         if (own + r < at.queries)
-            write_row(back.d_query.at(at.query_start + own + r, at.head), sum[r], static_cast<A>(task.scale), task.query.width);
+            write_row(back.d_query.at(at.query_start + own + r, at.head), sum[r], task.scale, task.query.width);
 }
 
 // Owns kBackwardRows key rows a warp. Per tile of queries: S^T and dP^T with a query in each lane, then dV += P^T dO and dK +=
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     constexpr int kRows = Sizes::kBackwardRows;
     static_assert(8 % kRows == 0, "a warp's keys lie in one group of eight");
     const AttentionPlace at = attention_place(task, blockIdx.x);
-    const A scale = static_cast<A>(task.scale * kLog2E);
+    const A scale = task.scale_log2;
 
     device::SharedArena arena;
     A* const keys = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);    // [4 kRows, kPitch]
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
             const unsigned kept = task.dropout.active() ? kept_keys(task, at, query + lane(), own / 8) : 0xffu;
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
-                const A factor = (kept >> (own + r) % 8 & 1) != 0 ? static_cast<A>(task.dropout.scale) : A{0};
+                const A factor = (kept >> (own + r) % 8 & 1) != 0 ? task.kept_scale : A{0};
                 const bool open = there && may_attend(task, at, query + lane(), own + r);
                 const A p = open ? device::power_of_two(score[r] * scale - in_twos(log_sum)) : A{0};
                 weights[r * kWarp + lane()] = p * factor;
@@ -167,8 +167,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     for (int r = 0; r < kRows; ++r) {
         if (own + r >= at.keys) continue;
         const std::int64_t row = at.key_start + own + r;
-        if (back.d_key.data != nullptr)
-            write_row(back.d_key.at(row, at.head), d_key[r], static_cast<A>(task.scale), task.query.width);
+        if (back.d_key.data != nullptr) write_row(back.d_key.at(row, at.head), d_key[r], task.scale, task.query.width);
         if (back.d_value.data != nullptr) write_row(back.d_value.at(row, at.head), d_value[r], A{1}, task.value.width);
     }
 }

@@ -42,8 +42,10 @@ struct AttentionTask {
     const std::uint8_t* mask = nullptr;         // or null
     std::int64_t mask_sentence = 0;             // elements from one sentence's mask to the next; 0: shared
     std::int64_t mask_pitch = 0;
-    const std::uint8_t* seen = nullptr;  // [rows']: whether the mask shows the key to any query; null: all
-    double scale = 1;                    // of the scores
+    const std::uint8_t* seen = nullptr;     // [rows']: whether the mask shows the key to any query; null: all
+    device::Accumulator<T> scale = 1;       // of the scores
+    device::Accumulator<T> scale_log2 = 1;  // scale log2(e): of the scores as powers of two
+    device::Accumulator<T> kept_scale = 1;  // of the weights that dropout keeps
     int heads = 1;
     bool causal = false;
     bool vectors = false;  // every row of every head may be read 16 bytes at a time
@@ -57,10 +59,10 @@ inline constexpr double kLn2 = 0.69314718055994530942;
 struct AttentionPlace {
     int sentence = 0;
     int head = 0;
-    int first = 0;                 // the tile's first row within its sentence
-    int queries = 0, keys = 0;     // lengths of the sentence
-    std::int64_t query_start = 0;  // its first rows
-    std::int64_t key_start = 0;
+    int first = 0;              // the tile's first row within its sentence
+    int queries = 0, keys = 0;  // lengths of the sentence
+    int query_start = 0;        // its first rows
+    int key_start = 0;
 
     /// Query i sees the keys up to i + offset(), when causal.
     __device__ __forceinline__ int offset() const { return keys - queries; }
@@ -170,7 +172,10 @@ AttentionTask<T> attention_task(const Columns& query, const Columns& key, const 
     task.heads = static_cast<int>(rules.heads);
     task.causal = rules.causal;
     task.vectors = vectors_fit(task.query) && vectors_fit(task.key) && vectors_fit(task.value);
-    task.scale = rules.scale.value_or(1 / std::sqrt(static_cast<double>(task.query.width)));
+    const double scale = rules.scale.value_or(1 / std::sqrt(static_cast<double>(task.query.width)));
+    task.scale = static_cast<device::Accumulator<T>>(scale);
+    task.scale_log2 = static_cast<device::Accumulator<T>>(scale * kLog2E);
+    task.kept_scale = static_cast<device::Accumulator<T>>(rules.dropout.scale());
     task.dropout = device::DropoutRule(rules.dropout);
     return task;
 }

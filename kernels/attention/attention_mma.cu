@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     using Sizes = ForwardSizes<D>;
     constexpr int kM = Sizes::kM, kKeys = Sizes::kKeys;
     const AttentionPlace at = attention_place(task, blockIdx.x);
-    const float scale = static_cast<float>(task.scale * kLog2E);
+    const float scale = task.scale_log2;
 
     device::SharedArena arena;
     bf16* const queries = arena.take<bf16>(Sizes::kRows * D, 1024);  // [128, D]

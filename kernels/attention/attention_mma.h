@@ -57,8 +57,8 @@ __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf
 /// Begins to copy a tile of keys and their values, [Keys, D] each, from `key` of the sentence on. Rows that nobody attends to are
 /// zeros. Of a tile that is not needed as a whole only `count` rows come.
 template <int D, int Keys>
-__device__ __forceinline__ void begin_key_tiles(bf16* keys, bf16* values, const AttentionTask<bf16>& task, const AttentionPlace& at,
-                                                int key, int thread, int threads, int count = Keys) {
+__device__ __forceinline__ void begin_key_tiles(bf16* keys, bf16* values, const AttentionTask<bf16>& task,
+                                                const AttentionPlace& at, int key, int thread, int threads, int count = Keys) {
     const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
     begin_tile<D, Keys>(keys, task.key, at.key_start + key, at.head, task.vectors, thread, threads, takes_part, count);
     begin_tile<D, Keys>(values, task.value, at.key_start + key, at.head, task.vectors, thread, threads, takes_part, count);
@@ -270,7 +270,7 @@ __device__ __forceinline__ void finish_softmax(float (&factor)[Accumulator16x8::
 #pragma unroll
     for (int s = 0; s < Accumulator16x8::kRows; ++s) {
         const float total = device::warp_sum<Accumulator16x8::kRowLanes>(running.sum[s]);
-        factor[s] = total == 0 ? 0 : static_cast<float>(task.dropout.scale) / total;
+        factor[s] = total == 0 ? 0 : task.kept_scale / total;
         const int query = i + Accumulator16x8::row(2 * s);
         if (log_sum != nullptr && query < at.queries && device::lane() % Accumulator16x8::kRowLanes == 0)
             log_sum[(at.query_start + query) * task.heads + at.head] =

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         add_d_query<D, kKeys>(d_query, task, at, q, d_o, level, delta, own, key, keys + stage, values + stage);
         pipeline.release();
     }
-    const float factor[kSlots] = {static_cast<float>(task.scale), static_cast<float>(task.scale)};
+    const float factor[kSlots] = {task.scale, task.scale};
     write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0], factor,
                          queries, warp() * 16);
 }
@@ -135,7 +135,6 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     Accumulator16x8 d_key[1][D / 8], d_value[1][D / 8];
     // When causal, the block's first key is seen from query first - offset on.
     const int begin = task.causal ? max(0, at.first - at.offset()) / kQueries * kQueries : 0;
-    const int own_begin = task.causal ? own - at.offset() : 0;
     if (begin < at.queries) {
         const auto there = [&](int r) { return key_takes_part(task, at, at.first + r); };
         begin_tile<D, kRows>(keys, task.key, at.key_start + at.first, at.head, task.vectors, thread, Sizes::kThreads, there);
@@ -147,19 +146,24 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         __syncthreads();  // this tile is there for all, and nobody reads the one before any more
         if (query + kQueries < at.queries) begin_queries(query + kQueries);
         if (query == begin) k.hold(), v.hold();
-        if (own >= at.keys || query + kQueries <= own_begin) continue;  // none of these queries sees this warp's keys
+        if (own >= at.keys || (task.causal && query + kQueries <= own - at.offset()))
+            continue;  // none of these queries sees this warp's keys
 
         const int half = query / kQueries % 2;
         add_d_key<D, kQueries>(d_key, d_value, task, at, k, v, log_sums + half * kQueries, deltas + half * kQueries, own, query,
                                queries + half * kQueries * D, d_outputs + half * kQueries * D);
         pipeline.release();
     }
-    const float scales[kSlots] = {static_cast<float>(task.scale), static_cast<float>(task.scale)}, ones[kSlots] = {1, 1};
-    const std::int64_t row = at.key_start + own;
+    // Read again and not kept, as in attention_mma.cu.
+    const AttentionPlace here = attention_place(task, blockIdx.x);
+    const int first = here.first + warp() * 16;
+    const float scales[kSlots] = {task.scale, task.scale}, ones[kSlots] = {1, 1};
+    const std::int64_t row = here.key_start + first;
     if (back.d_key.data != nullptr)
-        write_rows<D, kRows>(back.d_key, row, at.head, at.keys - own, back.store_vectors, d_key[0], scales, keys, warp() * 16);
+        write_rows<D, kRows>(back.d_key, row, here.head, here.keys - first, back.store_vectors, d_key[0], scales, keys,
+                             warp() * 16);
     if (back.d_value.data != nullptr)
-        write_rows<D, kRows>(back.d_value, row, at.head, at.keys - own, back.store_vectors, d_value[0], ones, values,
+        write_rows<D, kRows>(back.d_value, row, here.head, here.keys - first, back.store_vectors, d_value[0], ones, values,
                              warp() * 16);
 }
 

@@ -14,7 +14,7 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[1][D / 8]
                                             const OwnRows<D, Rows, 1, Held>& d_o, const float (&level)[Accumulator16x8::kRows],
                                             const float (&delta)[Accumulator16x8::kRows], int own, int key, const bf16* keys,
                                             const bf16* values, int count = N) {  // keys, values [N, D]
-    const float scale = static_cast<float>(task.scale * kLog2E), kept_scale = static_cast<float>(task.dropout.scale);
+    const float scale = task.scale_log2, kept_scale = task.kept_scale;
     Accumulator16x8 score[1][N / 8], d_weight[1][N / 8];
     products<D, N>(score, q, keys, count);
     products<D, N>(d_weight, d_o, values, count);
@@ -47,7 +47,7 @@ __device__ __forceinline__ void add_d_key(Accumulator16x8 (&d_key)[1][D / 8], Ac
                                           const OwnRows<D, Rows, 1, Held>& k, const OwnRows<D, Rows, 1, Held>& v,
                                           const float* log_sum, const float* delta, int own, int query, const bf16* queries,
                                           const bf16* d_outputs, int count = N) {  // queries, d_outputs [N, D]
-    const float scale = static_cast<float>(task.scale * kLog2E), kept_scale = static_cast<float>(task.dropout.scale);
+    const float scale = task.scale_log2, kept_scale = task.kept_scale;
     Accumulator16x8 score[1][N / 8], d_weight[1][N / 8];
     products<D, N>(score, k, queries, count);
     products<D, N>(d_weight, v, d_outputs, count);

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(128)
     const int i = at.first + warp();
     if (i >= at.queries) return;
     const T* const query = task.query.at(at.query_start + i, at.head);
-    const A scale = static_cast<A>(task.scale * kLog2E);
+    const A scale = task.scale_log2;
     const auto score = [&](int j) {
         const T* const key = task.key.at(at.key_start + j, at.head);
         A sum = 0;

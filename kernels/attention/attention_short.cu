@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     if (item >= items) return;  // the whole warp
 
     const AttentionPlace at = attention_place(task, item);
-    const float scale = static_cast<float>(task.scale * kLog2E);
+    const float scale = task.scale_log2;
     const int end = visible_keys(task, at, min(at.queries, at.first + 16) - 1);
     const auto count = [&](int key) { return min(kKeys, (end - key + 15) / 16 * 16); };  // rows of the tile that begins with key
     device::Pipeline<1> pipeline;

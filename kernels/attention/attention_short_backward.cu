@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads)
         add_d_query<D, kRows>(d_query, task, at, q, d_o, level, delta, own, 0, keys, values, key_count);
     }
     __syncthreads();  // nobody reads the tiles any more: each warp's rows of them carry its results out
-    const float scales[kSlots] = {static_cast<float>(task.scale), static_cast<float>(task.scale)}, ones[kSlots] = {1, 1};
+    const float scales[kSlots] = {task.scale, task.scale}, ones[kSlots] = {1, 1};
     if (back.d_query.data != nullptr && own < at.queries)
         write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0],
                              scales, queries, own);

@@ -1,7 +1,7 @@
 // CUDA's own vocabulary for a kernel file: __global__, threadIdx, __syncthreads, __shfl_xor_sync, ...
 //
-// nvcc brings it along; every other compiler gets it from the emulator, which runs the same kernels on the CPU. Kernel files include
-// this header (or one that does) and never ask which of the two it is.
+// nvcc brings it along; every other compiler gets it from the emulator, which runs the same kernels on the CPU. Kernel files
+// include this header (or one that does) and never ask which of the two it is.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -17,15 +17,23 @@ namespace heddle::device {
 inline constexpr int kWarp = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
-/// The place of this thread in its warp, and of the warp in its block (threads are numbered x first, then y, then z).
+/// The place of this thread in its block, for blocks along x alone: no register is spent on two more axes. (In a block with a
+/// second axis the emulator ends the kernel here.)
 __device__ __forceinline__ int thread_in_block() {
-    return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+#if !defined(__CUDACC__)
+    if (blockDim.y * blockDim.z != 1)
+        emulator::failed_requirement("lane(), warp() and thread_in_block() want a block along x alone",
+                                     emulator::Place::current());
+#endif
+    return static_cast<int>(threadIdx.x);
 }
+/// The place of this thread in its warp, and of the warp in its block.
 __device__ __forceinline__ int lane() { return thread_in_block() % kWarp; }
 __device__ __forceinline__ int warp() { return thread_in_block() / kWarp; }
 
-/// Stops the kernel with the message unless `good`: for data that no host code can check without waiting for the device. The emulator
-/// reports kernel, block and thread; on a GPU the message is printed and the device's context ends, as with a failed assert.
+/// Stops the kernel with the message unless `good`: for data that no host code can check without waiting for the device. The
+/// emulator reports kernel, block and thread; on a GPU the message is printed and the device's context ends, as with a failed
+/// assert.
 #if defined(__CUDACC__)
 __device__ __forceinline__ void require(bool good, const char* message) {
     if (!good) {

@@ -43,7 +43,7 @@ inline constexpr int kBlockReduce = kWarp;
 /// next reduction at once. Every thread of the block must call it, and the block must be whole warps.
 template <class T, class Op>
 __device__ __forceinline__ T block_reduce(T value, Op op, T neutral, T* scratch) {
-    const int warps = static_cast<int>(blockDim.x * blockDim.y * blockDim.z) / kWarp;
+    const int warps = static_cast<int>(blockDim.x) / kWarp;
     value = warp_reduce(value, op);
     if (warps == 1) return value;
     if (lane() == 0) scratch[warp()] = value;
