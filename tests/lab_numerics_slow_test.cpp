@@ -38,5 +38,25 @@ TEST(LabNumerics, PositionCodesLoseWavesShiftsOrNorms) {
     EXPECT_EQ(result.value(still, "doubled"), 293);
 }
 
+TEST(LabNumerics, ASecondSoftmaxHasAFloorAndAThousandthOfTheGradient) {
+    const Result result = run("softmax-twice");
+    EXPECT_NEAR(result.value("lowest loss there is", "twice"), 5.933, 5e-4);
+    EXPECT_EQ(result.value("lowest loss there is", "logits"), 0);
+    EXPECT_LT(result.value("loss after 200 steps", "logits"), 0.01);
+    EXPECT_GE(result.value("loss after 200 steps", "twice"), 5.9328);
+    EXPECT_GT(result.value("gradient of the first target's logit, at the start", "logits"), 0.99);
+    EXPECT_LT(result.value("gradient of the first target's logit, at the start", "twice"), 5e-3);
+}
+
+TEST(LabNumerics, ReluBeforeTheSoftmaxKillsTargets) {
+    const Result result = run("relu-logits");
+    EXPECT_NEAR(result.value("targets without a gradient, at the start", "ReLU"), 0.5, 0.2);
+    EXPECT_GT(result.value("targets without a gradient, at the end", "ReLU"), 0.2);
+    EXPECT_GT(result.value("loss after 300 steps", "ReLU"), 1);
+    EXPECT_EQ(result.value("targets without a gradient, at the start", "logits"), 0);
+    EXPECT_EQ(result.value("targets without a gradient, at the end", "logits"), 0);
+    EXPECT_LT(result.value("loss after 300 steps", "logits"), 1e-3);
+}
+
 }  // namespace
 }  // namespace heddle::lab

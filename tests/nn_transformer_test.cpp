@@ -1,6 +1,10 @@
 // What the whole model promises: causality, independence of sentences, distinct layers and heads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "autograd/tape.h"
 #include "tests/nn_support.h"
 
@@ -110,6 +114,34 @@ TEST(Transformer, GradientsAreTheSameBitsForEveryNumberOfThreads) {
                     EXPECT_TRUE(same_bits(first[name], gradient)) << name << " with " << count << " threads";
             }
         }
+    }
+}
+
+// Nothing stands between the logits and the loss: a second softmax could not go below ln(1 + (V - 1) / e), and an activation
+// would show in the logits' signs or in the loss.
+TEST(Transformer, LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero) {
+    for (const Variant& variant : variants()) {
+        const auto model = make(variant);
+        const Sentences source = packed({random_tokens(9, 11, 1)}), target = packed({random_tokens(20, 13, 2)});
+        const Tensor targets = tokens_of(random_tokens(20, 13, 3));
+        const std::vector<double> logits = logits_of(*model, source, target).to_vector();
+        EXPECT_LT(*std::ranges::min_element(logits), 0);
+        Tokens largest;
+        double wanted = 0;
+        for (std::size_t row = 0; row < 20; ++row) {
+            const auto words = std::span(logits).subspan(row * 13, 13);
+            largest.push_back(static_cast<std::int32_t>(std::ranges::max_element(words) - words.begin()));
+            double sum = 0;
+            for (const double logit : words) sum += std::exp(logit);
+            wanted += (std::log(sum) - words[static_cast<std::size_t>(targets.data<std::int32_t>()[row])]) / 20;
+        }
+        EXPECT_NEAR(model->loss(source, target, targets).value().item(), wanted, 1e-5 * wanted);
+        if (variant.tie != Tie::none) continue;  // else the output matrix would be the embedding, too
+        for (Tensor output : {model->output_weight().value(), model->output_bias().value()}) {
+            for (double& value : output.span<double>()) value *= 1e5;
+            output.bump_version();
+        }
+        EXPECT_LT(model->loss(source, target, tokens_of(largest)).value().item(), 1e-9);
     }
 }
 

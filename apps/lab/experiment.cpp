@@ -19,6 +19,10 @@ const std::vector<Experiment>& experiments() {
          "CrossEntropy.IsTheMeanOverTheCountedTargets", label_smoothing},
         {"length-penalty", "translations compared by log p alone: the shortest one wins",
          "BeamSearch.AWideBeamFindsTheBestOfAllTranslations", length_penalty},
+        {"softmax-twice", "a softmax before a cross entropy that applies it again",
+         "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero", softmax_twice},
+        {"relu-logits", "a ReLU between the last projection and the softmax",
+         "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero", relu_logits},
     };
     return all;
 }

@@ -9,5 +9,7 @@ Result tiny_mask(const Options& options);
 Result position_codes(const Options& options);
 Result label_smoothing(const Options& options);
 Result length_penalty(const Options& options);
+Result softmax_twice(const Options& options);
+Result relu_logits(const Options& options);
 
 }  // namespace heddle::lab

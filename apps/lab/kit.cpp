@@ -25,6 +25,20 @@ Tensor normal(const Shape& shape, double deviation, std::uint64_t key, DType dty
     return result;
 }
 
+Tensor words(std::int64_t count, std::int64_t vocabulary, std::uint64_t key) {
+    Tensor tokens = Tensor::empty({count}, DType::i32);
+    Sequence sequence(key);
+    for (std::int32_t& token : tokens.span<std::int32_t>())
+        token = static_cast<std::int32_t>(sequence.below(static_cast<std::uint64_t>(vocabulary)));
+    return tokens;
+}
+
+picture::Series curve(std::string name, const std::vector<double>& values) {
+    picture::Series series{.name = std::move(name), .x = {}, .y = values};
+    for (std::size_t i = 0; i < values.size(); ++i) series.x.push_back(static_cast<double>(i));
+    return series;
+}
+
 double median(std::vector<double> values) {
     if (values.empty()) fail("lab: the median of no values was asked for");
     std::ranges::sort(values);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/lab/experiment.h"
+#include "apps/picture/chart.h"
 #include "autograd/ops.h"
 #include "nn/module.h"
 
@@ -20,6 +21,12 @@ std::uint64_t key(const Options& options, std::string_view what);
 Tensor uniform(const Shape& shape, double low, double high, std::uint64_t key, DType dtype = DType::f32);
 /// Normal with mean 0.
 Tensor normal(const Shape& shape, double deviation, std::uint64_t key, DType dtype = DType::f32);
+
+/// Token ids, uniform in [0, vocabulary): i32 [count].
+Tensor words(std::int64_t count, std::int64_t vocabulary, std::uint64_t key);
+
+/// A line through what was measured at 0, 1, 2, ..: a loss for each step.
+picture::Series curve(std::string name, const std::vector<double>& values);
 
 /// The middle one (the mean of the two middle ones). Error without any.
 double median(std::vector<double> values);

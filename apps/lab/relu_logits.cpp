@@ -1,0 +1,97 @@
+// A ReLU at the end of the model, before the softmax: "the last layer has an activation, too".
+//
+//     wrong    cross_entropy(relu(x))
+//     right    cross_entropy(x)
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+#include "nn/linear.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t rows = 64;
+constexpr std::int64_t width = 128;
+constexpr std::int64_t vocabulary = 200;
+constexpr std::int64_t steps = 300;
+
+struct Head : nn::Module {
+    explicit Head(std::uint64_t seed) : nn::Module(seed) {}
+    nn::Linear output{*this, "output", width, vocabulary};
+};
+
+// A word of its own for each row.
+Tensor distinct_words(std::uint64_t key) {
+    std::vector<std::int32_t> all(vocabulary);
+    std::iota(all.begin(), all.end(), 0);
+    Sequence(key).shuffle(all);
+    return Tensor::from(std::span<const std::int32_t>(all).first(rows), {rows});
+}
+
+struct Run {
+    std::vector<double> losses;
+    std::vector<double> dead;  // share of the rows whose target's logit has a gradient of exactly zero, by step
+    double still = 0;          // share of those dead at the start that are dead at the end
+};
+
+Run run(const Options& options, bool relu) {
+    const Variable inputs(normal({rows, width}, 1, key(options, "inputs")));
+    const Tensor targets = distinct_words(key(options, "targets"));
+    Head head(options.seed);
+    const auto loss_of = [&](const Variable& logits) { return ops::cross_entropy(relu ? ops::relu(logits) : logits, targets); };
+    const auto dead_rows = [&] {
+        const Variable logits(head.output.forward(inputs).value(), true);
+        backward(loss_of(logits));
+        const std::vector<double> gradient = logits.grad().to_vector();
+        std::vector<bool> dead;
+        for (std::int64_t row = 0; row < rows; ++row)
+            dead.push_back(gradient[static_cast<std::size_t>(row * vocabulary + targets.data<std::int32_t>()[row])] == 0);
+        return dead;
+    };
+    const auto share = [](const std::vector<bool>& which) { return static_cast<double>(std::ranges::count(which, true)) / rows; };
+    Run result;
+    const std::vector<bool> first = dead_rows();
+    result.losses = train(head, {.steps = steps, .lr = 1e-2}, [&](std::int64_t) {
+        result.dead.push_back(share(dead_rows()));
+        return loss_of(head.output.forward(inputs));
+    });
+    std::vector<bool> last = dead_rows();
+    result.dead.push_back(share(last));
+    for (std::size_t row = 0; row < rows; ++row) last[row] = last[row] && first[row];
+    if (share(first) > 0) result.still = share(last) / share(first);
+    return result;
+}
+
+}  // namespace
+
+Result relu_logits(const Options& options) {
+    const Run plain = run(options, false), relu = run(options, true);
+    const picture::LineChart losses{.title = "64 rows to learn by heart, 200 words",
+                                    .x = {.label = "step"},
+                                    .y = {.label = "loss", .logarithmic = true},
+                                    .series = {curve("logits", plain.losses), curve("ReLU", relu.losses)},
+                                    .levels = {{"ln 200", std::log(vocabulary)}}};
+    const picture::LineChart dead{.title = "targets whose gradient is exactly zero",
+                                  .x = {.label = "step"},
+                                  .y = {.label = "share of the rows", .from = 0, .to = 1},
+                                  .series = {curve("logits", plain.dead), curve("ReLU", relu.dead)}};
+    return {
+        .variants = {"logits", "ReLU"},
+        .findings = {{"targets without a gradient, at the end", {plain.dead.back(), relu.dead.back()}},
+                     {"targets without a gradient, at the start", {plain.dead.front(), relu.dead.front()}},
+                     {"of these, without one at the end", {plain.still, relu.still}},
+                     {"loss after 300 steps", {plain.losses.back(), relu.losses.back()}}},
+        .why =
+            "A target whose logit is negative reads as zero, and the ReLU passes no gradient to it: about half of all targets at "
+            "the start. What they have left is luck, when a step for another row that shares their weights happens to lift them; "
+            "most stay at the probability of the words that were never seen. A softmax takes logits of any sign, and gives every "
+            "target the gradient p - 1.",
+        .figures = {{svg(losses), "The mean over the rows: the dead ones hold it up."},
+                    {svg(dead), "With the logits themselves the share is zero throughout."}}};
+}
+
+}  // namespace heddle::lab
