@@ -9,7 +9,7 @@
 
 namespace heddle::picture {
 
-inline constexpr double chart_width = 640;
+inline constexpr double chart_width = 580;
 inline constexpr double text_size = 12;
 
 /// A place for values, in pixels.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view style = R"(
 :root { color-scheme: light dark; --line: #d0d4d9; --soft: #f3f5f7; }
-body { max-width: 75rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
+body { max-width: 78rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
   color: #1b1f24; background: #ffffff; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 p, figcaption { max-width: 48rem; }

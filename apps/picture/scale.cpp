@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/picture/text.h"
 #include "core/format.h"
 
 namespace heddle::picture {
@@ -23,14 +24,17 @@ double round_step(double least) {
 
 double linear_step(const Range& range) { return round_step((range.high - range.low) / wanted_ticks); }
 
-// All labels of an axis have the same decimals; very large and very small ones are written with an exponent.
+int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9)); }
+
+// All labels of an axis have the same decimals. Millions are counted, larger and very small numbers have an exponent.
 std::string label(double value, double step, double extent) {
     if (value == 0) return "0";
-    if (extent >= 1e6 || extent < 1e-4) {
-        const int digits = static_cast<int>(std::floor(std::log10(std::abs(value))) - std::floor(std::log10(step) + 1e-9));
-        return fmt::format("{:.{}e}", value, std::clamp(digits, 0, 15));
-    }
-    return fmt::format("{:.{}f}", value, std::clamp(-static_cast<int>(std::floor(std::log10(step) + 1e-9)), 0, 15));
+    const auto decimals = [&](double unit) { return std::clamp(-exponent_of(step / unit), 0, 15); };
+    if (extent >= 1e9 || extent < 1e-4)
+        return short_exponent(fmt::format("{:.{}e}", value, std::clamp(exponent_of(value) - exponent_of(step), 0, 15)));
+    if (extent >= 1e6) return fmt::format("{:.{}f}M", value / 1e6, decimals(1e6));
+    if (step >= 1) return whole_number(value);
+    return fmt::format("{:.{}f}", value, decimals(1));
 }
 
 std::vector<Tick> linear_ticks(const Range& range) {
@@ -46,7 +50,8 @@ std::vector<Tick> linear_ticks(const Range& range) {
 
 std::string power_label(int factor, int exponent) {
     if (exponent < -3 || exponent > 4) return fmt::format("{}e{}", factor, exponent);
-    return fmt::format("{:.{}f}", factor * std::pow(10, exponent), std::max(0, -exponent));
+    return exponent < 0 ? fmt::format("{:.{}f}", factor * std::pow(10, exponent), -exponent)
+                        : whole_number(factor * std::pow(10, exponent));
 }
 
 std::vector<Tick> logarithmic_ticks(const Range& range) {

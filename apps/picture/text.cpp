@@ -38,10 +38,24 @@ std::string shortened(std::string_view text, double width, double size) {
     return app::encode_utf8(kept + U'…');
 }
 
+std::string short_exponent(std::string text) {
+    const std::size_t e = text.find('e');
+    if (e == std::string::npos || e + 2 >= text.size()) return text;
+    if (text[e + 2] == '0') text.erase(e + 2, 1);
+    if (text[e + 1] == '+') text.erase(e + 1, 1);
+    return text;
+}
+
+std::string whole_number(double value) {
+    std::string text = fmt::format("{:.0f}", std::abs(value));
+    for (std::size_t place = text.size(); place > 3; place -= 3) text.insert(place - 3, ",");
+    return value < 0 ? "-" + text : text;
+}
+
 std::string number(double value) {
-    const double size = std::abs(value);
-    if (size >= 1000 && size < 1e6) return fmt::format("{:.0f}", value);
-    return fmt::format("{:.3g}", value);
+    if (std::abs(value) < 1e9 && value == std::round(value)) return whole_number(value);
+    if (std::abs(value) >= 1000 && std::abs(value) < 1e6) return whole_number(std::round(value));
+    return short_exponent(fmt::format("{:.3g}", value));
 }
 
 std::string place(double pixels) {

@@ -13,8 +13,13 @@ double text_width(std::string_view text, double size);
 /// `text`, or as much of it as fits into `width` pixels and an ellipsis.
 std::string shortened(std::string_view text, double width, double size);
 
-/// A measured value for a reader: three significant digits, "0.0123", "1.2e-07", "nan".
+/// A measured value for a reader: three significant digits, "0.0123", "1.2e-7", "nan"; whole numbers below 1e9 in full,
+/// "45,188,096".
 std::string number(double value);
+/// A whole number with commas: "45,188,096".
+std::string whole_number(double value);
+/// "1.2e-7" for "1.2e-07".
+std::string short_exponent(std::string text);
 
 /// A coordinate in pixels: at most two decimals, none that say nothing.
 std::string place(double pixels);
