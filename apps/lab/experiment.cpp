@@ -23,6 +23,8 @@ const std::vector<Experiment>& experiments() {
          "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero", softmax_twice},
         {"relu-logits", "a ReLU between the last projection and the softmax",
          "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero", relu_logits},
+        {"partial-resume", "a run that goes on without its optimizer, its place in the epoch, or with an older optimizer",
+         "Resume.GivesTheBitsOfTheRunThatNeverStoppedFromEverySave", partial_resume},
     };
     return all;
 }

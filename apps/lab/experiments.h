@@ -11,5 +11,6 @@ Result label_smoothing(const Options& options);
 Result length_penalty(const Options& options);
 Result softmax_twice(const Options& options);
 Result relu_logits(const Options& options);
+Result partial_resume(const Options& options);
 
 }  // namespace heddle::lab

@@ -1,0 +1,224 @@
+// A run that goes on from a part of its state.
+//
+//     wrong    the weights alone; or without the place in the epoch; or with the optimizer of another epoch
+//     right    weights, moments, number of updates, epoch and batch: the run that never stopped, bit for bit
+//
+// The number of updates belongs to the optimizer's state: Adam's bias correction and the schedule count by it.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/lab/toy_translation.h"
+#include "apps/picture/chart.h"
+#include "nn/flat.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int32_t symbols = 12;
+constexpr std::int32_t first_symbol = 4;  // behind the special tokens
+constexpr std::size_t pair_count = 600;
+constexpr std::int64_t saved_epoch = 30;  // in its middle
+constexpr std::int64_t older_epoch = 2;   // at its beginning
+constexpr std::int64_t updates_behind = 60;
+
+// Everything that a run has to know.
+struct State {
+    Tensor weights;
+    std::vector<Tensor> moments;
+    std::int64_t updates = 0;
+    std::int64_t epoch = 0;
+    std::int64_t batch = 0;  // of this epoch that comes next
+};
+
+// Sentences to be turned round.
+std::vector<app::TokenPair> make_pairs(const Options& options) {
+    Sequence numbers(key(options, "pairs"));
+    std::vector<app::TokenPair> pairs(pair_count);
+    for (app::TokenPair& pair : pairs) {
+        for (std::uint64_t left = 3 + numbers.below(5); left > 0; --left)
+            pair.source.push_back(first_symbol + static_cast<std::int32_t>(numbers.below(symbols)));
+        pair.target.assign(pair.source.rbegin(), pair.source.rend());
+    }
+    return pairs;
+}
+
+class Run {
+  public:
+    Run(const std::vector<app::TokenPair>& pairs, const Options& options)
+        : pairs_(pairs),
+          seed_(options.seed),
+          model_(with_dropout(), key(options, "model")),
+          parameters_(nn::flatten(model_)),
+          optimizer_(parameters_.values, parameters_.gradients) {
+        start_at(0, 0);
+    }
+
+    State state() const {
+        State state{parameters_.values.clone(), {}, optimizer_.updates(), epoch_, batch_};
+        for (const auto& [name, moment] : optimizer_.state()) state.moments.push_back(moment.clone());
+        return state;
+    }
+
+    void load_weights(const State& state) { parameters_.values.copy_(state.weights); }
+    void load_optimizer(const State& state) {
+        const auto moments = optimizer_.state();
+        for (std::size_t i = 0; i < moments.size(); ++i) Tensor(moments[i].second).copy_(state.moments[i]);
+        optimizer_.set_updates(state.updates);
+    }
+    void start_at(std::int64_t epoch, std::int64_t batch) {
+        epoch_ = epoch;
+        batch_ = batch;
+        plan_ = app::plan_batches(pairs_, {.batch_tokens = 240}, seed_, static_cast<std::uint64_t>(epoch)).batches;
+    }
+
+    std::int64_t epoch() const { return epoch_; }
+    std::int64_t batch() const { return batch_; }
+    std::int64_t batches() const { return static_cast<std::int64_t>(plan_.size()); }
+    // The pairs of the batch that comes next.
+    const std::vector<std::int64_t>& next() const { return plan_[static_cast<std::size_t>(batch_)]; }
+
+    // Returns the loss.
+    double update() {
+        generator().start(static_cast<std::uint64_t>(optimizer_.updates()), 0);
+        const Variable loss = translation_loss(model_, app::make_batch(pairs_, next()));
+        optimizer_.zero_gradients();
+        backward(loss);
+        const optim::Schedule schedule{.lr = 1e-2, .warmup = 40};
+        optimizer_.step({.lr = schedule.rate(optimizer_.updates()), .clip = 1});
+        if (++batch_ == batches()) start_at(epoch_ + 1, 0);
+        return loss.value().item();
+    }
+
+  private:
+    // Its masks follow from the update's number, so they go on as they were only where this does.
+    static nn::TransformerOptions with_dropout() {
+        nn::TransformerOptions options = small_transformer(first_symbol + symbols);
+        options.dropout = 0.05;
+        return options;
+    }
+
+    const std::vector<app::TokenPair>& pairs_;
+    std::uint64_t seed_;
+    nn::Transformer model_;
+    nn::FlatParameters parameters_;
+    optim::Optimizer optimizer_;
+    std::int64_t epoch_ = 0;
+    std::int64_t batch_ = 0;
+    std::vector<std::vector<std::int64_t>> plan_;  // of the epoch
+};
+
+// What becomes of a run, and how often the epoch of the save has shown each pair.
+struct Course {
+    std::vector<double> losses;
+    std::vector<int> seen;
+    Tensor weights = {};
+};
+
+void go_on(Run& run, Course& course) {
+    for (std::int64_t i = 0; i < updates_behind; ++i) {
+        if (run.epoch() == saved_epoch)
+            for (const std::int64_t pair : run.next()) ++course.seen[static_cast<std::size_t>(pair)];
+        course.losses.push_back(run.update());
+    }
+    course.weights = run.state().weights;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+    return largest;
+}
+
+double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+const std::vector<std::string> names = {"everything", "no optimizer", "no place", "older optimizer"};
+
+picture::Figure losses(const std::vector<double>& before, const Course& never_stopped, const std::vector<Course>& resumed) {
+    picture::LineChart chart{.title = "Loss around the save",
+                             .x = {.label = "updates since the save"},
+                             .y = {.label = "nats per token", .logarithmic = true},
+                             .series = {}};
+    const auto line = [&](const std::string& name, const std::vector<double>& values, double first) {
+        picture::Series series{.name = name, .x = {}, .y = values};
+        for (std::size_t i = 0; i < values.size(); ++i) series.x.push_back(first + static_cast<double>(i));
+        chart.series.push_back(series);
+    };
+    const std::vector<double> last(before.end() - 20, before.end());
+    line("before", last, -20);
+    for (std::size_t variant = 0; variant < names.size(); ++variant) line(names[variant], resumed[variant].losses, 0);
+    line("never stopped", never_stopped.losses, 0);
+    return {svg(chart), "The run that never stopped lies on the one that resumed with everything."};
+}
+
+picture::Figure differences(const Course& never_stopped, const std::vector<Course>& resumed) {
+    picture::LineChart chart{.title = "Loss above the run that never stopped",
+                             .x = {.label = "updates since the save"},
+                             .y = {.label = "nats per token, mean so far"},
+                             .series = {}};
+    for (std::size_t variant = 0; variant < names.size(); ++variant) {
+        picture::Series series{.name = names[variant], .x = {}, .y = {}};
+        double sum = 0;
+        for (std::size_t i = 0; i < never_stopped.losses.size(); ++i) {
+            sum += resumed[variant].losses[i] - never_stopped.losses[i];
+            series.x.push_back(static_cast<double>(i));
+            series.y.push_back(sum / static_cast<double>(i + 1));
+        }
+        chart.series.push_back(series);
+    }
+    return {svg(chart), "Exactly zero for the run that resumed with everything."};
+}
+
+}  // namespace
+
+Result partial_resume(const Options& options) {
+    const std::vector<app::TokenPair> pairs = make_pairs(options);
+    Run run(pairs, options);
+    std::vector<double> before;
+    State older;
+    std::vector<int> seen(pair_count);
+    while (run.epoch() < saved_epoch || run.batch() < run.batches() / 2) {
+        if (run.epoch() == saved_epoch)
+            for (const std::int64_t pair : run.next()) ++seen[static_cast<std::size_t>(pair)];
+        before.push_back(run.update());
+        if (run.epoch() == older_epoch && run.batch() == 0) older = run.state();
+    }
+    const State saved = run.state();
+    Course never_stopped{{}, seen};
+    go_on(run, never_stopped);
+
+    Finding difference{"largest change of the loss", {}}, weights{"largest change of a weight", {}};
+    Finding loss{"mean loss of the next 60 updates", {}}, twice{"pairs that the epoch shows twice, %", {}};
+    std::vector<Course> resumed;
+    for (std::size_t variant = 0; variant < names.size(); ++variant) {
+        Run again(pairs, options);
+        again.load_weights(saved);
+        if (variant != 1) again.load_optimizer(variant == 3 ? older : saved);
+        again.start_at(saved.epoch, variant == 2 ? 0 : saved.batch);
+        Course& course = resumed.emplace_back(Course{{}, seen});
+        go_on(again, course);
+        difference.values.push_back(largest_difference(course.losses, never_stopped.losses));
+        weights.values.push_back(largest_difference(course.weights.to_vector(), never_stopped.weights.to_vector()));
+        loss.values.push_back(mean(course.losses));
+        twice.values.push_back(100.0 * static_cast<double>(std::ranges::count(course.seen, 2)) / pair_count);
+    }
+    return {
+        .variants = names,
+        .findings = {difference, weights, loss, twice},
+        .why =
+            "Adam's moments say how large a step each weight may take, and the number of updates sets its bias correction, the "
+            "rate of the schedule and here the dropout masks: without them, or with those of another epoch, the next steps have "
+            "the wrong size and a part of what was learned is lost. Without its place in the epoch a run shows about half of "
+            "the pairs twice, which its loss does not tell. A save that holds all of it is followed by the very bits of the run "
+            "that never stopped, and a test can ask for them.",
+        .figures = {losses(before, never_stopped, resumed), differences(never_stopped, resumed)}};
+}
+
+}  // namespace heddle::lab
