@@ -16,7 +16,8 @@ namespace {
 constexpr double label_size = 11;
 constexpr double label_width = 130;  // the longest that a row's or a column's name may be
 constexpr double label_step = 13;    // closer than this, names would lie over each other
-constexpr double cell_number = 34;   // cells as wide as this have their value written into them
+constexpr double largest_cell = 48;
+constexpr double least_side = 160;  // of a map with few rows and many columns, or the reverse
 
 void check_map(const HeatMap& map) {
     check(map.rows >= 0 && map.cols >= 0 && map.values.size() == static_cast<std::size_t>(map.rows * map.cols),
@@ -40,8 +41,12 @@ Range colors_of(const HeatMap& map) {
 }
 
 struct Layout {
-    double cell = 0;
+    double width = 0;  // of a cell
+    double height = 0;
     Area area = {};
+
+    double x(std::int64_t col) const { return area.left + (static_cast<double>(col) + 0.5) * width; }
+    double y(std::int64_t row) const { return area.top + (static_cast<double>(row) + 0.5) * height; }
 };
 
 std::string label_of(const std::vector<std::string>& labels, std::int64_t index) {
@@ -66,13 +71,17 @@ bool columns_stand(const HeatMap& map, double cell) {
     return widest(map.col_labels, map.cols) + 4 > cell * static_cast<double>(stride(cell));
 }
 
+// What is not finite has a level of its own behind the last.
+int level_of(double value, const Range& range) {
+    if (!std::isfinite(value)) return ramp_levels;
+    return ramp_level(value / (range.high - range.low) - range.low / (range.high - range.low));
+}
+
 // Lines as wide as a row of cells, all of one colour in one path: a map with a thousand cells stays small.
 void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
     std::array<std::string, ramp_levels + 1> paths;  // the last one is of what is not finite
     const auto level_at = [&](std::int64_t row, std::int64_t col) {
-        const double value = map.values[static_cast<std::size_t>(row * map.cols + col)];
-        if (std::isfinite(value)) return ramp_level(value / (range.high - range.low) - range.low / (range.high - range.low));
-        return ramp_levels;
+        return level_of(map.values[static_cast<std::size_t>(row * map.cols + col)], range);
     };
     for (std::int64_t row = 0; row < map.rows; ++row)
         for (std::int64_t col = 0, end = 0; col < map.cols; col = end) {
@@ -80,7 +89,7 @@ void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const 
             for (end = col + 1; end < map.cols && level_at(row, end) == level;) ++end;
             paths[static_cast<std::size_t>(level)] += fmt::format("M{} {}h{}", col, row, end - col);
         }
-    drawing.open_grid(layout.area.left, layout.area.top + layout.cell / 2, layout.cell, layout.cell);
+    drawing.open_grid(layout.area.left, layout.y(0), layout.width, layout.height);
     for (int level = 0; level <= ramp_levels; ++level) {
         const std::string& path = paths[static_cast<std::size_t>(level)];
         if (!path.empty()) drawing.path(path, level < ramp_levels ? ramp_color(level, map.diverging) : not_finite_color, 1);
@@ -88,34 +97,35 @@ void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const 
     drawing.close();
 }
 
+// Into the cells, where all of them have room for their values.
 void draw_numbers(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
-    if (layout.cell < cell_number) return;
-    for (std::int64_t row = 0; row < map.rows; ++row)
-        for (std::int64_t col = 0; col < map.cols; ++col) {
-            const double value = map.values[static_cast<std::size_t>(row * map.cols + col)];
-            const int level = std::isfinite(value) ? ramp_level((value - range.low) / (range.high - range.low)) : -1;
-            const bool dark = level < 0 || ramp_is_bright(level, map.diverging);
-            drawing.text(layout.area.left + (static_cast<double>(col) + 0.5) * layout.cell,
-                         layout.area.top + (static_cast<double>(row) + 0.5) * layout.cell + 4,
-                         shortened(number(value), layout.cell - 2, 11),
-                         {.size = 11, .anchor = Anchor::middle, .fill = dark ? "#000000" : "#ffffff"});
-        }
+    if (layout.height < 2 * label_size) return;
+    std::vector<std::string> numbers;
+    for (const double value : map.values) {
+        numbers.push_back(short_exponent(fmt::format("{:.2g}", value)));
+        if (text_width(numbers.back(), label_size) + 8 > layout.width) return;
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const std::int64_t row = static_cast<std::int64_t>(i) / map.cols, col = static_cast<std::int64_t>(i) % map.cols;
+        const int level = level_of(map.values[i], range);
+        const bool dark = level == ramp_levels || ramp_is_bright(level, map.diverging);
+        drawing.text(layout.x(col), layout.y(row) + 4, numbers[i],
+                     {.size = label_size, .anchor = Anchor::middle, .fill = dark ? "#000000" : "#ffffff"});
+    }
 }
 
 void draw_labels(Drawing& drawing, const HeatMap& map, const Layout& layout) {
-    const std::int64_t step = stride(layout.cell);
-    for (std::int64_t row = 0; row < map.rows; row += step)
-        drawing.text(layout.area.left - 5, layout.area.top + (static_cast<double>(row) + 0.5) * layout.cell + 4,
-                     shortened(label_of(map.row_labels, row), label_width, label_size),
+    const std::int64_t row_step = stride(layout.height), col_step = stride(layout.width);
+    for (std::int64_t row = 0; row < map.rows; row += row_step)
+        drawing.text(layout.area.left - 5, layout.y(row) + 4, shortened(label_of(map.row_labels, row), label_width, label_size),
                      {.size = label_size, .anchor = Anchor::end});
-    const bool stand = columns_stand(map, layout.cell);
-    for (std::int64_t col = 0; col < map.cols; col += step) {
-        const double x = layout.area.left + (static_cast<double>(col) + 0.5) * layout.cell;
+    const bool stand = columns_stand(map, layout.width);
+    for (std::int64_t col = 0; col < map.cols; col += col_step) {
         const std::string name = shortened(label_of(map.col_labels, col), label_width, label_size);
         if (stand)
-            drawing.text(x + 4, layout.area.top - 5, name, {.size = label_size, .turned = -90});
+            drawing.text(layout.x(col) + 4, layout.area.top - 5, name, {.size = label_size, .turned = -90});
         else
-            drawing.text(x, layout.area.top - 5, name, {.size = label_size, .anchor = Anchor::middle});
+            drawing.text(layout.x(col), layout.area.top - 5, name, {.size = label_size, .anchor = Anchor::middle});
     }
 }
 
@@ -139,16 +149,19 @@ double draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const 
 }
 
 Layout layout_of(const HeatMap& map, double top) {
-    const double cells = static_cast<double>(std::max<std::int64_t>({map.rows, map.cols, 1}));
-    Layout layout{.cell = std::clamp(380 / cells, 0.5, map.row_labels.empty() && map.col_labels.empty() ? 48.0 : 40.0)};
+    const double rows = static_cast<double>(std::max<std::int64_t>(map.rows, 1));
+    const double cols = static_cast<double>(std::max<std::int64_t>(map.cols, 1));
+    double cell = std::clamp(380 / std::max(rows, cols), 0.5, largest_cell);
     // Names of words are read, numbers are looked up: cells with names are as high as a line where the map stays on a screen.
     if (!map.row_labels.empty() || !map.col_labels.empty())
-        layout.cell = std::max(layout.cell, std::min(label_step, 900 / cells));
+        cell = std::max(cell, std::min(label_step, 900 / std::max(rows, cols)));
+    Layout layout{.width = std::max(cell, std::min(least_side / cols, largest_cell)),
+                  .height = std::max(cell, std::min(least_side / rows, largest_cell))};
     layout.area.left = 12 + (map.row_title.empty() ? 0 : 18) + widest(map.row_labels, map.rows) + 5;
-    const double above = columns_stand(map, layout.cell) ? widest(map.col_labels, map.cols) + 4 : label_size + 3;
+    const double above = columns_stand(map, layout.width) ? widest(map.col_labels, map.cols) + 4 : label_size + 3;
     layout.area.top = top + (map.col_title.empty() ? 0 : 18) + above + 5;
-    layout.area.right = layout.area.left + static_cast<double>(map.cols) * layout.cell;
-    layout.area.bottom = layout.area.top + static_cast<double>(map.rows) * layout.cell;
+    layout.area.right = layout.area.left + static_cast<double>(map.cols) * layout.width;
+    layout.area.bottom = layout.area.top + static_cast<double>(map.rows) * layout.height;
     return layout;
 }
 
