@@ -34,14 +34,6 @@ void run(const lab::Experiment& experiment, const LabCommandOptions& options) {
     say(fmt::format("wrote {}", file.string()));
 }
 
-// A page with a link to each experiment's.
-void write_index(const std::filesystem::path& folder) {
-    picture::Page index("What known mistakes break");
-    for (const lab::Experiment& one : lab::experiments())
-        index.link(fmt::format("{}.html", one.name), fmt::format("{}: {}", one.name, one.title));
-    index.write(folder / "index.html");
-}
-
 }  // namespace
 
 int lab_command(Arguments arguments) {
@@ -62,6 +54,8 @@ int lab_command(Arguments arguments) {
     if (!parse_command_line(table, named ? arguments.subspan(1) : arguments)) return 0;
     check_usage(named, "lab: no experiment; heddle lab list names them, heddle lab all runs all");
     if (name == "list") {
+        for (const Option& option : table.options())
+            check_usage(!option.given, fmt::format("lab: list runs nothing: --{} has no effect", option.name));
         list();
         return 0;
     }
@@ -80,7 +74,7 @@ int lab_command(Arguments arguments) {
         run(one, options);
         if (!options.json) print("\n");
     }
-    write_index(options.out);
+    lab::index().write(std::filesystem::path(options.out) / "index.html");
     return 0;
 }
 

@@ -11,6 +11,8 @@ namespace heddle::lab {
 
 const std::vector<Experiment>& experiments() {
     static const std::vector<Experiment> all = {
+        {"split-heads", "heads cut out by reshape, without transposing heads and time",
+         "Attention.AFutureTokenChangesEarlierOutputsByExactlyNothing", split_heads},
         {"tiny-mask", "logits multiplied by tiny negative numbers instead of masked",
          "Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor", tiny_mask},
         {"position-codes", "position codes with another exponent, without cosines, or without row 0",

@@ -1,6 +1,7 @@
 #include "apps/lab/kit.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "core/error.h"
@@ -8,6 +9,11 @@
 #include "optim/optimizer.h"
 
 namespace heddle::lab {
+namespace {
+
+constexpr std::array<int, 4> heads_and_time = {0, 2, 1, 3};
+
+}  // namespace
 
 std::uint64_t key(const Options& options, std::string_view what) {
     return stable_hash("lab " + std::to_string(options.seed) + " " + std::string(what));
@@ -37,6 +43,18 @@ picture::Series curve(std::string name, const std::vector<double>& values) {
     picture::Series series{.name = std::move(name), .x = {}, .y = values};
     for (std::size_t i = 0; i < values.size(); ++i) series.x.push_back(static_cast<double>(i));
     return series;
+}
+
+Spans equal_spans(std::int64_t sentences, std::int64_t time) {
+    return Spans::packed(std::vector<std::int64_t>(static_cast<std::size_t>(sentences), time));
+}
+
+Variable cut_heads(const Variable& x, std::int64_t sentences, std::int64_t heads) {
+    return ops::permute(ops::reshape(x, {sentences, x.rows() / sentences, heads, x.cols() / heads}), heads_and_time);
+}
+
+Variable join_heads(const Variable& x) {
+    return ops::reshape(ops::permute(x, heads_and_time), {x.dim(0) * x.dim(2), x.dim(1) * x.dim(3)});
 }
 
 double median(std::vector<double> values) {

@@ -1,4 +1,4 @@
-// What several experiments need: random tensors, and training for a few steps.
+// What several experiments need: random tensors, heads cut and joined by single ops, and training for a few steps.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "apps/lab/experiment.h"
 #include "apps/picture/chart.h"
 #include "autograd/ops.h"
+#include "core/spans.h"
 #include "nn/module.h"
 
 namespace heddle::lab {
@@ -27,6 +28,14 @@ Tensor words(std::int64_t count, std::int64_t vocabulary, std::uint64_t key);
 
 /// A line through what was measured at 0, 1, 2, ..: a loss for each step.
 picture::Series curve(std::string name, const std::vector<double>& values);
+/// `sentences` of `time` tokens each, one after the other.
+Spans equal_spans(std::int64_t sentences, std::int64_t time);
+
+/// Attention from single ops, as write-ups compose it. x [sentences * time, heads * width] as [sentences, heads, time, width]: a
+/// row is cut into heads first, and then heads and time change places.
+Variable cut_heads(const Variable& x, std::int64_t sentences, std::int64_t heads);
+/// The way back.
+Variable join_heads(const Variable& x);
 
 /// The middle one (the mean of the two middle ones). Error without any.
 double median(std::vector<double> values);

@@ -63,4 +63,11 @@ picture::Page page(const Experiment& experiment, const Result& result, std::stri
     return page;
 }
 
+picture::Page index() {
+    picture::Page page("What known mistakes break");
+    for (const Experiment& one : experiments())
+        page.link(fmt::format("{}.html", one.name), fmt::format("{}: {}", one.name, one.title));
+    return page;
+}
+
 }  // namespace heddle::lab

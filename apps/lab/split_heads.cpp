@@ -1,0 +1,161 @@
+// Heads cut out of a projection by reshape alone. x [B, T, H d]: a token's row holds its H heads side by side.
+//
+//     wrong    reshape(x, [B, H, T, d])                          row t of "head" h is a piece of token (h T + t) / H
+//     right    permute(reshape(x, [B, T, H, d]), [0, 2, 1, 3])    row t of head h is head h of token t
+//
+// Joined again by permute and reshape, as is right, place t receives from each wrong head a piece of another part of the
+// sentence, and the causal mask compares pieces. Shapes are right, nothing fails, and a language model's loss is better than it
+// can be.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+#include "nn/embedding.h"
+#include "nn/feed_forward.h"
+#include "nn/layer_norm.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t length = 8;
+constexpr std::int64_t width = 64;
+constexpr std::int64_t heads = 8;
+constexpr std::int64_t vocabulary = 10;
+constexpr std::int64_t batch = 32;
+
+enum class Split : std::uint8_t { transposed, reshaped };
+
+// One pre-norm layer of a language model.
+struct Net : nn::Module {
+    Net(std::uint64_t seed, Split how) : Module(seed), split(how) {}
+
+    // [rows, 3 width]: queries, keys, values
+    Variable attend(const Variable& projected, const Spans& spans) const {
+        if (split == Split::transposed)
+            return ops::attention({projected, 0, width}, {projected, width, width}, {projected, 2 * width, width}, spans, spans,
+                                  {.heads = heads, .causal = true});
+        std::array<Variable, 3> parts;
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto begin = static_cast<std::int64_t>(i) * width;
+            parts[i] = ops::reshape(ops::slice(projected, 1, begin, begin + width), {spans.size(), heads, length, width / heads});
+        }
+        const double scale = 1 / std::sqrt(static_cast<double>(width / heads));
+        const Variable scores = ops::scale(ops::matmul(parts[0], parts[1], false, true), scale);
+        return join_heads(ops::matmul(ops::softmax(scores, {}, {.causal = true}), parts[2]));
+    }
+
+    Variable logits(const Tensor& tokens, const Spans& spans) const {
+        const Variable x = embedding.forward(tokens, spans, positions);
+        const Variable sum = ops::add(x, output.forward(attend(projection.forward(first_norm.forward(x)), spans)));
+        return generator.forward(ops::add(sum, feed_forward.forward(second_norm.forward(sum))));
+    }
+
+    Split split;
+    nn::Embedding embedding{*this, "embedding", vocabulary, width};
+    nn::PositionalEncoding positions{*this, "positions", nn::Positions::learned, length, width};
+    nn::LayerNorm first_norm{*this, "first_norm", width};
+    nn::Linear projection{*this, "projection", width, {"query", "key", "value"}, width};
+    nn::Linear output{*this, "output", width, width};
+    nn::LayerNorm second_norm{*this, "second_norm", width};
+    nn::FeedForward feed_forward{*this, "feed_forward", width, 4 * width, ops::Activation::relu};
+    nn::Linear generator{*this, "generator", width, vocabulary};
+};
+
+// The largest change of each place's logits (row) when one token changes (column): who reads whom.
+std::vector<double> influence(const Net& net, const Tensor& tokens) {
+    const NoGrad no_grad;
+    const Spans spans = equal_spans(1, length);
+    const std::vector<double> before = net.logits(tokens, spans).value().to_vector();
+    std::vector<double> changes(length * length, 0);
+    for (std::int64_t token = 0; token < length; ++token) {
+        Tensor changed = tokens.clone();
+        std::int32_t& id = changed.data<std::int32_t>()[token];
+        id = (id + 1) % vocabulary;
+        const std::vector<double> after = net.logits(changed, spans).value().to_vector();
+        for (std::size_t i = 0; i < after.size(); ++i) {
+            double& largest = changes[i / vocabulary * length + static_cast<std::size_t>(token)];
+            largest = std::max(largest, std::abs(after[i] - before[i]));
+        }
+    }
+    return changes;
+}
+
+// The largest change of a place when a later token changes; with `last`, when the last one does.
+double change_of_the_past(const std::vector<double>& influence, bool last) {
+    double largest = 0;
+    for (std::int64_t place = 0; place + 1 < length; ++place)
+        for (std::int64_t token = last ? length - 1 : place + 1; token < length; ++token)
+            largest = std::max(largest, influence[static_cast<std::size_t>(place * length + token)]);
+    return largest;
+}
+
+// Next-token training on tokens that nothing can predict.
+std::vector<double> train_on_noise(Net& net, const Options& options) {
+    constexpr std::int64_t inputs = length;  // and one more token, the last target
+    return train(net, {.steps = 150, .lr = 2.5e-3}, [&](std::int64_t step) {
+        const Tensor tokens = words(batch * (inputs + 1), vocabulary, key(options, fmt::format("batch {}", step)));
+        Tensor in = Tensor::empty({batch * inputs}, DType::i32), out = Tensor::empty({batch * inputs}, DType::i32);
+        for (std::int64_t i = 0; i < batch * inputs; ++i) {
+            const std::int64_t at = i / inputs * (inputs + 1) + i % inputs;
+            in.data<std::int32_t>()[i] = tokens.data<std::int32_t>()[at];
+            out.data<std::int32_t>()[i] = tokens.data<std::int32_t>()[at + 1];
+        }
+        return ops::cross_entropy(net.logits(in, equal_spans(batch, inputs)), out);
+    });
+}
+
+double end_of(const std::vector<double>& losses) {
+    double sum = 0;
+    for (std::size_t i = losses.size() - 10; i < losses.size(); ++i) sum += losses[i] / 10;
+    return sum;
+}
+
+}  // namespace
+
+Result split_heads(const Options& options) {
+    const Tensor tokens = words(length, vocabulary, key(options, "tokens"));
+    Result result{
+        .variants = {"transposed", "reshaped"},
+        .findings = {{"change of the past when the last token changes", {}},
+                     {"change of the past when any later token changes", {}},
+                     {"loss on random tokens, last 10 of 150 steps", {}},
+                     {"floor: ln 10", {std::log(10), std::log(10)}}},
+        .why =
+            "A row of the projection holds all heads of one token, so a reshape to heads before time deals out pieces of "
+            "rows: each head gets another stretch of the sentence, and its row t is no longer token t. Joined again, place "
+            "t holds pieces of later places, which the causal mask did not know. Transposing heads and time after "
+            "cutting each row keeps token t in row t of every head, and the past no longer moves with the future.",
+        .figures = {}};
+    picture::LineChart curves{.title = "next-token loss on random tokens",
+                              .x = {.label = "step"},
+                              .y = {.label = "cross entropy", .from = 0},
+                              .series = {},
+                              .levels = {{"ln 10: nothing can do better", std::log(10)}}};
+    for (const Split split : {Split::transposed, Split::reshaped}) {
+        const std::string& name = result.variants[split == Split::transposed ? 0 : 1];
+        Net net(key(options, "model"), split);
+        const std::vector<double> reads = influence(net, tokens);
+        const std::vector<double> losses = train_on_noise(net, options);
+        result.findings[0].values.push_back(change_of_the_past(reads, true));
+        result.findings[1].values.push_back(change_of_the_past(reads, false));
+        result.findings[2].values.push_back(end_of(losses));
+        result.figures.push_back({svg(picture::HeatMap{.title = "who reads whom: " + name,
+                                                       .rows = length,
+                                                       .cols = length,
+                                                       .values = reads,
+                                                       .row_title = "place of the output",
+                                                       .col_title = "token that changes",
+                                                       .from = 0}),
+                                  split == Split::transposed ? "Nothing stands above the diagonal: no place reads a later token."
+                                                             : "Every place reads pieces from all parts of the sentence."});
+        curves.series.push_back(curve(name, losses));
+    }
+    result.figures.push_back({svg(curves), "A loss below the entropy of the data is a leak."});
+    return result;
+}
+
+}  // namespace heddle::lab

@@ -1,0 +1,41 @@
+// What the tests of the lab's experiments share.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "apps/lab/lab.h"
+#include "core/error.h"
+
+namespace heddle {
+
+/// Expects what every result has: a number for each variant, three sentences, pictures with captions, and a page with all of it.
+inline void expect_complete(const lab::Experiment& experiment, const lab::Result& result) {
+    EXPECT_GE(result.variants.size(), 2u);
+    ASSERT_FALSE(result.findings.empty());
+    for (const lab::Finding& finding : result.findings)
+        EXPECT_EQ(finding.values.size(), result.variants.size()) << experiment.name << ": " << finding.what;
+    int sentences = result.why.ends_with('.') ? 1 : 0;
+    for (std::size_t at = result.why.find(". "); at < result.why.size(); at = result.why.find(". ", at + 1)) ++sentences;
+    EXPECT_EQ(sentences, 3) << experiment.name << ": " << result.why;
+    EXPECT_FALSE(result.figures.empty()) << experiment.name;
+    const std::string html = lab::page(experiment, result, "heddle lab " + std::string(experiment.name)).html();
+    for (const picture::Figure& figure : result.figures) {
+        EXPECT_TRUE(figure.svg.starts_with("<svg")) << experiment.name;
+        EXPECT_FALSE(figure.caption.empty()) << experiment.name;
+        EXPECT_TRUE(html.find(figure.svg) != std::string::npos) << experiment.name;
+    }
+}
+
+/// The experiment's result, which is expected to be complete. Error when there is no such experiment.
+inline lab::Result run_experiment(const std::string& name, std::uint64_t seed = 1) {
+    const lab::Experiment* experiment = lab::find_experiment(name);
+    if (experiment == nullptr) fail("test: there is no experiment " + name);
+    lab::Result result = experiment->run({.seed = seed});
+    expect_complete(*experiment, result);
+    return result;
+}
+
+}  // namespace heddle

@@ -1,0 +1,154 @@
+// The lab itself: its list, its command and its pages. What the experiments find is tested in lab_*_slow_test.cpp.
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "apps/commands.h"
+#include "apps/usage_error.h"
+#include "core/file.h"
+#include "tests/documents.h"
+#include "tests/lab_support.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+using testing::HasSubstr;
+
+struct Output {
+    std::string out;
+    std::string err;
+};
+
+Output run_lab(const std::vector<std::string>& words) {
+    std::vector<const char*> arguments;
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    std::string error;
+    try {
+        app::lab_command(arguments);
+    } catch (const std::exception& caught) {
+        error = caught.what();
+    }
+    Output output{testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+    if (!error.empty()) throw app::UsageError(error);
+    return output;
+}
+
+// "Suite.Name" of every test in this folder.
+std::set<std::string> tests_in_the_tree() {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests")) {
+        if (entry.path().extension() != ".cpp") continue;
+        const std::string text = read_file(entry.path());
+        for (std::size_t at = text.find("\nTEST"); at < text.size(); at = text.find("\nTEST", at + 1)) {
+            const std::size_t open = text.find('(', at), comma = text.find(',', open), close = text.find(')', comma);
+            const std::size_t name = text.find_first_not_of(" \n", comma + 1);
+            names.insert(text.substr(open + 1, comma - open - 1) + "." + text.substr(name, close - name));
+        }
+    }
+    return names;
+}
+
+TEST(Lab, ListNamesEveryExperimentOnceWithItsTitle) {
+    const std::string list = run_lab({"list"}).out;
+    std::set<std::string_view> names;
+    for (const lab::Experiment& one : lab::experiments()) {
+        EXPECT_TRUE(names.insert(one.name).second) << one.name;
+        EXPECT_EQ(one.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string_view::npos) << one.name;
+        EXPECT_THAT(list, HasSubstr(std::string(one.name) + " "));
+        EXPECT_THAT(list, HasSubstr(std::string(one.title) + "\n"));
+    }
+    EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), static_cast<std::ptrdiff_t>(names.size()));
+}
+
+TEST(Lab, TheTestThatCatchesAMistakeStandsInTheTree) {
+    const std::set<std::string> tests = tests_in_the_tree();
+    ASSERT_TRUE(tests.contains("Lab.TheTestThatCatchesAMistakeStandsInTheTree"));
+    for (const lab::Experiment& one : lab::experiments())
+        EXPECT_TRUE(tests.contains(std::string(one.caught_by))) << one.name << " names " << one.caught_by;
+}
+
+TEST(Lab, TheChapterHasARowForEveryExperiment) {
+    const std::string chapter = project_file("apps/lab/README.md");
+    for (const lab::Experiment& one : lab::experiments())
+        EXPECT_THAT(chapter, HasSubstr("\n| `" + std::string(one.name) + "` |")) << "apps/lab/README.md has no row for it";
+}
+
+TEST(Lab, RunsOneExperimentAndWritesItsPage) {
+    const TemporaryFolder folder;
+    const std::string out = (folder / "pages").string();
+    const Output output = run_lab({"tiny-mask", "--out", out, "--seed", "7"});
+    EXPECT_THAT(output.out, HasSubstr("tiny-mask: logits multiplied"));
+    EXPECT_THAT(output.out, HasSubstr("weight on the future, row 0"));
+    EXPECT_THAT(output.out, HasSubstr("Caught by Softmax."));
+    EXPECT_THAT(output.err, HasSubstr("wrote " + out + "/tiny-mask.html"));
+    const std::string page = read_file(out + "/tiny-mask.html");
+    EXPECT_THAT(page, HasSubstr("<svg"));
+    EXPECT_THAT(page, HasSubstr("heddle lab tiny-mask --seed 7"));
+    EXPECT_THAT(page, HasSubstr("Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor"));
+    EXPECT_EQ(page.find("<script"), std::string::npos);
+    EXPECT_EQ(page.find("src="), std::string::npos) << "a page needs nothing but itself";
+    EXPECT_FALSE(std::filesystem::exists(out + "/index.html")) << "the index is for all";
+}
+
+TEST(Lab, JsonHoldsEveryNumber) {
+    const TemporaryFolder folder;
+    const std::string out = run_lab({"tiny-mask", "--json", "--out", folder.path().string()}).out;
+    const auto object = nlohmann::json::parse(out);
+    const lab::Result result = run_experiment("tiny-mask");
+    EXPECT_EQ(object["name"], "tiny-mask");
+    EXPECT_EQ(object["seed"], 1);
+    EXPECT_EQ(object["variants"].size(), result.variants.size());
+    ASSERT_EQ(object["findings"].size(), result.findings.size());
+    for (const lab::Finding& finding : result.findings)
+        for (std::size_t i = 0; i < finding.values.size(); ++i)
+            EXPECT_EQ(object["findings"][finding.what][result.variants[i]].get<double>(), finding.values[i]) << finding.what;
+}
+
+TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {
+    const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr};
+    const double infinity = std::numeric_limits<double>::infinity();
+    const lab::Result result{.variants = {"right", "wrong", "worse"},
+                             .findings = {{"loss", {-infinity, infinity, std::numeric_limits<double>::quiet_NaN()}}},
+                             .why = "",
+                             .figures = {}};
+    const auto object = nlohmann::json::parse(lab::json(experiment, result, {}));
+    EXPECT_EQ(object["findings"]["loss"]["right"], "-inf");
+    EXPECT_EQ(object["findings"]["loss"]["wrong"], "inf");
+    EXPECT_EQ(object["findings"]["loss"]["worse"], "nan");
+    EXPECT_THAT(lab::text(experiment, result), HasSubstr("nan"));
+}
+
+TEST(Lab, TheIndexLinksEveryPage) {
+    const std::string html = lab::index().html();
+    for (const lab::Experiment& one : lab::experiments())
+        EXPECT_THAT(html, HasSubstr("href=\"" + std::string(one.name) + ".html\"")) << one.name;
+}
+
+TEST(Lab, OneSeedGivesTheSameNumbersAndAnotherSeedOthers) {
+    const TemporaryFolder folder;
+    const auto numbers = [&](const char* seed) {
+        const std::string out = run_lab({"tiny-mask", "--json", "--seed", seed, "--out", folder.path().string()}).out;
+        return nlohmann::json::parse(out)["findings"].dump();
+    };
+    EXPECT_EQ(numbers("1"), numbers("1"));
+    EXPECT_NE(numbers("1"), numbers("2"));
+}
+
+TEST(Lab, SaysWhatIsWrongWithTheCommand) {
+    expect_error([] { run_lab({}); }, "no experiment; heddle lab list names them, heddle lab all runs all");
+    expect_error([] { run_lab({"tiny-musk"}); }, "there is no experiment 'tiny-musk'; see heddle lab list");
+    expect_error([] { run_lab({"list", "--seed", "3"}); }, "list runs nothing: --seed has no effect");
+    expect_error([] { run_lab({"list", "--json"}); }, "list runs nothing: --json has no effect");
+    expect_error([] { run_lab({"tiny-mask", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");
+    const lab::Result result = run_experiment("tiny-mask");
+    expect_error([&] { result.value("weight", "masked"); }, "there is no finding 'weight'; there are weight on the future");
+    expect_error([&] { result.value(result.findings[0].what, "mask"); },
+                 "there is no variant 'mask'; there are masked, multiplied");
+}
+
+}  // namespace
+}  // namespace heddle
