@@ -44,15 +44,15 @@ TEST(LabTraining, WithoutALengthPenaltyTheShortestTranslationWins) {
 
 TEST(LabTraining, OnlyAWholeStateGivesTheRunThatNeverStopped) {
     const Result result = run("partial-resume");
-    const char* const loss = "mean loss of the next 60 updates";
+    const char* const loss = "mean loss over 200 pairs in the next 60 updates";
     for (const char* what : {"largest change of the loss", "largest change of a weight", "pairs that the epoch shows twice, %"})
         EXPECT_EQ(result.value(what, "everything"), 0) << what;
     for (const char* variant : {"no optimizer", "no place", "older optimizer"}) {
         EXPECT_GT(result.value("largest change of the loss", variant), 0.2) << variant;
         EXPECT_GT(result.value("largest change of a weight", variant), 0.02) << variant;
     }
-    EXPECT_GT(result.value(loss, "no optimizer"), 1.08 * result.value(loss, "everything"));
-    EXPECT_GT(result.value(loss, "older optimizer"), 1.15 * result.value(loss, "everything"));
+    EXPECT_GT(result.value(loss, "no optimizer"), 1.2 * result.value(loss, "everything"));
+    EXPECT_GT(result.value(loss, "older optimizer"), 1.4 * result.value(loss, "everything"));
     EXPECT_NEAR(result.value("pairs that the epoch shows twice, %", "no place"), 50, 12);
 }
 

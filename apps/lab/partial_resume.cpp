@@ -26,6 +26,8 @@ constexpr std::size_t pair_count = 600;
 constexpr std::int64_t saved_epoch = 30;  // in its middle
 constexpr std::int64_t older_epoch = 2;   // at its beginning
 constexpr std::int64_t updates_behind = 60;
+constexpr std::int64_t judged_every = 3;
+constexpr std::size_t judged = 200;  // pairs
 
 // Everything that a run has to know.
 struct State {
@@ -94,6 +96,14 @@ class Run {
         if (++batch_ == batches()) start_at(epoch_ + 1, 0);
         return loss.value().item();
     }
+    // Of the first pairs, without dropout: batches differ more than runs do.
+    double judge() {
+        const NoGrad off;
+        model_.eval();
+        const double loss = translation_loss(model_, std::span(pairs_).first(judged)).value().item();
+        model_.train();
+        return loss;
+    }
 
   private:
     // Its masks follow from the update's number, so they go on as they were only where this does.
@@ -115,16 +125,19 @@ class Run {
 
 // What becomes of a run, and how often the epoch of the save has shown each pair.
 struct Course {
-    std::vector<double> losses;
+    std::vector<double> losses;  // of its batches
+    std::vector<double> judged;  // before the first update, and then after every few
     std::vector<int> seen;
     Tensor weights = {};
 };
 
 void go_on(Run& run, Course& course) {
-    for (std::int64_t i = 0; i < updates_behind; ++i) {
+    course.judged.push_back(run.judge());
+    for (std::int64_t i = 1; i <= updates_behind; ++i) {
         if (run.epoch() == saved_epoch)
             for (const std::int64_t pair : run.next()) ++course.seen[static_cast<std::size_t>(pair)];
         course.losses.push_back(run.update());
+        if (i % judged_every == 0) course.judged.push_back(run.judge());
     }
     course.weights = run.state().weights;
 }
@@ -141,25 +154,23 @@ double mean(const std::vector<double>& values) {
 
 const std::vector<std::string> names = {"everything", "no optimizer", "no place", "older optimizer"};
 
-picture::Figure losses(const std::vector<double>& before, const Course& never_stopped, const std::vector<Course>& resumed) {
-    picture::LineChart chart{.title = "Loss around the save",
+picture::Figure losses(const Course& never_stopped, const std::vector<Course>& resumed) {
+    picture::LineChart chart{.title = "Loss over 200 pairs behind the save",
                              .x = {.label = "updates since the save"},
-                             .y = {.label = "nats per token", .logarithmic = true},
+                             .y = {.label = "nats per token"},
                              .series = {}};
-    const auto line = [&](const std::string& name, const std::vector<double>& values, double first) {
-        picture::Series series{.name = name, .x = {}, .y = values};
-        for (std::size_t i = 0; i < values.size(); ++i) series.x.push_back(first + static_cast<double>(i));
+    const auto draw = [&](const std::string& name, const Course& course, bool dots) {
+        picture::Series series{.name = name, .x = {}, .y = course.judged, .dots = dots};
+        for (std::size_t i = 0; i < course.judged.size(); ++i) series.x.push_back(static_cast<double>(i) * judged_every);
         chart.series.push_back(series);
     };
-    const std::vector<double> last(before.end() - 20, before.end());
-    line("before", last, -20);
-    for (std::size_t variant = 0; variant < names.size(); ++variant) line(names[variant], resumed[variant].losses, 0);
-    line("never stopped", never_stopped.losses, 0);
-    return {svg(chart), "The run that never stopped lies on the one that resumed with everything."};
+    for (std::size_t variant = 0; variant < names.size(); ++variant) draw(names[variant], resumed[variant], false);
+    draw("never stopped", never_stopped, true);
+    return {svg(chart), "Without dropout. The run that never stopped lies on the one that resumed with everything."};
 }
 
 picture::Figure differences(const Course& never_stopped, const std::vector<Course>& resumed) {
-    picture::LineChart chart{.title = "Loss above the run that never stopped",
+    picture::LineChart chart{.title = "Training loss above that of the run that never stopped",
                              .x = {.label = "updates since the save"},
                              .y = {.label = "nats per token, mean so far"},
                              .series = {}};
@@ -181,32 +192,31 @@ picture::Figure differences(const Course& never_stopped, const std::vector<Cours
 Result partial_resume(const Options& options) {
     const std::vector<app::TokenPair> pairs = make_pairs(options);
     Run run(pairs, options);
-    std::vector<double> before;
     State older;
     std::vector<int> seen(pair_count);
     while (run.epoch() < saved_epoch || run.batch() < run.batches() / 2) {
         if (run.epoch() == saved_epoch)
             for (const std::int64_t pair : run.next()) ++seen[static_cast<std::size_t>(pair)];
-        before.push_back(run.update());
+        run.update();
         if (run.epoch() == older_epoch && run.batch() == 0) older = run.state();
     }
     const State saved = run.state();
-    Course never_stopped{{}, seen};
+    Course never_stopped{{}, {}, seen};
     go_on(run, never_stopped);
 
     Finding difference{"largest change of the loss", {}}, weights{"largest change of a weight", {}};
-    Finding loss{"mean loss of the next 60 updates", {}}, twice{"pairs that the epoch shows twice, %", {}};
+    Finding loss{"mean loss over 200 pairs in the next 60 updates", {}}, twice{"pairs that the epoch shows twice, %", {}};
     std::vector<Course> resumed;
     for (std::size_t variant = 0; variant < names.size(); ++variant) {
         Run again(pairs, options);
         again.load_weights(saved);
         if (variant != 1) again.load_optimizer(variant == 3 ? older : saved);
         again.start_at(saved.epoch, variant == 2 ? 0 : saved.batch);
-        Course& course = resumed.emplace_back(Course{{}, seen});
+        Course& course = resumed.emplace_back(Course{{}, {}, seen});
         go_on(again, course);
         difference.values.push_back(largest_difference(course.losses, never_stopped.losses));
         weights.values.push_back(largest_difference(course.weights.to_vector(), never_stopped.weights.to_vector()));
-        loss.values.push_back(mean(course.losses));
+        loss.values.push_back(mean(course.judged));
         twice.values.push_back(100.0 * static_cast<double>(std::ranges::count(course.seen, 2)) / pair_count);
     }
     return {
@@ -218,7 +228,7 @@ Result partial_resume(const Options& options) {
             "the wrong size and a part of what was learned is lost. Without its place in the epoch a run shows about half of "
             "the pairs twice, which its loss does not tell. A save that holds all of it is followed by the very bits of the run "
             "that never stopped, and a test can ask for them.",
-        .figures = {losses(before, never_stopped, resumed), differences(never_stopped, resumed)}};
+        .figures = {losses(never_stopped, resumed), differences(never_stopped, resumed)}};
 }
 
 }  // namespace heddle::lab
