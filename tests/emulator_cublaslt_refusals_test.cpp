@@ -192,6 +192,9 @@ TEST_F(EmulatorCublasLtRefusals, Algorithms) {
     expect_status(call(found[1].algo, a, nullptr, 1 << 16), CUBLAS_STATUS_INVALID_VALUE, "the workspace is a null pointer");
     expect_status(call(found[1].algo, a, scratch + 64, 1 << 16), CUBLAS_STATUS_INVALID_VALUE,
                   "the workspace has 65536 bytes from 64 bytes into");
+    DeviceArray<char> larger(1 << 17);
+    expect_status(call(found[1].algo, a, larger + 128, 1 << 16), CUBLAS_STATUS_INVALID_VALUE,
+                  "the workspace is not aligned to 256 bytes");
     expect_status(multiply(c, l, a, b, nullptr, scratch + 1024, nullptr, &found[1].algo, scratch, 1 << 16),
                   CUBLAS_STATUS_INVALID_VALUE, "the workspace overlaps D");
     expect_status(call(found[0].algo, more + 1, nullptr, 0), CUBLAS_STATUS_INVALID_VALUE,

@@ -30,6 +30,7 @@ using device::kWarp, device::lane, device::warp;
 
 constexpr int kPiece = 64;                                           // keys
 constexpr int kWarps = 4;                                            // of a block
+constexpr int kAtOnce = 4;                                           // values under way in a lane, times its columns
 constexpr int kColumns = static_cast<int>(kWidestCudaHead) / kWarp;  // of a lane, at the most
 
 template <class T>
@@ -67,12 +68,34 @@ struct Gathered {
 template <int N, class T>
 __device__ __forceinline__ device::Accumulator<T> dot_product(const T* a, const T* b, int width) {
     device::Accumulator<T> sum = 0;
+#pragma unroll 4
     for (int c = 0; c < width; c += N) {
         const auto x = device::load_vector<N>(a + c), y = device::load_vector<N>(b + c);
 #pragma unroll
         for (int n = 0; n < N; ++n) sum += device::load(x[n]) * device::load(y[n]);
     }
     return sum;
+}
+
+// mean += the values of the keys that lanes [first, first + Keys) hold, times their weights: one after the other, but all of them
+// are asked for before the first one is needed.
+template <int Keys, class T, class A>
+__device__ __forceinline__ void add_values(Gathered<A>& all, const DeviceRows<const T>& values, int head, A weight,
+                                           std::int64_t slot, int first) {
+    T value[Keys][kColumns];
+#pragma unroll
+    for (int j = 0; j < Keys; ++j) {
+        const T* const row = values.at(__shfl_sync(device::kAllLanes, slot, first + j), head);
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) value[j][c] = c * kWarp + lane() < values.width ? row[c * kWarp + lane()] : T{};
+    }
+#pragma unroll
+    for (int j = 0; j < Keys; ++j) {
+        const A own = __shfl_sync(device::kAllLanes, weight, first + j);
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c)
+            if (c * kWarp + lane() < values.width) all.mean[c] += own * device::load(value[j][c]);
+    }
 }
 
 template <class T, class A>
@@ -84,7 +107,7 @@ __device__ __forceinline__ void write_mean(T* to, const Gathered<A>& all, int wi
 }
 
 template <class T>
-__global__ void __launch_bounds__(kWarps* kWarp)
+__global__ void __launch_bounds__(kWarps* kWarp, 4)
     attention_piece_kernel(CachedTask<T> task,
                            DeviceRows<T> output,           // output [rows, heads * dv], written when there is one piece
                            device::Accumulator<T>* means,  // [rows, heads, pieces, dv], else
@@ -113,13 +136,10 @@ __global__ void __launch_bounds__(kWarps* kWarp)
         }
         const A p = device::power_of_two(score - all.raise(device::warp_max(score)));
         all.sum += device::warp_sum(p);
-        for (int j = 0; j < min(kWarp, end - first); ++j) {
-            const A weight = __shfl_sync(device::kAllLanes, p, j);
-            const T* const v = task.value.at(__shfl_sync(device::kAllLanes, slot, j), head);
-#pragma unroll
-            for (int c = 0; c < kColumns; ++c)
-                if (c * kWarp + lane() < dv) all.mean[c] += weight * device::load(v[c * kWarp + lane()]);
-        }
+        const int keys = min(kWarp, end - first);
+        int j = 0;
+        for (; j + kAtOnce <= keys; j += kAtOnce) add_values<kAtOnce>(all, task.value, head, p, slot, j);
+        for (; j < keys; ++j) add_values<1>(all, task.value, head, p, slot, j);
     }
     if (task.pieces == 1) return write_mean(output.at(row, head), all, dv);
 #pragma unroll

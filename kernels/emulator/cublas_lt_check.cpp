@@ -206,6 +206,9 @@ Answer check_pointers(const Product& product, const Algorithm& algorithm, const 
         if (const std::string why = device_error(Rows::of(workspace, algorithm.workspace), "the workspace has");
             workspace == nullptr || !why.empty())
             return invalid(workspace == nullptr ? "the workspace is a null pointer" : why);
+    // What cudaMalloc gives and every cuBLAS takes; its releases differ in how much less they would take, too.
+    if (algorithm.workspace > 0 && reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
+        return invalid("the workspace is not aligned to 256 bytes");
     const Epilogue& e = product.epilogue;
     const std::int32_t batch = product.batch;
     if (const Answer answer = check_memory(product.a, batch, false, "A"); !fine(answer)) return answer;

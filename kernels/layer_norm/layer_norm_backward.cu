@@ -155,8 +155,9 @@ constexpr std::int64_t kKeptBytes = 96 * 1024;  // of shared memory, for the sum
 // dbeta lie in shared memory, or, when they do not fit there, in the chunk's row of `partial` itself; a thread touches those of
 // its columns alone.
 template <class T, int N>
-__global__ void __launch_bounds__(kWideThreads) layer_norm_backward_wide_kernel(Arrays<T> a, bool fits) {
+__global__ void __launch_bounds__(kWideThreads, 4) layer_norm_backward_wide_kernel(Arrays<T> a, bool fits) {
     using A = Accumulator<T>;
+    constexpr int W = N < kVector<A> ? N : kVector<A>;  // sums of a vector's columns that are 16 bytes
     SharedArena arena;
     A* scratch = arena.take<A>(kBlockReduce);
     A* partial = a.partial == nullptr ? nullptr : a.partial + blockIdx.x * 2 * a.cols;  // [2, cols]
@@ -179,10 +180,19 @@ __global__ void __launch_bounds__(kWideThreads) layer_norm_backward_wide_kernel(
                 const A xhat = (load(from[i]) - mean) * rstd, g = load(gamma[i]) * load(d[i]);
                 sum_g += g;
                 sum_g_xhat += g * xhat;
-                if (partial != nullptr) {
-                    sums[column + i] += load(d[i]) * xhat;
-                    sums[a.cols + column + i] += load(d[i]);
+            }
+            if (partial == nullptr) continue;
+                // 16 bytes at once: one by one, the lanes' columns would lie N apart and share 32 / N of the banks.
+#pragma unroll
+            for (int i = 0; i < N; i += W) {
+                Vector<A, W> dgamma = load_vector<W>(sums + column + i), dbeta = load_vector<W>(sums + a.cols + column + i);
+#pragma unroll
+                for (int j = 0; j < W; ++j) {
+                    dgamma[j] += load(d[i + j]) * ((load(from[i + j]) - mean) * rstd);
+                    dbeta[j] += load(d[i + j]);
                 }
+                store_vector<W>(sums + column + i, dgamma);
+                store_vector<W>(sums + a.cols + column + i, dbeta);
             }
         }
         if (a.dx == nullptr) continue;
