@@ -32,6 +32,7 @@ struct EvaluateOptions {
     std::pair<std::string, std::string> compare;
     std::int64_t resamples = 1000;
     std::uint64_t seed = 1;
+    std::string format = "auto";
     bool replace_invalid = false;
     bool lowercase = false;
     bool sentences = false;
@@ -67,6 +68,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     table.add("resamples", options.resamples, "how often --compare draws the test set anew").at_least(1).at_most(1'000'000);
     table.add("seed", options.seed, "what --compare draws; the same seed gives the same result");
     table.group("Text");
+    add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
     table.group("Score");
     table.add("lowercase", options.lowercase, "score in lower case");
@@ -88,8 +90,11 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
 Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
     const bool own = options.test.empty() && !run.task.empty();
     check_usage(own || !options.test.empty(), "evaluate: no test set; give --test PREFIX");
-    const Reading given{.tsv = options.tsv.value_or(run.tsv), .replace_invalid = options.replace_invalid, .say = say};
-    const Reading reading = own ? Reading{} : given;
+    const Reading given{.tsv = options.tsv.value_or(run.tsv && options.format == "auto"),
+                        .replace_invalid = options.replace_invalid,
+                        .say = say,
+                        .format = text_format(options.format)};
+    const Reading reading = own ? Reading{.format = TextFormat::text} : given;
     const std::string &source = options.source.empty() ? run.source : options.source,
                       &target = options.target.empty() ? run.target : options.target;
     check_usage(reading.tsv || (!source.empty() && !target.empty()),
@@ -110,7 +115,7 @@ void evaluate_run(const EvaluateOptions& options) {
 }
 
 std::vector<std::string> read_text(const std::string& path, const EvaluateOptions& options) {
-    return read_lines(path, {.replace_invalid = options.replace_invalid, .say = say});
+    return read_lines(path, {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
 }
 
 /// The lines of a file of translations, as many as the references.
@@ -150,9 +155,11 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
     for (const Option& option : table.options())
         check_usage(run || !option.given || (option.group != "A run" && option.group != "Search"),
                     fmt::format("evaluate: --{} is for translating with --model RUN; leave it out for files", option.name));
-    for (const char* name : {"source", "target", "tsv", "replace-invalid"})
+    for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
         check_usage(!run || !options.test.empty() || !table.given(name),
                     fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
+    check_usage(!options.tsv.value_or(false) || options.format == "auto",
+                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", options.format));
     check_usage(!table.given("compare") || !table.given("sentences"),
                 "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
     check_usage(table.given("compare") || !(table.given("resamples") || table.given("seed")),

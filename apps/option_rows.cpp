@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "apps/tasks/tasks.h"
+#include "apps/translation/text_format.h"
 
 namespace heddle::app {
 
@@ -13,8 +14,15 @@ void add_replace_invalid_option(OptionTable& table, bool& replace_invalid) {
     table.add("replace-invalid", replace_invalid, "bytes that are not UTF-8 become U+FFFD instead of an error");
 }
 
+Option& add_format_option(OptionTable& table, std::string& format) {
+    return table
+        .add("format", format, "a line each; train.tags.* without metadata lines; <seg> of .xml, .sgm; auto: by its beginning")
+        .one_of(text_format_names());
+}
+
 void add_reading_options(OptionTable& table, DataOptions& options) {
     table.add("tsv", options.tsv, "each PREFIX is one file (- is standard input): source, tab, target per line");
+    add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
 }
 

@@ -10,7 +10,9 @@ namespace heddle::app {
 void add_data_options(OptionTable& table, DataOptions& options);
 void add_model_options(OptionTable& table, ModelOptions& options);
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options);
-/// --tsv and --replace-invalid: how the files of `train` and `valid` are read.
+/// --format: how text files are told apart.
+Option& add_format_option(OptionTable& table, std::string& format);
+/// --tsv, --format and --replace-invalid: how the files of `train` and `valid` are read.
 void add_reading_options(OptionTable& table, DataOptions& options);
 void add_replace_invalid_option(OptionTable& table, bool& replace_invalid);
 /// What an update does.

@@ -17,6 +17,7 @@ struct DataOptions {
     std::string source;  ///< file ending of the source language: "de"
     std::string target;
     bool tsv = false;              ///< train and valid are one file each: source, tab, target
+    std::string format = "auto";   ///< of the text files: text, IWSLT's tags or xml
     bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
     std::string task;              ///< or a generated task
     std::string out;               ///< the run's folder

@@ -22,6 +22,7 @@ struct ScoreOptions {
     std::string weights = "average";
     std::string source_file;
     std::string target_file;
+    std::string format = "auto";
     bool replace_invalid = false;
     bool normalize = false;
     MachineOptions machine;
@@ -40,6 +41,7 @@ OptionTable score_table(ScoreOptions& options) {
     table.group("Text");
     table.add("source-file", options.source_file, "sources, one per line; - is standard input").called("FILE");
     table.add("target-file", options.target_file, "their translations, one per line; - is standard input").called("FILE");
+    add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
     table.add("normalize", options.normalize, "divide by the number of tokens, end mark included");
     add_machine_options(table, options.machine);
@@ -97,7 +99,8 @@ int score_command(Arguments arguments) {
                 "score: nothing to score; give --source-file FILE and --target-file FILE");
     apply(options.machine);
     const Corpus corpus =
-        read_aligned(options.source_file, options.target_file, {.replace_invalid = options.replace_invalid, .say = say});
+        read_aligned(options.source_file, options.target_file,
+                     {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
     const std::span<const SentencePair> pairs = corpus.pairs;
     Scorer scorer(options);
     for (std::size_t begin = 0; begin < pairs.size(); begin += pairs_at_once)

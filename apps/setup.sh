@@ -3,7 +3,7 @@
 # Nothing happens, and no rights are needed, when all is there. Messages go to stderr.
 set -euo pipefail
 
-packages=(cmake ninja-build g++ libfmt-dev libcli11-dev nlohmann-json3-dev libsentencepiece-dev libxxhash-dev zlib1g-dev "$@")
+packages=(cmake ninja-build g++ libfmt-dev libcli11-dev nlohmann-json3-dev libsentencepiece-dev libxxhash-dev zlib1g-dev libpugixml-dev "$@")
 
 say() { echo "setup: $*" >&2; }
 

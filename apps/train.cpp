@@ -118,8 +118,8 @@ void check_together(const DataOptions& data) {
     std::error_code ignored;
     check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
                 fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));
-    check_usage(data.task.empty() || (!data.tsv && !data.replace_invalid),
-                "train: --tsv and --replace-invalid are for text from files, and --task makes its own; leave them out");
+    check_usage(data.task.empty() || (!data.tsv && !data.replace_invalid && data.format == "auto"),
+                "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
 
 }  // namespace

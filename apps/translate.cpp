@@ -17,6 +17,7 @@ namespace {
 struct TranslateOptions {
     std::vector<std::string> runs;
     std::string weights = "average";
+    std::string format = "text";
     bool replace_invalid = false;
     DecodeOptions decode;
     std::optional<std::int64_t> n_best;
@@ -37,6 +38,7 @@ OptionTable translate_table(TranslateOptions& options) {
     table.group("Model");
     add_models_options(table, options.runs, options.weights);
     table.group("Text");
+    add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
     add_decode_options(table, options.decode);
     table.add("prefix", options.prefix, "every translation begins with this text, in whole words and as the vocabulary reads it")
@@ -113,7 +115,7 @@ int translate_command(Arguments arguments) {
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
     Translator translator(run.models(), run.vocabularies(), options.decode);
-    LineStream input(STDIN_FILENO, options.replace_invalid);
+    LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
     std::int64_t first = 0;
     for (;;) {
         const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every));

@@ -1,6 +1,9 @@
 #include "apps/translation/corpus.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 
 #include "apps/translation/unicode.h"
 #include "apps/usage_error.h"
@@ -37,6 +40,19 @@ Corpus read_columns(const std::string& path, const Reading& reading) {
     return corpus;
 }
 
+// PREFIX.LANGUAGE, or the one file that has another ending behind it, as tst2014.de-en.de.xml has.
+std::string side_path(const std::string& prefix, const std::string& language) {
+    std::string path = prefix + "." + language;
+    if (std::filesystem::exists(path)) return path;
+    std::vector<std::string> others;
+    for (const char* ending : {".gz", ".xml", ".sgm", ".xml.gz", ".sgm.gz"})
+        if (std::filesystem::exists(path + ending)) others.push_back(path + ending);
+    check(others.size() < 2,
+          "{} is not there, and which of {} is meant nobody said; give --source and --target with their endings", path,
+          fmt::join(others, ", "));
+    return others.empty() ? path : others.front();
+}
+
 }  // namespace
 
 bool is_blank(const std::string& text) {
@@ -62,27 +78,20 @@ TrainingPairs without_empty_sides(Corpus corpus) {
 }
 
 std::vector<std::string> read_lines(const std::string& path, const Reading& reading) {
-    LineReader reader(path, reading.replace_invalid);
-    std::vector<std::string> lines;
-    for (std::string line; reader.next(line);) lines.push_back(std::move(line));
-    reader.say_changes(reading.say);
-    return lines;
+    TextFile file = read_text_file(path, reading);
+    file.drop_metadata(reading.say);
+    return std::move(file.lines);
 }
 
 Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading) {
     check_usage(source_path != standard_input || target_path != standard_input,
                 "standard input cannot be both files, the sources and the targets; give a FILE for one of them");
-    LineReader sources(source_path, reading.replace_invalid);
+    TextFile sources = read_text_file(source_path, reading), targets = read_text_file(target_path, reading);
+    align(sources, targets, reading.say);
     Corpus corpus;
-    for (std::string line; sources.next(line);) corpus.pairs.push_back({std::move(line), {}});
-    LineReader targets(target_path, reading.replace_invalid);
-    std::int64_t count = 0;
-    for (std::string line; targets.next(line); ++count)
-        if (count < corpus.size()) corpus.pairs[static_cast<std::size_t>(count)].target = std::move(line);
-    check(corpus.size() == count, "{} has {}, but {} has {}; line n of one file has to be the translation of line n of the other",
-          sources.name(), counted_lines(corpus.size()), targets.name(), counted_lines(count));
-    sources.say_changes(reading.say);
-    targets.say_changes(reading.say);
+    corpus.pairs.reserve(sources.lines.size());
+    for (std::size_t i = 0; i < sources.lines.size(); ++i)
+        corpus.pairs.push_back({std::move(sources.lines[i]), std::move(targets.lines[i])});
     return corpus;
 }
 
@@ -90,7 +99,8 @@ Corpus read_corpus(const std::string& prefix, const std::string& source_language
                    const Reading& reading) {
     check_usage(reading.tsv || prefix != standard_input,
                 "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
-    const std::string source_path = prefix + "." + source_language, target_path = prefix + "." + target_language;
+    const std::string source_path = reading.tsv ? prefix : side_path(prefix, source_language),
+                      target_path = reading.tsv ? prefix : side_path(prefix, target_language);
     Corpus corpus = reading.tsv ? read_columns(prefix, reading) : read_aligned(source_path, target_path, reading);
     check(corpus.size() > 0, "{} and {} are empty; wanted one sentence per line", source_path, target_path);
     const bool same = std::all_of(corpus.pairs.begin(), corpus.pairs.end(),

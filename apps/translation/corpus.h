@@ -1,4 +1,4 @@
-// Plain text in: lines of a file, and aligned sentence pairs from PREFIX.de and PREFIX.en or from one file with two columns.
+// Text in: lines of a file, and aligned sentence pairs from PREFIX.de and PREFIX.en or from one file with two columns.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/translation/line_reader.h"
+#include "apps/translation/text_file.h"
 
 namespace heddle::app {
 
@@ -42,22 +42,15 @@ struct TrainingPairs {
 };
 TrainingPairs without_empty_sides(Corpus corpus);
 
-/// How files are read.
-struct Reading {
-    bool tsv = false;              ///< a corpus is one file: source, tab, target
-    bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
-    Say say = nullptr;             ///< is told once per file what was changed, and what looks wrong; may be empty
-};
-
-/// The lines of a text file without their ends; LineReader says what a line is. `path` may be "-": standard input. Error with the
-/// file, and the line where there is one, when it cannot be read or is not text.
+/// The lines of a text file without their ends, or its segments, without metadata; as read_text_file() has them.
 std::vector<std::string> read_lines(const std::string& path, const Reading& reading = {});
 
 /// Reads two files of as many lines; line n of one translates line n of the other, and there may be none. One of the paths may
-/// be "-". UsageError when both are; Error that names both counts when they differ, and when a file is missing or not text.
+/// be "-". UsageError when both are; Error when a file is missing or not text, and as align() has it when they do not fit.
 Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading = {});
 
-/// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. With `tsv` it reads the one file PREFIX
+/// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. Where there is no such file, one with
+/// .gz, .xml or .sgm behind that name is taken. With `tsv` it reads the one file PREFIX
 /// (or standard input, "-"), whose lines are source, tab, target; further columns are ignored, and the languages not used. Says
 /// so when both sides hold the same text. Error that names both counts when they differ, the line without a tab, and when a file
 /// is missing, empty or not text.

@@ -10,19 +10,13 @@ namespace heddle::app {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-// What is held of a line: all that is kept, what is taken off again (a byte order mark, a CR), and one byte that says there is
+// What is held of a line beyond what is kept: what is taken off again (a byte order mark, a CR), and one byte that says there is
 // more.
-constexpr std::size_t most_held = longest_line + byte_order_mark.size() + 2;
+constexpr std::size_t held_beyond = byte_order_mark.size() + 2;
+// Enough to see behind the head of an XML file.
+constexpr std::size_t beginning_size = 1 << 14;
 
 bool is_text(std::string_view line) { return line.find('\0') == std::string_view::npos && is_utf8(line); }
-
-// The largest part of at most `size` bytes that ends with a whole character.
-std::size_t whole_characters(std::string_view text, std::size_t size) {
-    const auto follows = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0u) == 0x80u; };
-    for (std::size_t end = size; end + 3 >= size; --end)
-        if (!follows(end)) return end;
-    return size;  // not UTF-8
-}
 
 std::string replaced(std::string_view line) {
     std::u32string characters = decode_utf8(line);
@@ -38,7 +32,21 @@ std::string_view what_is_wrong(std::string_view line, bool first) {
 
 }  // namespace
 
+std::size_t whole_characters(std::string_view text, std::size_t size) {
+    const auto follows = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0u) == 0x80u; };
+    for (std::size_t end = size; end + 3 >= size; --end)
+        if (!follows(end)) return end;
+    return size;  // not UTF-8
+}
+
 std::string counted_lines(std::int64_t count) { return grouped_text(count) + (count == 1 ? " line" : " lines"); }
+
+std::string_view LineReader::beginning() {
+    std::size_t have = 0, got = 1;
+    for (; have < beginning_size && got > 0; have += got) got = source_.read(std::span(block_).subspan(have));
+    rest_ = {block_.data(), have};
+    return rest_;
+}
 
 void LineReader::read_more() {
     rest_ = {block_.data(), source_.read(block_)};
@@ -51,8 +59,8 @@ std::string LineReader::finished() {
     const bool first = ++number_ == 1;
     if (line.ends_with('\r')) line.pop_back();
     if (first && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
-    if (line.size() > longest_line) {
-        line.resize(whole_characters(line, longest_line));
+    if (line.size() > longest_) {
+        line.resize(whole_characters(line, longest_));
         ++changes_.cut;
     }
     if (is_text(line)) return line;
@@ -64,7 +72,8 @@ std::string LineReader::finished() {
 
 bool LineReader::take(std::string& line) {
     const std::size_t end = rest_.find('\n');
-    begun_.append(rest_.substr(0, std::min(end, most_held - begun_.size())));
+    const std::size_t room = longest_ == std::string::npos ? longest_ : longest_ + held_beyond - begun_.size();
+    begun_.append(rest_.substr(0, std::min(end, room)));
     rest_.remove_prefix(std::min(end, rest_.size()));
     const bool only_a_mark = number_ == 0 && begun_ == byte_order_mark;
     if (end == std::string_view::npos && (!at_end_ || begun_.empty() || only_a_mark)) return false;

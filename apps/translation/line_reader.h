@@ -37,6 +37,12 @@ class LineReader {
     LineReader(int descriptor, std::string name, bool replace_invalid)
         : source_(descriptor, std::move(name)), replace_invalid_(replace_invalid) {}
 
+    /// The first bytes of the text, some thousand of them or all there are; they stay unread. Waits for them. For a reader that
+    /// nothing was read from.
+    std::string_view beginning();
+    /// From now on no line is cut: for text whose lines are no sentences.
+    void keep_whole_lines() { longest_ = std::string::npos; }
+
     /// The next line without its end, or false at the end of the text; waits for it. Error with name and line number when it is
     /// not UTF-8, and what ByteSource throws.
     bool next(std::string& line);
@@ -65,9 +71,12 @@ class LineReader {
     std::string begun_;      // the line so far, no more of it than counts
     std::int64_t number_ = 0;
     bool at_end_ = false;
+    std::size_t longest_ = longest_line;
     LineChanges changes_;
 };
 
+/// The largest number of at most `size` bytes, fewer than the text has, with which a whole character ends.
+std::size_t whole_characters(std::string_view text, std::size_t size);
 /// "1 line", "1,234 lines".
 std::string counted_lines(std::int64_t count);
 

@@ -71,9 +71,12 @@ TrainingText read_training_text(const DataOptions& options, const Say& say) {
     check_usage(!options.train.empty(), "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
     check_usage(options.tsv || (!options.source.empty() && !options.target.empty()),
                 fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
+    check_usage(!options.tsv || options.format == "auto",
+                fmt::format("--tsv is a format of its own; leave out --format {}", options.format));
     check_usage(options.train != standard_input || options.valid != standard_input,
                 "--train and --valid cannot both be standard input; one of them has to be a file");
-    const Reading reading{.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say};
+    const Reading reading{
+        .tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)};
     TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
     if (pairs.left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
     TrainingText text{.training = std::move(pairs.corpus), .validation = {}};
