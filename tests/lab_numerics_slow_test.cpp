@@ -9,6 +9,8 @@
 namespace heddle::lab {
 namespace {
 
+const double infinity = std::numeric_limits<double>::infinity();
+
 Result run(std::string_view name, std::uint64_t seed = 1) {
     const Experiment* experiment = find_experiment(name);
     EXPECT_NE(experiment, nullptr) << name;
@@ -56,6 +58,55 @@ TEST(LabNumerics, ReluBeforeTheSoftmaxKillsTargets) {
     EXPECT_EQ(result.value("targets without a gradient, at the start", "logits"), 0);
     EXPECT_EQ(result.value("targets without a gradient, at the end", "logits"), 0);
     EXPECT_LT(result.value("loss after 300 steps", "logits"), 1e-3);
+}
+
+TEST(LabNumerics, TheLogarithmOfASoftmaxLosesItsGradientBeforeItsValue) {
+    const Result result = run("log-of-softmax");
+    EXPECT_EQ(result.value("gradient at a gap of 90", "log-softmax"), -1);
+    EXPECT_TRUE(std::isnan(result.value("gradient at a gap of 90", "log of softmax")));
+    EXPECT_NEAR(result.value("loss at a gap of 90", "log of softmax"), 90, 1e-3);
+    EXPECT_EQ(result.value("loss at a gap of 104", "log-softmax"), 104);
+    EXPECT_EQ(result.value("loss at a gap of 104", "log of softmax"), infinity);
+    EXPECT_EQ(result.value("smallest gap with a NaN gradient", "log of softmax"), 89);
+    EXPECT_EQ(result.value("smallest gap with an infinite loss", "log of softmax"), 104);
+    EXPECT_EQ(result.value("smallest gap with a NaN gradient", "log-softmax"), infinity);
+}
+
+TEST(LabNumerics, EpsOutsideTheRootMakesConstantRowsExplode) {
+    const Result result = run("unbiased-norm");
+    const std::string at_6 = "largest gradient of a constant row, eps 1e-6",
+                      at_8 = "largest gradient of a constant row, eps 1e-8";
+    EXPECT_LT(result.value(at_6, "inside"), 2e3);
+    EXPECT_NEAR(result.value(at_6, "outside") / result.value(at_6, "inside"), 1e6 * std::sqrt(1e-5), 1);
+    EXPECT_NEAR(result.value(at_8, "outside") / result.value(at_6, "outside"), 100, 1e-6);
+    EXPECT_TRUE(std::isnan(result.value(at_6, "composed")));
+    EXPECT_TRUE(std::isnan(result.value(at_8, "composed")));
+    EXPECT_NEAR(result.value("variance of a normalised row of 8", "inside"), 1, 1e-3);
+    EXPECT_NEAR(result.value("variance of a normalised row of 8", "outside"), 7.0 / 8, 1e-3);
+}
+
+TEST(LabNumerics, ACotangentOfOnesFindsNoMistakeInSoftmax) {
+    const Result result = run("cotangent-of-ones");
+    EXPECT_EQ(result.value("mistakes caught, of 3", "random"), 3);
+    EXPECT_EQ(result.value("mistakes caught, of 3", "ones"), 0);
+    EXPECT_LT(result.value("error found in the correct backward", "random"), 1e-7);
+    for (const char* mistake : {"x 1000", "x 0", "x -1"}) {
+        const std::string what = std::string("error found in a backward ") + mistake;
+        EXPECT_GT(result.value(what, "random"), 0.9);
+        EXPECT_LT(result.value(what, "ones"), 1e-7);
+    }
+}
+
+TEST(LabNumerics, NanPassesAComparisonThatAsksForTooMuch) {
+    const Result result = run("error-above-tolerance");
+    const std::vector<double> refused = {3, 0, 0};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::string variant = result.variants.at(i);
+        EXPECT_EQ(result.value("NaN gradients there are", variant), 3);
+        EXPECT_EQ(result.value("NaN gradients refused", variant), refused[i]);
+        EXPECT_EQ(result.value("gradients wrong by a percent refused, of 1", variant), 1);
+        EXPECT_EQ(result.value("right gradients refused, of 1", variant), 0);
+    }
 }
 
 }  // namespace

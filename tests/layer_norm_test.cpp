@@ -241,6 +241,21 @@ TEST(LayerNorm, GradientIsOrthogonalToOnesAndToTheNormalisedRow) {
     }
 }
 
+// With the variance 0 the gradient is (gamma dy - its mean) / sqrt(eps). An eps outside the root would give it over eps, and a
+// root of the variance alone 1 / sqrt(0).
+TEST(LayerNorm, GradientOfAConstantRowIsBoundedByTheRootOfEps) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Inputs in(1, 40, dtype);
+        const Tensor x = Tensor::full({1, 40}, 3, dtype);
+        const auto r = layer_norm_forward(x, in.gamma, in.beta, 1e-6);
+        const std::vector<double> dx = layer_norm_backward(in.dy, x, in.gamma, r.mean, r.rstd, true, {}, {}).to_vector();
+        std::vector<double> wanted = in.dy.to_vector();
+        double mean = 0;
+        for (std::size_t j = 0; j < 40; ++j) mean += (wanted[j] *= in.gamma.to_vector()[j]) / 40;
+        for (std::size_t j = 0; j < 40; ++j) EXPECT_NEAR(dx[j], (wanted[j] - mean) * 1e3, dtype == DType::f64 ? 1e-9 : 2e-3);
+    }
+}
+
 TEST(LayerNorm, AddsTheGradientsOfManyRowsInFloatAsInDouble) {
     const Inputs narrow(1025, 48, DType::f32), wide(1025, 48, DType::f64);
     const auto gradients = [](const Inputs& in) {

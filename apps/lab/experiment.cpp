@@ -27,6 +27,14 @@ const std::vector<Experiment>& experiments() {
          "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero", relu_logits},
         {"partial-resume", "a run that goes on without its optimizer, its place in the epoch, or with an older optimizer",
          "Resume.GivesTheBitsOfTheRunThatNeverStoppedFromEverySave", partial_resume},
+        {"log-of-softmax", "the logarithm of a softmax instead of a log-softmax, in f32",
+         "LogSoftmax.StaysFiniteWhereTheProbabilityUnderflows", log_of_softmax},
+        {"unbiased-norm", "layer norm by the unbiased deviation, with eps outside the root",
+         "LayerNorm.GradientOfAConstantRowIsBoundedByTheRootOfEps", unbiased_norm},
+        {"cotangent-of-ones", "a gradient check of the output's sum", "Gradcheck.SeesWhatACotangentOfOnesWouldHide",
+         cotangent_of_ones},
+        {"error-above-tolerance", "a check written error > tolerance: NaN passes", "Gradcheck.CatchesANaN",
+         error_above_tolerance},
     };
     return all;
 }

@@ -13,5 +13,9 @@ Result length_penalty(const Options& options);
 Result softmax_twice(const Options& options);
 Result relu_logits(const Options& options);
 Result partial_resume(const Options& options);
+Result log_of_softmax(const Options& options);
+Result unbiased_norm(const Options& options);
+Result cotangent_of_ones(const Options& options);
+Result error_above_tolerance(const Options& options);
 
 }  // namespace heddle::lab

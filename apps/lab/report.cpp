@@ -9,12 +9,15 @@
 namespace heddle::lab {
 namespace {
 
+// A NaN's sign says nothing, but would be printed.
+double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
+
 // Four digits: more would be this seed's.
-std::string number(double value) { return fmt::format("{:.4g}", value); }
+std::string number(double value) { return fmt::format("{:.4g}", unsigned_nan(value)); }
 
 nlohmann::ordered_json json_number(double value) {
     if (std::isfinite(value)) return value;
-    return fmt::format("{}", value);
+    return fmt::format("{}", unsigned_nan(value));
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+// A gradient check that sums the output: its cotangent is 1 everywhere.
+//
+//     wrong    check d/dx sum_i y_i
+//     right    check d/dx sum_i c_i y_i with random c
+//
+// The op under test is softmax with a planted mistake: its backward times 1000, times 0, times -1.
+#include <algorithm>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+#include "autograd/gradcheck.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr double factors[] = {1, 1000, 0, -1};
+
+Variable softmax_times(const Variable& x, double factor) {
+    const Tensor y = kernels::softmax_forward(x.value());
+    return record(
+        y, {.op = "softmax", .where = Where::current(), .inputs = {x}, .saved = {y}, .backward = [factor](Gradients& gradients) {
+                Tensor dx = kernels::softmax_backward(gradients.output(), gradients.saved(0));
+                for (double& value : dx.span<double>()) value *= factor;
+                gradients.give(0, dx);
+            }});
+}
+
+}  // namespace
+
+Result cotangent_of_ones(const Options& options) {
+    const Tensor logits = normal({4, 7}, 1, key(options, "logits"), DType::f64);
+    const GradcheckOptions check{.seed = options.seed};  // its cotangent is random
+    std::vector<double> random, ones, caught = {0, 0};
+    for (const double factor : factors) {
+        const GradcheckReport by_random = gradcheck([=](auto in) { return softmax_times(in[0], factor); }, {logits}, check);
+        const GradcheckReport by_ones =
+            gradcheck([=](auto in) { return ops::sum(softmax_times(in[0], factor)); }, {logits}, check);
+        random.push_back(by_random.worst);
+        ones.push_back(by_ones.worst);
+        if (factor == 1) continue;
+        caught[0] += !by_random.passed;
+        caught[1] += !by_ones.passed;
+    }
+    const picture::BarChart chart{.title = "error that the check finds",
+                                  .y = {.label = "error beside the gradient's size", .logarithmic = true},
+                                  .groups = {"correct", "x 1000", "x 0", "x -1"},
+                                  .bars = {{"random", random}, {"ones", ones}},
+                                  .levels = {{"tolerance", check.tolerance}}};
+    return {
+        .variants = {"random", "ones"},
+        .findings = {{"mistakes caught, of 3", caught},
+                     {"error found in the correct backward", {random[0], ones[0]}},
+                     {"error found in a backward x 1000", {random[1], ones[1]}},
+                     {"error found in a backward x 0", {random[2], ones[2]}},
+                     {"error found in a backward x -1", {random[3], ones[3]}}},
+        .why =
+            "The probabilities of a row add up to one whatever the logits are, so the gradient of their sum is zero. Zero times "
+            "1000, times 0 and times -1 is zero as well: the check compares nothing with nothing and passes. A random cotangent "
+            "asks for a direction in which the output really moves, and all three mistakes are far outside the tolerance.",
+        .figures = {{svg(chart), "A check that sums the output sees no mistake. Bars that are missing are exactly zero."}}};
+}
+
+}  // namespace heddle::lab

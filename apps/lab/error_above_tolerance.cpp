@@ -1,0 +1,134 @@
+// A comparison that asks whether the error is too large.
+//
+//     wrong    if (error > tolerance) refuse
+//     wrong    worst = max(worst, error) over all elements, then any comparison
+//     right    if (!(error <= tolerance)) refuse
+//
+// The gradients that are compared come from ops that really give NaN: a mean over no targets, a composed deviation of a
+// constant row, and a composed softmax of a row of -inf.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr double tolerance = 1e-5;
+
+struct Case {
+    std::string name;
+    std::vector<double> given;
+    std::vector<double> wanted;
+};
+
+std::vector<double> gradient(const Tensor& at, const std::function<Variable(const Variable&)>& function,
+                             const Tensor& cotangent) {
+    const Variable x(at, true);
+    backward(function(x), cotangent);
+    return x.grad().to_vector();
+}
+
+// The mean over the targets that count, of which there are none: 0 / 0.
+Case ignored_case(const Options& options) {
+    const Tensor logits = normal({1, 8}, 1, key(options, "logits")), one = Tensor::full({}, 1, DType::f32);
+    const auto composed = [](const Variable& x) {
+        const Variable none(Tensor::zeros(x.shape(), DType::f32)), count(Tensor::zeros({}, DType::f32));
+        return ops::neg(ops::div(ops::sum(ops::mul(ops::log_softmax(x), none)), count));
+    };
+    const auto fused = [](const Variable& x) { return ops::cross_entropy(x, Tensor::full({1}, -1, DType::i32)); };
+    return {"all ignored", gradient(logits, composed, one), gradient(logits, fused, one)};
+}
+
+Case constant_row_case(const Options& options) {
+    const Tensor row = Tensor::full({1, 8}, 3, DType::f32), cotangent = normal({1, 8}, 1, key(options, "cotangent"));
+    const auto composed = [](const Variable& x) {
+        const Variable centred = ops::sub(x, ops::mean(x, -1, true));
+        const Variable deviation = ops::sqrt(ops::mean(ops::mul(centred, centred), -1, true));
+        return ops::div(centred, ops::add(deviation, Variable(Tensor::full({1}, std::sqrt(1e-5), DType::f32))));
+    };
+    const auto fused = [](const Variable& x) {
+        return ops::layer_norm(x, Variable(Tensor::full({8}, 1, DType::f32)), Variable(Tensor::zeros({8}, DType::f32)));
+    };
+    return {"constant row", gradient(row, composed, cotangent), gradient(row, fused, cotangent)};
+}
+
+Case masked_row_case(const Options& options) {
+    const Tensor row = Tensor::full({1, 8}, -std::numeric_limits<double>::infinity(), DType::f32);
+    const Tensor cotangent = normal({1, 8}, 1, key(options, "cotangent"));
+    const auto composed = [](const Variable& x) {
+        const Variable powers = ops::exp(x);
+        return ops::div(powers, ops::sum(powers, -1, true));
+    };
+    return {"masked row", gradient(row, composed, cotangent),
+            gradient(
+                row, [](const Variable& x) { return ops::softmax(x); }, cotangent)};
+}
+
+// Off by one percent, and right: any check must refuse the one and pass the other.
+std::vector<Case> finite_cases(const Options& options) {
+    const Tensor logits = normal({1, 8}, 1, key(options, "logits")), cotangent = normal({1, 8}, 1, key(options, "cotangent"));
+    const std::vector<double> right = gradient(
+        logits, [](const Variable& x) { return ops::softmax(x); }, cotangent);
+    std::vector<double> wrong = right;
+    for (double& value : wrong) value *= 1.01;
+    return {{"x 1.01", wrong, right}, {"right", right, right}};
+}
+
+bool refused_unless_small(const Case& one) {
+    for (std::size_t i = 0; i < one.given.size(); ++i)
+        if (!(std::abs(one.given[i] - one.wanted[i]) <= tolerance)) return true;
+    return false;
+}
+
+bool refused_when_large(const Case& one) {
+    for (std::size_t i = 0; i < one.given.size(); ++i)
+        if (std::abs(one.given[i] - one.wanted[i]) > tolerance) return true;
+    return false;
+}
+
+// std::max(a, b) is a unless a < b, which NaN never is: it keeps the worst of the numbers and forgets the NaN.
+double largest_error(const Case& one) {
+    double worst = 0;
+    for (std::size_t i = 0; i < one.given.size(); ++i) worst = std::max(worst, std::abs(one.given[i] - one.wanted[i]));
+    return worst;
+}
+
+}  // namespace
+
+Result error_above_tolerance(const Options& options) {
+    std::vector<Case> cases = {ignored_case(options), constant_row_case(options), masked_row_case(options)};
+    for (Case& one : finite_cases(options)) cases.push_back(std::move(one));
+    picture::BarChart chart{.title = "gradients that are refused",
+                            .y = {.label = "1: refused", .from = 0, .to = 1},
+                            .groups = {},
+                            .bars = {{"not (e <= t)", {}}, {"e > t", {}}, {"max(e) <= t", {}}}};
+    double nan_cases = 0;
+    std::vector<double> nan_refused(3), wrong_refused(3), right_refused(3);
+    for (const Case& one : cases) {
+        const bool refused[] = {refused_unless_small(one), refused_when_large(one), !(largest_error(one) <= tolerance)};
+        const bool is_nan = std::ranges::any_of(one.given, [](double value) { return std::isnan(value); });
+        nan_cases += is_nan;
+        chart.groups.push_back(one.name);
+        for (std::size_t i = 0; i < 3; ++i) {
+            chart.bars[i].values.push_back(refused[i]);
+            (is_nan ? nan_refused : one.name == "right" ? right_refused : wrong_refused)[i] += refused[i];
+        }
+    }
+    return {
+        .variants = {"not (e <= t)", "e > t", "max(e) <= t"},
+        .findings = {{"NaN gradients refused", nan_refused},
+                     {"NaN gradients there are", {nan_cases, nan_cases, nan_cases}},
+                     {"gradients wrong by a percent refused, of 1", wrong_refused},
+                     {"right gradients refused, of 1", right_refused}},
+        .why =
+            "Every comparison with NaN is false, so 'is the error too large' says no, and a gradient of nothing but NaN passes. "
+            "A maximum taken first forgets the NaN before anything is compared, because it, too, asks whether one number is "
+            "larger. Asked the other way, 'is the error small enough', NaN says no again, and that refuses it.",
+        .figures = {{svg(chart), "All three agree about numbers. About NaN only the first one is right."}}};
+}
+
+}  // namespace heddle::lab

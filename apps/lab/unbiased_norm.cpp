@@ -1,0 +1,103 @@
+// Layer normalisation by the sample's deviation with eps beside the root, as some write-ups print it.
+//
+//     wrong    gamma (x - mean) / (s + eps) + beta,   s = sqrt(sum (x - mean)^2 / (n - 1))
+//     right    gamma (x - mean) / sqrt(v + eps) + beta,   v = sum (x - mean)^2 / n
+//
+// "outside" gives the root a gradient of zero at zero, as frameworks do whose deviation is one op; "composed" takes what the root
+// has there, 1 / (2 sqrt(0)). A finding's eps is that of these two; "inside" stands at 1e-5, its usual value.
+#include <algorithm>
+#include <cmath>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t width = 512;
+
+enum class Norm { inside, outside, composed };
+
+// The root, and zero with a gradient of zero where x is zero.
+Variable careful_root(const Variable& x) {
+    Tensor positive = Tensor::zeros(x.shape(), DType::u8);
+    for (std::int64_t i = 0; i < x.value().numel(); ++i) positive.data<std::uint8_t>()[i] = x.value().data<double>()[i] > 0;
+    const Variable one(Tensor::full(x.shape(), 1, DType::f64)), zero(Tensor::zeros(x.shape(), DType::f64));
+    return ops::where(positive, ops::sqrt(ops::where(positive, x, one)), zero);
+}
+
+Variable normalise(const Variable& x, Norm norm, double eps) {
+    const auto cols = static_cast<double>(x.cols());
+    if (norm == Norm::inside)
+        return ops::layer_norm(x, Variable(Tensor::full({x.cols()}, 1, DType::f64)),
+                               Variable(Tensor::zeros({x.cols()}, DType::f64)), eps);
+    const Variable centred = ops::sub(x, ops::mean(x, -1, true));
+    const Variable variance = ops::scale(ops::sum(ops::mul(centred, centred), -1, true), 1 / (cols - 1));
+    const Variable deviation = norm == Norm::outside ? careful_root(variance) : ops::sqrt(variance);
+    return ops::div(centred, ops::add(deviation, Variable(Tensor::full({1}, eps, DType::f64))));
+}
+
+// The largest gradient of a row around 3 with this deviation; 0: a constant row.
+double gradient(const Options& options, double deviation, Norm norm, double eps) {
+    Tensor row = normal({1, width}, deviation, key(options, "row"), DType::f64);
+    for (double& value : row.span<double>()) value += 3;
+    const Variable x(row, true);
+    backward(normalise(x, norm, eps), normal({1, width}, 1, key(options, "cotangent"), DType::f64));
+    double largest = 0;
+    for (const double value : x.grad().to_vector()) {
+        if (std::isnan(value)) return value;
+        largest = std::max(largest, std::abs(value));
+    }
+    return largest;
+}
+
+// The variance of a normalised row of `cols` numbers.
+double variance(const Options& options, std::int64_t cols, Norm norm, double eps) {
+    const Variable x(normal({1, cols}, 1, key(options, "narrow row"), DType::f64));
+    double sum = 0;
+    for (const double value : normalise(x, norm, eps).value().to_vector()) sum += value * value;
+    return sum / static_cast<double>(cols);
+}
+
+}  // namespace
+
+Result unbiased_norm(const Options& options) {
+    const auto all = [&](double deviation, double eps) {
+        return std::vector<double>{gradient(options, deviation, Norm::inside, 1e-5),
+                                   gradient(options, deviation, Norm::outside, eps),
+                                   gradient(options, deviation, Norm::composed, eps)};
+    };
+    picture::LineChart chart{
+        .title = "largest gradient of a row of 512",
+        .x = {.label = "deviation of the row", .logarithmic = true},
+        .y = {.label = "gradient", .logarithmic = true},
+        .series = {{"inside, eps 1e-5", {}, {}}, {"outside, eps 1e-6", {}, {}}, {"outside, eps 1e-8", {}, {}}}};
+    for (double exponent = -12; exponent <= 0; exponent += 0.25) {
+        const double deviation = std::pow(10.0, exponent);
+        const double values[] = {gradient(options, deviation, Norm::inside, 1e-5),
+                                 gradient(options, deviation, Norm::outside, 1e-6),
+                                 gradient(options, deviation, Norm::outside, 1e-8)};
+        for (std::size_t i = 0; i < 3; ++i) {
+            chart.series[i].x.push_back(deviation);
+            chart.series[i].y.push_back(values[i]);
+        }
+    }
+    return {
+        .variants = {"inside", "outside", "composed"},
+        .findings = {{"largest gradient of a constant row, eps 1e-6", all(0, 1e-6)},
+                     {"largest gradient of a constant row, eps 1e-8", all(0, 1e-8)},
+                     {"largest gradient of a row of deviation 1, eps 1e-6", all(1, 1e-6)},
+                     {"variance of a normalised row of 8",
+                      {variance(options, 8, Norm::inside, 1e-5), variance(options, 8, Norm::outside, 1e-6),
+                       variance(options, 8, Norm::composed, 1e-6)}}},
+        .why =
+            "Beside the root eps is what a constant row is divided by, 1e-6 itself; inside it is its root, 1e-3 and more. So the "
+            "gradient of a constant row (padding, a dead unit, the same word everywhere) grows by a factor of thousands, and "
+            "where "
+            "the deviation is composed of a root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and eps inside, the "
+            "gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
+        .figures = {{svg(chart), "Ordinary rows do not tell the two apart; rows that are nearly constant do."}}};
+}
+
+}  // namespace heddle::lab
