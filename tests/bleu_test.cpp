@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -57,6 +58,33 @@ TEST(Bleu, OfNoSentencesIsZero) {
     const BleuScore bleu = corpus_bleu({}, {});
     EXPECT_EQ(bleu.score, 0.0);
     EXPECT_EQ(bleu.reference_length, 0);
+}
+
+// No segment is left out, a batch that is not full and segments of one word neither, and parts are added, never averaged.
+TEST(Bleu, OfAFileIsThatOfItsSegmentsAddedUpInAnyParts) {
+    Lines hypotheses, references;
+    std::int64_t tokens = 0;
+    for (int i = 0; i < 1305; ++i) {
+        std::string line;
+        const int words = 1 + i % 13;
+        for (int word = 0; word < words; ++word) line += "w" + std::to_string(i * (word + 3) % 97) + " ";
+        references.push_back(line);
+        hypotheses.push_back(i % 3 == 0 ? line.substr(0, line.find(' ')) : i % 5 == 0 ? "w1 " + line : line);
+        tokens += words;
+    }
+    const BleuScore whole = corpus_bleu(hypotheses, references);
+    EXPECT_EQ(whole.reference_length, tokens);
+    for (const std::size_t batch : {1u, 32u, 64u, 2000u}) {
+        BleuStatistics sum;
+        for (std::size_t begin = 0; begin < references.size(); begin += batch) {
+            BleuStatistics part;
+            for (std::size_t i = begin; i < std::min(begin + batch, references.size()); ++i)
+                part += bleu_statistics(hypotheses[i], references[i]);
+            sum += part;
+        }
+        EXPECT_EQ(corpus_bleu(sum).text(), whole.text()) << batch;
+        EXPECT_EQ(corpus_bleu(sum).score, whole.score) << batch;
+    }
 }
 
 TEST(Bleu, NamesBothCountsWhenTheyDiffer) {

@@ -56,5 +56,21 @@ TEST(LabTraining, OnlyAWholeStateGivesTheRunThatNeverStopped) {
     EXPECT_NEAR(result.value("pairs that the epoch shows twice, %", "no place"), 50, 12);
 }
 
+TEST(LabTraining, ATestSetThatIsScoredInPartsHasAnotherBleu) {
+    const Result result = run("batch-bleu");
+    const char* const counted = "segments that count";
+    EXPECT_EQ(result.value(counted, "all segments"), 1305);
+    EXPECT_EQ(result.value(counted, "full batches"), 1280);
+    EXPECT_EQ(result.value(counted, "no short ones"), 1260);
+    const char* const largest = "largest error of 20 test sets";
+    EXPECT_EQ(result.value(largest, "all segments"), 0);
+    EXPECT_GT(result.value(largest, "full batches"), 0.2);
+    EXPECT_GT(result.value(largest, "no short ones"), 0.03);
+    EXPECT_LT(result.value(largest, "no short ones"), 0.15);
+    EXPECT_GT(result.value(largest, "mean of cumulative"), 2);
+    EXPECT_GT(result.value(largest, "mean of batches"), 0.7);
+    EXPECT_NE(result.value("BLEU", "full batches"), result.value("BLEU", "all segments"));
+}
+
 }  // namespace
 }  // namespace heddle::lab

@@ -35,6 +35,8 @@ const std::vector<Experiment>& experiments() {
          cotangent_of_ones},
         {"error-above-tolerance", "a check written error > tolerance: NaN passes", "Gradcheck.CatchesANaN",
          error_above_tolerance},
+        {"batch-bleu", "BLEU of full batches, without short segments, or as a mean over the batch loop",
+         "Bleu.OfAFileIsThatOfItsSegmentsAddedUpInAnyParts", batch_bleu},
     };
     return all;
 }

@@ -17,5 +17,6 @@ Result log_of_softmax(const Options& options);
 Result unbiased_norm(const Options& options);
 Result cotangent_of_ones(const Options& options);
 Result error_above_tolerance(const Options& options);
+Result batch_bleu(const Options& options);
 
 }  // namespace heddle::lab

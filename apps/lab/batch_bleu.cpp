@@ -1,0 +1,170 @@
+// A test set that is scored in part: four ways to invent a BLEU.
+//
+//     right    BLEU of the sums over all segments
+//     wrong    of the full batches alone: 1305 // 32 leaves 25 segments out
+//              without segments of three words and fewer: 45 of them
+//              the mean over the batches of the BLEU of all segments so far
+//              the mean over the batches of each batch's BLEU
+//
+// The segments are made up: as many, as long and as many short ones as in a test set of talks. A translation is its reference,
+// disturbed: words are replaced, left out and exchanged. Each talk has a difficulty of its own, and short segments are easy.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+#include "apps/translation/bleu.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::size_t segments = 1305;
+constexpr std::size_t batch = 32;
+constexpr std::size_t talks = 15;
+constexpr std::size_t short_ones = 45;  // of at most short_words
+constexpr std::size_t long_ones = 808;  // of more than 10 words
+constexpr std::size_t short_words = 3;
+constexpr int draws = 20;
+
+const std::vector<std::string> names = {"all segments", "full batches", "no short ones", "mean of cumulative", "mean of batches"};
+
+struct Segment {
+    std::vector<int> reference;
+    std::vector<int> translation;
+};
+
+// Few words make up most of a text.
+int draw_word(Sequence& numbers) { return static_cast<int>(std::pow(3000.0, numbers.uniform())); }
+
+std::vector<int> disturbed(const std::vector<int>& reference, double rate, Sequence& numbers) {
+    std::vector<int> words;
+    for (const int word : reference) {
+        const double event = numbers.uniform() / rate;
+        if (event < 0.2) continue;
+        words.push_back(event < 0.8 ? draw_word(numbers) : word);
+        if (event >= 0.8 && event < 1 && words.size() > 1) std::swap(words[words.size() - 1], words[words.size() - 2]);
+    }
+    return words;
+}
+
+std::vector<Segment> draw_segments(Sequence& numbers) {
+    std::vector<std::size_t> lengths;
+    for (std::size_t i = 0; i < segments; ++i)
+        lengths.push_back(i < short_ones             ? 1 + numbers.below(3)
+                          : i < segments - long_ones ? 4 + numbers.below(7)
+                                                     : 11 + numbers.below(30));
+    numbers.shuffle(lengths);
+    std::vector<double> difficulty(talks);
+    for (double& rate : difficulty) rate = 0.2 + 0.5 * numbers.uniform();
+    std::vector<Segment> result(segments);
+    for (std::size_t i = 0; i < segments; ++i) {
+        for (std::size_t word = 0; word < lengths[i]; ++word) result[i].reference.push_back(draw_word(numbers));
+        const double rate = difficulty[i * talks / segments];
+        result[i].translation = disturbed(result[i].reference, lengths[i] <= short_words ? rate / 4 : rate, numbers);
+    }
+    return result;
+}
+
+std::string text(const std::vector<int>& words) {
+    std::string line;
+    for (const int word : words) line += "w" + std::to_string(word) + " ";
+    return line;
+}
+
+// One test set as the five see it.
+struct Scores {
+    std::vector<double> bleu;                 // of each variant
+    std::vector<double> scored;               // segments
+    std::vector<double> cumulative, batches;  // behind each batch, and of each
+};
+
+Scores score(const std::vector<Segment>& test) {
+    app::BleuStatistics all, full, longer, of_batch;
+    Scores scores;
+    std::size_t longer_ones = 0;
+    for (std::size_t i = 0; i < test.size(); ++i) {
+        const app::BleuStatistics one = app::bleu_statistics(text(test[i].translation), text(test[i].reference));
+        all += one;
+        of_batch += one;
+        if (i < test.size() / batch * batch) full += one;
+        if (test[i].reference.size() > short_words) {
+            longer += one;
+            ++longer_ones;
+        }
+        if ((i + 1) % batch != 0 && i + 1 != test.size()) continue;
+        scores.cumulative.push_back(corpus_bleu(all).score);
+        scores.batches.push_back(corpus_bleu(of_batch).score);
+        of_batch = {};
+    }
+    const auto mean = [](const std::vector<double>& values) {
+        double sum = 0;
+        for (const double value : values) sum += value;
+        return sum / static_cast<double>(values.size());
+    };
+    scores.bleu = {corpus_bleu(all).score, corpus_bleu(full).score, corpus_bleu(longer).score, mean(scores.cumulative),
+                   mean(scores.batches)};
+    const auto count = static_cast<double>(test.size());
+    scores.scored = {count, static_cast<double>(test.size() / batch * batch), static_cast<double>(longer_ones), count, count};
+    return scores;
+}
+
+picture::Figure over_batches(const Scores& scores) {
+    picture::LineChart chart{.title = "BLEU in the batch loop",
+                             .x = {.label = "batch"},
+                             .y = {.label = "BLEU"},
+                             .series = {{.name = "of all so far", .x = {}, .y = scores.cumulative},
+                                        {.name = "of the batch", .x = {}, .y = scores.batches, .dots = true}},
+                             .levels = {{"all segments", scores.bleu[0]}}};
+    for (std::size_t i = 0; i < scores.cumulative.size(); ++i)
+        for (picture::Series& series : chart.series) series.x.push_back(static_cast<double>(i + 1));
+    return {svg(chart), "Only the last value of the first line is the BLEU of the test set."};
+}
+
+// errors[variant][draw]
+picture::Figure over_draws(const std::vector<std::vector<double>>& errors) {
+    picture::LineChart chart{.title = "Invented BLEU over 20 test sets",
+                             .x = {.label = "test set"},
+                             .y = {.label = "above the true one"},
+                             .series = {}};
+    for (std::size_t variant = 1; variant < names.size(); ++variant) {
+        picture::Series series{.name = names[variant], .x = {}, .y = errors[variant], .dots = true};
+        for (int draw = 0; draw < draws; ++draw) series.x.push_back(draw + 1);
+        chart.series.push_back(series);
+    }
+    chart.levels = {{"all segments", 0}};
+    return {svg(chart), "Each of these test sets has talks and translations of its own."};
+}
+
+}  // namespace
+
+Result batch_bleu(const Options& options) {
+    Finding bleu{"BLEU", {}}, error{"above the true one", {}}, scored{"segments that count", {}};
+    Finding largest{"largest error of 20 test sets", std::vector<double>(names.size())};
+    std::vector<std::vector<double>> errors(names.size());
+    Scores first;
+    for (int draw = 0; draw < draws; ++draw) {
+        Sequence numbers(key(options, "test set " + std::to_string(draw)));
+        const Scores scores = score(draw_segments(numbers));
+        if (draw == 0) first = scores;
+        for (std::size_t variant = 0; variant < names.size(); ++variant) {
+            errors[variant].push_back(scores.bleu[variant] - scores.bleu[0]);
+            largest.values[variant] = std::max(largest.values[variant], std::abs(errors[variant].back()));
+        }
+    }
+    bleu.values = first.bleu;
+    scored.values = first.scored;
+    for (const std::vector<double>& each : errors) error.values.push_back(each[0]);
+    return {
+        .variants = names,
+        .findings = {bleu, error, scored, largest},
+        .why =
+            "BLEU is a ratio of sums over the whole test set: matches over n-grams, and one brevity penalty. Segments that are "
+            "left out are seldom like the others (short ones cost least, for they have no 4-grams), and a mean over batches "
+            "weighs the first segments most or makes a ratio of each batch's own sums. Counted once per segment, added up, and "
+            "divided once at the end, the score is that of the file, whatever the batches were.",
+        .figures = {over_batches(first), over_draws(errors)}};
+}
+
+}  // namespace heddle::lab
