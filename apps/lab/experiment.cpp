@@ -15,6 +15,8 @@ const std::vector<Experiment>& experiments() {
          "Attention.AFutureTokenChangesEarlierOutputsByExactlyNothing", split_heads},
         {"tiny-mask", "logits multiplied by tiny negative numbers instead of masked",
          "Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor", tiny_mask},
+        {"repeated-modules", "layers and heads that are one object, or that the model was not told of",
+         "Module.StandardTransformerHasExactly2157056Parameters", repeated_modules},
         {"position-codes", "position codes with another exponent, without cosines, or without row 0",
          "SinusoidalPositions.InterleaveSinesAndCosines", position_codes},
         {"label-smoothing", "smoothed losses of different recipes compared, and padding taught as a word",

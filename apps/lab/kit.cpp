@@ -64,6 +64,13 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+double mean_of_last(std::span<const double> values, std::size_t count) {
+    if (count == 0 || values.size() < count) fail("lab: the mean of more values was asked for than there are");
+    double sum = 0;
+    for (const double value : values.last(count)) sum += value;
+    return sum / static_cast<double>(count);
+}
+
 std::vector<double> train(nn::Module& module, const Training& training, const std::function<Variable(std::int64_t)>& loss) {
     const nn::FlatParameters parameters = nn::flatten(module);
     optim::Optimizer optimizer(parameters.values, parameters.gradients);

@@ -40,6 +40,9 @@ Variable join_heads(const Variable& x);
 /// The middle one (the mean of the two middle ones). Error without any.
 double median(std::vector<double> values);
 
+/// The mean of the last `count` values: where a noisy curve has come to. Error when there are fewer.
+double mean_of_last(std::span<const double> values, std::size_t count);
+
 /// Adam for `steps` steps on what `loss(step)` gives, a scalar; returns the loss of each step. The rate is constant behind
 /// `warmup` steps in which it rises in a straight line. The module is left in training mode.
 struct Training {

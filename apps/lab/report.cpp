@@ -12,8 +12,11 @@ namespace {
 // A NaN's sign says nothing, but would be printed.
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
-// Four digits: more would be this seed's.
-std::string number(double value) { return fmt::format("{:.4g}", unsigned_nan(value)); }
+// Counts in full; of what was measured four digits: more would be this seed's.
+std::string number(double value) {
+    const bool count = value == std::floor(value) && std::abs(value) < 1e12;
+    return count ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", unsigned_nan(value));
+}
 
 nlohmann::ordered_json json_number(double value) {
     if (std::isfinite(value)) return value;

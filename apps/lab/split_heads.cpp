@@ -108,12 +108,6 @@ std::vector<double> train_on_noise(Net& net, const Options& options) {
     });
 }
 
-double end_of(const std::vector<double>& losses) {
-    double sum = 0;
-    for (std::size_t i = losses.size() - 10; i < losses.size(); ++i) sum += losses[i] / 10;
-    return sum;
-}
-
 }  // namespace
 
 Result split_heads(const Options& options) {
@@ -142,7 +136,7 @@ Result split_heads(const Options& options) {
         const std::vector<double> losses = train_on_noise(net, options);
         result.findings[0].values.push_back(change_of_the_past(reads, true));
         result.findings[1].values.push_back(change_of_the_past(reads, false));
-        result.findings[2].values.push_back(end_of(losses));
+        result.findings[2].values.push_back(mean_of_last(losses, 10));
         result.figures.push_back({svg(picture::HeatMap{.title = "who reads whom: " + name,
                                                        .rows = length,
                                                        .cols = length,

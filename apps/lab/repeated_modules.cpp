@@ -1,0 +1,192 @@
+// Layers and heads that are one object, and layers that nobody told the model of.
+//
+//     wrong    layers = [layer] * 6,  heads = [head] * 8,  one attention for self and cross      one set of weights, used again
+//     wrong    layers = a plain list of six                                                     used, but unknown to the
+//     optimizer right    a module of its own for each, registered with the model
+//
+// The forward pass runs in all three, with the right shapes. Parameters are counted in three ways: those that the description of
+// the model means, those that a backward pass reaches, and those that the optimizer is given.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "nn/embedding.h"
+#include "nn/feed_forward.h"
+#include "nn/layer_norm.h"
+
+namespace heddle::lab {
+namespace {
+
+enum class Build : std::uint8_t { registered, repeated, plain_list };
+
+struct Sizes {
+    std::int64_t layers, d_model, heads, d_ff, vocabulary;
+};
+constexpr Sizes paper = {6, 512, 8, 2048, 1024};
+constexpr Sizes small = {2, 32, 4, 64, 12};
+constexpr std::int64_t length = 8;
+
+template <class T>
+using List = std::vector<std::shared_ptr<T>>;
+
+// make(0), make(1), ..; or, as Python's [object] * count does it, the first one over and over.
+template <class T, class Make>
+List<T> list(std::int64_t count, bool repeated, const Make& make) {
+    List<T> result;
+    for (std::int64_t i = 0; i < count; ++i) result.push_back(repeated && i > 0 ? result[0] : make(i));
+    return result;
+}
+
+struct Head : nn::Module {
+    Head(Module& parent, const std::string& called, const Sizes& sizes)
+        : Module(parent, called), in(sizes.d_model), out(sizes.d_model / sizes.heads) {}
+    Variable forward(const Variable& x, const Spans& spans, const Variable& memory, bool causal) const {
+        return ops::attention(query.forward(x), keys.forward(memory), values.forward(memory), spans, spans, {.causal = causal});
+    }
+    std::int64_t in, out;
+    nn::Linear query{*this, "query", in, out}, keys{*this, "key", in, out}, values{*this, "value", in, out};
+};
+
+struct MultiHead : nn::Module {
+    MultiHead(Module& parent, const std::string& called, const Sizes& sizes, bool repeated)
+        : Module(parent, called), output(*this, "output", sizes.d_model, sizes.d_model) {
+        heads = list<Head>(sizes.heads, repeated,
+                           [&](std::int64_t i) { return std::make_shared<Head>(*this, fmt::format("heads.{}", i), sizes); });
+    }
+    Variable forward(const Variable& x, const Spans& spans, const Variable& memory, bool causal) const {
+        std::vector<Variable> parts;
+        for (const auto& head : heads) parts.push_back(head->forward(x, spans, memory, causal));
+        return output.forward(ops::concat(parts, 1));
+    }
+    List<Head> heads;
+    nn::Linear output;
+};
+
+// An encoder layer has one attention; a decoder layer has two, to itself and to the memory.
+struct Layer : nn::Module {
+    Layer(Module& parent, const std::string& called, const Sizes& sizes, std::int64_t count, bool repeated)
+        : Module(parent, called),
+          feed_forward(*this, "feed_forward", sizes.d_model, sizes.d_ff, ops::Activation::relu),
+          last_norm(*this, "last_norm", sizes.d_model) {
+        attentions = list<MultiHead>(count, repeated, [&](std::int64_t i) {
+            return std::make_shared<MultiHead>(*this, fmt::format("attentions.{}", i), sizes, repeated);
+        });
+        norms = list<nn::LayerNorm>(count, repeated, [&](std::int64_t i) {
+            return std::make_shared<nn::LayerNorm>(*this, fmt::format("norms.{}", i), sizes.d_model);
+        });
+    }
+    Variable forward(Variable x, const Spans& spans, const Variable& memory = {}) const {
+        for (std::size_t i = 0; i < attentions.size(); ++i) {
+            const Variable& read = i == 0 ? x : memory;
+            x = norms[i]->forward(ops::add(x, attentions[i]->forward(x, spans, read, memory.defined() && i == 0)));
+        }
+        return last_norm.forward(ops::add(x, feed_forward.forward(x)));
+    }
+    List<MultiHead> attentions;
+    List<nn::LayerNorm> norms;
+    nn::FeedForward feed_forward;
+    nn::LayerNorm last_norm;
+};
+
+struct Net : nn::Module {
+    Net(std::uint64_t seed, const Sizes& of, Build how) : Module(seed), sizes(of), loose(seed) {
+        Module& parent = how == Build::plain_list ? loose : *this;
+        for (const bool decoder : {false, true})
+            (decoder ? this->decoder : encoder) = list<Layer>(sizes.layers, how == Build::repeated, [&](std::int64_t i) {
+                return std::make_shared<Layer>(parent, fmt::format("{}.{}", decoder ? "decoder" : "encoder", i), sizes,
+                                               decoder ? 2 : 1, how == Build::repeated);
+            });
+    }
+    Variable loss(const Tensor& source, const Tensor& target_in, const Tensor& target_out) const {
+        const Spans spans = equal_spans(source.numel() / length, length);
+        Variable memory = embedding.forward(source, spans, positions), x = embedding.forward(target_in, spans, positions);
+        for (const auto& layer : encoder) memory = layer->forward(memory, spans);
+        for (const auto& layer : decoder) x = layer->forward(x, spans, memory);
+        return ops::cross_entropy(output.forward(x), target_out);
+    }
+    // Every parameter that there is, registered or not.
+    std::vector<nn::Parameter> all() const {
+        std::vector<nn::Parameter> parameters = this->parameters();
+        for (const nn::Parameter& one : loose.parameters()) parameters.push_back(one);
+        return parameters;
+    }
+
+    Sizes sizes;
+    nn::Module loose;  // the root of what the model was not told of
+    nn::Embedding embedding{*this, "embedding", sizes.vocabulary, sizes.d_model};
+    nn::PositionalEncoding positions{*this, "positions", nn::Positions::sinusoidal, length, sizes.d_model};
+    nn::Linear output{*this, "output", sizes.d_model, sizes.vocabulary};
+    List<Layer> encoder, decoder;
+};
+
+// The target is the source, backwards; the last word of the vocabulary marks its beginning.
+Variable loss_of_batch(const Net& net, std::int64_t batch, std::uint64_t key) {
+    const auto bos = static_cast<std::int32_t>(net.sizes.vocabulary - 1);
+    const Tensor source = words(batch * length, bos, key);
+    Tensor in = Tensor::empty(source.shape(), DType::i32), out = Tensor::empty(source.shape(), DType::i32);
+    for (std::int64_t i = 0; i < source.numel(); ++i) {
+        const std::int64_t place = i % length;
+        out.data<std::int32_t>()[i] = source.data<std::int32_t>()[i - place + length - 1 - place];
+        in.data<std::int32_t>()[i] = place == 0 ? bos : out.data<std::int32_t>()[i - 1];
+    }
+    return net.loss(source, in, out);
+}
+
+// Elements of the parameters that one backward pass reaches.
+std::int64_t used(const Net& net, std::uint64_t key) {
+    backward(loss_of_batch(net, 1, key));
+    std::int64_t count = 0;
+    for (const nn::Parameter& one : net.all())
+        if (one.variable.grad().defined()) count += one.variable.value().numel();
+    return count;
+}
+
+}  // namespace
+
+Result repeated_modules(const Options& options) {
+    constexpr Training training = {.steps = 200, .lr = 3e-3};
+    const double meant = static_cast<double>(Net(1, paper, Build::registered).parameter_count());
+    Result result{
+        .variants = {"registered", "repeated", "plain list"},
+        .findings = {{"parameters seen by the optimizer", {}},
+                     {"parameters used", {}},
+                     {"parameters meant", {meant, meant, meant}},
+                     {"loss of a small one after 200 steps", {}}},
+        .why =
+            "An object that stands in a list six times is one layer with one set of weights, and a list that the model does "
+            "not know gives the optimizer nothing. Both run, with the right shapes, and the loss even falls, because what "
+            "is left learns around the rest. Here every module is made with its parent and a name of its own, so that it is "
+            "registered by being there, and a second one of the same name is an error.",
+        .figures = {}};
+    picture::BarChart counts{.title = "parameters of the model as described in the paper",
+                             .y = {.label = "parameters, millions", .from = 0},
+                             .groups = result.variants,
+                             .bars = {{"meant", {}}, {"used", {}}, {"seen by the optimizer", {}}}};
+    picture::LineChart losses{.title = "a sentence backwards: loss of a small model",
+                              .x = {.label = "step"},
+                              .y = {.label = "cross entropy", .from = 0},
+                              .series = {}};
+    for (const Build build : {Build::registered, Build::repeated, Build::plain_list}) {
+        const Net large(key(options, "model"), paper, build);
+        result.findings[0].values.push_back(static_cast<double>(large.trainable_count()));
+        result.findings[1].values.push_back(static_cast<double>(used(large, key(options, "sentence"))));
+        counts.bars[0].values.push_back(meant / 1e6);
+        counts.bars[1].values.push_back(result.findings[1].values.back() / 1e6);
+        counts.bars[2].values.push_back(result.findings[0].values.back() / 1e6);
+
+        Net net(key(options, "small model"), small, build);
+        const std::vector<double> curve_of = train(net, training, [&](std::int64_t step) {
+            return loss_of_batch(net, 32, key(options, fmt::format("batch {}", step)));
+        });
+        result.findings[3].values.push_back(mean_of_last(curve_of, 10));
+        losses.series.push_back(curve(result.variants[static_cast<std::size_t>(build)], curve_of));
+    }
+    result.figures = {
+        {svg(counts), "Of 45 million meant parameters the repeated model has six, and the optimizer of the plain list one."},
+        {svg(losses), "All three learn something, and one layer used again may learn a small task as fast as several."}};
+    return result;
+}
+
+}  // namespace heddle::lab
