@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/commands.h"
+#include "apps/model_pictures.h"
 #include "apps/option_rows.h"
 #include "apps/run.h"
 #include "apps/translation/training_log.h"
@@ -17,6 +18,7 @@ struct SummaryOptions {
     std::int64_t vocab_size = default_subwords;
     std::optional<std::int64_t> source_size;
     std::optional<std::int64_t> target_size;
+    std::string pictures;
     ModelOptions model;
 };
 
@@ -34,6 +36,9 @@ OptionTable summary_table(SummaryOptions& options) {
     table.add("target-vocab-size", options.target_size, "tokens of the target, when the languages share none")
         .at_least(1)
         .defaults_to("as --vocab-size");
+    table.group("Output");
+    table.add("pictures", options.pictures, "draw the model, its layers and its attention, too: SVG files and index.html")
+        .called("FOLDER");
     return table;
 }
 
@@ -55,6 +60,11 @@ void print_table(const nn::Module& model) {
                static_cast<double>(4 * model.parameter_count()) / 1e6);
 }
 
+void show(const nn::Transformer& model, const SummaryOptions& options) {
+    print_table(model);
+    if (!options.pictures.empty()) write_model_pictures(options.pictures, model.options());
+}
+
 }  // namespace
 
 int summary_command(Arguments arguments) {
@@ -63,16 +73,17 @@ int summary_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     if (!options.run.empty()) {
         for (const Option& option : table.options())
-            check_usage(!option.given || option.name == "model",
+            check_usage(!option.given || option.name == "model" || option.name == "pictures",
                         "--" + option.name + " cannot be combined with --model, whose options are fixed; leave one out");
-        print_table(*open_run(options.run).model);
+        show(*open_run(options.run).model, options);
         return 0;
     }
     VocabularyRequest vocabulary;
     vocabulary.shared = !options.source_size && !options.target_size;
     resolve(options.model, vocabulary);
-    print_table(nn::Transformer(transformer_options(options.model, options.source_size.value_or(options.vocab_size),
-                                                    options.target_size.value_or(options.vocab_size))));
+    show(nn::Transformer(transformer_options(options.model, options.source_size.value_or(options.vocab_size),
+                                             options.target_size.value_or(options.vocab_size))),
+         options);
     return 0;
 }
 

@@ -1,0 +1,102 @@
+// The drawings say what the options say, in the order in which data flows.
+#include "apps/model_pictures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/markup.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+
+nn::TransformerOptions paper() {
+    nn::TransformerOptions options;
+    options.source_vocabulary = options.target_vocabulary = 1024;
+    options.encoder_layers = 6;
+    options.decoder_layers = 4;
+    options.d_model = 512;
+    options.heads = 8;
+    options.d_ff = 2048;
+    options.norm = nn::NormPlace::post;
+    return options;
+}
+
+std::vector<std::string> texts(const nn::TransformerOptions& options, const std::string& name) {
+    std::vector<std::string> found;
+    for (const ModelPicture& one : model_pictures(options.complete())) {
+        const Markup markup = markup_of(one.figure.svg);
+        EXPECT_EQ(markup.error, "") << one.name;
+        if (one.name == name)
+            for (const Element& text : markup.all("text")) found.push_back(text.text);
+    }
+    return found;
+}
+
+TEST(ModelPictures, ABlocksBoxesStandInTheOrderOfItsNorms) {
+    nn::TransformerOptions options = paper();
+    EXPECT_THAT(texts(options, "encoder-block"),
+                ElementsAre("input", "[tokens, 512]", "self-attention", "8 heads of 64", "dropout 0.1", "layer norm", "eps 1e-05",
+                            "feed-forward", "512 to 2048 to 512, ReLU", "dropout 0.1", "layer norm", "eps 1e-05", "output",
+                            "[tokens, 512]"));
+    options.norm = nn::NormPlace::pre;
+    options.dropout = 0;
+    options.heads = 1;
+    options.activation = ops::Activation::gelu;
+    EXPECT_THAT(texts(options, "encoder-block"),
+                ElementsAre("input", "[tokens, 512]", "layer norm", "eps 1e-05", "self-attention", "1 head of 512", "layer norm",
+                            "eps 1e-05", "feed-forward", "512 to 2048 to 512, GELU", "output", "[tokens, 512]"));
+}
+
+TEST(ModelPictures, TheModelNamesItsStacksTablesAndOutput) {
+    nn::TransformerOptions options = paper();
+    EXPECT_THAT(texts(options, "model"),
+                AllOf(Contains("6 x"), Contains("4 x"), Contains("1024 x 512"), Contains("sine and cosine"),
+                      Contains("the embedding matrix again"), Contains("memory")));
+    options.tie = nn::Tie::none;
+    options.target_vocabulary = 99;
+    options.positions = nn::Positions::learned;
+    const std::vector<std::string> other = texts(options, "model");
+    EXPECT_THAT(other, AllOf(Contains("1024 x 512"), Contains("99 x 512"), Contains("512 to 99"), Contains("learned")));
+    EXPECT_THAT(other, Not(Contains("the embedding matrix again")));
+    // A final norm is one box more a stack.
+    const auto norms = [](const nn::TransformerOptions& o) {
+        const std::vector<std::string> all = texts(o, "model");
+        return std::count(all.begin(), all.end(), "layer norm");
+    };
+    const auto without = norms(options);
+    options.final_norm = true;
+    EXPECT_EQ(norms(options), without + 2);
+}
+
+TEST(ModelPictures, AttentionIsScaledByTheHeadsOwnWidth) {
+    nn::TransformerOptions options = paper();
+    options.heads = 12;
+    options.head_dim = 42;
+    options.attention_dropout = 0.3;
+    EXPECT_THAT(texts(options, "attention"),
+                AllOf(Contains("times 1 / sqrt(42)"), Contains("[target tokens, 42]"), Contains("dropout 0.3")));
+    EXPECT_THAT(texts(options, "heads"), AllOf(Contains("512 to 504"), Contains("504 columns"), Contains("504 to 512")));
+}
+
+TEST(ModelPictures, AreWrittenAsFilesAndAsAPage) {
+    const TemporaryFolder folder;
+    const std::filesystem::path to = folder / "a" / "b";
+    write_model_pictures(to, paper().complete());
+    for (const char* name : {"model.svg", "encoder-block.svg", "decoder-block.svg", "attention.svg", "heads.svg", "index.html"})
+        EXPECT_GT(std::filesystem::file_size(to / name), 1000u) << name;
+    std::ofstream(folder / "file") << "taken";
+    expect_error([&] { write_model_pictures(folder / "file", paper().complete()); }, "the folder cannot be made");
+}
+
+}  // namespace
+}  // namespace heddle::app
