@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "apps/commands.h"
 #include "apps/usage_error.h"
@@ -120,6 +121,20 @@ TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {
     EXPECT_EQ(object["findings"]["loss"]["wrong"], "inf");
     EXPECT_EQ(object["findings"]["loss"]["worse"], "nan");
     EXPECT_THAT(lab::text(experiment, result), HasSubstr("nan"));
+}
+
+TEST(Lab, BreaksTheReasonIntoLinesAndKeepsItsWords) {
+    const std::string words = "one two three four five six seven eight nine ten, ";
+    lab::Result result{.variants = {"right", "wrong"}, .findings = {}, .why = "", .figures = {}};
+    for (int i = 0; i < 6; ++i) result.why += words;
+    result.why += std::string(150, 'x');  // longer than a line: stays whole
+    std::istringstream lines(lab::text(lab::experiments().front(), result));
+    std::string line, joined;
+    while (std::getline(lines, line)) {
+        EXPECT_TRUE(line.size() <= 100 || line.find(' ') == std::string::npos) << line;
+        joined += line + " ";
+    }
+    EXPECT_THAT(joined, HasSubstr(result.why));
 }
 
 TEST(Lab, TheIndexLinksEveryPage) {

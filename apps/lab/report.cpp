@@ -23,6 +23,18 @@ nlohmann::ordered_json json_number(double value) {
     return fmt::format("{}", unsigned_nan(value));
 }
 
+// Lines of up to 100 characters, broken at spaces.
+std::string wrapped(std::string_view text) {
+    std::string lines;
+    while (text.size() > 100) {
+        const std::size_t space = text.rfind(' ', 100);
+        if (space == std::string_view::npos) break;
+        lines += fmt::format("{}\n", text.substr(0, space));
+        text.remove_prefix(space + 1);
+    }
+    return lines.append(text);
+}
+
 }  // namespace
 
 std::string text(const Experiment& experiment, const Result& result) {
@@ -37,7 +49,7 @@ std::string text(const Experiment& experiment, const Result& result) {
             lines += fmt::format("  {:>{}}", number(finding.values[i]), std::max<std::size_t>(12, result.variants[i].size()));
         lines += '\n';
     }
-    return lines + fmt::format("\n{}\nCaught by {}.\n", result.why, experiment.caught_by);
+    return lines + fmt::format("\n{}\nCaught by {}.\n", wrapped(result.why), experiment.caught_by);
 }
 
 std::string json(const Experiment& experiment, const Result& result, const Options& options) {
