@@ -1,25 +1,13 @@
 // What the lab's experiments on training, scoring and decoding find.
-#include <gtest/gtest.h>
-
 #include <cmath>
 
-#include "apps/lab/experiment.h"
-#include "core/error.h"
+#include "tests/lab_support.h"
 
 namespace heddle::lab {
 namespace {
 
-Result run(std::string_view name, std::uint64_t seed = 1) {
-    const Experiment* const experiment = find_experiment(name);
-    if (experiment == nullptr) throw Error("no experiment " + std::string(name));
-    Result result = experiment->run({.seed = seed});
-    EXPECT_GE(result.figures.size(), 2u) << name;
-    for (const picture::Figure& figure : result.figures) EXPECT_NE(figure.svg.find("<svg"), std::string::npos) << name;
-    return result;
-}
-
 TEST(LabTraining, TheLeastSmoothedLossIsTheEntropyOfItsTargets) {
-    const Result result = run("label-smoothing");
+    const Result result = run_experiment("label-smoothing");
     for (const char* variant : {"over V", "over V-1", "over V-2"})
         EXPECT_NEAR(result.value("least loss, by descent", variant), result.value("least loss, by formula", variant), 1e-4);
     EXPECT_NEAR(result.value("least loss, by formula", "over V"), 0.5140, 1e-3);
@@ -32,7 +20,7 @@ TEST(LabTraining, TheLeastSmoothedLossIsTheEntropyOfItsTargets) {
 }
 
 TEST(LabTraining, WithoutALengthPenaltyTheShortestTranslationWins) {
-    const Result result = run("length-penalty");
+    const Result result = run_experiment("length-penalty");
     for (const char* variant : {"L^1", "((5+L)/6)^1"}) {
         EXPECT_NEAR(result.value("length ratio", variant), 1, 0.05);
         EXPECT_GT(result.value("BLEU", variant), 94);
@@ -43,7 +31,7 @@ TEST(LabTraining, WithoutALengthPenaltyTheShortestTranslationWins) {
 }
 
 TEST(LabTraining, OnlyAWholeStateGivesTheRunThatNeverStopped) {
-    const Result result = run("partial-resume");
+    const Result result = run_experiment("partial-resume");
     const char* const loss = "mean loss over 200 pairs in the next 60 updates";
     for (const char* what : {"largest change of the loss", "largest change of a weight", "pairs that the epoch shows twice, %"})
         EXPECT_EQ(result.value(what, "everything"), 0) << what;
@@ -57,7 +45,7 @@ TEST(LabTraining, OnlyAWholeStateGivesTheRunThatNeverStopped) {
 }
 
 TEST(LabTraining, ATestSetThatIsScoredInPartsHasAnotherBleu) {
-    const Result result = run("batch-bleu");
+    const Result result = run_experiment("batch-bleu");
     const char* const counted = "segments that count";
     EXPECT_EQ(result.value(counted, "all segments"), 1305);
     EXPECT_EQ(result.value(counted, "full batches"), 1280);
@@ -70,6 +58,43 @@ TEST(LabTraining, ATestSetThatIsScoredInPartsHasAnotherBleu) {
     EXPECT_GT(result.value(largest, "mean of cumulative"), 2);
     EXPECT_GT(result.value(largest, "mean of batches"), 0.7);
     EXPECT_NE(result.value("BLEU", "full batches"), result.value("BLEU", "all segments"));
+}
+
+TEST(LabTraining, ATableOfTheOtherLanguageFailsAtRareWordsOrHoldsNone) {
+    const Result result = run_experiment("target-vocabulary");
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(result.findings[i].values[0], 0) << result.findings[i].what;
+    EXPECT_NEAR(result.value("source smaller: sentences that fail, %", "source's size"), 23, 5);
+    EXPECT_GT(result.value("source smaller: batches that fail, %", "source's size"), 90);
+    EXPECT_EQ(result.value("source larger: rows that are no word", "source's size"), 200);
+    EXPECT_NEAR(result.value("source larger: their probability at first, %", "source's size"), 100.0 * 200 / 1400, 4);
+    const char* const loss = "source larger: loss of the first batch";
+    EXPECT_NEAR(result.value(loss, "source's size") - result.value(loss, "target's size"), std::log(1400.0 / 1200), 0.07);
+}
+
+TEST(LabTraining, AWholePositionTableFitsTheLongestSentenceAndMultipliesASingleToken) {
+    const Result result = run_experiment("uncut-positions");
+    EXPECT_EQ(result.value("rows that a sentence of 1 token becomes", "cut"), 1);
+    EXPECT_EQ(result.value("rows that a sentence of 1 token becomes", "whole"), 16);
+    EXPECT_EQ(result.value("lengths of 1 to 16 that compute", "cut"), 16);
+    EXPECT_EQ(result.value("lengths of 1 to 16 that compute", "whole"), 2);
+    EXPECT_EQ(result.value("lengths that keep their shape", "whole"), 1);
+}
+
+TEST(LabTraining, AWordThatIsTakenForPaddingIsNotLearnedOrNotRead) {
+    const Result result = run_experiment("padding-index");
+    const char* const zero = "accuracy on word 0, %";
+    EXPECT_GT(result.value(zero, "the vocabulary's"), 97);
+    for (const char* variant : {"0 in the loss", "0 in both"}) {
+        EXPECT_LT(result.value(zero, variant), 2) << variant;
+        EXPECT_GT(result.value("accuracy as its own padding rule counts it, %", variant), 94) << variant;
+        EXPECT_NEAR(result.value("targets that count in training, %", variant), 87.5, 1) << variant;
+        EXPECT_GT(result.value("loss over all targets", variant), 20 * result.value("loss over all targets", "the vocabulary's"));
+    }
+    const char* const weight = "largest attention weight on word 0";
+    EXPECT_EQ(result.value(weight, "0 in the mask"), 0);
+    EXPECT_GT(result.value("loss over all targets", "0 in the mask"),
+              20 * result.value("loss over all targets", "the vocabulary's"));
+    EXPECT_GT(result.value(weight, "the vocabulary's"), 0.8);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What the whole model promises: causality, independence of sentences, distinct layers and heads.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -287,6 +288,25 @@ TEST(Transformer, FrozenParametersGetNoGradientAndTheOthersTheirs) {
         for (const auto& [name, gradient] : parameter.named(parameter.variable.grad())) {
             const std::vector<double> zeros(static_cast<std::size_t>(gradient.numel()), 0);
             EXPECT_EQ(gradient.to_vector(), parameter.variable.requires_grad() ? wanted[name].to_vector() : zeros) << name;
+        }
+}
+
+TEST(Transformer, SizesEachSidesTablesByItsOwnVocabulary) {
+    for (const auto& [source, target] : {std::pair{11, 13}, std::pair{13, 11}})
+        for (const Tie tie : {Tie::none, Tie::target}) {
+            TransformerOptions options = tiny_options();
+            options.source_vocabulary = source;
+            options.target_vocabulary = target;
+            options.tie = tie;
+            const Transformer model(options);
+            EXPECT_EQ(named_tensor(model, "source_embedding.weight").shape(), Shape({source, 8}));
+            EXPECT_EQ(named_tensor(model, "target_embedding.weight").shape(), Shape({target, 8}));
+            const auto logits = [&](std::int32_t word, std::int32_t translation) {
+                return logits_of(model, packed({{word}}), packed({{translation}}));
+            };
+            EXPECT_EQ(logits(source - 1, target - 1).shape(), Shape({1, target}));
+            expect_error([&] { logits(source, 0); }, fmt::format("is {0}, but the table has {0} rows", source).c_str());
+            expect_error([&] { logits(0, target); }, fmt::format("is {0}, but the table has {0} rows", target).c_str());
         }
 }
 

@@ -39,6 +39,12 @@ const std::vector<Experiment>& experiments() {
          error_above_tolerance},
         {"batch-bleu", "BLEU of full batches, without short segments, or as a mean over the batch loop",
          "Bleu.OfAFileIsThatOfItsSegmentsAddedUpInAnyParts", batch_bleu},
+        {"target-vocabulary", "the target's embedding sized by the source's vocabulary",
+         "Transformer.SizesEachSidesTablesByItsOwnVocabulary", target_vocabulary},
+        {"uncut-positions", "a position table that is not cut to the sentence",
+         "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence", uncut_positions},
+        {"padding-index", "padding fixed at index 0, where 0 is a word",
+         "CrossEntropy.IsTheMeanOverTheCountedTargets", padding_index},
     };
     return all;
 }

@@ -19,5 +19,8 @@ Result unbiased_norm(const Options& options);
 Result cotangent_of_ones(const Options& options);
 Result error_above_tolerance(const Options& options);
 Result batch_bleu(const Options& options);
+Result target_vocabulary(const Options& options);
+Result uncut_positions(const Options& options);
+Result padding_index(const Options& options);
 
 }  // namespace heddle::lab

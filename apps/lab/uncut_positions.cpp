@@ -1,0 +1,79 @@
+// A position table that is added whole instead of cut to the sentence. x [sentences, time, d_model], table [places, d_model].
+//
+//     wrong    x + table               broadcasting fits when time = places, and when time = 1
+//     right    x + table[0 : time]
+//
+// A sentence as long as the table is the one that write-ups try. One of a single token, the first step of every decoder, becomes
+// as many rows as the table has, and nothing fails.
+#include <limits>
+#include <string>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "core/error.h"
+#include "kernels/embedding/embedding.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t places = 16;
+constexpr std::int64_t width = 24;
+constexpr std::int64_t sentences = 2;
+
+Variable cut(const Variable& x, const Variable& table) { return ops::add(x, ops::slice(table, 0, 0, x.shape()[1])); }
+
+Variable whole(const Variable& x, const Variable& table) { return ops::add(x, table); }
+
+}  // namespace
+
+Result uncut_positions(const Options& options) {
+    const NoGrad no_grad;
+    const Variable table(kernels::sinusoidal_positions(places, width, DType::f32));
+    Finding lengths{"lengths of 1 to 16 that compute", {}}, one{"rows that a sentence of 1 token becomes", {}};
+    Finding right_shape{"lengths that keep their shape", {}};
+    picture::LineChart chart{.title = "Rows of a sentence behind the addition",
+                             .x = {.label = "tokens of the sentence"},
+                             .y = {.label = "rows", .from = 0},
+                             .series = {}};
+    picture::HeatMap map;
+    for (const bool cutting : {true, false}) {
+        picture::Series rows{.name = cutting ? "cut" : "whole", .x = {}, .y = {}, .dots = true};
+        double computed = 0, kept = 0;
+        for (std::int64_t time = 1; time <= places; ++time) {
+            const Variable x(normal({sentences, time, width}, 0.3, key(options, "tokens")));
+            rows.x.push_back(static_cast<double>(time));
+            try {
+                const Variable y = cutting ? cut(x, table) : whole(x, table);
+                rows.y.push_back(static_cast<double>(y.shape()[1]));
+                computed += 1;
+                kept += y.shape()[1] == time ? 1 : 0;
+                if (time == 1 && !cutting) map.values = ops::slice(y, 0, 0, 1).value().to_vector();
+            } catch (const Error&) {
+                rows.y.push_back(std::numeric_limits<double>::quiet_NaN());
+            }
+        }
+        lengths.values.push_back(computed);
+        right_shape.values.push_back(kept);
+        one.values.push_back(rows.y[0]);
+        chart.series.push_back(rows);
+    }
+    map.title = "One token plus the whole table";
+    map.rows = places;
+    map.cols = width;
+    map.row_title = "row";
+    map.col_title = "column";
+    map.diverging = true;
+    return {
+        .variants = {"cut", "whole"},
+        .findings = {one, lengths, right_shape},
+        .why =
+            "A table has a row for each place that a sentence could have, a sentence has fewer, and broadcasting joins the two "
+            "only "
+            "where the extents are equal or one of them is 1. So the longest sentence works, most others fail, and a single "
+            "token silently becomes sixteen, which every later op takes for a sentence. The table is cut to the sentence, from "
+            "the sentence's first place on; a test has to try lengths of one, of the table, and between.",
+        .figures = {{svg(chart), "Where a dot is missing, the addition is an error."},
+                    {svg(map), "Sixteen rows came from one token: the same values, at sixteen places."}}};
+}
+
+}  // namespace heddle::lab
