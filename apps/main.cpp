@@ -35,6 +35,7 @@ constexpr Command commands[] = {
     {"summary", "lists a model's modules and parameters", summary_command},
     {"gradcheck", "proves every op's gradient", gradcheck_command},
     {"lab", "shows by measurement what known mistakes break", lab_command},
+    {"chapter", "measures what the chapters on five write-ups say", chapter_command},
     {"bench", "measures training (bench train) or the ops (bench ops)", bench_command},
 };
 

@@ -16,4 +16,16 @@ void print(const std::string& text) {
 
 void say(std::string_view line) { fmt::print(stderr, "{}\n", line); }
 
+std::string wrapped(std::string_view text) {
+    std::string lines;
+    while (text.size() > 100) {
+        std::size_t space = text.rfind(' ', 100);
+        if (space == std::string_view::npos) space = text.find(' ');
+        if (space == std::string_view::npos) break;
+        lines.append(text.substr(0, space)).append("\n");
+        text.remove_prefix(space + 1);
+    }
+    return lines.append(text);
+}
+
 }  // namespace heddle::app

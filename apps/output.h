@@ -13,6 +13,9 @@ void print(const std::string& text);
 /// Writes a line to stderr: what a person should know, and no result.
 void say(std::string_view line);
 
+/// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end behind the last one.
+std::string wrapped(std::string_view text);
+
 /// 128 + SIGPIPE: what a shell reports of a program that a closed pipe ended, which is how this one ends where SIGPIPE is not
 /// ignored.
 inline constexpr int nobody_reads = 141;

@@ -137,12 +137,6 @@ TEST(Lab, BreaksTheReasonIntoLinesAndKeepsItsWords) {
     EXPECT_THAT(joined, HasSubstr(result.why));
 }
 
-TEST(Lab, TheIndexLinksEveryPage) {
-    const std::string html = lab::index().html();
-    for (const lab::Experiment& one : lab::experiments())
-        EXPECT_THAT(html, HasSubstr("href=\"" + std::string(one.name) + ".html\"")) << one.name;
-}
-
 TEST(Lab, OneSeedGivesTheSameNumbersAndAnotherSeedOthers) {
     const TemporaryFolder folder;
     const auto numbers = [&](const char* seed) {

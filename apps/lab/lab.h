@@ -15,7 +15,5 @@ std::string text(const Experiment& experiment, const Result& result);
 std::string json(const Experiment& experiment, const Result& result, const Options& options);
 /// The same with its pictures. `command`: how to make it again.
 picture::Page page(const Experiment& experiment, const Result& result, std::string_view command);
-/// A page with a link to each experiment's, NAME.html beside it.
-picture::Page index();
 
 }  // namespace heddle::lab

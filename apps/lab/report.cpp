@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/lab/lab.h"
+#include "apps/output.h"
 
 namespace heddle::lab {
 namespace {
@@ -23,18 +24,6 @@ nlohmann::ordered_json json_number(double value) {
     return fmt::format("{}", unsigned_nan(value));
 }
 
-// Lines of up to 100 characters, broken at spaces.
-std::string wrapped(std::string_view text) {
-    std::string lines;
-    while (text.size() > 100) {
-        const std::size_t space = text.rfind(' ', 100);
-        if (space == std::string_view::npos) break;
-        lines += fmt::format("{}\n", text.substr(0, space));
-        text.remove_prefix(space + 1);
-    }
-    return lines.append(text);
-}
-
 }  // namespace
 
 std::string text(const Experiment& experiment, const Result& result) {
@@ -49,7 +38,7 @@ std::string text(const Experiment& experiment, const Result& result) {
             lines += fmt::format("  {:>{}}", number(finding.values[i]), std::max<std::size_t>(12, result.variants[i].size()));
         lines += '\n';
     }
-    return lines + fmt::format("\n{}\nCaught by {}.\n", wrapped(result.why), experiment.caught_by);
+    return lines + fmt::format("\n{}\nCaught by {}.\n", app::wrapped(result.why), experiment.caught_by);
 }
 
 std::string json(const Experiment& experiment, const Result& result, const Options& options) {
@@ -78,13 +67,6 @@ picture::Page page(const Experiment& experiment, const Result& result, std::stri
     page.table(header, rows).figures(result.figures).heading("Why").paragraph(result.why);
     page.heading("The test that catches it").code(experiment.caught_by);
     page.heading("Again").code(command);
-    return page;
-}
-
-picture::Page index() {
-    picture::Page page("What known mistakes break");
-    for (const Experiment& one : experiments())
-        page.link(fmt::format("{}.html", one.name), fmt::format("{}: {}", one.name, one.title));
     return page;
 }
 

@@ -1,0 +1,85 @@
+#include "apps/chapters/chapter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/chapters/chapters.h"
+#include "apps/output.h"
+#include "apps/picture/text.h"
+#include "core/format.h"
+
+namespace heddle::chapters {
+namespace {
+
+std::string_view verdict(const Statement& statement) { return statement.holds ? "holds" : "does not show"; }
+
+nlohmann::ordered_json json_number(double value) {
+    if (std::isfinite(value)) return value;
+    return fmt::format("{}", value);
+}
+
+}  // namespace
+
+const std::vector<Chapter>& chapters() {
+    static const std::vector<Chapter> all = {
+        {"paper", "\"Attention is all you need\", section by section", paper},
+    };
+    return all;
+}
+
+const Chapter* find_chapter(std::string_view name) {
+    const auto found = std::ranges::find(chapters(), name, &Chapter::name);
+    return found == chapters().end() ? nullptr : &*found;
+}
+
+double Statement::value(std::string_view what) const {
+    const auto found = std::ranges::find(numbers, what, &Measured::what);
+    check(found != numbers.end(), "chapter: nothing called '{}' was measured for '{}'", what, claim);
+    return found->value;
+}
+
+std::string text(const Chapter& chapter, const Report& report) {
+    std::string lines = fmt::format("{}: {}\n", chapter.name, chapter.title);
+    for (const Statement& statement : report.statements) {
+        lines += fmt::format("\n{}\n", app::wrapped(statement.claim));
+        std::size_t width = 0;
+        for (const Measured& one : statement.numbers) width = std::max(width, one.what.size());
+        for (const Measured& one : statement.numbers)
+            lines += fmt::format("    {:<{}}  {}\n", one.what, width, picture::number(one.value));
+        lines += fmt::format("    {}\n", verdict(statement));
+    }
+    return lines;
+}
+
+std::string json(const Chapter& chapter, const Report& report, const Options& options) {
+    nlohmann::ordered_json object = {{"name", chapter.name},
+                                     {"title", chapter.title},
+                                     {"seed", options.seed},
+                                     {"statements", nlohmann::ordered_json::array()}};
+    for (const Statement& statement : report.statements) {
+        nlohmann::ordered_json numbers = nlohmann::ordered_json::object();
+        for (const Measured& one : statement.numbers) numbers[one.what] = json_number(one.value);
+        object["statements"].push_back({{"claim", statement.claim}, {"numbers", numbers}, {"holds", statement.holds}});
+    }
+    return object.dump() + "\n";
+}
+
+picture::Page page(const Chapter& chapter, const Report& report, std::string_view command) {
+    picture::Page page(fmt::format("{}: {}", chapter.name, chapter.title));
+    std::vector<std::vector<std::string>> rows;
+    for (const Statement& statement : report.statements) {
+        std::string claim = statement.claim, holds(verdict(statement));
+        for (const Measured& one : statement.numbers) {
+            rows.push_back({claim, one.what, picture::number(one.value), holds});
+            claim = holds = "";
+        }
+    }
+    page.table({"statement", "measured", "value", "verdict"}, rows).figures(report.figures);
+    page.heading("Again").code(command);
+    return page;
+}
+
+}  // namespace heddle::chapters

@@ -1,0 +1,59 @@
+// What a write-up of the Transformer says, measured: each chapter in docs/presets has a program beside it that runs its
+// statements.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/picture/page.h"
+
+namespace heddle::chapters {
+
+/// A number that was measured, or what it is compared with.
+struct Measured {
+    std::string what;  ///< "variance at width 512"
+    double value = 0;
+};
+
+/// A sentence of the chapter and what became of it.
+struct Statement {
+    std::string claim;  ///< "A dot product of two random vectors has a variance equal to their width."
+    std::vector<Measured> numbers;
+    bool holds = false;  ///< as the numbers say, by the rule that stands in the chapter's program
+
+    /// Error when nothing of this name was measured.
+    double value(std::string_view what) const;
+};
+
+/// A chapter after its measurements.
+struct Report {
+    std::vector<Statement> statements;
+    std::vector<picture::Figure> figures;
+};
+
+struct Options {
+    std::uint64_t seed = 1;  ///< of everything random
+};
+
+/// The preset of the same name, described and measured. At most 20 s on two processors; the same seed gives the same numbers.
+struct Chapter {
+    std::string_view name;   ///< of the preset: "paper"
+    std::string_view title;  ///< one line
+    Report (*run)(const Options&);
+};
+
+/// All of them, in the order of the list.
+const std::vector<Chapter>& chapters();
+/// Null when there is none of this name.
+const Chapter* find_chapter(std::string_view name);
+
+/// The statements for a terminal: claim, numbers, verdict.
+std::string text(const Chapter& chapter, const Report& report);
+/// As one line of JSON: name, title, seed, statements [{claim, numbers {what: value}, holds}].
+std::string json(const Chapter& chapter, const Report& report, const Options& options);
+/// The same with the pictures. `command`: how to make it again.
+picture::Page page(const Chapter& chapter, const Report& report, std::string_view command);
+
+}  // namespace heddle::chapters

@@ -1,0 +1,10 @@
+// The chapters' programs, a file each, in the order of the list in chapter.cpp.
+#pragma once
+
+#include "apps/chapters/chapter.h"
+
+namespace heddle::chapters {
+
+Report paper(const Options& options);
+
+}  // namespace heddle::chapters

@@ -1,0 +1,170 @@
+// Vaswani et al., "Attention is all you need" (2017): what its section 3 says, measured on the preset `paper`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/chapters/chapters.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+#include "nn/embedding.h"
+#include "optim/schedule.h"
+
+namespace heddle::chapters {
+namespace {
+
+constexpr std::int64_t d_model = 512;
+
+std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
+
+double variance(const std::vector<double>& values) {
+    double sum = 0, squares = 0;
+    for (const double value : values) sum += value;
+    const double mean = sum / static_cast<double>(values.size());
+    for (const double value : values) squares += (value - mean) * (value - mean);
+    return squares / static_cast<double>(values.size() - 1);
+}
+
+// Products of 4096 pairs of vectors of `width` independent entries with mean 0 and variance 1.
+std::vector<double> dot_products(std::int64_t width, const Options& options) {
+    constexpr std::int64_t pairs = 4096;
+    const Variable a(lab::normal({pairs, width}, 1, key(options, fmt::format("a {}", width))));
+    const Variable b(lab::normal({pairs, width}, 1, key(options, fmt::format("b {}", width))));
+    return ops::sum(ops::mul(a, b), 1).value().to_vector();
+}
+
+// Section 3.2.1, footnote 4. The variance of an estimate from 4096 normal products is within 7 % of the truth three times out of
+// a hundred; a tenth is allowed.
+Statement dot_products_grow(const Options& options, Report& report) {
+    Statement statement{
+        "The dot product of two vectors of width d, whose entries are independent with variance 1, has variance d; "
+        "divided by the root of d it has variance 1.",
+        {},
+        true};
+    picture::Series measured{.name = "measured", .x = {}, .y = {}}, scaled{.name = "divided by the root of d", .x = {}, .y = {}};
+    for (const std::int64_t width : {8, 32, 64, 128, 512, 1024}) {
+        const double found = variance(dot_products(width, options)), d = static_cast<double>(width);
+        measured.x.push_back(d), measured.y.push_back(found);
+        scaled.x.push_back(d), scaled.y.push_back(found / d);
+        statement.holds = statement.holds && std::abs(found / d - 1) < 0.1;
+        if (width == 64 || width == 512) {
+            statement.numbers.push_back({fmt::format("variance, d = {}", width), found});
+            statement.numbers.push_back({fmt::format("variance, d = {}, divided", width), found / d});
+        }
+    }
+    const picture::Series line{.name = "d", .x = measured.x, .y = measured.x, .dots = true};
+    report.figures.push_back({svg(picture::LineChart{.title = "variance of a dot product",
+                                                     .x = {.label = "width d", .logarithmic = true},
+                                                     .y = {.label = "variance", .logarithmic = true},
+                                                     .series = {measured, line, scaled}}),
+                              "Why scores are divided: their spread would grow with the width of a head."});
+    return statement;
+}
+
+// Section 3.2.3: "masking out all values in the input of the softmax which correspond to illegal connections".
+Statement nobody_sees_the_future(const Options& options, Report& report) {
+    constexpr std::int64_t length = 4, width = 64;
+    std::vector<double> mask(length * length);
+    for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % length <= i / length ? 1 : 0;
+    report.figures.push_back({svg(picture::HeatMap{.title = "the causal mask of 4 tokens",
+                                                   .rows = length,
+                                                   .cols = length,
+                                                   .values = mask,
+                                                   .row_title = "query",
+                                                   .col_title = "key",
+                                                   .from = 0,
+                                                   .to = 1}),
+                              "1: this query may attend to this key."});
+    const Variable x(lab::normal({length, width}, 1, key(options, "tokens")));
+    const Spans spans = lab::equal_spans(1, length);
+    Tensor weights;
+    ops::attention(x, x, x, spans, spans, {.heads = 1, .causal = true, .weights = &weights});
+    double hidden = 0, seen = 1;
+    const std::vector<double> all = weights.to_vector();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (mask[i] == 0) hidden = std::max(hidden, all[i]);
+        if (mask[i] == 1) seen = std::min(seen, all[i]);
+    }
+    return {"With the causal mask no token attends to a later one, and each attends to itself and all before.",
+            {{"largest weight of a later token", hidden}, {"least weight of another", seen}},
+            hidden == 0 && seen > 0};
+}
+
+// The least squares matrix that moves every row of the table by k would do; the paper's own argument gives it: a rotation of each
+// pair (sin, cos) by k times the pair's frequency.
+double shift_error(const std::vector<double>& table, std::int64_t rows, std::int64_t k) {
+    double worst = 0;
+    for (std::int64_t row = 0; row + k < rows; ++row)
+        for (std::int64_t i = 0; i < d_model; i += 2) {
+            const double angle = static_cast<double>(k) * std::pow(10000, -static_cast<double>(i) / d_model);
+            const auto at = static_cast<std::size_t>(row * d_model + i),
+                       moved = static_cast<std::size_t>((row + k) * d_model + i);
+            const double sine = table[at] * std::cos(angle) + table[at + 1] * std::sin(angle);
+            const double cosine = table[at + 1] * std::cos(angle) - table[at] * std::sin(angle);
+            worst = std::max({worst, std::abs(sine - table[moved]), std::abs(cosine - table[moved + 1])});
+        }
+    return worst;
+}
+
+// Section 3.5.
+Statement shifts_are_linear(Report& report) {
+    constexpr std::int64_t rows = 64;
+    nn::Module root(1, DType::f64);
+    const nn::PositionalEncoding positions(root, "positions", nn::Positions::sinusoidal, rows, d_model);
+    const std::vector<double> table = positions.table(rows).value().slice(0, rows).to_vector();
+    report.figures.push_back(
+        {svg(picture::HeatMap{.title = "position codes (64, 512)",
+                              .rows = rows,
+                              .cols = d_model,
+                              .values = table,
+                              .row_title = "position",
+                              .col_title = "column",
+                              .from = -1,
+                              .to = 1,
+                              .diverging = true}),
+         "Sines in even columns, cosines in odd ones. Columns on the right turn so slowly that 64 positions hardly "
+         "move them."});
+    Statement statement{"For any fixed offset k the code of position pos + k is a linear function of the code of pos.", {}, true};
+    for (const std::int64_t k : {1, 5, 32}) {
+        const double error = shift_error(table, rows, k);
+        statement.numbers.push_back({fmt::format("largest error, k = {}", k), error});
+        statement.holds = statement.holds && error < 1e-12;
+    }
+    return statement;
+}
+
+// Section 5.3, equation 3.
+Statement the_rate_rises_and_falls(Report& report) {
+    const optim::Schedule schedule{.kind = optim::ScheduleKind::noam, .lr = 1, .warmup = 4000, .d_model = d_model};
+    picture::Series curve{.name = "d 512, 4000 warm-up steps", .x = {}, .y = {}};
+    std::int64_t peak = 0;
+    for (std::int64_t step = 1; step <= 40000; ++step) {
+        if (schedule.rate(step - 1) > schedule.rate(peak)) peak = step - 1;
+        if (step % 100 != 0) continue;
+        curve.x.push_back(static_cast<double>(step));
+        curve.y.push_back(schedule.rate(step - 1));
+    }
+    report.figures.push_back(
+        {svg(picture::LineChart{.title = "learning rate", .x = {.label = "step"}, .y = {.label = "rate"}, .series = {curve}}),
+         "Equation 3 of the paper."});
+    const double rise = schedule.rate(1999) / schedule.rate(999), fall = schedule.rate(15999) / schedule.rate(3999);
+    return {"The rate rises in a straight line for 4000 steps, and falls with the inverse root of the step then.",
+            {{"step of the largest rate", static_cast<double>(peak + 1)},
+             {"largest rate", schedule.rate(peak)},
+             {"rate at step 2000, of that at 1000", rise},
+             {"rate at step 16000, of that at 4000", fall}},
+            peak + 1 == 4000 && std::abs(rise - 2) < 1e-9 && std::abs(fall - 0.5) < 1e-9};
+}
+
+}  // namespace
+
+Report paper(const Options& options) {
+    Report report;
+    report.statements.push_back(dot_products_grow(options, report));
+    report.statements.push_back(nobody_sees_the_future(options, report));
+    report.statements.push_back(shifts_are_linear(report));
+    report.statements.push_back(the_rate_rises_and_falls(report));
+    return report;
+}
+
+}  // namespace heddle::chapters

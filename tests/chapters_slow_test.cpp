@@ -1,0 +1,59 @@
+// What the chapters on the presets say: every statement with the verdict that its chapter reports, and the page that shows it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/chapters/chapter.h"
+#include "core/file.h"
+#include "tests/support.h"
+
+namespace heddle::chapters {
+namespace {
+
+using testing::HasSubstr;
+
+Report measure(const std::string& name, std::uint64_t seed = 1) {
+    const Chapter* const chapter = find_chapter(name);
+    if (chapter == nullptr) fail("test: there is no chapter " + name);
+    const Report report = chapter->run({.seed = seed});
+    EXPECT_FALSE(report.statements.empty());
+    const std::string shown = text(*chapter, report), html = page(*chapter, report, "heddle chapter " + name).html();
+    const auto object = nlohmann::json::parse(json(*chapter, report, {.seed = seed}));
+    EXPECT_EQ(object["statements"].size(), report.statements.size());
+    for (const Statement& statement : report.statements) {
+        EXPECT_TRUE(statement.claim.ends_with('.')) << statement.claim;
+        EXPECT_FALSE(statement.numbers.empty()) << statement.claim;
+        for (const Measured& one : statement.numbers) EXPECT_THAT(shown, HasSubstr(one.what));
+    }
+    for (const picture::Figure& figure : report.figures) {
+        EXPECT_FALSE(figure.caption.empty());
+        EXPECT_THAT(html, HasSubstr(figure.svg));
+    }
+    return report;
+}
+
+const Statement& about(const Report& report, const std::string& words) {
+    for (const Statement& statement : report.statements)
+        if (statement.claim.find(words) != std::string::npos) return statement;
+    fail("test: no statement contains '" + words + "'");
+}
+
+TEST(Chapters, PaperHoldsForEverySeed) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        const Report report = measure("paper", seed);
+        for (const Statement& statement : report.statements) EXPECT_TRUE(statement.holds) << statement.claim << ", seed " << seed;
+        EXPECT_NEAR(about(report, "dot product").value("variance, d = 512"), 512, 51);
+        EXPECT_NEAR(about(report, "The rate rises").value("largest rate"), 1 / std::sqrt(512.0 * 4000), 1e-12);
+    }
+}
+
+TEST(Chapters, NamesWhatThereIs) {
+    EXPECT_EQ(find_chapter("papyrus"), nullptr);
+    const Report report = measure("paper");
+    expect_error([&] { report.statements[0].value("colour"); }, "nothing called 'colour' was measured for 'The dot product");
+}
+
+}  // namespace
+}  // namespace heddle::chapters

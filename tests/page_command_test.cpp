@@ -1,0 +1,81 @@
+// A command of named programs: what it lists, runs, writes and refuses.
+#include "apps/page_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "apps/output.h"
+#include "core/file.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+using testing::HasSubstr;
+
+PageCommand two_programs() {
+    const auto program = [](const std::string& name) {
+        return PageProgram{name, "the " + name, [name](std::uint64_t seed, const std::string& command) {
+                               picture::Page page(name);
+                               page.code(command);
+                               const std::string number = std::to_string(seed);
+                               return PageResult{name + " " + number + "\n", "{\"seed\":" + number + "}\n", page};
+                           }};
+    };
+    return {.name = "show",
+            .summary = "shows things",
+            .what = "thing",
+            .index_title = "Things",
+            .programs = {program("one"), program("three")}};
+}
+
+std::string run(std::vector<const char*> arguments) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    std::string error;
+    try {
+        EXPECT_EQ(run_page_command(two_programs(), arguments), 0);
+    } catch (const Error& caught) {
+        error = caught.what();
+    }
+    testing::internal::GetCapturedStderr();
+    const std::string out = testing::internal::GetCapturedStdout();
+    if (!error.empty()) fail(error);
+    return out;
+}
+
+TEST(PageCommand, ListsRunsAndWritesPages) {
+    const TemporaryFolder folder;
+    const std::string to = (folder / "a").string() + "/b";
+    EXPECT_EQ(run({"list"}), "one    the one\nthree  the three\n");
+    EXPECT_EQ(run({"three", "--out", to.c_str(), "--seed", "7"}), "three 7\n");
+    EXPECT_THAT(read_file(to + "/three.html"), HasSubstr("heddle show three --seed 7"));
+    EXPECT_FALSE(std::filesystem::exists(to + "/one.html"));
+    EXPECT_EQ(run({"one", "--out", to.c_str(), "--json"}), "{\"seed\":1}\n");
+    EXPECT_EQ(run({"all", "--out", to.c_str()}), "one 1\n\nthree 1\n\n");
+    EXPECT_EQ(run({"all", "--out", to.c_str(), "--json"}), "{\"seed\":1}\n{\"seed\":1}\n");
+    for (const char* name : {"one", "three"})
+        EXPECT_THAT(read_file(to + "/index.html"), HasSubstr("href=\"" + std::string(name) + ".html\""));
+}
+
+TEST(PageCommand, SaysWhatItWanted) {
+    expect_error([] { run({}); }, "show: no thing; heddle show list names them, heddle show all runs all");
+    expect_error([] { run({"two"}); }, "show: there is no thing 'two'; see heddle show list");
+    expect_error([] { run({"list", "--json"}); }, "show: list runs nothing: --json has no effect");
+    expect_error([] { run({"one", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");
+}
+
+TEST(Wrapped, BreaksAtSpacesAndKeepsEveryWord) {
+    EXPECT_EQ(wrapped(""), "");
+    EXPECT_EQ(wrapped("a short text"), "a short text");
+    const std::string word(60, 'w'), longest(150, 'x');
+    EXPECT_EQ(wrapped(word + " " + word), word + "\n" + word);
+    EXPECT_EQ(wrapped(longest + " a b"), longest + "\na b");
+    EXPECT_EQ(wrapped("a " + longest), "a\n" + longest);
+    EXPECT_EQ(wrapped(std::string(100, 'y') + " z"), std::string(100, 'y') + "\nz");
+}
+
+}  // namespace
+}  // namespace heddle::app
