@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "apps/commands.h"
 #include "apps/ensemble_run.h"
 #include "apps/line_stream.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
+#include "apps/translation/attention_report.h"
 
 namespace heddle::app {
 namespace {
@@ -22,6 +24,9 @@ struct TranslateOptions {
     DecodeOptions decode;
     std::optional<std::int64_t> n_best;
     bool scores = false;
+    bool alignment = false;
+    std::string attention;
+    std::int64_t attention_lines = 20;
     std::string prefix;
     std::int64_t flush_every = 500;
     bool sample = false;
@@ -34,7 +39,8 @@ OptionTable translate_table(TranslateOptions& options) {
     table.usage =
         "usage: heddle translate --model RUN < in > out\n"
         "       heddle translate --model RUN --n-best 5 --scores < in      (id ||| text ||| log p, log p / length^A)\n"
-        "       heddle translate --model RUN --sample --top-k 10 < in\n";
+        "       heddle translate --model RUN --sample --top-k 10 < in\n"
+        "       heddle translate --model RUN --attention FOLDER < in       (FOLDER/index.html: where the model looks)\n";
     table.group("Model");
     add_models_options(table, options.runs, options.weights);
     table.group("Text");
@@ -49,6 +55,15 @@ OptionTable translate_table(TranslateOptions& options) {
         .at_most(1000)
         .defaults_to("the best alone, as plain text");
     table.add("scores", options.scores, "ID ||| TEXT ||| log p and log p / length^A; the end mark counts in both");
+    table.add("alignment", options.alignment,
+              "TEXT ||| 0-0 1-2: for each word of the translation the source word that it attends to most, as source-target from "
+              "0; the last "
+              "field of a list, too");
+    table
+        .add("attention", options.attention,
+             "writes FOLDER/index.html and pictures: each layer's and head's attention for the first translation of each line")
+        .called("FOLDER");
+    table.add("attention-lines", options.attention_lines, "the first lines that --attention shows").at_least(1);
     table.add("flush-every", options.flush_every, "lines read at most before their translations are written").at_least(1);
     table.group("Sampling");
     table.add("sample", options.sample, "draw translations instead of searching for the best; --n-best in the order drawn");
@@ -68,6 +83,11 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
                 fmt::format("--n-best {} of --beam {}: a beam has no more translations than it is wide; use --beam {}", n_best,
                             options.decode.beam, n_best));
     check_usage(!options.sample || !table.given("beam"), "--beam searches and --sample draws; give one of them");
+    check_usage(!table.given("attention-lines") || !options.attention.empty(),
+                "--attention-lines is for --attention; give it, too");
+    check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),
+                fmt::format("--{} looks into one model, and --model names {}; give one",
+                            options.alignment ? "alignment" : "attention", options.runs.size()));
     for (const char* name : {"top-k", "temperature", "seed"})
         check_usage(options.sample || !table.given(name), fmt::format("--{} is for --sample; give it, too", name));
 }
@@ -81,23 +101,25 @@ std::vector<std::int32_t> prefix_tokens(const std::string& prefix, const Vocabul
     return tokens;
 }
 
-std::string plain(const std::vector<std::vector<Translation>>& lines) {
-    std::string text;
-    for (const auto& line : lines) text += line.front().text + '\n';
-    return text;
-}
+// The form that Moses gave its output: fields between " ||| ", a line for each translation of a list.
+struct Form {
+    bool list = false;    // ids in front
+    bool scores = false;  // log p and log p / length^A
+    std::function<std::string(const std::string& line, const Translation&)> alignment = {};
+};
 
-// The form that Moses gave n-best lists: one line per translation, fields between " ||| ".
-std::string listed(const std::vector<std::vector<Translation>>& lines, std::int64_t first, bool scores) {
+// Of lines that are numbered from `first` on.
+std::string written(const Form& form, std::int64_t first, const std::vector<std::string>& lines,
+                    const std::vector<std::vector<Translation>>& translations) {
     std::string text;
-    for (const auto& line : lines) {
-        for (const Translation& each : line) {
-            text += fmt::format("{} ||| {}", first, each.text);
-            if (scores) text += fmt::format(" ||| {:.6f} {:.6f}", each.log_probability, each.score);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        for (const Translation& each : translations[i]) {
+            if (form.list) text += fmt::format("{} ||| ", first + static_cast<std::int64_t>(i));
+            text += each.text;
+            if (form.scores) text += fmt::format(" ||| {:.6f} {:.6f}", each.log_probability, each.score);
+            if (form.alignment) text += fmt::format(" ||| {}", form.alignment(lines[i], each));
             text += '\n';
         }
-        ++first;
-    }
     return text;
 }
 
@@ -114,6 +136,15 @@ int translate_command(Arguments arguments) {
     options.decode.n_best = options.n_best.value_or(1);
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
+    const nn::Transformer& model = *run.runs.front().model;
+    Form form{.list = options.n_best || options.scores, .scores = options.scores};
+    if (options.alignment)
+        form.alignment = [&](const std::string& line, const Translation& translation) {
+            return alignment_text(word_attention(attention_of(model, run.vocabularies(), line, translation)));
+        };
+    std::optional<AttentionReport> report;
+    if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, model, run.vocabularies());
+
     Translator translator(run.models(), run.vocabularies(), options.decode);
     LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
     std::int64_t first = 0;
@@ -121,8 +152,13 @@ int translate_command(Arguments arguments) {
         const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every));
         if (lines.empty()) break;
         const std::vector<std::vector<Translation>> translations = translator.translate(lines);
-        print(options.n_best || options.scores ? listed(translations, first, options.scores) : plain(translations));
+        print(written(form, first, lines, translations));
         first += static_cast<std::int64_t>(lines.size());
+        for (std::size_t i = 0; report && i < lines.size(); ++i) report->add(lines[i], translations[i].front());
+    }
+    if (report) {
+        report->write();
+        say(report->summary());
     }
     input.say_changes(say);
     translator.report_cuts();

@@ -68,6 +68,7 @@ struct HeatMap {
     std::optional<double> to = {};
     bool diverging = false;  ///< colours go two ways from 0, as far to both sides
     bool key = true;         ///< beside the map: which colour means what
+    double side = 380;       ///< pixels of the longer side; more where names need it, less where cells would be too large
 };
 
 /// An <svg> element, which names its extent and scales with the page; colours tell eight series apart, dashes the

@@ -151,7 +151,7 @@ double draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const 
 Layout layout_of(const HeatMap& map, double top) {
     const double rows = static_cast<double>(std::max<std::int64_t>(map.rows, 1));
     const double cols = static_cast<double>(std::max<std::int64_t>(map.cols, 1));
-    double cell = std::clamp(380 / std::max(rows, cols), 0.5, largest_cell);
+    double cell = std::clamp(map.side / std::max(rows, cols), 0.5, largest_cell);
     // Names of words are read, numbers are looked up: cells with names are as high as a line where the map stays on a screen.
     if (!map.row_labels.empty() || !map.col_labels.empty())
         cell = std::max(cell, std::min(label_step, 900 / std::max(rows, cols)));

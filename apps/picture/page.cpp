@@ -25,6 +25,7 @@ th, td { padding: .25rem .8rem; text-align: left; border-bottom: 1px solid var(-
 figure { margin: 1rem 0; } figcaption { font-size: .9rem; opacity: .85; }
 svg { max-width: 100%; height: auto; }
 .row { display: flex; flex-wrap: wrap; gap: 0 1.5rem; align-items: flex-start; } .row figure { max-width: 100%; }
+details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #0063a3; }
 @media (prefers-color-scheme: dark) {
   :root { --line: #3a4048; --soft: #22272e; } body { color: #e3e6ea; background: #16191d; } a { color: #6cb6ff; }
@@ -125,6 +126,16 @@ Page& Page::figures(const std::vector<Figure>& figures) {
     body_ += "<div class=\"row\">\n";
     for (const Figure& one : figures) body_ += figure_html(one);
     body_ += "</div>\n";
+    return *this;
+}
+
+Page& Page::open_section(std::string_view text, bool open) {
+    body_ += fmt::format("<details{}><summary>{}</summary>\n", open ? " open=\"\"" : "", escaped(text));
+    return *this;
+}
+
+Page& Page::close_section() {
+    body_ += "</details>\n";
     return *this;
 }
 

@@ -32,6 +32,9 @@ class Page {
     Page& figure(const Figure& figure);
     /// Figures beside each other, as many in a row as fit.
     Page& figures(const std::vector<Figure>& figures);
+    /// What follows, until close_section(), can be folded away under this line; `open`: it is not at first.
+    Page& open_section(std::string_view text, bool open);
+    Page& close_section();
     /// A link to a page beside this one.
     Page& link(std::string_view file, std::string_view text);
 

@@ -46,7 +46,7 @@ Translator::Translator(const Ensemble& models, Vocabularies vocabularies, Decode
 Translation Translator::empty_line() {
     if (!empty_line_) {
         const double log_probability = score_pairs(models_, std::vector<TokenPair>(1)).front().log_probability;
-        empty_line_ = {{}, log_probability, log_probability};
+        empty_line_ = {.text = {}, .log_probability = log_probability, .score = log_probability};
     }
     return *empty_line_;
 }
@@ -63,12 +63,14 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
             tokens.push_back(sources.tokens[static_cast<std::size_t>(i)]);
             numbers.push_back(lines_ + static_cast<std::int64_t>(sources.lines[static_cast<std::size_t>(i)]));
         }
-        const HypothesisLists found =
+        HypothesisLists found =
             options_.sampling ? sample(models_, tokens, numbers, options_) : beam_search(models_, tokens, options_);
         for (std::size_t i = 0; i < found.size(); ++i)
-            for (const Hypothesis& each : found[i])
+            for (Hypothesis& each : found[i]) {
+                std::string text = vocabularies_.target->decode(each.tokens);
                 translations[static_cast<std::size_t>(numbers[i] - lines_)].push_back(
-                    {vocabularies_.target->decode(each.tokens), each.log_probability, each.score});
+                    {std::move(text), each.log_probability, each.score, std::move(each.tokens), each.ended});
+            }
     }
     lines_ += static_cast<std::int64_t>(lines.size());
     for (auto& each : translations)

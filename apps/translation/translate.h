@@ -12,9 +12,11 @@
 namespace heddle::app {
 
 struct Translation {
-    std::string text;
+    std::string text = {};
     double log_probability = 0;  ///< as Hypothesis has it
     double score = 0;
+    std::vector<std::int32_t> tokens = {};  ///< that `text` was decoded from, without marks
+    bool ended = true;                      ///< false: cut at the greatest length
 };
 
 /// Translates the lines of one input, given piece by piece; the models must outlive it and be in evaluation mode.

@@ -1,0 +1,152 @@
+#include "apps/translation/attention_report.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "apps/picture/chart.h"
+#include "apps/translation/unicode.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+constexpr double map_side = 230;  // several beside each other on a screen
+
+struct Kind {
+    const char* name;   // in file names and titles
+    const char* title;  // of a row of pictures
+    const std::vector<Tensor>& maps;
+    const std::vector<std::string>& queries;
+    const std::vector<std::string>& keys;
+};
+
+picture::Figure head_figure(const Kind& kind, std::size_t layer, std::int64_t head, std::vector<double> weights) {
+    return {svg(picture::HeatMap{.title = fmt::format("{}, layer {}, head {}", kind.name, layer + 1, head + 1),
+                                 .rows = static_cast<std::int64_t>(kind.queries.size()),
+                                 .cols = static_cast<std::int64_t>(kind.keys.size()),
+                                 .values = std::move(weights),
+                                 .row_labels = kind.queries,
+                                 .col_labels = kind.keys,
+                                 .from = 0,
+                                 .to = 1,
+                                 .key = false,
+                                 .side = map_side}),
+            ""};
+}
+
+AttentionRow row_of(const Kind& kind, std::size_t layer) {
+    AttentionRow row{.title = fmt::format("{}, layer {}", kind.title, layer + 1), .files = {}, .figures = {}};
+    const std::vector<double> weights = kind.maps[layer].to_vector();
+    const auto cells = static_cast<std::ptrdiff_t>(kind.queries.size() * kind.keys.size());
+    for (std::int64_t head = 0; head < kind.maps[layer].shape()[1]; ++head) {
+        const auto begin = weights.begin() + head * cells;
+        row.files.push_back(fmt::format("{}-layer-{}-head-{}.svg", kind.name, layer + 1, head + 1));
+        row.figures.push_back(head_figure(kind, layer, head, {begin, begin + cells}));
+    }
+    return row;
+}
+
+std::vector<std::string> words_in(std::string_view text, std::int64_t count) {
+    std::vector<std::string> words;
+    const std::u32string letters = decode_utf8(text);
+    for (const std::u32string_view word : split_at_spaces(letters))
+        if (static_cast<std::int64_t>(words.size()) < count) words.push_back(encode_utf8(word));
+    words.resize(static_cast<std::size_t>(count));
+    return words;
+}
+
+picture::Figure words_figure(const WordAttention& words, const std::string& line, const std::string& translation) {
+    return {svg(picture::HeatMap{.title = "words",
+                                 .rows = words.target_words,
+                                 .cols = words.source_words,
+                                 .values = words.weights,
+                                 .row_labels = words_in(translation, words.target_words),
+                                 .col_labels = words_in(line, words.source_words),
+                                 .row_title = "translation",
+                                 .col_title = "source",
+                                 .from = 0,
+                                 .to = 1,
+                                 .side = map_side}),
+            "The last layer's cross attention from word to word, mean of its heads, without the end mark; --alignment takes the "
+            "strongest of each row."};
+}
+
+void write_picture(const std::filesystem::path& path, const std::string& svg) {
+    // Thousands of small files: none of them is worth a wait for the disk.
+    std::ofstream file(path, std::ios::binary);
+    file << svg << '\n' << std::flush;
+    check(static_cast<bool>(file), "{}: cannot be written; check the folder's permissions and the free space", path.string());
+}
+
+void make_folder(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    check(!error, "--attention {}: the folder cannot be made: {}", folder.string(), error.message());
+}
+
+}  // namespace
+
+std::vector<AttentionRow> attention_rows(const TranslationAttention& attention) {
+    const Kind kinds[] = {
+        {"encoder", "Self-attention of the encoder", attention.maps.encoder, attention.source, attention.source},
+        {"decoder", "Self-attention of the decoder (causal)", attention.maps.decoder, attention.written, attention.read},
+        {"cross", "Cross attention from the decoder to the source", attention.maps.cross, attention.written, attention.source}};
+    std::vector<AttentionRow> rows;
+    for (const Kind& kind : kinds)
+        for (std::size_t layer = 0; layer < kind.maps.size(); ++layer) rows.push_back(row_of(kind, layer));
+    return rows;
+}
+
+std::string attention_legend() {
+    return "A row says where one token looks; its weights sum to 1, from dark (0) to bright (1). In the encoder rows and columns "
+           "are the "
+           "source's tokens. A row of the decoder is a step, named by the token that it writes; the columns of its "
+           "self-attention are the "
+           "tokens that it has read, so nothing stands above the diagonal.";
+}
+
+AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most, const nn::Transformer& model,
+                                 Vocabularies vocabularies)
+    : folder_(std::move(folder)),
+      most_(most),
+      model_(model),
+      vocabularies_(std::move(vocabularies)),
+      page_("Where the model looks") {
+    make_folder(folder_);
+    page_.paragraph(attention_legend());
+}
+
+void AttentionReport::add(const std::string& line, const Translation& translation) {
+    if (++lines_ > most_) return;
+    const TranslationAttention attention = attention_of(model_, vocabularies_, line, translation);
+    const std::filesystem::path pictures = folder_ / fmt::format("line-{}", lines_);
+    make_folder(pictures);
+    page_.open_section(fmt::format("Line {}: {} → {}", lines_, line, translation.text), lines_ == 1);
+    const WordAttention words = word_attention(attention);
+    if (words.source_words > 0 && words.target_words > 0) {
+        const picture::Figure figure = words_figure(words, line, translation.text);
+        write_picture(pictures / "words.svg", figure.svg);
+        page_.figure(figure).code(alignment_text(words));
+    }
+    for (const AttentionRow& row : attention_rows(attention)) {
+        for (std::size_t head = 0; head < row.files.size(); ++head)
+            write_picture(pictures / row.files[head], row.figures[head].svg);
+        page_.heading(row.title).figures(row.figures);
+    }
+    page_.close_section();
+}
+
+void AttentionReport::write() {
+    if (lines_ > most_) page_.paragraph(fmt::format("The first {} of {} lines; --attention-lines N shows more.", most_, lines_));
+    page_.write(folder_ / "index.html");
+}
+
+std::string AttentionReport::summary() const {
+    const std::string rest = lines_ > most_
+                                 ? fmt::format("the first {} of {} lines; --attention-lines N shows more", most_, lines_)
+                                 : fmt::format("{} {}", lines_, lines_ == 1 ? "line" : "lines");
+    return fmt::format("wrote {}: attention of {}", (folder_ / "index.html").string(), rest);
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,49 @@
+// Every attention map of some translations: pictures in a folder, and a page that shows them.
+//
+//     FOLDER/index.html                       a section for each line; needs no other file
+//     FOLDER/line-1/cross-layer-1-head-1.svg  each map by itself; encoder-..., decoder-..., cross-..., and words.svg
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "apps/picture/page.h"
+#include "apps/translation/attention.h"
+
+namespace heddle::app {
+
+/// One map of each head of a layer.
+struct AttentionRow {
+    std::string title;               ///< "Cross attention, layer 1"
+    std::vector<std::string> files;  ///< names for the heads' pictures: "cross-layer-1-head-1.svg"
+    std::vector<picture::Figure> figures;
+};
+/// All maps of a translation, with tokens at the sides: encoder, decoder, cross attention, each from the first layer to the last.
+std::vector<AttentionRow> attention_rows(const TranslationAttention& attention);
+/// What rows, columns and colours of these maps are, for a reader.
+std::string attention_legend();
+
+class AttentionReport {
+  public:
+    /// Makes the folder. `most`: lines shown, the first ones; the others are counted. The model, in evaluation mode, must outlive
+    /// this. Error when the folder cannot be made.
+    AttentionReport(std::filesystem::path folder, std::int64_t most, const nn::Transformer& model, Vocabularies vocabularies);
+
+    /// The next line and what it was translated to. Writes its pictures. Error when they cannot be written.
+    void add(const std::string& line, const Translation& translation);
+    /// Writes the page. Once, behind the last line.
+    void write();
+    /// What was written, in a line for a terminal.
+    std::string summary() const;
+
+  private:
+    std::filesystem::path folder_;
+    std::int64_t most_;
+    const nn::Transformer& model_;
+    Vocabularies vocabularies_;
+    std::int64_t lines_ = 0;
+    picture::Page page_;
+};
+
+}  // namespace heddle::app

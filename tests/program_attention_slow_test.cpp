@@ -1,0 +1,97 @@
+// Looking into a trained model through the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/markup.h"
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+// A model that has learned, in a few seconds, to say its input again.
+class ProgramAttention : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        here_ = new Workplace;
+        trained_ = here_->run(
+            "train --task copy --out RUN --updates 300 --layers 1 --d-model 32 --heads 2 --d-ff 64 --lr 4e-3 --valid-sentences 0 "
+            "--threads 2");
+    }
+    static void TearDownTestSuite() {
+        delete here_;
+        here_ = nullptr;
+    }
+    void SetUp() override { ASSERT_EQ(trained_.status, 0) << trained_.err; }
+
+    static Workplace* here_;
+    static ProgramResult trained_;
+};
+Workplace* ProgramAttention::here_ = nullptr;
+ProgramResult ProgramAttention::trained_;
+
+std::string fields_from(const std::string& line, int number) {
+    std::size_t at = 0;
+    for (int i = 0; i < number; ++i) at = line.find(" ||| ", at) + 5;
+    return line.substr(at);
+}
+
+TEST_F(ProgramAttention, OfACopyIsTheDiagonal) {
+    const ProgramResult result = here_->run("translate --model RUN --alignment", here_->read("RUN/test.in"));
+    ASSERT_EQ(result.status, 0) << result.err;
+    int diagonal = 0, all = 0;
+    for (const std::string& line : lines_of(result.out)) {
+        const std::string pairs = fields_from(line, 1);
+        ASSERT_THAT(pairs, MatchesRegex("([0-9]+-[0-9]+ ?)*")) << line;
+        std::istringstream stream(pairs);
+        for (std::string pair; stream >> pair; ++all) {
+            const std::size_t dash = pair.find('-');
+            diagonal += pair.substr(0, dash) == pair.substr(dash + 1) ? 1 : 0;
+        }
+    }
+    EXPECT_GT(all, 5000);
+    EXPECT_GT(diagonal, all * 9 / 10) << diagonal << " of " << all;
+}
+
+TEST_F(ProgramAttention, AlignmentIsTheLastFieldOfEachForm) {
+    const std::string in = "a b c\n\n";
+    const auto plain = lines_of(here_->run("translate --model RUN", in).out);
+    const auto aligned = lines_of(here_->run("translate --model RUN --alignment", in).out);
+    const auto scored = lines_of(here_->run("translate --model RUN --scores", in).out);
+    const auto all = lines_of(here_->run("translate --model RUN --alignment --n-best 2 --scores", in).out);
+    ASSERT_EQ(aligned.size(), 2u);
+    EXPECT_THAT(aligned[0], testing::StartsWith(plain[0] + " ||| "));
+    EXPECT_EQ(aligned[1], " ||| ") << "an empty line has no pairs";
+    ASSERT_EQ(all.size(), 3u);
+    EXPECT_EQ(all[0], scored[0] + " ||| " + fields_from(aligned[0], 1));
+    EXPECT_EQ(all[2], scored[1] + " ||| ");
+}
+
+TEST_F(ProgramAttention, IsWrittenAsAPageAndAsPictures) {
+    const std::string in = "a b c\n\nd e\n";
+    const ProgramResult result = here_->run("translate --model RUN --attention look --attention-lines 2", in);
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, here_->run("translate --model RUN", in).out) << "what is translated does not change";
+    EXPECT_THAT(result.err, HasSubstr("wrote look/index.html: attention of the first 2 of 3 lines"));
+    const Markup page = markup_of(here_->read("look/index.html"));
+    EXPECT_EQ(page.error, "");
+    EXPECT_EQ(page.all("svg").size(), 2u * 3 * 2 + 1);
+    for (const char* kind : {"encoder", "decoder", "cross"})
+        for (const char* head : {"1", "2"})
+            EXPECT_EQ(markup_of(here_->read("look/line-1/" + std::string(kind) + "-layer-1-head-" + head + ".svg")).error, "");
+}
+
+TEST_F(ProgramAttention, RefusesWhatWouldHaveNoEffectOrNoMeaning) {
+    expect_complaint(here_->run("translate --model RUN RUN --alignment"), 2,
+                     "--alignment looks into one model, and --model names 2");
+    expect_complaint(here_->run("translate --model RUN RUN --attention look"), 2, "--attention looks into one model");
+    expect_complaint(here_->run("translate --model RUN --attention-lines 3"), 2, "--attention-lines is for --attention");
+    here_->write("file", "");
+    expect_complaint(here_->run("translate --model RUN --attention file/x", "a"), 1,
+                     "--attention file/x: the folder cannot be made");
+}
+
+}  // namespace
+}  // namespace heddle
