@@ -49,6 +49,13 @@ TEST(Chapters, PaperHoldsForEverySeed) {
     }
 }
 
+TEST(Chapters, NotebookHolds) {
+    const Report report = measure("notebook");
+    for (const Statement& statement : report.statements) EXPECT_TRUE(statement.holds) << statement.claim;
+    EXPECT_DOUBLE_EQ(about(report, "between -1 and 1").value("largest value"), 1);
+    EXPECT_EQ(about(report, "extend to lengths").value("largest difference of the first 100 rows"), 0);
+}
+
 TEST(Chapters, NamesWhatThereIs) {
     EXPECT_EQ(find_chapter("papyrus"), nullptr);
     const Report report = measure("paper");

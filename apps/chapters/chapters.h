@@ -5,6 +5,7 @@
 
 namespace heddle::chapters {
 
+Report notebook(const Options& options);
 Report paper(const Options& options);
 
 }  // namespace heddle::chapters

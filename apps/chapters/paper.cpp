@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "apps/chapters/chapters.h"
+#include "apps/chapters/codes.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
-#include "nn/embedding.h"
 #include "optim/schedule.h"
 
 namespace heddle::chapters {
@@ -90,43 +90,16 @@ Statement nobody_sees_the_future(const Options& options, Report& report) {
             hidden == 0 && seen > 0};
 }
 
-// The least squares matrix that moves every row of the table by k would do; the paper's own argument gives it: a rotation of each
-// pair (sin, cos) by k times the pair's frequency.
-double shift_error(const std::vector<double>& table, std::int64_t rows, std::int64_t k) {
-    double worst = 0;
-    for (std::int64_t row = 0; row + k < rows; ++row)
-        for (std::int64_t i = 0; i < d_model; i += 2) {
-            const double angle = static_cast<double>(k) * std::pow(10000, -static_cast<double>(i) / d_model);
-            const auto at = static_cast<std::size_t>(row * d_model + i),
-                       moved = static_cast<std::size_t>((row + k) * d_model + i);
-            const double sine = table[at] * std::cos(angle) + table[at + 1] * std::sin(angle);
-            const double cosine = table[at + 1] * std::cos(angle) - table[at] * std::sin(angle);
-            worst = std::max({worst, std::abs(sine - table[moved]), std::abs(cosine - table[moved + 1])});
-        }
-    return worst;
-}
-
 // Section 3.5.
 Statement shifts_are_linear(Report& report) {
-    constexpr std::int64_t rows = 64;
-    nn::Module root(1, DType::f64);
-    const nn::PositionalEncoding positions(root, "positions", nn::Positions::sinusoidal, rows, d_model);
-    const std::vector<double> table = positions.table(rows).value().slice(0, rows).to_vector();
+    const PositionCodes codes = position_codes(64, d_model);
     report.figures.push_back(
-        {svg(picture::HeatMap{.title = "position codes (64, 512)",
-                              .rows = rows,
-                              .cols = d_model,
-                              .values = table,
-                              .row_title = "position",
-                              .col_title = "column",
-                              .from = -1,
-                              .to = 1,
-                              .diverging = true}),
-         "Sines in even columns, cosines in odd ones. Columns on the right turn so slowly that 64 positions hardly "
-         "move them."});
+        codes.picture("position codes (64, 512)",
+                      "Sines in even columns, cosines in odd ones. Columns on the right turn so slowly that 64 "
+                      "positions hardly move them."));
     Statement statement{"For any fixed offset k the code of position pos + k is a linear function of the code of pos.", {}, true};
     for (const std::int64_t k : {1, 5, 32}) {
-        const double error = shift_error(table, rows, k);
+        const double error = codes.shift_error(k);
         statement.numbers.push_back({fmt::format("largest error, k = {}", k), error});
         statement.holds = statement.holds && error < 1e-12;
     }

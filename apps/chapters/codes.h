@@ -1,0 +1,30 @@
+// The sinusoidal position codes as a table of numbers, and what chapters measure on it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/picture/page.h"
+
+namespace heddle::chapters {
+
+struct PositionCodes {
+    std::int64_t rows = 0;       ///< positions
+    std::int64_t cols = 0;       ///< d_model
+    std::vector<double> values;  ///< [rows, cols]
+
+    double norm(std::int64_t row) const;
+    double distance(std::int64_t a, std::int64_t b) const;
+    double cosine(std::int64_t a, std::int64_t b) const;
+    /// The greatest error of the rotation that should lead from each code to the one `k` positions on: every pair (sin, cos) of
+    /// columns i, i + 1 turns by k 10000^(-i / cols).
+    double shift_error(std::int64_t k) const;
+    PositionCodes first(std::int64_t count) const;
+    picture::Figure picture(const std::string& title, const std::string& caption) const;
+};
+
+/// The table of nn::PositionalEncoding, in f64.
+PositionCodes position_codes(std::int64_t rows, std::int64_t d_model);
+
+}  // namespace heddle::chapters
