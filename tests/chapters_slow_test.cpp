@@ -56,6 +56,17 @@ TEST(Chapters, NotebookHolds) {
     EXPECT_EQ(about(report, "extend to lengths").value("largest difference of the first 100 rows"), 0);
 }
 
+// All but the time, which is the machine's.
+TEST(Chapters, AnnotatedHolds) {
+    const Report report = measure("annotated");
+    const Statement& heads = about(report, "narrow heads");
+    EXPECT_EQ(heads.value("mult-adds, 8 heads of 32"), heads.value("mult-adds, 1 head of 256"));
+    EXPECT_EQ(heads.value("parameters, 8 heads"), 4 * (256 * 256 + 256));
+    EXPECT_GT(heads.value("time of 8 heads, of 1 head's (this run)"), 0);
+    for (const Statement& statement : report.statements) EXPECT_TRUE(statement.holds || &statement == &heads) << statement.claim;
+    EXPECT_NEAR(about(report, "too sure").value("probability with the least loss"), 0.92, 1e-9);
+}
+
 TEST(Chapters, NamesWhatThereIs) {
     EXPECT_EQ(find_chapter("papyrus"), nullptr);
     const Report report = measure("paper");

@@ -25,6 +25,7 @@ nlohmann::ordered_json json_number(double value) {
 
 const std::vector<Chapter>& chapters() {
     static const std::vector<Chapter> all = {
+        {"annotated", "the model line by line: positions, heads, schedule, smoothed labels", annotated},
         {"notebook", "an encoder-decoder from zero", notebook},
         {"paper", "\"Attention is all you need\", section by section", paper},
     };

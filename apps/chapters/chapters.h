@@ -5,6 +5,7 @@
 
 namespace heddle::chapters {
 
+Report annotated(const Options& options);
 Report notebook(const Options& options);
 Report paper(const Options& options);
 
