@@ -42,5 +42,40 @@ TEST(LabAttention, RepeatedModules) {
     EXPECT_LT(result.value(loss, "plain list"), std::log(11)) << "even this one learns something";
 }
 
+TEST(LabAttention, NoPaddingMask) {
+    const lab::Result result = run_experiment("no-padding-mask");
+    EXPECT_EQ(result.value("change of the output beside a sentence of 40 words", "masked"), 0) << "the same bits";
+    EXPECT_GT(result.value("change of the output beside a sentence of 40 words", "not masked"), 0.4);
+    EXPECT_GT(result.value("right answers without a longer neighbour", "not masked"), 0.98);
+    EXPECT_GT(result.value("right answers beside a sentence of 40 words", "masked"), 0.98);
+    EXPECT_LT(result.value("right answers beside a sentence of 40 words", "not masked"), 0.8);
+    EXPECT_EQ(result.value("weight on padding, first layer", "masked"), 0);
+    EXPECT_GT(result.value("weight on padding, first layer", "not masked"), 0.5);
+}
+
+// What a write-up got from one draw: 4.15e-8 in Q and 6.69e-8 in K unscaled, 1.87e-5 and 3.74e-5 scaled.
+TEST(LabAttention, Scaling) {
+    const lab::Result result = run_experiment("scaling");
+    const auto value = [&](const std::string& what, const std::string& variant) { return result.value(what, variant); };
+    EXPECT_NEAR(std::log2(value("largest gradient in Q, median of 200 draws", "scaled") / 1.87e-5), 0, 1);
+    EXPECT_NEAR(std::log2(value("largest gradient in K, median of 200 draws", "scaled") / 3.74e-5), 0, 1);
+    EXPECT_LT(value("largest gradient in Q, 5 %", "unscaled"), 4.15e-8);
+    EXPECT_GT(value("largest gradient in Q, 95 %", "unscaled"), 4.15e-8);
+    EXPECT_LT(value("largest gradient in K, 5 %", "unscaled"), 6.69e-8);
+    EXPECT_GT(value("largest gradient in K, 95 %", "unscaled"), 6.69e-8);
+    // 14 to 24: a median of values that span six powers of ten
+    EXPECT_GE(value("gain over unscaled, median", "scaled"), 10);
+    const std::string normal = "1 - sum p^2 at d_k 512, normal inputs", variance = "variance of the scores, normal";
+    EXPECT_NEAR(value(normal, "scaled"), 1 - std::exp(1) / 1024, 0.001) << "sum p^2 = e^variance / n";
+    EXPECT_NEAR(value(normal, "unscaled"), 0.144, 0.08);
+    EXPECT_NEAR(value(normal, "wrong width"), 0.87, 0.08);
+    EXPECT_GT(value(normal, "additive"), 0.997);
+    EXPECT_NEAR(value(variance, "scaled"), 1, 0.1);
+    EXPECT_NEAR(value(variance, "unscaled"), 512, 50);
+    EXPECT_NEAR(value(variance, "wrong width"), 8, 0.8);
+    EXPECT_LT(value("1 - sum p^2 at d_k 512, uniform inputs", "unscaled"), 0.9);
+    EXPECT_GT(value("1 - sum p^2 at d_k 512, uniform inputs", "scaled"), 0.998);
+}
+
 }  // namespace
 }  // namespace heddle

@@ -8,6 +8,8 @@ namespace heddle::lab {
 Result split_heads(const Options& options);
 Result tiny_mask(const Options& options);
 Result repeated_modules(const Options& options);
+Result no_padding_mask(const Options& options);
+Result scaling(const Options& options);
 Result position_codes(const Options& options);
 Result label_smoothing(const Options& options);
 Result length_penalty(const Options& options);

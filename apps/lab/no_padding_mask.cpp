@@ -1,0 +1,182 @@
+// A batch of sentences of different lengths, filled up with padding that nobody masks.
+//
+//     wrong    softmax over all places of the row, the padding too
+//     right    softmax over the places of the sentence
+//
+// One model, trained on batches of one length, where there is no padding, then asked in batches with a longer neighbour. The
+// wrong way is the same model with spans that call padding words.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "nn/stacks.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t d_model = 32;
+constexpr std::int64_t length = 5;  // of the sentences that are asked
+constexpr std::int64_t longest = 40;
+constexpr std::int64_t sentences = 200;
+constexpr std::int32_t padding = 2;  // the words are 0 and 1
+
+// Each place is to say which word its sentence has more of.
+struct Net : nn::Module {
+    explicit Net(std::uint64_t seed) : Module(seed) {}
+    static nn::TransformerOptions options() {
+        return nn::TransformerOptions{.source_vocabulary = 3,
+                                      .target_vocabulary = 3,
+                                      .encoder_layers = 2,
+                                      .d_model = d_model,
+                                      .heads = 2,
+                                      .d_ff = 2 * d_model,
+                                      .dropout = 0}
+            .complete();
+    }
+    Variable logits(const Tensor& tokens, const Spans& spans, nn::AttentionMaps* maps = nullptr) const {
+        return output.forward(encoder.forward(embedding.forward(tokens, spans, positions), spans, maps));
+    }
+    nn::Embedding embedding{*this, "embedding", 3, d_model};
+    nn::PositionalEncoding positions{*this, "positions", nn::Positions::sinusoidal, longest, d_model};
+    nn::Encoder encoder{*this, "encoder", options()};
+    nn::Linear output{*this, "output", d_model, 2};
+};
+
+std::int32_t more_frequent(const std::int32_t* words, std::int64_t count) {
+    std::int64_t ones = 0;
+    for (std::int64_t i = 0; i < count; ++i) ones += words[i];
+    return 2 * ones > count ? 1 : 0;
+}
+
+void teach(Net& net, const Options& options) {
+    train(net, {.steps = 150, .lr = 3e-3}, [&](std::int64_t step) {
+        constexpr std::int64_t batch = 32;
+        const std::int64_t time = 3 + 2 * (step % 4);  // 3, 5, 7, 9: odd, so that there is an answer
+        const Tensor tokens = words(batch * time, 2, key(options, fmt::format("batch {}", step)));
+        Tensor answers = Tensor::empty(tokens.shape(), DType::i32);
+        for (std::int64_t i = 0; i < tokens.numel(); ++i)
+            answers.data<std::int32_t>()[i] = more_frequent(tokens.data<std::int32_t>() + i / time * time, time);
+        return ops::cross_entropy(net.logits(tokens, equal_spans(batch, time)), answers);
+    });
+}
+
+// The sentences [sentences * length], filled up to `time` each.
+Tensor filled_up(const Tensor& tokens, std::int64_t time) {
+    Tensor result = Tensor::full({sentences * time}, padding, DType::i32);
+    for (std::int64_t i = 0; i < tokens.numel(); ++i)
+        result.data<std::int32_t>()[i / length * time + i % length] = tokens.data<std::int32_t>()[i];
+    return result;
+}
+
+Spans spans_of(bool masked, std::int64_t time) {
+    return masked ? Spans::padded(std::vector<std::int64_t>(sentences, length), time) : equal_spans(sentences, time);
+}
+
+// What the words' places say, in a batch whose longest sentence has `time` words: [sentences * length, 2].
+std::vector<double> answers(const Net& net, const Tensor& tokens, std::int64_t time, bool masked) {
+    const std::vector<double> all = net.logits(filled_up(tokens, time), spans_of(masked, time)).value().to_vector();
+    std::vector<double> result;
+    for (std::int64_t row = 0; row < sentences * time; ++row)
+        if (row % time < length) result.insert(result.end(), all.begin() + 2 * row, all.begin() + 2 * row + 2);
+    return result;
+}
+
+double share_right(const Tensor& tokens, const std::vector<double>& logits) {
+    double right = 0;
+    for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+        const auto row = static_cast<std::size_t>(2 * i);
+        const std::int32_t said = logits[row + 1] > logits[row] ? 1 : 0;
+        right += said == more_frequent(tokens.data<std::int32_t>() + i / length * length, length) ? 1 : 0;
+    }
+    return right / static_cast<double>(tokens.numel());
+}
+
+double relative_change(const std::vector<double>& before, const std::vector<double>& after) {
+    double change = 0, size = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        change += (after[i] - before[i]) * (after[i] - before[i]);
+        size += before[i] * before[i];
+    }
+    return std::sqrt(change / size);
+}
+
+// The first layer's weights of the first sentence's words, mean of the heads: [length, longest].
+std::vector<double> first_weights(const Net& net, const Tensor& tokens, bool masked) {
+    nn::AttentionMaps maps;
+    net.logits(filled_up(tokens, longest), spans_of(masked, longest), &maps);
+    const Tensor& weights = maps.encoder[0];  // [sentences, heads, longest query, longest key]
+    const std::int64_t heads = weights.dim(1), queries = weights.dim(2), keys = weights.dim(3);
+    const std::vector<double> all = weights.to_vector();
+    std::vector<double> result(length * longest, 0);
+    for (std::int64_t head = 0; head < heads; ++head)
+        for (std::int64_t query = 0; query < length; ++query)
+            for (std::int64_t place = 0; place < keys; ++place)
+                result[static_cast<std::size_t>(query * longest + place)] +=
+                    all[static_cast<std::size_t>((head * queries + query) * keys + place)] / static_cast<double>(heads);
+    return result;
+}
+
+double on_padding(const std::vector<double>& weights) {
+    double sum = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        if (i % longest >= length) sum += weights[i] / length;
+    return sum;
+}
+
+}  // namespace
+
+Result no_padding_mask(const Options& options) {
+    Net net(key(options, "model"));
+    teach(net, options);
+    net.eval();
+    const NoGrad no_grad;
+    const Tensor tokens = words(sentences * length, 2, key(options, "sentences"));
+    const std::vector<double> alone = answers(net, tokens, length, true);
+
+    Result result{
+        .variants = {"masked", "not masked"},
+        .findings = {{"change of the output beside a sentence of 40 words", {}},
+                     {"right answers without a longer neighbour", {}},
+                     {"right answers beside a sentence of 40 words", {}},
+                     {"weight on padding, first layer", {}}},
+        .why =
+            "Padding has keys like any word, so without a mask every place of a short sentence attends to it, and the more "
+            "the longer its neighbour is. The model never learned what to make of it, because batches of one length have "
+            "none: the same sentence is answered in one batch and not in the other. Spans, lengths or a mask take these "
+            "places out of the sum, and a sentence has the same bits in every batch.",
+        .figures = {}};
+    picture::LineChart accuracy{.title = "sentences of 5 words beside a longer one",
+                                .x = {.label = "words of the longest sentence in the batch"},
+                                .y = {.label = "share of right answers", .from = 0, .to = 1},
+                                .series = {},
+                                .levels = {{"guessing", 0.5}}};
+    for (const bool masked : {true, false}) {
+        const std::string name = result.variants[masked ? 0 : 1];
+        picture::Series& line = accuracy.series.emplace_back(picture::Series{.name = name, .x = {}, .y = {}});
+        for (std::int64_t time = length; time <= longest; time += 5) {
+            line.x.push_back(static_cast<double>(time));
+            line.y.push_back(share_right(tokens, answers(net, tokens, time, masked)));
+        }
+        const std::vector<double> weights = first_weights(net, tokens, masked);
+        result.findings[0].values.push_back(relative_change(alone, answers(net, tokens, longest, masked)));
+        result.findings[1].values.push_back(line.y.front());
+        result.findings[2].values.push_back(line.y.back());
+        result.findings[3].values.push_back(on_padding(weights));
+        result.figures.push_back(
+            {svg(picture::HeatMap{.title = "attention of the first layer: " + name,
+                                  .rows = length,
+                                  .cols = longest,
+                                  .values = weights,
+                                  .row_title = "query",
+                                  .col_title = "key",
+                                  .from = 0}),
+             masked ? "All weight lies on the five words." : "Most of the weight lies on 35 places of padding."});
+    }
+    result.figures.insert(result.figures.begin(),
+                          {svg(accuracy), "One model and the same sentences; only the neighbour differs."});
+    return result;
+}
+
+}  // namespace heddle::lab
