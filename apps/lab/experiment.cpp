@@ -49,6 +49,10 @@ const std::vector<Experiment>& experiments() {
          "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence", uncut_positions},
         {"padding-index", "padding fixed at index 0, where 0 is a word",
          "CrossEntropy.IsTheMeanOverTheCountedTargets", padding_index},
+        {"dropout-redrawn", "dropout that is drawn anew when an activation is computed again",
+         "Checkpoint.GivesTheBitsOfThePlainRunWithTheSameDropoutMasks", dropout_redrawn},
+        {"norm-placement", "deep stacks without warm-up, without norms, without residuals",
+         "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64", norm_placement},
     };
     return all;
 }

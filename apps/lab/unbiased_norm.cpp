@@ -4,7 +4,9 @@
 //     right    gamma (x - mean) / sqrt(v + eps) + beta,   v = sum (x - mean)^2 / n
 //
 // "outside" gives the root a gradient of zero at zero, as frameworks do whose deviation is one op; "composed" takes what the root
-// has there, 1 / (2 sqrt(0)). A finding's eps is that of these two; "inside" stands at 1e-5, its usual value.
+// has there, 1 / (2 sqrt(0)).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -64,38 +66,38 @@ double variance(const Options& options, std::int64_t cols, Norm norm, double eps
 
 Result unbiased_norm(const Options& options) {
     const auto all = [&](double deviation, double eps) {
-        return std::vector<double>{gradient(options, deviation, Norm::inside, 1e-5),
-                                   gradient(options, deviation, Norm::outside, eps),
-                                   gradient(options, deviation, Norm::composed, eps)};
+        std::vector<double> values;
+        for (const Norm norm : {Norm::inside, Norm::outside, Norm::composed})
+            values.push_back(gradient(options, deviation, norm, eps));
+        return values;
     };
-    picture::LineChart chart{
-        .title = "largest gradient of a row of 512",
-        .x = {.label = "deviation of the row", .logarithmic = true},
-        .y = {.label = "gradient", .logarithmic = true},
-        .series = {{"inside, eps 1e-5", {}, {}}, {"outside, eps 1e-6", {}, {}}, {"outside, eps 1e-8", {}, {}}}};
-    for (double exponent = -12; exponent <= 0; exponent += 0.25) {
-        const double deviation = std::pow(10.0, exponent);
-        const double values[] = {gradient(options, deviation, Norm::inside, 1e-5),
-                                 gradient(options, deviation, Norm::outside, 1e-6),
-                                 gradient(options, deviation, Norm::outside, 1e-8)};
-        for (std::size_t i = 0; i < 3; ++i) {
-            chart.series[i].x.push_back(deviation);
-            chart.series[i].y.push_back(values[i]);
+    picture::LineChart chart{.title = "largest gradient of a row of 512",
+                             .x = {.label = "deviation of the row", .logarithmic = true},
+                             .y = {.label = "gradient", .logarithmic = true},
+                             .series = {}};
+    for (const double eps : {1e-6, 1e-8})
+        for (const Norm norm : {Norm::inside, Norm::outside}) {
+            picture::Series line{fmt::format("{}, eps {:.0e}", norm == Norm::inside ? "inside" : "outside", eps), {}, {}};
+            for (double exponent = -12; exponent <= 0; exponent += 0.25) {
+                line.x.push_back(std::pow(10.0, exponent));
+                line.y.push_back(gradient(options, line.x.back(), norm, eps));
+            }
+            chart.series.push_back(std::move(line));
         }
-    }
     return {
         .variants = {"inside", "outside", "composed"},
         .findings = {{"largest gradient of a constant row, eps 1e-6", all(0, 1e-6)},
+                     {"largest gradient of a constant row, eps 1e-5", all(0, 1e-5)},
                      {"largest gradient of a constant row, eps 1e-8", all(0, 1e-8)},
                      {"largest gradient of a row of deviation 1, eps 1e-6", all(1, 1e-6)},
                      {"variance of a normalised row of 8",
-                      {variance(options, 8, Norm::inside, 1e-5), variance(options, 8, Norm::outside, 1e-6),
+                      {variance(options, 8, Norm::inside, 1e-6), variance(options, 8, Norm::outside, 1e-6),
                        variance(options, 8, Norm::composed, 1e-6)}}},
         .why =
             "Beside the root eps is what a constant row is divided by, 1e-6 itself; inside it is its root, 1e-3 and more. So the "
             "gradient of a constant row (padding, a dead unit, the same word everywhere) grows by a factor of thousands, and "
-            "where "
-            "the deviation is composed of a root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and eps inside, the "
+            "where the deviation is composed of a root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and eps "
+            "inside, the "
             "gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
         .figures = {{svg(chart), "Ordinary rows do not tell the two apart; rows that are nearly constant do."}}};
 }
