@@ -26,6 +26,7 @@ nlohmann::ordered_json json_number(double value) {
 const std::vector<Chapter>& chapters() {
     static const std::vector<Chapter> all = {
         {"annotated", "the model line by line: positions, heads, schedule, smoothed labels", annotated},
+        {"explained", "the encoder step by step: positions, heads, residuals, norms", explained},
         {"notebook", "an encoder-decoder from zero", notebook},
         {"paper", "\"Attention is all you need\", section by section", paper},
     };

@@ -6,7 +6,11 @@
 namespace heddle::chapters {
 
 Report annotated(const Options& options);
+Report explained(const Options& options);
 Report notebook(const Options& options);
 Report paper(const Options& options);
+
+/// The part of `explained` about normalisation.
+void add_norm_statements(const Options& options, Report& report);
 
 }  // namespace heddle::chapters

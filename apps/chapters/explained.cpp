@@ -1,0 +1,199 @@
+// The encoder explained step by step: what it says of position codes, heads, residual connections and layer norm, measured on the
+// preset `explained`. What is said of normalisation has a file of its own, explained_norm.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "apps/chapters/chapters.h"
+#include "apps/chapters/codes.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/chart.h"
+#include "autograd/tape.h"
+#include "nn/layer_norm.h"
+#include "nn/multi_head_attention.h"
+
+namespace heddle::chapters {
+namespace {
+
+std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
+
+double norm(const Tensor& tensor) {
+    double squares = 0;
+    for (const double value : tensor.to_vector()) squares += value * value;
+    return std::sqrt(squares);
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+    const std::vector<double> left = a.to_vector(), right = b.to_vector();
+    double largest = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) largest = std::max(largest, std::abs(left[i] - right[i]));
+    return largest;
+}
+
+Statement low_columns_turn_fast(Report& report) {
+    constexpr std::int64_t rows = 5000, d_model = 512;
+    const PositionCodes codes = position_codes(rows, d_model);
+    picture::Series turns{.name = "changes of sign", .x = {}, .y = {}};
+    bool falls = true;
+    for (std::int64_t column = 0; column < d_model; column += 2) {
+        double changes = 0;
+        for (std::int64_t row = 2; row < rows; ++row)
+            changes += codes.values[static_cast<std::size_t>(row * d_model + column)] *
+                                   codes.values[static_cast<std::size_t>((row - 1) * d_model + column)] <
+                               0
+                           ? 1
+                           : 0;
+        falls = falls && (turns.y.empty() || changes <= turns.y.back());
+        turns.x.push_back(static_cast<double>(column));
+        turns.y.push_back(changes);
+    }
+    report.figures.push_back({svg(picture::LineChart{.title = "how often a column changes its sign in 5000 positions",
+                                                     .x = {.label = "column"},
+                                                     .y = {.label = "changes of sign", .logarithmic = true},
+                                                     .series = {turns}}),
+                              "From twice in 2 pi positions to less than once in all."});
+    return {"Low columns turn fast, high ones slowly.",
+            {{"changes of sign in 5000 positions, column 0", turns.y.front()},
+             {"column 128", turns.y[64]},
+             {"column 256", turns.y[128]},
+             {"column 510", turns.y.back()}},
+            falls && turns.y.front() > 1000 && turns.y.back() <= 1};
+}
+
+// The head as its formula reads: softmax(q k^T / sqrt(width)) v of three projections of all columns, and the output projection.
+Variable single_head(const Variable& x, const nn::NamedTensors& weights, std::int64_t width) {
+    const auto project = [&](const Variable& from, const std::string& name) {
+        Variable weight, bias;
+        for (const auto& [full, tensor] : weights) {
+            if (full.ends_with(name + ".weight")) weight = Variable(tensor);
+            if (full.ends_with(name + ".bias")) bias = Variable(tensor);
+        }
+        return ops::linear(from, weight, bias);
+    };
+    const Variable query = project(x, "query"), keys = project(x, "key"), values = project(x, "value");
+    const Variable scores = ops::scale(ops::matmul(query, keys, false, true), 1 / std::sqrt(static_cast<double>(width)));
+    return project(ops::matmul(ops::softmax(scores), values), "output");
+}
+
+Statement one_head_is_the_single_head(const Options& options) {
+    constexpr std::int64_t tokens = 20, d_model = 512;
+    Statement statement{
+        "Attention with one head is the single head: it sees all 512 columns, is scaled by the root of its own width and "
+        "projected back to 512.",
+        {},
+        true};
+    for (const std::int64_t width : {42, 64}) {
+        nn::Module root(options.seed, DType::f64);
+        const nn::SelfAttention attention(root, "head", {.d_model = d_model, .heads = 1, .head_dim = width});
+        root.eval();
+        const Variable x(lab::normal({tokens, d_model}, 1, key(options, "tokens of a head"), DType::f64));
+        const NoGrad none;
+        const Tensor library = attention.forward(x, lab::equal_spans(1, tokens)).value();
+        const double error = largest_difference(library, single_head(x, root.named_tensors(), width).value());
+        statement.numbers.push_back({fmt::format("largest difference, {} wide", width), error});
+        statement.holds = statement.holds && error < 1e-12;
+    }
+    return statement;
+}
+
+// A layer of a deep network: x W^T after a ReLU, alone or added to x. f64: without the residual gradients become very small.
+struct Stack : nn::Module {
+    explicit Stack(std::int64_t depth, std::uint64_t seed) : nn::Module(seed, DType::f64) {
+        for (std::int64_t i = 0; i < depth; ++i)
+            layers.push_back(std::make_unique<nn::Linear>(*this, fmt::format("layers.{}", i), width, width));
+    }
+    static constexpr std::int64_t width = 64;
+    std::vector<std::unique_ptr<nn::Linear>> layers;
+
+    // The norm of the gradient at the input, of the cotangent's.
+    double gradient(const Variable& x, const Tensor& cotangent, bool residual, double gain) const {
+        Variable y = x;
+        for (const auto& layer : layers) {
+            const Variable change = ops::scale(layer->forward(ops::relu(y)), gain);
+            y = residual ? ops::add(y, change) : change;
+        }
+        Variable input = x;
+        input.zero_grad();
+        backward(y, cotangent);
+        return norm(input.grad()) / norm(cotangent);
+    }
+};
+
+Statement residuals_carry_gradients(const Options& options, Report& report) {
+    const Tensor cotangent = lab::normal({16, Stack::width}, 1, key(options, "cotangent"), DType::f64);
+    picture::Series with{.name = "with residual", .x = {}, .y = {}}, without{.name = "without", .x = {}, .y = {}};
+    for (const std::int64_t depth : {1, 2, 4, 8, 16, 32}) {
+        const Stack stack(depth, options.seed);
+        const Variable x(lab::normal({16, Stack::width}, 1, key(options, "input"), DType::f64), true);
+        with.x.push_back(static_cast<double>(depth)), without.x.push_back(static_cast<double>(depth));
+        with.y.push_back(stack.gradient(x, cotangent, true, 0.3));
+        without.y.push_back(stack.gradient(x, cotangent, false, 0.3));
+    }
+    const Stack stack(8, options.seed);
+    const Variable x(lab::normal({16, Stack::width}, 1, key(options, "input"), DType::f64), true);
+    const double untouched = stack.gradient(x, cotangent, true, 0);
+    report.figures.push_back({svg(picture::LineChart{.title = "gradient at the first layer, of that at the last",
+                                                     .x = {.label = "layers", .logarithmic = true},
+                                                     .y = {.label = "norm of the gradient", .logarithmic = true},
+                                                     .series = {with, without}}),
+                              "Layers that change little: their gradients are the small factors, and the residual's 1 stays."});
+    return {
+        "A residual connection adds the constant 1 to a layer's derivative, so that the gradient reaches the first layer at any "
+        "depth.",
+        {{"with residual, layers that change nothing", untouched},
+         {"with residual, 1 layer", with.y.front()},
+         {"with residual, 32 layers", with.y.back()},
+         {"without, 1 layer", without.y.front()},
+         {"without, 32 layers", without.y.back()}},
+        untouched == 1 && with.y.back() >= 1 && without.y.back() < 1e-6};
+}
+
+// Mean, variance, scale: one after the other, of the rows (layer norm) or of the columns (batch norm while it trains).
+Variable normalised(const Variable& x, int axis, double eps) {
+    const Variable centered = ops::sub(x, ops::mean(x, axis, true));
+    const Variable variance = ops::mean(ops::mul(centered, centered), axis, true);
+    return ops::div(centered, ops::sqrt(ops::add(variance, Variable(Tensor::full({1, 1}, eps, x.dtype())))));
+}
+
+Statement layer_norm_minds_its_own_row(const Options& options) {
+    constexpr std::int64_t rows = 8, cols = 512;
+    constexpr double eps = 1e-5;
+    nn::Module root(options.seed, DType::f64);
+    const nn::LayerNorm library(root, "norm", cols, eps);
+    const Tensor tokens = lab::normal({rows, cols}, 1, key(options, "rows"), DType::f64);
+    Tensor others = tokens.clone();
+    Tensor last = others.slice(rows - 1, rows);
+    last.copy_(lab::normal({1, cols}, 3, key(options, "another last row"), DType::f64));
+    const NoGrad none;
+    const auto first_row_moves = [&](int axis) {
+        return largest_difference(normalised(Variable(tokens), axis, eps).value().slice(0, 1),
+                                  normalised(Variable(others), axis, eps).value().slice(0, 1));
+    };
+    const double steps =
+        largest_difference(library.forward(Variable(tokens)).value(), normalised(Variable(tokens), 1, eps).value());
+    const double layer = first_row_moves(1), batch = first_row_moves(0);
+    return {
+        "Layer norm takes three steps (mean, variance, scale) over a token's own columns; batch norm's go over all tokens, so "
+        "that a "
+        "token's values depend on its neighbours.",
+        {{"largest difference of the three steps and the library", steps},
+         {"what a token moves when another changes, layer norm", layer},
+         {"what a token moves when another changes, batch norm", batch}},
+        steps < 1e-12 && layer == 0 && batch > 0.01};
+}
+
+}  // namespace
+
+Report explained(const Options& options) {
+    Report report;
+    report.statements.push_back(low_columns_turn_fast(report));
+    report.statements.push_back(one_head_is_the_single_head(options));
+    report.statements.push_back(residuals_carry_gradients(options, report));
+    report.statements.push_back(layer_norm_minds_its_own_row(options));
+    add_norm_statements(options, report);
+    return report;
+}
+
+}  // namespace heddle::chapters
