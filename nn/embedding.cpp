@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/random.h"
 #include "kernels/embedding/embedding.h"
 #include "nn/init.h"
 
@@ -48,12 +49,18 @@ const Variable& PositionalEncoding::table(std::int64_t count) const {
     return table_;
 }
 
-Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model)
-    : Module(parent, name) {
+Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model, EmbeddingInit init,
+                     bool scale)
+    : Module(parent, name), scale_(scale ? std::sqrt(static_cast<double>(d_model)) : 1) {
     check(vocabulary > 0 && d_model > 0, "embedding {}: the table is [{}, {}], wanted positive extents", this->name(), vocabulary,
           d_model);
-    const Tensor values = Tensor::empty({vocabulary, d_model}, dtype());
-    fill_embedding(values, initial_key(dotted("weight")));
+    Tensor values = Tensor::empty({vocabulary, d_model}, dtype());
+    const std::uint64_t key = initial_key(dotted("weight"));
+    switch (init) {
+        case EmbeddingInit::scaled: fill_embedding(values, key); break;
+        case EmbeddingInit::unit: fill_normal(values, 0, 1, key); break;
+        case EmbeddingInit::xavier: fill_xavier_uniform(values, key); break;
+    }
     weight_ = add_parameter("weight", values);
 }
 
@@ -61,7 +68,7 @@ Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const Posi
                             std::int64_t first_position, Where where) const {
     const InModule in_module(name());
     ops::EmbeddingOptions options;
-    options.scale = std::sqrt(static_cast<double>(weight_.cols()));
+    options.scale = scale_;
     options.positions = positions.table(first_position + spans.longest());
     options.first_position = first_position;
     options.dropout = dropout;

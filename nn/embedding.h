@@ -10,6 +10,9 @@
 namespace heddle::nn {
 
 enum class Positions : std::uint8_t { sinusoidal, learned };
+/// An embedding's initial values: normal with deviation d_model^-0.5, which times sqrt(d_model) is 1; normal with deviation 1;
+/// Xavier uniform.
+enum class EmbeddingInit : std::uint8_t { scaled, unit, xavier };
 
 /// A vector for each place of a sentence.
 class PositionalEncoding : public Module {
@@ -35,19 +38,23 @@ class PositionalEncoding : public Module {
     mutable std::vector<Variable> outgrown_;  // shorter tables: a captured step reads the one that it found
 };
 
-/// Weight [vocabulary, d_model], normal with deviation d_model^-0.5.
+/// Weight [vocabulary, d_model].
 class Embedding : public Module {
   public:
-    Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model);
+    /// `scale`: the rows are read times sqrt(d_model).
+    Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model,
+              EmbeddingInit init = EmbeddingInit::scaled, bool scale = true);
 
     std::string_view kind() const override { return "Embedding"; }
     const Variable& weight() const { return weight_; }
-    /// dropout(weight[tokens] sqrt(d_model) + position), [rows, d_model]; tokens i32 [rows], on any device. The first row of each
-    /// span has position `first_position`; rows outside the spans are zero. (Paper, sections 3.4, 3.5, 5.4.)
+    /// dropout(scale weight[tokens] + position), [rows, d_model], with the scale sqrt(d_model) or 1; tokens i32 [rows], on any
+    /// device. The first row of each span has position `first_position`; rows outside the spans are zero. (Paper,
+    /// sections 3.4, 3.5, 5.4.)
     Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout = {},
                      std::int64_t first_position = 0, Where where = Where::current()) const;
 
   private:
+    double scale_;
     Variable weight_;
 };
 

@@ -6,7 +6,8 @@ namespace heddle::nn {
 namespace {
 
 AttentionOptions attention_options(const TransformerOptions& options) {
-    return {options.d_model, options.heads, options.head_dim, options.bias, options.attention_dropout.value_or(options.dropout)};
+    return {options.d_model, options.heads, options.head_dim, options.attention_bias.value_or(options.bias),
+            options.attention_dropout.value_or(options.dropout)};
 }
 
 }  // namespace

@@ -39,20 +39,34 @@ const LayerNorm* Encoder::norm_before(std::size_t layer) const {
 Variable Encoder::forward(const Variable& x, const Spans& spans, AttentionMaps* maps) const {
     if (options_.checkpoint_layers && maps == nullptr) return forward_checkpointed(x, spans);
     Stream stream = Layer::open(x, options_.norm, norm_before(0));
-    for (std::size_t i = 0; i < layers_.size(); ++i)
+    std::vector<Variable> sums;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
         stream = layers_[i]->forward(stream, spans, norm_before(i + 1), place_for(maps ? &maps->encoder : nullptr));
-    return close(stream, options_.norm, final_norm_.get());
+        if (options_.memory == MemoryFrom::layer) sums.push_back(stream.sum);
+    }
+    return result(std::move(sums), close(stream, options_.norm, final_norm_.get()));
+}
+
+Variable Encoder::result(std::vector<Variable> sums, const Variable& last) const {
+    if (sums.size() < 2) return last;
+    sums.pop_back();
+    if (final_norm_)
+        for (Variable& sum : sums) sum = final_norm_->forward(sum);
+    sums.push_back(last);
+    return ops::concat(sums, 1);
 }
 
 // A checkpoint passes one value on, the residual sum; so each layer computes its first norm itself.
 Variable Encoder::forward_checkpointed(Variable x, const Spans& spans) const {
+    std::vector<Variable> sums;
     for (const auto& layer : layers_) {
         const auto run = [this, &layer = *layer, spans](std::span<const Variable> inputs) {
             return layer.forward(Layer::open(inputs[0], options_.norm, &layer.first_norm()), spans, nullptr).sum;
         };
         x = checkpoint(run, {x});
+        if (options_.memory == MemoryFrom::layer) sums.push_back(x);
     }
-    return final_norm_ ? final_norm_->forward(x) : x;
+    return result(std::move(sums), final_norm_ ? final_norm_->forward(x) : x);
 }
 
 // ---- decoder
@@ -75,18 +89,18 @@ Variable Decoder::forward(const Variable& x, const Spans& spans, const Variable&
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         Tensor* self = place_for(maps ? &maps->decoder : nullptr);
         Tensor* cross = place_for(maps ? &maps->cross : nullptr);
-        stream = layers_[i]->forward(stream, spans, memory, memory_spans, norm_before(i + 1), self, cross);
+        stream = layers_[i]->forward(stream, spans, memory_of(i, memory), memory_spans, norm_before(i + 1), self, cross);
     }
     return close(stream, options_.norm, final_norm_.get());
 }
 
 Variable Decoder::forward_checkpointed(Variable x, const Spans& spans, const Variable& memory, const Spans& memory_spans) const {
-    for (const auto& layer : layers_) {
-        const auto run = [this, &layer = *layer, spans, memory_spans](std::span<const Variable> inputs) {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+        const auto run = [this, &layer = *layers_[i], spans, memory_spans](std::span<const Variable> inputs) {
             const Stream stream = Layer::open(inputs[0], options_.norm, &layer.first_norm());
             return layer.forward(stream, spans, inputs[1], memory_spans, nullptr).sum;
         };
-        x = checkpoint(run, {x, memory});
+        x = checkpoint(run, {x, memory_of(i, memory)});
     }
     return final_norm_ ? final_norm_->forward(x) : x;
 }
@@ -100,8 +114,15 @@ Variable Decoder::step(const Variable& x, DecoderCache& cache) const {
 
 std::vector<Tensor> Decoder::memory_keys_values(const Variable& memory) const {
     std::vector<Tensor> all;
-    for (const auto& layer : layers_) all.push_back(layer->cross_attention().keys_values(memory).value());
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+        all.push_back(layers_[i]->cross_attention().keys_values(memory_of(i, memory)).value());
     return all;
+}
+
+Variable Decoder::memory_of(std::size_t layer, const Variable& memory) const {
+    if (options_.memory == MemoryFrom::last || layers_.size() < 2) return memory;
+    const auto begin = static_cast<std::int64_t>(layer) * options_.d_model;
+    return ops::slice(memory, 1, begin, begin + options_.d_model);
 }
 
 }  // namespace heddle::nn

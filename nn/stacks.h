@@ -21,19 +21,23 @@ class Encoder : public Module {
     Encoder(Module& parent, std::string_view name, const TransformerOptions& options);
 
     std::string_view kind() const override { return "Encoder"; }
-    /// x [rows, d_model]: embedded tokens; result [rows, d_model].
+    /// x [rows, d_model]: embedded tokens; result [rows, d_model]. With MemoryFrom::layer the results of all layers stand side by
+    /// side, [rows, layers d_model], each behind the final norm, if there is one: the last of them is the other case's result.
     Variable forward(const Variable& x, const Spans& spans, AttentionMaps* maps = nullptr) const;
 
   private:
     const LayerNorm* norm_before(std::size_t layer) const;
     Variable forward_checkpointed(Variable x, const Spans& spans) const;
+    /// What the encoder gives: the last layer's result, or with MemoryFrom::layer the results of all layers, whose residual
+    /// `sums` are given then.
+    Variable result(std::vector<Variable> sums, const Variable& last) const;
 
     TransformerOptions options_;
     std::vector<std::unique_ptr<EncoderLayer>> layers_;
     std::unique_ptr<LayerNorm> final_norm_;
 };
 
-/// A stack of decoder layers with an optional final norm.
+/// A stack of decoder layers with an optional final norm. `memory` is what Encoder::forward gives.
 class Decoder : public Module {
   public:
     Decoder(Module& parent, std::string_view name, const TransformerOptions& options);
@@ -49,6 +53,8 @@ class Decoder : public Module {
   private:
     const LayerNorm* norm_before(std::size_t layer) const;
     Variable forward_checkpointed(Variable x, const Spans& spans, const Variable& memory, const Spans& memory_spans) const;
+    /// The part of the encoder's result that layer `layer` attends to.
+    Variable memory_of(std::size_t layer, const Variable& memory) const;
 
     TransformerOptions options_;
     std::vector<std::unique_ptr<DecoderLayer>> layers_;

@@ -8,18 +8,19 @@ namespace heddle::nn {
 Transformer::Transformer(const TransformerOptions& options, std::uint64_t seed, DType dtype)
     : Module(seed, dtype),
       options_(options.complete()),
-      source_embedding_(*this, options_.tie == Tie::all ? "embedding" : "source_embedding", options_.source_vocabulary,
-                        options_.d_model),
-      own_target_embedding_(options_.tie == Tie::all ? nullptr
-                                                     : std::make_unique<Embedding>(*this, "target_embedding",
-                                                                                   options_.target_vocabulary, options_.d_model)),
+      source_embedding_(*this, options_.one_embedding() ? "embedding" : "source_embedding", options_.source_vocabulary,
+                        options_.d_model, options_.embedding_init, options_.scale_embeddings),
+      own_target_embedding_(options_.one_embedding() ? nullptr
+                                                     : std::make_unique<Embedding>(
+                                                           *this, "target_embedding", options_.target_vocabulary,
+                                                           options_.d_model, options_.embedding_init, options_.scale_embeddings)),
       source_positions_(*this, "source_positions", options_.positions, options_.position_table, options_.d_model),
       target_positions_(*this, "target_positions", options_.positions, options_.position_table, options_.d_model),
       encoder_(*this, "encoder", options_),
       decoder_(*this, "decoder", options_),
-      own_output_(options_.tie != Tie::none
-                      ? nullptr
-                      : std::make_unique<Linear>(*this, "output", options_.d_model, options_.target_vocabulary, options_.bias)) {}
+      own_output_(options_.output_is_tied() ? nullptr
+                                            : std::make_unique<Linear>(*this, "output", options_.d_model,
+                                                                       options_.target_vocabulary, *options_.output_bias)) {}
 
 const Embedding& Transformer::target_embedding() const {
     return own_target_embedding_ ? *own_target_embedding_ : source_embedding_;
@@ -51,6 +52,11 @@ Variable Transformer::loss(const Sentences& source, const Sentences& target_in, 
     const Variable memory = encode(source.tokens, source.spans);
     const Variable hidden = decode(target_in.tokens, target_in.spans, memory, source.spans);
     return ops::linear_cross_entropy(hidden, output_weight(), output_bias(), target_out.to(device()), options, statistics);
+}
+
+Variable Transformer::generator(const Variable& hidden) const {
+    const InModule in_module(own_output_ ? own_output_->name() : target_embedding().name());
+    return ops::log_softmax(ops::linear(hidden, output_weight(), output_bias()));
 }
 
 Tensor Transformer::logits(const Tensor& hidden) const {

@@ -24,7 +24,8 @@ class Transformer : public Module {
     /// With every default put in.
     const TransformerOptions& options() const { return options_; }
 
-    /// The encoder's result [rows, d_model]. Rows outside the spans have no meaning.
+    /// The encoder's result [rows, d_model], or with MemoryFrom::layer that of each layer, side by side. Rows outside the spans
+    /// have no meaning.
     Variable encode(const Tensor& tokens, const Spans& spans, AttentionMaps* maps = nullptr) const;
     /// The decoder's last hidden values [rows, d_model], from which logits() follow. Sentence i of `target_in` (the beginning
     /// mark and the sentence) attends to sentence i of the memory.
@@ -34,6 +35,8 @@ class Transformer : public Module {
     /// options.ignore), a scalar; never holds all logits.
     Variable loss(const Sentences& source, const Sentences& target_in, const Tensor& target_out,
                   const ops::LossOptions& options = {}, Tensor* statistics = nullptr) const;
+    /// log-softmax over the target vocabulary of hidden [rows, d_model] times the output matrix: [rows, target_vocabulary].
+    Variable generator(const Variable& hidden) const;
     /// hidden [rows, d_model] times the output matrix, [rows, target_vocabulary], f32 in a bf16 model; not recorded.
     Tensor logits(const Tensor& hidden) const;
 

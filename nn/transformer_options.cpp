@@ -28,10 +28,17 @@ TransformerOptions TransformerOptions::complete() const {
     check(head_dim >= 0, "transformer: head_dim is {}, wanted 0 (d_model / heads) or a positive number", head_dim);
     check(head_dim > 0 || d_model % heads == 0, "transformer: d_model {} cannot be divided by {} heads; choose head_dim", d_model,
           heads);
-    check(tie != Tie::all || source_vocabulary == target_vocabulary,
+    check(!one_embedding() || source_vocabulary == target_vocabulary,
           "transformer: embeddings of {} source and {} target tokens cannot be tied; share the vocabulary or tie target or none",
           source_vocabulary, target_vocabulary);
     check(norm_eps > 0, "transformer: norm_eps is {}, wanted a positive number", norm_eps);
+    check(memory == MemoryFrom::last || encoder_layers == decoder_layers,
+          "transformer: each decoder layer should attend to its encoder layer, but there are {} encoder and {} decoder layers",
+          encoder_layers, decoder_layers);
+    all.attention_bias = attention_bias.value_or(bias);
+    all.output_bias = output_bias.value_or(bias && !output_is_tied());
+    check(!*all.output_bias || !output_is_tied(),
+          "transformer: the output projection is the target embedding and has no bias; leave output_bias out, or tie less");
     if (head_dim == 0) all.head_dim = d_model / heads;
     all.attention_dropout = attention_dropout.value_or(dropout);
     all.ffn_dropout = ffn_dropout.value_or(dropout);

@@ -11,8 +11,10 @@ namespace heddle::nn {
 
 /// Where layer normalisation stands: before each sublayer (Xiong et al. 2020) or after the residual add (the paper).
 enum class NormPlace : std::uint8_t { pre, post };
-/// Which of the three embeddings (source, target, output projection) are one matrix.
-enum class Tie : std::uint8_t { all, target, none };
+/// Which of the three embeddings (source, target, output projection) are one matrix; `embeddings`: source and target.
+enum class Tie : std::uint8_t { all, embeddings, target, none };
+/// What decoder layer i attends to: the encoder's result, or what the encoder's layer i made.
+enum class MemoryFrom : std::uint8_t { last, layer };
 
 struct TransformerOptions {
     std::int64_t source_vocabulary = 0;
@@ -23,7 +25,9 @@ struct TransformerOptions {
     std::int64_t heads = 4;
     std::int64_t head_dim = 0;  ///< 0: d_model / heads
     std::int64_t d_ff = 512;
-    bool bias = true;                              ///< of all projections; the output projection has one only when it is not tied
+    bool bias = true;                              ///< of all projections, where the next two say nothing else
+    std::optional<bool> attention_bias = {};       ///< of query, key, value and output in attention; default: bias
+    std::optional<bool> output_bias = {};          ///< of the output projection; default: bias when it has a weight of its own
     double dropout = 0.1;                          ///< of the embedding sums and of each sublayer's output
     std::optional<double> attention_dropout = {};  ///< default: dropout
     std::optional<double> ffn_dropout = {};        ///< default: dropout
@@ -34,13 +38,22 @@ struct TransformerOptions {
     Positions positions = Positions::sinusoidal;
     std::int64_t position_table = 512;  ///< rows of the position tables; sinusoidal ones grow when longer sentences come
     Tie tie = Tie::all;
+    MemoryFrom memory = MemoryFrom::last;
+    bool scale_embeddings = true;  ///< times sqrt(d_model), section 3.4 of the paper
+    EmbeddingInit embedding_init = EmbeddingInit::scaled;
     bool checkpoint_layers = false;  ///< compute each layer again in backward instead of keeping its inside
 
     /// The same with every default put in. Error when an extent is not positive, heads do not divide d_model (head_dim 0), a
-    /// dropout leaves [0, 1), or the vocabularies cannot be tied.
+    /// dropout leaves [0, 1), the vocabularies cannot be tied, a tied output should have a bias, or MemoryFrom::layer has not
+    /// as many encoder as decoder layers.
     TransformerOptions complete() const;
-    /// The most tokens that a sentence may have: the rows of learned tables; nothing for sinusoidal positions, which set no limit.
+    /// The most tokens that a sentence may have: the rows of learned tables; nothing for sinusoidal positions, which set no
+    /// limit.
     std::optional<std::int64_t> longest_sentence() const;
+    /// Whether source and target read one embedding.
+    bool one_embedding() const { return tie == Tie::all || tie == Tie::embeddings; }
+    /// Whether the output projection is the target embedding's matrix.
+    bool output_is_tied() const { return tie == Tie::all || tie == Tie::target; }
 };
 
 }  // namespace heddle::nn

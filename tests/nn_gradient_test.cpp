@@ -79,6 +79,20 @@ TransformerOptions smallest() {
 
 TEST(ModelGradient, EqualsDifferencesForPreNorm) { prove(smallest()); }
 
+TEST(ModelGradient, EqualsDifferencesWhereEachDecoderLayerAttendsToItsEncoderLayer) {
+    TransformerOptions options = smallest();
+    options.encoder_layers = options.decoder_layers = 2;
+    options.d_model = 4;
+    options.d_ff = 5;
+    options.memory = MemoryFrom::layer;
+    options.source_vocabulary = options.target_vocabulary;
+    options.tie = Tie::embeddings;
+    options.attention_bias = false;
+    options.scale_embeddings = false;
+    options.norm_eps = 1e-3;
+    prove(options);
+}
+
 TEST(ModelGradient, EqualsDifferencesForPostNormTiedWithLearnedPositionsAndWideHeads) {
     TransformerOptions options = smallest();
     options.norm = NormPlace::post;
