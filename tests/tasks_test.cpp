@@ -70,7 +70,7 @@ TEST(Tasks, NameThemselvesWhenAskedForAnother) {
         generate_task("poems", 1);
         FAIL() << "wanted an error";
     } catch (const Error& error) {
-        EXPECT_STREQ(error.what(), "there is no task 'poems'; wanted one of numbers, dates, sentences, copy, reverse");
+        EXPECT_STREQ(error.what(), "there is no task 'poems'; wanted one of numbers, dates, sentences, copy, digits, reverse");
     }
 }
 

@@ -25,7 +25,7 @@ struct TaskCorpus {
     bool shared_vocabulary = true;  ///< one vocabulary for both sides
 };
 
-/// The names that generate_task takes: numbers, dates, sentences, copy, reverse.
+/// The names that generate_task takes: numbers, dates, sentences, copy, digits, reverse.
 const std::vector<std::string>& task_names();
 /// A pure function of its arguments. Error that lists the names when there is no such task.
 TaskCorpus generate_task(std::string_view name, std::uint64_t seed);
@@ -34,6 +34,7 @@ TaskCorpus numbers_task(std::uint64_t seed);    ///< English number words to Ger
 TaskCorpus dates_task(std::uint64_t seed);      ///< many ways of writing a date to ISO 8601
 TaskCorpus sentences_task(std::uint64_t seed);  ///< a small English-German grammar
 TaskCorpus copy_task(std::uint64_t seed);       ///< a sequence of symbols to itself
+TaskCorpus digits_task(std::uint64_t seed);     ///< ten digits to themselves
 TaskCorpus reverse_task(std::uint64_t seed);    ///< a sequence of symbols to its reverse
 
 /// 347201 -> "three hundred forty-seven thousand two hundred one". Error outside 0..999,999.
