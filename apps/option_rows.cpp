@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "apps/presets/presets.h"
 #include "apps/tasks/tasks.h"
 #include "apps/translation/text_format.h"
 
@@ -35,6 +36,7 @@ void add_data_options(OptionTable& table, DataOptions& options) {
     add_reading_options(table, options);
     table.add("task", options.task, "learn a generated task instead; it sets model and schedule, and says so")
         .one_of(task_names());
+    add_preset_option(table, options.preset);
     table.add("out", options.out, "the run's folder; it is made").called("RUN").not_in_config();
     table.add("resume", options.resume, "go on with this run from its last save; other limits or rates may be given")
         .called("RUN")
@@ -54,6 +56,8 @@ void add_model_options(OptionTable& table, ModelOptions& options) {
     table.add("head-dim", options.head_dim, "width of a head").at_least(1).defaults_to("d-model / heads");
     table.add("d-ff", options.d_ff, "inner width of the feed-forward layers").at_least(1);
     table.add("bias", options.bias, "biases in the linear layers");
+    table.add("attention-bias", options.attention_bias, "biases in the projections of attention").defaults_to("as --bias");
+    table.add("output-bias", options.output_bias, "a bias of the output projection").defaults_to("as --bias; tied: false");
     table.add("dropout", options.dropout, "dropout of sub-layer outputs and embeddings").at_least(0).less_than(1);
     table.add("attention-dropout", options.attention_dropout, "dropout of attention weights")
         .at_least(0)
@@ -65,12 +69,18 @@ void add_model_options(OptionTable& table, ModelOptions& options) {
         .defaults_to("as --dropout");
     table.add("norm", options.norm, "layer norm before or after each sub-layer").one_of({"pre", "post"});
     table.add("final-norm", options.final_norm, "layer norm after the last layer").defaults_to("true with --norm pre");
+    table.add("norm-eps", options.norm_eps, "added to the variance in layer norm").more_than(0);
     table.add("activation", options.activation, "of the feed-forward layers").one_of({"relu", "gelu", "gelu-tanh"});
     table.add("positions", options.positions, "positional encoding").one_of({"sinusoidal", "learned"});
     table.add("position-table", options.position_table, "positions in the table: the longest sentence, in tokens").at_least(1);
-    table.add("tie", options.tie, "which embeddings are one with the output weight")
-        .one_of({"all", "target", "none"})
+    table.add("tie", options.tie, "one matrix for source, target and output; source and target; target and output; none")
+        .one_of({"all", "embeddings", "target", "none"})
         .defaults_to("all; target with two vocabularies");
+    table.add("scale-embeddings", options.scale_embeddings, "embeddings are read times the root of d-model");
+    table.add("embedding-init", options.embedding_init, "deviation d-model^-0.5, deviation 1, or Xavier uniform")
+        .one_of({"scaled", "unit", "xavier"});
+    table.add("memory", options.memory, "decoder layers attend to the encoder's last layer, or each to its own")
+        .one_of({"last", "layer"});
 }
 
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
@@ -190,6 +200,7 @@ OptionTable train_table(TrainSettings& settings) {
     OptionTable table("train", "learns to translate from sentence pairs");
     table.usage =
         "usage: heddle train --train PREFIX --valid PREFIX --source de --target en --out RUN [options]\n"
+        "       heddle train --preset NAME --train PREFIX --valid PREFIX --source de --target en --out RUN\n"
         "       heddle train --task numbers --out RUN [options]\n"
         "       heddle train --resume RUN [options]\n"
         "       heddle train --config RUN/config.toml --out ANOTHER\n";

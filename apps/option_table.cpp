@@ -20,6 +20,7 @@ template <class... Args>
 std::string range_text(const Option& option) {
     std::string text;
     if (option.least) text += fmt::format(" >= {}", *option.least);
+    if (option.above) text += fmt::format("{} > {}", text.empty() ? "" : " and", *option.above);
     if (option.most) text += fmt::format("{} <= {}", text.empty() ? "" : " and", *option.most);
     if (option.below) text += fmt::format("{} < {}", text.empty() ? "" : " and", *option.below);
     return text;
@@ -33,7 +34,8 @@ T number(const Option& option, const std::string& text) {
     const auto [rest, error] = std::from_chars(text.data(), end, value);
     const auto real = static_cast<double>(value);
     const bool good = error == std::errc() && rest == end && std::isfinite(real) && (!option.least || real >= *option.least) &&
-                      (!option.most || real <= *option.most) && (!option.below || real < *option.below);
+                      (!option.above || real > *option.above) && (!option.most || real <= *option.most) &&
+                      (!option.below || real < *option.below);
     const char* kind = std::is_floating_point_v<T> ? "a number" : "a whole number";
     if (!good) wrong("--{} is '{}', wanted {}{}", option.name, text, kind, range_text(option));
     return value;

@@ -25,6 +25,7 @@ struct Option {
     std::string default_text;  ///< of an option whose default depends on others: "as --dropout"
     std::vector<std::string> choices;
     std::optional<double> least;  ///< value >= least
+    std::optional<double> above;  ///< value > above
     std::optional<double> most;   ///< value <= most
     std::optional<double> below;  ///< value < below
     bool in_config = true;        ///< may stand in a configuration file, and is written to the run's
@@ -38,6 +39,7 @@ struct Option {
     std::function<std::string()> write;                                  ///< value to TOML; empty: no value, leave the line out
 
     Option& at_least(double value) { return least = value, *this; }
+    Option& more_than(double value) { return above = value, *this; }
     Option& at_most(double value) { return most = value, *this; }
     Option& less_than(double value) { return below = value, *this; }
     Option& one_of(std::vector<std::string> texts);

@@ -35,8 +35,21 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
                 fmt::format("--min-count {} counts words or characters; subwords have none: leave it out with --vocab-type {}",
                             vocabulary.min_count, vocabulary.type));
     if (!model.tie) model.tie = vocabulary.shared ? "all" : "target";
-    check_usage(vocabulary.shared || *model.tie != "all",
-                "--tie all needs one vocabulary for both languages; take --tie target or leave out --shared-vocab false");
+    check_usage(vocabulary.shared || (*model.tie != "all" && *model.tie != "embeddings"),
+                fmt::format("--tie {} needs one vocabulary for both languages; take --tie target or none, or leave out "
+                            "--shared-vocab false",
+                            *model.tie));
+    const bool tied_output = *model.tie == "all" || *model.tie == "target";
+    if (!model.attention_bias) model.attention_bias = model.bias;
+    if (!model.output_bias) model.output_bias = model.bias && !tied_output;
+    check_usage(!*model.output_bias || !tied_output,
+                fmt::format("--output-bias true needs an output weight of its own, which --tie {} does not leave; take --tie "
+                            "embeddings or none",
+                            *model.tie));
+    check_usage(
+        model.memory == "last" || *model.encoder_layers == *model.decoder_layers,
+        fmt::format("--memory layer pairs each decoder layer with an encoder layer, but there are {} and {}; give as many",
+                    *model.decoder_layers, *model.encoder_layers));
 }
 
 void resolve(TrainingOptions& training) {

@@ -20,6 +20,7 @@ struct DataOptions {
     std::string format = "auto";   ///< of the text files: text, IWSLT's tags or xml
     bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
     std::string task;              ///< or a generated task
+    std::string preset;            ///< a model that is known by name
     std::string out;               ///< the run's folder
     std::string resume;            ///< or the folder of a run to go on with
     std::string init;              ///< a run whose weights and vocabulary a new one begins with
@@ -36,15 +37,21 @@ struct ModelOptions {
     std::optional<std::int64_t> head_dim;  ///< d_model / heads
     std::int64_t d_ff = 512;
     bool bias = true;
+    std::optional<bool> attention_bias;  ///< bias
+    std::optional<bool> output_bias;     ///< bias, when the output weight is not tied
     double dropout = 0.2;
     std::optional<double> attention_dropout;  ///< dropout
     std::optional<double> ffn_dropout;        ///< dropout
     std::string norm = "pre";
     std::optional<bool> final_norm;  ///< with pre-norm
+    double norm_eps = 1e-5;
     std::string activation = "relu";
     std::string positions = "sinusoidal";
     std::int64_t position_table = 512;
     std::optional<std::string> tie;  ///< all with a shared vocabulary, target otherwise
+    bool scale_embeddings = true;
+    std::string embedding_init = "scaled";
+    std::string memory = "last";
 };
 
 /// Which vocabularies to train, or to read.

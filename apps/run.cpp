@@ -14,7 +14,13 @@ ops::Activation activation(const std::string& name) {
 
 nn::Tie tie(const std::string& name) {
     if (name == "all") return nn::Tie::all;
+    if (name == "embeddings") return nn::Tie::embeddings;
     return name == "target" ? nn::Tie::target : nn::Tie::none;
+}
+
+nn::EmbeddingInit embedding_init(const std::string& name) {
+    if (name == "unit") return nn::EmbeddingInit::unit;
+    return name == "xavier" ? nn::EmbeddingInit::xavier : nn::EmbeddingInit::scaled;
 }
 
 }  // namespace
@@ -31,15 +37,21 @@ nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64
     options.head_dim = model.head_dim.value_or(0);
     options.d_ff = model.d_ff;
     options.bias = model.bias;
+    options.attention_bias = model.attention_bias;
+    options.output_bias = model.output_bias;
     options.dropout = model.dropout;
     options.attention_dropout = model.attention_dropout;
     options.ffn_dropout = model.ffn_dropout;
     options.norm = model.norm == "pre" ? nn::NormPlace::pre : nn::NormPlace::post;
     options.final_norm = model.final_norm;
+    options.norm_eps = model.norm_eps;
     options.activation = activation(model.activation);
     options.positions = model.positions == "learned" ? nn::Positions::learned : nn::Positions::sinusoidal;
     options.position_table = model.position_table;
     options.tie = tie(model.tie.value_or("all"));
+    options.scale_embeddings = model.scale_embeddings;
+    options.embedding_init = embedding_init(model.embedding_init);
+    options.memory = model.memory == "layer" ? nn::MemoryFrom::layer : nn::MemoryFrom::last;
     return options;
 }
 

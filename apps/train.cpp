@@ -2,6 +2,7 @@
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
+#include "apps/presets/presets.h"
 #include "apps/resume.h"
 #include "apps/run.h"
 #include "apps/task_recipes.h"
@@ -115,6 +116,8 @@ void check_together(const DataOptions& data) {
     check_usage(data.resume.empty() || data.out.empty(), "train: --resume and --out are two folders; give one of them");
     check_usage(data.resume.empty() || !data.overwrite,
                 "train: --resume goes on with a run, --overwrite replaces one; give one of them");
+    check_usage(data.resume.empty() || data.preset.empty(),
+                "train: --resume goes on with the options of the run, which had its --preset; leave --preset out");
     std::error_code ignored;
     check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
                 fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));
@@ -129,6 +132,7 @@ int train_command(Arguments arguments) {
     OptionTable table = train_table(settings);
     if (!parse_command_line(table, arguments)) return 0;
     check_together(settings.data);
+    apply_preset(table, settings.data.preset);
     const std::string resumed = settings.data.resume, run = resumed.empty() ? settings.data.out : resumed;
     std::vector<std::string> changes;
     if (resumed.empty()) {

@@ -82,7 +82,14 @@ TEST(Options, EachModelOptionReachesTheModel) {
                                                  "--position-table",
                                                  "33",
                                                  "--tie",
-                                                 "target"});
+                                                 "target",
+                                                 "--attention-bias",
+                                                 "--norm-eps",
+                                                 "1e-6",
+                                                 "--scale-embeddings",
+                                                 "false",
+                                                 "--embedding-init",
+                                                 "xavier"});
     EXPECT_EQ(all.source_vocabulary, 100);
     EXPECT_EQ(all.target_vocabulary, 200);
     EXPECT_EQ(all.encoder_layers, 5);
@@ -101,6 +108,11 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(all.positions, nn::Positions::learned);
     EXPECT_EQ(all.position_table, 33);
     EXPECT_EQ(all.tie, nn::Tie::target);
+    EXPECT_EQ(all.attention_bias, true);
+    EXPECT_EQ(all.norm_eps, 1e-6);
+    EXPECT_FALSE(all.scale_embeddings);
+    EXPECT_EQ(all.embedding_init, nn::EmbeddingInit::xavier);
+    EXPECT_EQ(all.memory, nn::MemoryFrom::last);
 
     const nn::TransformerOptions few =
         model_of({"--layers", "4", "--dropout", "0.3", "--norm", "post", "--activation", "gelu-tanh"});
