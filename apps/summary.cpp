@@ -3,30 +3,51 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "apps/commands.h"
 #include "apps/model_pictures.h"
 #include "apps/option_rows.h"
+#include "apps/presets/presets.h"
 #include "apps/run.h"
-#include "apps/translation/training_log.h"
+#include "apps/summary_report.h"
 
 namespace heddle::app {
 namespace {
 
 struct SummaryOptions {
     std::string run;
+    std::string preset;
+    std::string input;
+    std::string module;
+    std::optional<std::int64_t> depth;
+    bool json = false;
     std::int64_t vocab_size = default_subwords;
     std::optional<std::int64_t> source_size;
     std::optional<std::int64_t> target_size;
+    std::optional<bool> shared;
     std::string pictures;
     ModelOptions model;
 };
 
-OptionTable summary_table(SummaryOptions& options) {
-    OptionTable table("summary", "prints a model as a table: module, kind, shapes, parameters");
-    table.usage = "usage: heddle summary --model RUN\n       heddle summary [model options]\n";
-    table.group("A trained run");
+OptionTable options_table(SummaryOptions& options) {
+    OptionTable table("summary", "prints a model as a table: what goes in and out of each module, parameters, mult-adds, memory");
+    table.usage =
+        "usage: heddle summary --model RUN\n"
+        "       heddle summary --preset NAME [model options]\n"
+        "       heddle summary [model options] --input 32x50 --depth 2\n";
+    table.group("Which model");
     table.add("model", options.run, "the run's folder; model options are then taken from it").called("RUN");
+    add_preset_option(table, options.preset);
+    table.group("What to show");
+    table.add("input", options.input, "the batch: sentences x tokens, or sentences x source tokens x target tokens")
+        .called("32x50")
+        .defaults_to("1x32");
+    table.add("depth", options.depth, "leave out what lies deeper; the model itself is 0").at_least(0).defaults_to("all");
+    table.add("module", options.module, "this module and what lies below; PATH* takes all modules that begin so").called("PATH");
+    table.add("json", options.json, "one JSON object instead of the table");
+    table.add("pictures", options.pictures, "draw the model, its layers and its attention, too: SVG files and index.html")
+        .called("FOLDER");
     add_model_options(table, options.model);
     table.group("Vocabulary");
     table.add("vocab-size", options.vocab_size, "tokens").at_least(1);
@@ -36,54 +57,74 @@ OptionTable summary_table(SummaryOptions& options) {
     table.add("target-vocab-size", options.target_size, "tokens of the target, when the languages share none")
         .at_least(1)
         .defaults_to("as --vocab-size");
-    table.group("Output");
-    table.add("pictures", options.pictures, "draw the model, its layers and its attention, too: SVG files and index.html")
-        .called("FOLDER");
+    table.add("shared-vocab", options.shared, "one vocabulary for both languages").defaults_to("unless two sizes are given");
     return table;
 }
 
-void print_table(const nn::Module& model) {
-    const std::vector<nn::SummaryRow> rows = nn::summary(model);
-    std::size_t module = 6, kind = 4, shape = 5;
-    for (const nn::SummaryRow& row : rows) {
-        module = std::max(module, row.module.size());
-        kind = std::max(kind, row.kind.size());
-        shape = std::max(shape, row.shape.size());
+// "32x50" or "1x32x16".
+nn::SummaryBatch batch_of(const std::string& text, const nn::TransformerOptions& model) {
+    nn::SummaryBatch batch;
+    if (text.empty()) {
+        batch.source = batch.target = std::min<std::int64_t>(batch.source, model.longest_sentence().value_or(batch.source));
+        return batch;
     }
-    fmt::print("{:<{}}  {:<{}}  {:<{}}  {:>12}\n", "module", module, "kind", kind, "shape", shape, "parameters");
-    for (const nn::SummaryRow& row : rows)
-        fmt::print("{:<{}}  {:<{}}  {:<{}}  {:>12}{}\n", row.module, module, row.kind, kind, row.shape, shape,
-                   grouped_text(row.parameters), row.frozen ? "  frozen" : "");
-    fmt::print("{:<{}}  {:>12}\n", "total", module + kind + shape + 4, grouped_text(model.parameter_count()));
-    fmt::print("{:<{}}  {:>12}\n", "trained", module + kind + shape + 4, grouped_text(model.trainable_count()));
-    fmt::print("{:<{}}  {:>9.1f} MB\n", "in memory, as f32", module + kind + shape + 4,
-               static_cast<double>(4 * model.parameter_count()) / 1e6);
+    std::vector<std::int64_t> numbers;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (bool more = true; more && numbers.size() < 4;) {
+        std::int64_t number = 0;
+        const auto [rest, error] = std::from_chars(at, end, number);
+        if (error != std::errc() || number < 1 || number > 1'000'000) break;
+        numbers.push_back(number);
+        more = rest != end && *rest == 'x';
+        at = more ? rest + 1 : rest;
+    }
+    check_usage(
+        at == end && (numbers.size() == 2 || numbers.size() == 3),
+        fmt::format("--input is '{}', wanted sentences x tokens such as 32x50, or sentences x source tokens x target tokens "
+                    "such as 1x32x16",
+                    text));
+    batch = {.sentences = numbers[0], .source = numbers[1], .target = numbers.back()};
+    if (const auto longest = model.longest_sentence())
+        check_usage(std::max(batch.source, batch.target) <= *longest,
+                    fmt::format("--input {} has sentences of {} tokens, but positions are learned for {}; give a larger "
+                                "--position-table, or shorter sentences",
+                                text, std::max(batch.source, batch.target), *longest));
+    return batch;
 }
 
-void show(const nn::Transformer& model, const SummaryOptions& options) {
-    print_table(model);
-    if (!options.pictures.empty()) write_model_pictures(options.pictures, model.options());
+std::unique_ptr<nn::Transformer> new_model(SummaryOptions& options) {
+    VocabularyRequest vocabulary;
+    vocabulary.shared = options.shared.value_or(!options.source_size && !options.target_size);
+    vocabulary.source_size = options.source_size;
+    vocabulary.target_size = options.target_size;
+    resolve(options.model, vocabulary);
+    return std::make_unique<nn::Transformer>(transformer_options(options.model, options.source_size.value_or(options.vocab_size),
+                                                                 options.target_size.value_or(options.vocab_size)));
 }
 
 }  // namespace
 
 int summary_command(Arguments arguments) {
     SummaryOptions options;
-    OptionTable table = summary_table(options);
+    OptionTable table = options_table(options);
     if (!parse_command_line(table, arguments)) return 0;
     if (!options.run.empty()) {
         for (const Option& option : table.options())
-            check_usage(!option.given || option.name == "model" || option.name == "pictures",
+            check_usage(!option.given || option.name == "model" || option.group == "What to show",
                         "--" + option.name + " cannot be combined with --model, whose options are fixed; leave one out");
-        show(*open_run(options.run).model, options);
-        return 0;
     }
-    VocabularyRequest vocabulary;
-    vocabulary.shared = !options.source_size && !options.target_size;
-    resolve(options.model, vocabulary);
-    show(nn::Transformer(transformer_options(options.model, options.source_size.value_or(options.vocab_size),
-                                             options.target_size.value_or(options.vocab_size))),
-         options);
+    apply_preset(table, options.preset);
+    const std::unique_ptr<nn::Transformer> model = options.run.empty() ? new_model(options) : open_run(options.run).model;
+    const nn::SummaryBatch batch = batch_of(options.input, model->options());
+    const std::vector<nn::SummaryRow> modules = nn::summary(*model);
+    const nn::Part part(options.module);
+    check_usage(std::any_of(modules.begin(), modules.end(), [&](const nn::SummaryRow& row) { return part.has(row.module); }),
+                fmt::format("--module {}: the model has no such module; heddle summary without it lists them", options.module));
+    const nn::ModelSummary summary = nn::summarize(*model, batch, options.module);
+    fmt::print("{}", options.json ? summary_json(summary, batch, options.depth) : summary_table(summary, batch, options.depth));
+    if (options.preset == "explained" && !options.json) fmt::print("{}", explained_note(model->options()));
+    if (!options.pictures.empty()) write_model_pictures(options.pictures, model->options());
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -75,6 +76,18 @@ void give_gradients(Gradients& g, const Layout& layout, const kernels::Attention
         if (whole[i].defined()) g.give(shared ? static_cast<int>(i) : layout.slices[i].input, std::move(whole[i]));
 }
 
+// Pairs of a query and a key that the spans and the causal rule allow.
+std::int64_t allowed_pairs(const kernels::AttentionRules& rules) {
+    std::int64_t pairs = 0;
+    for (std::int64_t sentence = 0; sentence < rules.query_spans.size(); ++sentence) {
+        const std::int64_t queries = rules.query_spans[sentence].length, keys = rules.key_spans[sentence].length;
+        if (!rules.causal) pairs += queries * keys;
+        for (std::int64_t i = 0; rules.causal && i < queries; ++i)
+            pairs += std::clamp<std::int64_t>(i + 1 + keys - queries, 0, keys);
+    }
+    return pairs;
+}
+
 }  // namespace
 
 Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf& value, const Spans& query_spans,
@@ -90,6 +103,7 @@ Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf
     const bool recorded = will_record(slices.bases);
     kernels::AttentionResult result = kernels::attention_forward(query.value(), key.value(), value.value(), rules, recorded);
     if (options.weights != nullptr) *options.weights = kernels::attention_weights(query.value(), key.value(), rules);
+    if (observed()) note_multiply_adds(allowed_pairs(rules) * (query.count + value.count));
     if (!recorded) return record(std::move(result.output), {.op = "attention", .where = where, .inputs = slices.bases});
     std::vector<Tensor> saved;
     for (const Variable& base : slices.bases) saved.push_back(base.value());
@@ -141,7 +155,8 @@ GradientFunction cross_attention(const Spans& queries, const Spans& keys, std::i
 }
 
 GradientFunction three_inputs(const Spans& queries, const Spans& keys, const AttentionOptions& options) {
-    return [=](std::span<const Variable> in) { return ops::attention(in[0], in[1], in[2], queries, keys, beside(in[0], options)); };
+    return
+        [=](std::span<const Variable> in) { return ops::attention(in[0], in[1], in[2], queries, keys, beside(in[0], options)); };
 }
 
 Tensor mask_of(std::vector<std::uint8_t> values, const Shape& shape) { return Tensor::from(values, shape); }

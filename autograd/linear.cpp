@@ -1,5 +1,6 @@
 #include "kernels/linear/linear.h"
 
+#include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -7,6 +8,7 @@ namespace heddle {
 
 Variable ops::linear(const Variable& x, const Variable& weight, const Variable& bias, Where where) {
     Tensor y = kernels::linear_forward(x.value(), weight.value(), bias.defined() ? bias.value() : Tensor());
+    note_multiply_adds(x.rows() * weight.value().numel());
     return record(y, {.op = "linear",
                       .where = where,
                       .inputs = {x, weight, bias},

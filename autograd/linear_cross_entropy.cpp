@@ -1,5 +1,6 @@
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 
+#include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -21,6 +22,7 @@ Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, co
             saved.push_back(*made[i]);
             inputs.push_back(i);
         }
+    note_multiply_adds(x.rows() * weight.value().numel());
     return record(result.loss, {.op = "linear_cross_entropy",
                                 .where = where,
                                 .inputs = {x, weight, bias},
@@ -39,7 +41,8 @@ std::vector<GradientCase> proofs::linear_cross_entropy() {
     const auto add = [&](const char* what, std::vector<std::int32_t> targets, ops::LossOptions options) {
         const Tensor target = Tensor::from(targets, {static_cast<std::int64_t>(targets.size())});
         cases.push_back({"linear_cross_entropy", what,
-                         [=](auto in) { return ops::linear_cross_entropy(in[0], in[1], in[2], beside(in[0], target), options); }, inputs});
+                         [=](auto in) { return ops::linear_cross_entropy(in[0], in[1], in[2], beside(in[0], target), options); },
+                         inputs});
     };
     add("mean", {0, 6, 3, 3, 1}, {});
     add("label smoothing 0.1", {0, 6, 3, 3, 1}, {.label_smoothing = 0.1});

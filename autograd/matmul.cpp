@@ -1,5 +1,6 @@
 #include "kernels/matmul/matmul.h"
 
+#include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -7,6 +8,7 @@ namespace heddle {
 
 Variable ops::matmul(const Variable& a, const Variable& b, bool transpose_a, bool transpose_b, Where where) {
     Tensor c = kernels::matmul_forward(a.value(), b.value(), transpose_a, transpose_b);
+    note_multiply_adds(c.numel() * a.dim(transpose_a ? -2 : -1));
     return record(
         c, {.op = "matmul", .where = where, .inputs = {a, b}, .saved = {a.value(), b.value()}, .backward = [=](Gradients& g) {
                 const Tensor dc = g.output();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/observe.h"
 #include "autograd/tape_impl.h"
 #include "core/check.h"
 #include "core/format.h"
@@ -18,6 +19,8 @@ thread_local std::shared_ptr<Tape> current_tape;
 thread_local bool grad_mode = true;
 thread_local bool anomaly_mode = false;
 thread_local const std::string* current_module = nullptr;
+thread_local const std::function<void(const ObservedOp&)>* observer = nullptr;
+thread_local std::int64_t noted_multiply_adds = 0;
 
 const std::shared_ptr<Tape>& tape() {
     if (!current_tape) current_tape = std::make_shared<Tape>();
@@ -55,11 +58,27 @@ bool will_record(std::span<const Variable> inputs) {
 
 bool will_record(std::initializer_list<Variable> inputs) { return will_record(std::span(inputs.begin(), inputs.size())); }
 
+namespace {
+
+void tell_observer(std::span<const Tensor> outputs, const Record& entry, bool recorded) {
+    const std::int64_t multiply_adds = std::exchange(noted_multiply_adds, 0);
+    if (observer == nullptr) return;
+    (*observer)({.op = entry.op,
+                 .module = current_module != nullptr ? std::string_view(*current_module) : std::string_view(),
+                 .inputs = entry.inputs,
+                 .outputs = outputs,
+                 .saved = recorded ? std::span<const Tensor>(entry.saved) : std::span<const Tensor>(),
+                 .multiply_adds = multiply_adds});
+}
+
+}  // namespace
+
 std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry) {
     for (std::size_t i = 0; i < outputs.size(); ++i)
         search_for_anomaly(outputs[i], {entry.op, entry.where, module_to_record()}, "output", static_cast<int>(i));
-    if (will_record(entry.inputs) || (entry.always && grad_mode))
-        return Tape::append(tape(), std::move(outputs), std::move(entry));
+    const bool recorded = will_record(entry.inputs) || (entry.always && grad_mode);
+    tell_observer(outputs, entry, recorded);
+    if (recorded) return Tape::append(tape(), std::move(outputs), std::move(entry));
     std::vector<Variable> results;
     for (Tensor& output : outputs) results.emplace_back(std::move(output));
     return results;
@@ -99,6 +118,13 @@ AnomalyMode::~AnomalyMode() { anomaly_mode = before_; }
 
 InModule::InModule(const std::string& name) : before_(std::exchange(current_module, &name)) {}
 InModule::~InModule() { current_module = before_; }
+
+ObserveOps::ObserveOps(std::function<void(const ObservedOp&)> look)
+    : look_(std::move(look)), before_(std::exchange(observer, &look_)) {}
+ObserveOps::~ObserveOps() { observer = before_; }
+
+bool observed() { return observer != nullptr; }
+void note_multiply_adds(std::int64_t count) { noted_multiply_adds = count; }
 
 FreshTape::FreshTape() : before_(current_tape), grad_before_(grad_mode) {
     current_tape = std::make_shared<Tape>();

@@ -1,5 +1,6 @@
 #include "nn/linear.h"
 
+#include "autograd/observe.h"
 #include "core/format.h"
 #include "nn/init.h"
 
@@ -36,8 +37,10 @@ Variable Linear::forward(const Variable& x, Where where) const {
     const InModule in_module(name());
     if (will_record({x, weight_, bias_})) return ops::linear(x, weight_, bias_, where);
     const Tensor bias = bias_.defined() ? bias_.value() : Tensor();
-    return record(kernels::linear_forward(x.value(), weight_.value(), bias, &packed_),
-                  {.op = "linear", .where = where, .inputs = {}});
+    const Tensor y = kernels::linear_forward(x.value(), weight_.value(), bias, &packed_);
+    if (!observed()) return record(y, {.op = "linear", .where = where, .inputs = {}});
+    note_multiply_adds(x.rows() * weight_.value().numel());
+    return record(y, {.op = "linear", .where = where, .inputs = {x, weight_, bias_}});
 }
 
 }  // namespace heddle::nn

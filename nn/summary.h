@@ -1,20 +1,57 @@
 // A model as a table.
 #pragma once
 
-#include "nn/module.h"
+#include "nn/trace.h"
+#include "nn/transformer.h"
 
 namespace heddle::nn {
 
-/// A module that has parameters of its own.
+/// A module and everything below it.
 struct SummaryRow {
-    std::string module;  ///< dotted name
-    std::string kind;    ///< "Linear"
-    std::string shape;   ///< "query.weight [128, 128], ..."
-    std::int64_t parameters = 0;
-    bool frozen = false;
+    std::string module;           ///< dotted name; empty for the root
+    std::string kind;             ///< "Linear"
+    int depth = 0;                ///< 0 for the root
+    std::string weights = {};     ///< its own: "weight [128, 128], bias [128]"
+    std::int64_t parameters = 0;  ///< tied ones count where they belong
+    std::int64_t trained = 0;     ///< those that are not frozen
+    ModuleTrace forward = {};     ///< a pass in evaluation mode
+    ModuleTrace training = {};    ///< a pass that is recorded, dropout included
 };
 
-/// One row per module with parameters, in order of construction; tied parameters stand in the row of the module that owns them.
+/// One row per module, in order of construction, without a pass.
 std::vector<SummaryRow> summary(const Module& module);
+
+/// The shape of the batch that goes through the model: so many pairs of sentences, all of one length on each side.
+struct SummaryBatch {
+    std::int64_t sentences = 1;
+    std::int64_t source = 32;  ///< tokens
+    std::int64_t target = 32;
+};
+
+struct ModelSummary {
+    std::vector<SummaryRow> rows;  ///< of the modules of the part
+    SummaryRow total;              ///< of the whole part
+    /// Of the whole model, beside weights and gradients, as the allocator counts: bytes in use between forward and backward, and
+    /// the most at once during backward.
+    std::int64_t held = 0;
+    std::int64_t peak = 0;
+};
+
+/// Sends a batch through the model and looks on: once in evaluation mode, with the generator, and once as training does, with
+/// backward. The model is in evaluation mode afterwards, its parameters lie in one array, and its gradients are zero. `part` is a
+/// Part. Error when the model has none such, or the batch does not fit it.
+ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std::string& part = "");
+
+/// torchinfo's table for a module: mult-adds are parameters times the first extent of the output, whatever the other extents, and
+/// products of activations are left out; each output of a module with parameters counts twice, for its gradient.
+struct ListedSummary {
+    std::int64_t multiply_adds = 0;
+    std::int64_t input_bytes = 0;
+    std::int64_t activation_bytes = 0;
+    std::int64_t parameter_bytes = 0;
+    std::int64_t total_bytes() const { return input_bytes + activation_bytes + parameter_bytes; }
+};
+/// `first` is the first extent, the number of sentences.
+ListedSummary listed(const ModuleTrace& forward, std::int64_t parameters, std::int64_t first);
 
 }  // namespace heddle::nn

@@ -1,0 +1,18 @@
+// What `heddle summary` prints.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "nn/summary.h"
+
+namespace heddle::app {
+
+/// A line for each module down to `depth` below the first one, the totals, and torchinfo's count beside the true one.
+std::string summary_table(const nn::ModelSummary& summary, const nn::SummaryBatch& batch, std::optional<std::int64_t> depth);
+/// The same as one JSON object: "input", "modules", "total", "torchinfo"; bytes and counts unrounded.
+std::string summary_json(const nn::ModelSummary& summary, const nn::SummaryBatch& batch, std::optional<std::int64_t> depth);
+/// How many parameters the write-up behind the preset "explained" counts for a head of this model, and how many there are.
+std::string explained_note(const nn::TransformerOptions& model);
+
+}  // namespace heddle::app

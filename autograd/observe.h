@@ -1,0 +1,42 @@
+// Looking on while ops run: what a summary of a model, or a profile, is made of.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "autograd/variable.h"
+
+namespace heddle {
+
+/// One op, just after it ran.
+struct ObservedOp {
+    std::string_view op;
+    std::string_view module;           ///< the innermost InModule's name; empty outside of modules
+    std::span<const Variable> inputs;  ///< parameters among them; some may be undefined
+    std::span<const Tensor> outputs;
+    std::span<const Tensor> saved;   ///< what the tape keeps for backward; empty when it does not record
+    std::int64_t multiply_adds = 0;  ///< of its matrix products, biases left out; attention: of the pairs that spans and the
+                                     ///< causal rule allow
+};
+
+/// While it lives, `look` is called for each op of this thread, recorded or not. Of nested ones the innermost counts.
+class ObserveOps {
+  public:
+    explicit ObserveOps(std::function<void(const ObservedOp&)> look);
+    ~ObserveOps();
+    ObserveOps(const ObserveOps&) = delete;
+    ObserveOps& operator=(const ObserveOps&) = delete;
+
+  private:
+    std::function<void(const ObservedOp&)> look_;
+    const std::function<void(const ObservedOp&)>* before_;
+};
+
+/// Whether somebody looks on in this thread.
+bool observed();
+/// For ops, before they record: the multiply-adds of what they computed.
+void note_multiply_adds(std::int64_t count);
+
+}  // namespace heddle

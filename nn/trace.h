@@ -1,0 +1,78 @@
+// The ops of a pass through a model, and what they say of each module.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/observe.h"
+#include "nn/module.h"
+
+namespace heddle::nn {
+
+/// A part of a model: the module of a dotted name and all that lies below it; "" is everything. With a star behind it, all
+/// modules whose names begin so: "encoder.layers.0.feed_forward*" is the sublayer and its norm.
+class Part {
+  public:
+    explicit Part(std::string text = "");
+    bool has(std::string_view module) const;
+
+  private:
+    std::string begin_;
+    bool star_;
+};
+
+/// What a module and everything below it did in a pass.
+struct ModuleTrace {
+    std::vector<Shape> inputs;       ///< of the tensors that came from outside, parameters left out; equal shapes once
+    std::optional<Shape> output;     ///< of its last op; nothing when it had none (one op did the work of several modules)
+    std::int64_t input_bytes = 0;    ///< of the tensors that came from outside
+    std::int64_t tokens = 0;         ///< read by embeddings
+    std::int64_t multiply_adds = 0;  ///< of all matrix products
+    std::int64_t attention = 0;      ///< those of them that are products of queries with keys, and of weights with values
+    std::int64_t kept = 0;       ///< bytes that its ops keep for backward, parameters left out; what several keep, the first has
+    std::int64_t gradients = 0;  ///< bytes of the gradients of its ops' outputs, were they all there at once
+    std::int64_t listed_adds = 0;   ///< as torchinfo counts multiply-adds: elements of the parameters that an op reads
+    std::int64_t listed_bytes = 0;  ///< as torchinfo counts activations: outputs of modules with parameters
+};
+
+/// Notes every op of this thread as long as it lives.
+class Trace {
+  public:
+    /// `model` must outlive it.
+    explicit Trace(const Module& model);
+    ModuleTrace of(const Part& part) const;
+
+  private:
+    /// A tensor, whatever its shape: its storage and where it begins there.
+    using Id = std::pair<std::uint64_t, const void*>;
+    struct Seen {
+        Id id;
+        Shape shape;
+        std::int64_t bytes;
+    };
+    struct Op {
+        std::string module;
+        bool attention;
+        std::int64_t tokens;
+        std::vector<Seen> inputs;
+        std::vector<Seen> outputs;
+        std::int64_t multiply_adds;
+        std::int64_t kept;
+        std::int64_t gradients;
+        std::int64_t listed_adds;
+        std::int64_t listed_bytes;
+    };
+
+    static Seen seen(const Tensor& tensor);
+    void note(const ObservedOp& observed);
+
+    std::map<Id, std::string> parameters_;  // and the module that each belongs to
+    std::map<Id, bool> kept_;
+    std::vector<Op> ops_;
+    ObserveOps observer_;
+};
+
+}  // namespace heddle::nn
