@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "apps/chapters/chapter.h"
 #include "core/file.h"
@@ -13,6 +14,14 @@ namespace heddle::chapters {
 namespace {
 
 using testing::HasSubstr;
+
+// A text with single spaces, as if it stood on one line.
+std::string on_one_line(const std::string& text) {
+    std::istringstream words(text);
+    std::string line, word;
+    while (words >> word) line += (line.empty() ? "" : " ") + word;
+    return line;
+}
 
 Report measure(const std::string& name, std::uint64_t seed = 1) {
     const Chapter* const chapter = find_chapter(name);
@@ -27,6 +36,9 @@ Report measure(const std::string& name, std::uint64_t seed = 1) {
         EXPECT_FALSE(statement.numbers.empty()) << statement.claim;
         for (const Measured& one : statement.numbers) EXPECT_THAT(shown, HasSubstr(one.what));
     }
+    const std::string written = on_one_line(read_file(HEDDLE_SOURCE_DIR "/docs/presets/" + name + ".md"));
+    for (const Statement& statement : report.statements)
+        EXPECT_THAT(written, HasSubstr("*" + statement.claim + "*")) << name << ".md";
     for (const picture::Figure& figure : report.figures) {
         EXPECT_FALSE(figure.caption.empty());
         EXPECT_THAT(html, HasSubstr(figure.svg));
