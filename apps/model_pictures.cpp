@@ -110,7 +110,7 @@ Point draw_embedding(Diagram& diagram, const Column& column, const std::string& 
                                   Lines{"embedding", fmt::format("{} x {}", vocabulary, o.d_model)}, Part::embedding);
     diagram.arrow(data.below(), table.above());
     const Box sum = diagram.plus(column.center, table.bottom + gap);
-    diagram.arrow(table.below(), sum.above(), fmt::format("times sqrt({})", o.d_model));
+    diagram.arrow(table.below(), sum.above(), o.scale_embeddings ? fmt::format("times sqrt({})", o.d_model) : "");
     const double beside = column.center + column.side * (box_width / 2 + 74);
     const Box positions =
         diagram.box(beside, sum.top - 13.5, 118,
@@ -144,10 +144,11 @@ ModelPicture whole_model(const nn::TransformerOptions& o) {
     const double between = (encoder.center + decoder.center) / 2;
     const Point memory[] = {source, down(source), {between, source.y + gap}, {between, cross.from_left().y}, cross.from_left()};
     diagram.arrow(memory);
-    diagram.note(encoder.center, source.y + gap + 16, "memory");
+    diagram.note(encoder.center, source.y + gap + 16,
+                 o.memory == nn::MemoryFrom::layer ? "memory: layer i reads the encoder's layer i" : "memory");
 
     Lines output_lines = {"linear", fmt::format("{} to {}", o.d_model, o.target_vocabulary)};
-    if (o.tie != nn::Tie::none) output_lines.push_back("the embedding matrix again");
+    if (o.output_is_tied()) output_lines.push_back("the embedding matrix again");
     const Box output = diagram.box(decoder.center, target.y + gap, box_width, output_lines, Part::projection);
     diagram.arrow(target, output.above());
     const Box softmax = diagram.box(decoder.center, output.bottom + gap, box_width, Lines{"softmax"}, Part::data);
@@ -258,7 +259,7 @@ void write_model_pictures(const std::filesystem::path& folder, const nn::Transfo
     picture::Page page("The model in pictures");
     for (const ModelPicture& one : model_pictures(options)) {
         page.figure(one.figure);
-        write_file_atomically(folder / (one.name + ".svg"), one.figure.svg);
+        write_file_atomically(folder / (one.name + ".svg"), picture::standalone(one.figure.svg));
     }
     page.write(folder / "index.html");
 }

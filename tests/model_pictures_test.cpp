@@ -68,6 +68,12 @@ TEST(ModelPictures, TheModelNamesItsStacksTablesAndOutput) {
     const std::vector<std::string> other = texts(options, "model");
     EXPECT_THAT(other, AllOf(Contains("1024 x 512"), Contains("99 x 512"), Contains("512 to 99"), Contains("learned")));
     EXPECT_THAT(other, Not(Contains("the embedding matrix again")));
+    EXPECT_THAT(other, Contains("times sqrt(512)"));
+    options.scale_embeddings = false;
+    options.decoder_layers = 6;
+    options.memory = nn::MemoryFrom::layer;
+    EXPECT_THAT(texts(options, "model"),
+                AllOf(Not(Contains("times sqrt(512)")), Contains("memory: layer i reads the encoder&#39;s layer i")));
     // A final norm is one box more a stack.
     const auto norms = [](const nn::TransformerOptions& o) {
         const std::vector<std::string> all = texts(o, "model");

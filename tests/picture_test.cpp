@@ -397,5 +397,14 @@ TEST(MarkupReader, SeesWhatIsWrong) {
     EXPECT_EQ(markup_of("<a b=\"1\">x<c/>&amp;</a>").error, "");
 }
 
+TEST(Page, APictureAloneBringsItsBackground) {
+    const std::string svg = picture::svg(HeatMap{.title = "one", .rows = 1, .cols = 1, .values = {1}});
+    const Markup markup = markup_of(standalone(svg));
+    EXPECT_EQ(markup.error, "");
+    EXPECT_THAT(markup.elements.at(0).attributes.at("style"), HasSubstr("background:#ffffff"));
+    EXPECT_EQ(markup.elements.size(), markup_of(svg).elements.size());
+    expect_error([] { standalone("<g></g>"); }, "a picture begins with '<g></g>', wanted '<svg '");
+}
+
 }  // namespace
 }  // namespace heddle::picture

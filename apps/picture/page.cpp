@@ -81,6 +81,12 @@ std::string escaped(std::string_view text) {
     return safe;
 }
 
+std::string standalone(const std::string& svg) {
+    constexpr std::string_view begin = "<svg ";
+    if (!svg.starts_with(begin)) fail("a picture begins with '" + svg.substr(0, 20) + "', wanted '<svg '");
+    return std::string(begin) + "style=\"background:#ffffff;color:#1b1f24\" " + svg.substr(begin.size()) + "\n";
+}
+
 Page::Page(std::string title) : title_(std::move(title)) {}
 
 Page& Page::heading(std::string_view text) {

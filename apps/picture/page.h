@@ -17,6 +17,9 @@ struct Figure {
 /// `text` as it stands in HTML and SVG: & < > " ' are written as entities, control characters as U+FFFD.
 std::string escaped(std::string_view text);
 
+/// A picture as a file of its own: on white, because what shows it may have a dark page and does not tell it.
+std::string standalone(const std::string& svg);
+
 /// Pieces of a page in the order in which they are added. All texts are plain: the page escapes them.
 class Page {
   public:

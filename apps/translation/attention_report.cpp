@@ -75,7 +75,7 @@ picture::Figure words_figure(const WordAttention& words, const std::string& line
 void write_picture(const std::filesystem::path& path, const std::string& svg) {
     // Thousands of small files: none of them is worth a wait for the disk.
     std::ofstream file(path, std::ios::binary);
-    file << svg << '\n' << std::flush;
+    file << picture::standalone(svg) << std::flush;
     check(static_cast<bool>(file), "{}: cannot be written; check the folder's permissions and the free space", path.string());
 }
 
