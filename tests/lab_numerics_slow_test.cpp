@@ -111,6 +111,26 @@ TEST(LabNumerics, DeepStacksTrainWithTheNormInFrontAlone) {
     for (const char* alike : {"post", "no residual"}) EXPECT_GT(result.value(likeness, alike), 0.98);
 }
 
+TEST(LabNumerics, EmbeddingsWithoutTheirFactorDrownInPositions) {
+    const Result result = run("embedding-scale");
+    const auto target = [&](const std::string& start, const char* variant) {
+        return result.value("share of position, target, " + start, variant);
+    };
+    EXPECT_NEAR(target("N(0, 1)", "neither"), 0.414, 0.01);
+    EXPECT_NEAR(target("N(0, 1/d)", "both sides"), 0.414, 0.01);
+    EXPECT_NEAR(target("Xavier, 100 words", "neither"), 0.92, 0.01);
+    EXPECT_NEAR(target("Xavier, 1024 words", "neither"), 0.95, 0.01);
+    EXPECT_NEAR(target("Xavier, 10000 words", "neither"), 0.98, 0.005);
+    EXPECT_NEAR(target("Xavier, 1024 words", "both sides"), 0.46, 0.01);
+    EXPECT_EQ(target("Xavier, 1024 words", "source only"), target("Xavier, 1024 words", "neither"));
+    EXPECT_NEAR(result.value("share of position, source, Xavier, 1024 words", "source only"), 0.46, 0.01);
+    EXPECT_LT(target("N(0, 1)", "both sides"), 0.04);
+    const std::string loss = "loss of copying after 200 steps";
+    EXPECT_NEAR(result.value(loss, "neither"), std::log(64), 0.1);
+    EXPECT_LT(result.value(loss, "both sides"), 2.5);
+    EXPECT_LT(result.value(loss, "source only"), 0.5);
+}
+
 TEST(LabNumerics, ACotangentOfOnesFindsNoMistakeInSoftmax) {
     const Result result = run("cotangent-of-ones");
     EXPECT_EQ(result.value("mistakes caught, of 3", "random"), 3);

@@ -133,21 +133,21 @@ Result dropout_redrawn(const Options& options) {
         at_01.values.push_back(gradient_error(options, task, 0.1, anew));
         at_03.values.push_back(gradient_error(options, task, 0.3, anew));
     }
-    return {
-        .variants = {"same mask", "drawn anew"},
-        .findings = {at_03,
-                     at_01,
-                     {"loss after 300 steps, dropout 0.3", {same.losses.back(), redrawn.losses.back()}},
-                     {"the same without dropout", {same.without_dropout, redrawn.without_dropout}}},
-        .why =
-            "Backward multiplies the gradient that came from one thinned network by the activations of another one: a unit that "
-            "took "
-            "part gets nothing, and one that did not gets a share. The product is the gradient of no function, its error grows "
-            "with "
-            "depth and dropout to more than the gradient itself, and nothing in the loss of the first steps shows it. Masks that "
-            "follow from the layer's name and the step come out the same however often they are drawn.",
-        .figures = {{svg(losses), "Shallow nets forgive it; here training falls apart after it went well."},
-                    {svg(error), "With the same mask the error is zero throughout."}}};
+    return {.variants = {"same mask", "drawn anew"},
+            .findings = {at_03,
+                         at_01,
+                         {"loss after 300 steps, dropout 0.3", {same.losses.back(), redrawn.losses.back()}},
+                         {"the same without dropout", {same.without_dropout, redrawn.without_dropout}}},
+            .why =
+                "Backward multiplies the gradient that came from one thinned network by the activations of another one: a unit "
+                "that took "
+                "part gets nothing, and one that did not gets a share. The product is the gradient of no function, a dropout of "
+                "0.1 makes "
+                "its error larger than itself, and nothing in the loss of the first steps shows it. Masks that follow from the "
+                "layer's "
+                "name and the step come out the same however often they are drawn.",
+            .figures = {{svg(losses), "Shallow nets forgive it; here training falls apart after it went well."},
+                        {svg(error), "With the same mask the error is zero throughout."}}};
 }
 
 }  // namespace heddle::lab

@@ -20,6 +20,7 @@ Result log_of_softmax(const Options& options);
 Result unbiased_norm(const Options& options);
 Result dropout_redrawn(const Options& options);
 Result norm_placement(const Options& options);
+Result embedding_scale(const Options& options);
 Result cotangent_of_ones(const Options& options);
 Result error_above_tolerance(const Options& options);
 Result batch_bleu(const Options& options);

@@ -175,7 +175,7 @@ Result norm_placement(const Options& options) {
         "of each "
         "sublayer bounds what the sublayer sees and leaves the path of the sum free.";
     result.figures = {{svg(losses), "All five begin with the same weights. Without norms the loss lies above the picture."},
-                      {svg(norms), "Without norms the gradient is five orders of magnitude too large."}};
+                      {svg(norms), "Without norms the gradient is larger by orders of magnitude."}};
     return result;
 }
 
