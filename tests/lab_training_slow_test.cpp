@@ -97,5 +97,20 @@ TEST(LabTraining, AWordThatIsTakenForPaddingIsNotLearnedOrNotRead) {
     EXPECT_GT(result.value(weight, "the vocabulary's"), 0.8);
 }
 
+TEST(LabTraining, DecodingWithoutCacheAndStopGivesTheSameForManyTimesTheWork) {
+    const Result result = run_experiment("uncached-decoding");
+    const char* const work = "million multiply-adds of the decoder";
+    const double least = result.value(work, "cache and stop");
+    EXPECT_GT(result.value(work, "no cache"), 3 * least);
+    EXPECT_GT(result.value(work, "no stop"), 3 * least);
+    EXPECT_GT(result.value(work, "neither"), 60 * least);
+    EXPECT_EQ(result.value("rows of the decoder", "neither"), 32 * 48 * 49 / 2);
+    EXPECT_EQ(result.value("tokens that are thrown away", "cache and stop"), 0);
+    EXPECT_GT(result.value("tokens that are thrown away", "no stop"), 32 * 24);
+    EXPECT_GT(result.value("milliseconds", "neither"), 5 * result.value("milliseconds", "cache and stop"));
+    for (const std::string& variant : result.variants)
+        EXPECT_EQ(result.value("translations that differ from the first's", variant), 0) << variant;
+}
+
 }  // namespace
 }  // namespace heddle::lab

@@ -55,6 +55,8 @@ const std::vector<Experiment>& experiments() {
          "Checkpoint.GivesTheBitsOfThePlainRunWithTheSameDropoutMasks", dropout_redrawn},
         {"norm-placement", "deep stacks without warm-up, without norms, without residuals",
          "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64", norm_placement},
+        {"uncached-decoding", "decoding that computes every prefix again, and does not stop at the end mark",
+         "Decoding.StepWithCacheGivesTheBitsOfTheWholePrefix", uncached_decoding},
     };
     return all;
 }

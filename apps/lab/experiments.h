@@ -27,5 +27,6 @@ Result batch_bleu(const Options& options);
 Result target_vocabulary(const Options& options);
 Result uncut_positions(const Options& options);
 Result padding_index(const Options& options);
+Result uncached_decoding(const Options& options);
 
 }  // namespace heddle::lab
