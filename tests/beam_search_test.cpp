@@ -135,6 +135,36 @@ TEST(BeamSearch, CutsAtThreeTimesTheSourceAndTen) {
         }
 }
 
+// What is computed twice, or behind the end mark, changes no translation: it shows in the memory alone.
+TEST(BeamSearch, ReadsEachTokenOnceAndStopsAtTheEndMark) {
+    const auto requests = [](float bias_of_the_end) {
+        const auto model = random_model(9, 1);
+        nn::named_tensor(*model, "output.bias").data<float>()[eos_id] = bias_of_the_end;
+        const Tokens source = source_of(40, 9, 2);
+        search(*model, source, 1, 1);
+        const std::int64_t before = memory_statistics().requests;
+        search(*model, source, 1, 1);
+        return memory_statistics().requests - before;
+    };
+    EXPECT_LT(10 * requests(1e4f), requests(-1e4f)) << "one token, or 130";
+
+    const auto model = random_model(9, 1);
+    const NoGrad no_grad;
+    const nn::Sentences source = nn::packed({source_of(4, 9, 2)});
+    const Variable memory = model->encode(source.tokens, source.spans);
+    nn::DecoderCache cache = model->start_decoding(memory.value(), source.spans, 1, 600);
+    for (int i = 0; i < 599; ++i) model->step(nn::tokens_of({4}), cache);
+    const auto bytes = [](const std::function<void()>& work) {  // that it needs for a while
+        reset_peak_memory();
+        const std::int64_t before = memory_statistics().in_use;
+        work();
+        return memory_statistics().peak - before;
+    };
+    const std::int64_t step = bytes([&] { model->step(nn::tokens_of({4}), cache); });
+    const nn::Sentences prefix = nn::packed({Tokens(600, 4)});
+    EXPECT_LT(2 * step, bytes([&] { model->decode(prefix.tokens, prefix.spans, memory, source.spans); })) << "one row, or 600";
+}
+
 TEST(BeamSearch, LearnedPositionsCutAtTheirTable) {
     nn::TransformerOptions options = nn::tiny_options();
     options.positions = nn::Positions::learned;

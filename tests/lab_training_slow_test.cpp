@@ -112,5 +112,24 @@ TEST(LabTraining, DecodingWithoutCacheAndStopGivesTheSameForManyTimesTheWork) {
         EXPECT_EQ(result.value("translations that differ from the first's", variant), 0) << variant;
 }
 
+TEST(LabTraining, DropoutHelpsWhereItIsAppliedAndHarmsWhereItIsEvaluated) {
+    const Result result = run_experiment("dropout-modes");
+    const char* const unseen = "loss on unseen points";
+    const char* const seen = "loss on its own points";
+    const double right = result.value(unseen, "in training");
+    EXPECT_GT(result.value(unseen, "never applied"), 1.3 * right);
+    EXPECT_GT(result.value(unseen, "never off"), 1.03 * right);
+    EXPECT_LT(result.value(seen, "never applied"), 0.3 * result.value(seen, "in training"));
+    EXPECT_GT(result.value(seen, "never off"), 1.1 * result.value(seen, "in training"));
+    const char* const differ = "answers that differ in two evaluations, %";
+    const char* const change = "largest change of a logit between them";
+    for (const char* variant : {"in training", "never applied"}) {
+        EXPECT_EQ(result.value(differ, variant), 0);
+        EXPECT_EQ(result.value(change, variant), 0);
+    }
+    EXPECT_GT(result.value(differ, "never off"), 8);
+    EXPECT_GT(result.value(change, "never off"), 1);
+}
+
 }  // namespace
 }  // namespace heddle::lab

@@ -56,7 +56,9 @@ const std::vector<Experiment>& experiments() {
         {"norm-placement", "deep stacks without warm-up, without norms, without residuals",
          "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64", norm_placement},
         {"uncached-decoding", "decoding that computes every prefix again, and does not stop at the end mark",
-         "Decoding.StepWithCacheGivesTheBitsOfTheWholePrefix", uncached_decoding},
+         "BeamSearch.ReadsEachTokenOnceAndStopsAtTheEndMark", uncached_decoding},
+        {"dropout-modes", "dropout that is never applied, or never switched off",
+         "DropoutPlaces.EachProbabilityActsInTrainingAloneAndNeverInEvaluation", dropout_modes},
     };
     return all;
 }

@@ -28,5 +28,6 @@ Result target_vocabulary(const Options& options);
 Result uncut_positions(const Options& options);
 Result padding_index(const Options& options);
 Result uncached_decoding(const Options& options);
+Result dropout_modes(const Options& options);
 
 }  // namespace heddle::lab

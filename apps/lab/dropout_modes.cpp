@@ -1,0 +1,138 @@
+// Dropout that is defined and never applied, and dropout that is never switched off.
+//
+//     wrong    y = W2 relu(W1 x)                        the layer holds a probability that its forward pass does not use
+//              y = W2 dropout(relu(W1 x)), always       nobody calls eval(): evaluation draws masks, too
+//     right    y = W2 dropout(relu(W1 x)) in training, without dropout in evaluation
+//
+// Few points with noisy labels: a teacher's sign of a sum, and every fifth label turned. A wide layer can learn them by heart.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "nn/linear.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t features = 20;
+constexpr std::int64_t hidden = 256;
+constexpr std::int64_t points = 200;  // to learn from
+constexpr std::int64_t unseen_points = 1000;
+constexpr double probability = 0.7;
+constexpr std::int64_t steps = 300;
+constexpr std::int64_t judged_every = 10;
+
+enum class Mode : std::uint8_t { right, never_applied, never_off };
+
+struct Net : nn::Module {
+    Net(std::uint64_t seed, Mode how) : Module(seed), mode(how) {}
+
+    Variable logits(const Tensor& x) const {
+        const Variable y = ops::relu(inner.forward(Variable(x)));
+        return outer.forward(mode == Mode::never_applied ? y : ops::dropout(y, dropout(probability, "dropout")));
+    }
+
+    Mode mode;
+    nn::Linear inner{*this, "inner", features, hidden};
+    nn::Linear outer{*this, "outer", hidden, 2};
+};
+
+struct Points {
+    Tensor x;       // [count, features]
+    Tensor labels;  // i32 [count]
+};
+
+Points draw_points(std::int64_t count, const std::string& what, const Options& options) {
+    Points drawn{normal({count, features}, 1, key(options, what)), Tensor::empty({count}, DType::i32)};
+    const std::vector<double> teacher = normal({features}, 1, key(options, "teacher")).to_vector();
+    Sequence noise(key(options, what + " noise"));
+    for (std::int64_t i = 0; i < count; ++i) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < features; ++j)
+            sum += teacher[static_cast<std::size_t>(j)] * drawn.x.data<float>()[i * features + j];
+        drawn.labels.data<std::int32_t>()[i] = (sum > 0) != (noise.below(5) == 0);
+    }
+    return drawn;
+}
+
+// As the variant evaluates: without dropout, unless nobody switches it off.
+Tensor evaluate(Net& net, const Points& on) {
+    const NoGrad no_grad;
+    if (net.mode != Mode::never_off) net.eval();
+    const Tensor logits = net.logits(on.x).value();
+    net.train();
+    return logits;
+}
+
+double loss_of(const Tensor& logits, const Points& on) {
+    const NoGrad no_grad;
+    return ops::cross_entropy(Variable(logits), on.labels).value().item();
+}
+
+struct Learned {
+    std::vector<double> steps, seen, unseen;  // losses
+    double difference = 0;                    // the largest of a logit, of two evaluations
+    double turned = 0;                        // share of the answers that are not the same in the second one
+};
+
+Learned learn(Mode mode, const Points& seen, const Points& unseen, const Options& options) {
+    Net net(key(options, "model"), mode);
+    Learned learned;
+    const auto judge = [&](double step) {
+        learned.steps.push_back(step);
+        learned.seen.push_back(loss_of(evaluate(net, seen), seen));
+        learned.unseen.push_back(loss_of(evaluate(net, unseen), unseen));
+    };
+    train(net, {.steps = steps, .lr = 1e-3}, [&](std::int64_t step) {
+        if (step % judged_every == 0) judge(static_cast<double>(step));
+        return ops::cross_entropy(net.logits(seen.x), seen.labels);
+    });
+    judge(steps);
+    const std::vector<double> once = evaluate(net, unseen).to_vector(), again = evaluate(net, unseen).to_vector();
+    for (std::size_t i = 0; i < once.size(); i += 2) {
+        learned.difference = std::max({learned.difference, std::abs(once[i] - again[i]), std::abs(once[i + 1] - again[i + 1])});
+        learned.turned += (once[i] > once[i + 1]) != (again[i] > again[i + 1]) ? 1.0 / unseen_points : 0;
+    }
+    return learned;
+}
+
+}  // namespace
+
+Result dropout_modes(const Options& options) {
+    const Points seen = draw_points(points, "seen", options), unseen = draw_points(unseen_points, "unseen", options);
+    Result result{
+        .variants = {"in training", "never applied", "never off"},
+        .findings = {{"loss on unseen points", {}},
+                     {"loss on its own points", {}},
+                     {"answers that differ in two evaluations, %", {}},
+                     {"largest change of a logit between them", {}}},
+        .why =
+            "Dropout makes a layer's units useful without each other, which keeps a wide layer from learning its points by "
+            "heart; defined and not applied it does nothing, and nothing fails. Left on in evaluation it judges a model that "
+            "is not the one to be used: the loss is too high, and each evaluation has another one. A module knows whether it "
+            "is trained, every dropout asks it, and a test compares two evaluations bit by bit and two training passes for "
+            "a difference.",
+        .figures = {}};
+    picture::LineChart charts[] = {
+        {.title = "Loss on unseen points",
+         .x = {.label = "step"},
+         .y = {.label = "nats"},
+         .series = {},
+         .levels = {{"one in two", std::log(2.0)}}},
+        {.title = "Loss on the points to learn from", .x = {.label = "step"}, .y = {.label = "nats", .from = 0}, .series = {}}};
+    for (const Mode mode : {Mode::right, Mode::never_applied, Mode::never_off}) {
+        const Learned learned = learn(mode, seen, unseen, options);
+        const std::string& name = result.variants[static_cast<std::size_t>(mode)];
+        const double values[] = {learned.unseen.back(), learned.seen.back(), 100 * learned.turned, learned.difference};
+        for (std::size_t row = 0; row < result.findings.size(); ++row) result.findings[row].values.push_back(values[row]);
+        charts[0].series.push_back({.name = name, .x = learned.steps, .y = learned.unseen});
+        charts[1].series.push_back({.name = name, .x = learned.steps, .y = learned.seen});
+    }
+    result.figures = {{svg(charts[0]), "As each variant evaluates. Every fifth label is wrong, so no model reaches zero."},
+                      {svg(charts[1]), "Without dropout the wrong labels are learned by heart as well."}};
+    return result;
+}
+
+}  // namespace heddle::lab
