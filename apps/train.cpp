@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "apps/commands.h"
 #include "apps/option_rows.h"
 #include "apps/presets/presets.h"
 #include "apps/resume.h"
 #include "apps/run.h"
+#include "apps/run_report.h"
 #include "apps/task_recipes.h"
 #include "apps/translation/stop_signals.h"
 #include "apps/translation/trainer.h"
@@ -92,12 +95,13 @@ void begin(Trainer& trainer, const RunFolder& folder, const DataOptions& data, T
     trainer.save_now();  // that run may be changed later
 }
 
-int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log) {
+int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const std::function<void()>& report) {
     const std::string run = folder.path().string();
     const StopSignals signals;
     trainer.stop_when([] { return StopSignals::received() != 0; });
     try {
         const TrainingResult result = trainer.run();
+        report();
         if (!result.stopped) {
             log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
             return 0;
@@ -172,8 +176,9 @@ int train_command(Arguments arguments) {
     const std::string config = read_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());
     const std::int64_t updates = trainer.state().updates;
+    const auto report = [&] { write_run_report(*folder, {arguments, settings, data}, trainer, model, log); };
     try {
-        return train(trainer, *folder, log);
+        return train(trainer, *folder, log, report);
     } catch (const Divergence&) {
         // What was changed has led to no save: the run is what it was.
         const std::vector<std::int64_t> saves = saved_updates(run);

@@ -1,6 +1,7 @@
 // Backward: one walk over the nodes from the end.
 #include <algorithm>
 
+#include "autograd/op_times.h"
 #include "autograd/tape_impl.h"
 #include "core/format.h"
 #include "kernels/cast/cast.h"
@@ -155,6 +156,7 @@ void Tape::visit(Node& node, bool retain) {
     check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, place(node.where));
     node.backward(sink);
     sink.finish();
+    OpTimer::backward_done(node.op, node.outputs.front().device);
     for (Output& output : node.outputs) output.gradient = Tensor();
     if (!retain) bury(node);
 }

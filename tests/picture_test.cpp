@@ -377,6 +377,25 @@ TEST(Page, IsOneWellFormedFileThatLoadsNothing) {
     EXPECT_EQ(page.html().find("@import"), std::string::npos);
 }
 
+TEST(Page, SetsWhatReadsAsANumberToTheRight) {
+    for (const char* number : {"1", "-1.5", "1e-05", "nan", "-inf", "45,188,096", "12.5 %"})
+        EXPECT_THAT(Page("p").table({"n"}, {{number}}).html(), HasSubstr("<td class=\"n\">")) << number;
+    for (const char* text : {"", "one", "1 of 2", "1, 2", ",1", "%", "1.5 s", "v4"})
+        EXPECT_THAT(Page("p").table({"n"}, {{text}}).html(), Not(HasSubstr("<td class=\"n\">"))) << text;
+}
+
+TEST(Page, FoldsSections) {
+    const Page page =
+        Page("p").open_section("<one>", true).paragraph("x").close_section().open_section("two", false).close_section();
+    const Markup markup = markup_of(page.html());
+    EXPECT_EQ(markup.error, "");
+    const std::vector<Element> details = markup.all("details");
+    ASSERT_EQ(details.size(), 2u);
+    EXPECT_EQ(details[0].attributes.count("open"), 1u);
+    EXPECT_EQ(details[1].attributes.count("open"), 0u);
+    EXPECT_EQ(markup.all("summary").at(0).text, "&lt;one&gt;");
+}
+
 TEST(Page, RefusesARowOfAnotherLength) {
     expect_error([] { Page("p").table({"a", "b"}, {{"1"}}); }, "page 'p': row 0 of a table has 1 cells, its header 2");
 }

@@ -38,7 +38,10 @@ bool is_forbidden(char32_t letter) {
     return (control && letter != U'\n' && letter != U'\t') || letter == 0xFFFE || letter == 0xFFFF;
 }
 
-bool reads_as_number(std::string_view text) {
+// "-1.5", "1e-05", "nan", "45,188,096", "12.5 %"
+bool reads_as_number(std::string text) {
+    if (text.ends_with(" %")) text.resize(text.size() - 2);
+    if (!text.starts_with(',') && text.find(",,") == std::string::npos) std::erase(text, ',');
     double value = 0;
     const std::from_chars_result read = std::from_chars(text.data(), text.data() + text.size(), value);
     return !text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size();
@@ -56,7 +59,7 @@ std::string address(std::string_view file) {
 }
 
 std::string cell(std::string_view text, std::string_view tag) {
-    return fmt::format("<{0}{1}>{2}</{0}>", tag, reads_as_number(text) ? " class=\"n\"" : "", escaped(text));
+    return fmt::format("<{0}{1}>{2}</{0}>", tag, reads_as_number(std::string(text)) ? " class=\"n\"" : "", escaped(text));
 }
 
 std::string figure_html(const Figure& figure) {

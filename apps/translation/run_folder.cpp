@@ -23,6 +23,7 @@ constexpr const char* run_files[] = {"vocab.model",
                                      "model.safetensors",
                                      "best.safetensors",
                                      "log.jsonl",
+                                     "report.html",
                                      event_file_name,
                                      "saves",
                                      "config.toml"};

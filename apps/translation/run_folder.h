@@ -7,6 +7,7 @@
 //     RUN/saves/<update>/    what a run goes on from (save.h); RUN/saves/latest names the newest one
 //     RUN/log.jsonl          what the log said
 //     RUN/events.out.*       its numbers, for TensorBoard
+//     RUN/report.html        what became of it, as pictures (training_report.h)
 //     RUN/lock               the process that trains now
 #pragma once
 

@@ -78,6 +78,13 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
 
 BatchPlan Trainer::plan() const { return plan_epoch(model_, data_, options_, state_.epoch); }
 
+std::vector<Batch> Trainer::some_batches(std::int64_t count) const {
+    std::vector<Batch> batches;
+    for (std::int64_t i = 0; i < std::min(count, batches_per_epoch()); ++i)
+        batches.push_back(make_batch(data_.training, plan_.batches[static_cast<std::size_t>(i)]));
+    return batches;
+}
+
 std::int64_t Trainer::planned_updates() const {
     constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
     const std::int64_t per_epoch = groups(batches_per_epoch(), options_.accumulate);

@@ -54,6 +54,9 @@ class Trainer {
     /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();
 
+    /// The first batches of the epoch that goes on, at most `count`: what a measurement of this run is made with.
+    std::vector<Batch> some_batches(std::int64_t count) const;
+
     const Learner& learner() const { return learner_; }
     const TrainingState& state() const { return state_; }
 

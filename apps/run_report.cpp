@@ -1,0 +1,90 @@
+#include "apps/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "apps/translation/training_report.h"
+#include "apps/version.h"
+#include "core/file.h"
+
+namespace heddle::app {
+namespace {
+
+constexpr std::int64_t measured_batches = 3;
+
+// As it can be given again; a long one is broken before its options, as a shell allows.
+std::string command_of(Arguments arguments) {
+    constexpr std::size_t longest_line = 100;
+    std::string command = "heddle train";
+    std::size_t line = command.size();
+    for (const char* argument : arguments) {
+        const std::string word = shell_word(argument);
+        const bool full = line + word.size() > longest_line && word.starts_with("--");
+        command += full ? " \\\n    " + word : " " + word;
+        line = full ? 4 + word.size() : line + 1 + word.size();
+    }
+    return command;
+}
+
+std::string version_text() {
+    const std::string_view commit = build_commit;
+    return commit.empty() ? fmt::format("heddle {}", version) : fmt::format("heddle {} ({})", version, commit);
+}
+
+// The shortest sample of the last validation; without samples the first sentence there is.
+std::string sentence_of(const TrainingHistory& history, const TrainingData& data) {
+    std::string chosen;
+    for (const ValidationReport& report : history.validations)
+        if (!report.samples.empty()) {
+            const auto shorter = [](const TranslatedSample& a, const TranslatedSample& b) {
+                return a.source.size() < b.source.size();
+            };
+            chosen = std::min_element(report.samples.begin(), report.samples.end(), shorter)->source;
+        }
+    if (chosen.empty() && !data.validation_text.pairs.empty()) chosen = data.validation_text.pairs.front().source;
+    return chosen.empty() ? data.vocabularies.source->decode(data.training.front().source) : chosen;
+}
+
+LookedAt look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::string& sentence) {
+    const Translation found = Translator(model, vocabularies, {.beam = 1}).translate({sentence}).front().front();
+    return {sentence, found.text, attention_of(model, vocabularies, sentence, found)};
+}
+
+}  // namespace
+
+void write_run_report(const RunFolder& folder, const TrainingStart& start, const Trainer& trainer, nn::Transformer& model,
+                      TrainingLog& log) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point begin = Clock::now();
+    const std::filesystem::path file = folder.path() / "report.html";
+    model.eval();
+    ReportParts parts{.command = command_of(start.arguments),
+                      .version = version_text(),
+                      .config = {},
+                      .machine = description(start.settings.machine)};
+    const auto attempt = [&](const char* what, const std::function<void()>& part) {
+        try {
+            part();
+        } catch (const Error& error) {
+            parts.remarks.push_back(fmt::format("{}: {}", what, error.what()));
+        }
+    };
+    try {
+        parts.config = read_file(folder.path() / "config.toml");
+        const TrainingHistory history = read_history(folder.log());
+        attempt("Without attention",
+                [&] { parts.looked_at.push_back(look_at(model, start.data.vocabularies, sentence_of(history, start.data))); });
+        attempt("Without the time per op", [&] {
+            parts.ops = measure_ops(model, trainer.some_batches(measured_batches), start.settings.training.label_smoothing);
+        });
+        training_report(folder.path().filename().string(), history, parts).write(file);
+        log.note(fmt::format("wrote {} in {:.1f} s", file.string(), std::chrono::duration<double>(Clock::now() - begin).count()));
+    } catch (const Error& error) {
+        log.note(fmt::format("no report: {}", error.what()));
+    }
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,23 @@
+// RUN/report.html of a training that has just ended.
+#pragma once
+
+#include "apps/commands.h"
+#include "apps/options.h"
+#include "apps/translation/trainer.h"
+
+namespace heddle::app {
+
+/// What a training was started with.
+struct TrainingStart {
+    Arguments arguments;  ///< behind `heddle train`
+    const TrainSettings& settings;
+    const TrainingData& data;
+};
+
+/// Writes the report: curves of the whole run, the attention of a sample, and the time per op, measured now on the run's own
+/// batches, which takes about three updates more, at most a few seconds. The model's weights stay as they are, and it is left in
+/// evaluation mode. What fails is said in the log: a report is no reason to lose a run.
+void write_run_report(const RunFolder& folder, const TrainingStart& start, const Trainer& trainer, nn::Transformer& model,
+                      TrainingLog& log);
+
+}  // namespace heddle::app

@@ -1,0 +1,73 @@
+#include "apps/translation/training_history.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/file.h"
+
+namespace heddle::app {
+namespace {
+
+using nlohmann::json;
+
+double number(const json& object, const char* name) {
+    const auto found = object.find(name);
+    return found != object.end() && found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::int64_t whole(const json& object, const char* name) {
+    const auto found = object.find(name);
+    return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+std::string text(const json& object, const char* name) {
+    const auto found = object.find(name);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+IntervalReport interval(const json& object) {
+    return {.epoch = whole(object, "epoch"),
+            .update = whole(object, "update"),
+            .sentences = whole(object, "sentences"),
+            .loss = number(object, "loss"),
+            .tokens_per_second = number(object, "tokens_per_second"),
+            .gradient_norm = number(object, "gradient_norm"),
+            .learning_rate = number(object, "learning_rate"),
+            .elapsed = number(object, "seconds"),
+            .eta = number(object, "eta")};
+}
+
+ValidationReport validation(const json& object) {
+    ValidationReport report;
+    report.epoch = whole(object, "epoch");
+    report.update = whole(object, "update");
+    report.loss = number(object, "loss");
+    report.perplexity = number(object, "perplexity");
+    report.accuracy = number(object, "accuracy");
+    if (object.contains("bleu")) report.bleu = number(object, "bleu");
+    report.translated = whole(object, "translated");
+    report.exact = whole(object, "exact");
+    report.averaged = text(object, "kind") == "average" ? 1 : 0;
+    for (const json& sample : object.value("samples", json::array()))
+        report.samples.push_back({text(sample, "source"), text(sample, "reference"), text(sample, "translation")});
+    return report;
+}
+
+}  // namespace
+
+TrainingHistory read_history(const std::filesystem::path& log) {
+    TrainingHistory history;
+    std::istringstream lines(read_file(log));
+    for (std::string line; std::getline(lines, line);) {
+        const json object = json::parse(line, nullptr, false);
+        if (!object.is_object()) continue;
+        const std::string kind = text(object, "kind");
+        if (kind == "training") history.intervals.push_back(interval(object));
+        if (kind == "validation" || kind == "average") history.validations.push_back(validation(object));
+        if (kind == "note") history.notes.push_back(text(object, "text"));
+    }
+    return history;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,58 @@
+// How long each kind of op takes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/observe.h"
+#include "core/device.h"
+
+namespace heddle {
+
+/// All ops of one name, forward and backward, in seconds.
+struct OpTime {
+    std::string op;
+    std::int64_t calls = 0;
+    double forward = 0;
+    double backward = 0;
+
+    double total() const { return forward + backward; }
+};
+
+/// While it lives, the ops of this thread are timed, recorded or not: each gets the time since the op before it. On a device
+/// every op is waited for, so that what runs side by side otherwise is counted one after the other. The inner one of two counts,
+/// and an ObserveOps within it takes the forward ones away.
+class OpTimer {
+  public:
+    OpTimer();
+    ~OpTimer();
+    OpTimer(const OpTimer&) = delete;
+    OpTimer& operator=(const OpTimer&) = delete;
+
+    /// What this thread did up to now belongs to no op.
+    void start();
+    /// Of all ops so far, the longest first.
+    std::vector<OpTime> times() const;
+
+    /// For the tape: the backward of an op is done. Nothing without a timer on this thread.
+    static void backward_done(const char* op, Device device) {
+        if (current_ != nullptr) current_->note(op, true, device);
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    void note(std::string_view op, bool backward, Device device);
+
+    static thread_local OpTimer* current_;
+    OpTimer* before_;
+    ObserveOps forward_;
+    Clock::time_point last_;
+    std::map<std::string, OpTime> times_;
+};
+
+}  // namespace heddle
