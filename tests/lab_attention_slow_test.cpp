@@ -77,5 +77,75 @@ TEST(LabAttention, Scaling) {
     EXPECT_GT(value("1 - sum p^2 at d_k 512, uniform inputs", "scaled"), 0.998);
 }
 
+TEST(LabAttention, PairedLayers) {
+    const lab::Result result = run_experiment("paired-layers");
+    const std::string layers = "decoder layers that change with the encoder's last layer, of 6";
+    EXPECT_EQ(result.value(layers, "last layer"), 6);
+    EXPECT_EQ(result.value(layers, "layer i"), 1);
+    const auto change = [&](int layer, const std::string& variant) {
+        return result.value("relative change of decoder layer " + std::to_string(layer), variant);
+    };
+    for (int layer = 1; layer <= 6; ++layer) EXPECT_GT(change(layer, "last layer"), 0.2) << layer;
+    for (int layer = 1; layer <= 5; ++layer) EXPECT_EQ(change(layer, "layer i"), 0) << layer << ": the same bits";
+    EXPECT_GT(change(6, "layer i"), 0.2);
+}
+
+TEST(LabAttention, MaskedRow) {
+    const lab::Result result = run_experiment("masked-row");
+    const std::string weight = "weight of a masked row on masked places",
+                      padding = "gradient in padding, the loss counts the row";
+    EXPECT_EQ(result.value(weight, "masked"), 0);
+    EXPECT_EQ(result.value(padding, "masked"), 0);
+    for (const char* fill : {"-1e9", "-2^32 + 1"}) {
+        EXPECT_NEAR(result.value(weight, fill), 1, 1e-6) << fill;
+        EXPECT_GT(result.value(padding, fill), 0.01) << fill;
+    }
+    EXPECT_TRUE(std::isnan(result.value(weight, "-inf")));
+    EXPECT_TRUE(std::isnan(result.value(padding, "-inf")));
+    for (const char* loss : {"ignores", "counts"}) {
+        const std::string nans = std::string("NaN among the gradients, the loss ") + loss + " the row";
+        for (const char* fill : {"masked", "-1e9", "-2^32 + 1"}) EXPECT_EQ(result.value(nans, fill), 0) << fill;
+        // all of the value's 1,056 elements and the output's 320 weights, of 3,498
+        EXPECT_NEAR(result.value(nans, "-inf"), 0.395, 0.003);
+    }
+}
+
+TEST(LabAttention, Projections) {
+    const lab::Result result = run_experiment("projections");
+    EXPECT_LT(result.value("error after 400 steps", "projected"), 0.01);
+    EXPECT_GT(result.value("error after 400 steps", "ReLU on q, k, v"), 0.15);
+    EXPECT_NEAR(result.value("error after 400 steps", "no output projection"), 1, 0.1) << "it knows one neighbour";
+    EXPECT_NEAR(result.value("share of scores below zero", "projected"), 0.55, 0.2);
+    EXPECT_EQ(result.value("share of scores below zero", "ReLU on q, k, v"), 0);
+}
+
+TEST(LabAttention, HeadSlices) {
+    const lab::Result result = run_experiment("head-slices");
+    EXPECT_EQ(result.value("columns of the embedding that one head reads", "projections"), 512);
+    EXPECT_EQ(result.value("columns of the embedding that one head reads", "slices"), 42);
+    EXPECT_EQ(result.value("columns that no head reads", "projections"), 0);
+    EXPECT_EQ(result.value("columns that no head reads", "slices"), 8);
+    EXPECT_EQ(result.value("longest sentence of up to 48 that works", "projections"), 48);
+    EXPECT_EQ(result.value("longest sentence of up to 48 that works", "slices"), 42);
+    EXPECT_LT(result.value("loss on a word in the last 8 columns, 40 steps", "projections"), 0.6);
+    EXPECT_NEAR(result.value("loss on a word in the last 8 columns, 40 steps", "slices"), std::log(8), 0.1);
+}
+
+TEST(LabAttention, BorrowedMaps) {
+    const lab::Result result = run_experiment("borrowed-maps");
+    EXPECT_GT(result.value("change of the map when the source changes", "cross"), 0.2);
+    EXPECT_EQ(result.value("change of the map when the source changes", "borrowed"), 0);
+    EXPECT_EQ(result.value("keys of the map for a source of 5 words", "cross"), 5);
+    EXPECT_EQ(result.value("keys of the map for a source of 5 words", "borrowed"), 8);
+    EXPECT_GT(result.value("weight above the diagonal", "cross"), 0.3);
+    EXPECT_EQ(result.value("weight above the diagonal", "borrowed"), 0);
+    EXPECT_GT(result.value("words that look at their source word", "cross"), 0.9);
+    EXPECT_LT(result.value("words that look at their source word", "borrowed"), 0.1);
+    for (const std::string& variant : result.variants) {  // what cannot tell them apart
+        EXPECT_LT(result.value("largest error of a row's sum", variant), 1e-5);
+        EXPECT_EQ(result.value("keys of the map for a source of 8 words", variant), 8);
+    }
+}
+
 }  // namespace
 }  // namespace heddle

@@ -260,6 +260,23 @@ TEST(Transformer, ChangingOneLayerChangesOnlyWhatComesAfterIt) {
     EXPECT_FALSE(same_bits(before.cross[1], after.cross[1]));
 }
 
+TEST(Transformer, EveryDecoderLayerReadsTheEncodersLastLayer) {
+    const auto model = make(variants()[3]);
+    const Sentences source = packed({random_tokens(6, 11, 1)});
+    const Sentences target = packed({random_tokens(5, 13, 2)});
+    const NoGrad no_grad;
+    const auto cross_maps = [&] {
+        AttentionMaps maps;
+        model->decode(target.tokens, target.spans, model->encode(source.tokens, source.spans), source.spans, &maps);
+        return maps.cross;
+    };
+    const std::vector<Tensor> before = cross_maps();
+    named_tensor(*model, "encoder.layers.1.feed_forward.outer.bias").slice(0, 8).fill_(1);
+    const std::vector<Tensor> after = cross_maps();
+    ASSERT_EQ(before.size(), 2u);
+    for (std::size_t layer = 0; layer < before.size(); ++layer) EXPECT_FALSE(same_bits(before[layer], after[layer])) << layer;
+}
+
 TEST(Transformer, EveryParameterGetsAGradient) {
     for (const Variant& variant : variants()) {
         const auto model = make(variant);

@@ -45,6 +45,19 @@ picture::Series curve(std::string name, const std::vector<double>& values) {
     return series;
 }
 
+Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::uint64_t key) {
+    const Shape shape = {sentences * length};
+    Reversed made{words(sentences * length, vocabulary - 1, key), Tensor::empty(shape, DType::i32),
+                  Tensor::empty(shape, DType::i32)};
+    const std::span<std::int32_t> source = made.source.span<std::int32_t>(), out = made.target_out.span<std::int32_t>();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const auto time = static_cast<std::size_t>(length), place = i % time;
+        out[i] = source[i - place + time - 1 - place];
+        made.target_in.data<std::int32_t>()[i] = place == 0 ? static_cast<std::int32_t>(vocabulary - 1) : out[i - 1];
+    }
+    return made;
+}
+
 Spans equal_spans(std::int64_t sentences, std::int64_t time) {
     return Spans::packed(std::vector<std::int64_t>(static_cast<std::size_t>(sentences), time));
 }

@@ -28,6 +28,13 @@ Tensor words(std::int64_t count, std::int64_t vocabulary, std::uint64_t key);
 
 /// A line through what was measured at 0, 1, 2, ..: a loss for each step.
 picture::Series curve(std::string name, const std::vector<double>& values);
+/// A task with one right answer: the source backwards. i32 [sentences * length] each, one sentence after the other.
+struct Reversed {
+    Tensor source;
+    Tensor target_in;   ///< vocabulary - 1, which is no word, and the target without its last word
+    Tensor target_out;  ///< what is to be said
+};
+Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::uint64_t key);
 /// `sentences` of `time` tokens each, one after the other.
 Spans equal_spans(std::int64_t sentences, std::int64_t time);
 

@@ -121,17 +121,9 @@ struct Net : nn::Module {
     List<Layer> encoder, decoder;
 };
 
-// The target is the source, backwards; the last word of the vocabulary marks its beginning.
 Variable loss_of_batch(const Net& net, std::int64_t batch, std::uint64_t key) {
-    const auto bos = static_cast<std::int32_t>(net.sizes.vocabulary - 1);
-    const Tensor source = words(batch * length, bos, key);
-    Tensor in = Tensor::empty(source.shape(), DType::i32), out = Tensor::empty(source.shape(), DType::i32);
-    for (std::int64_t i = 0; i < source.numel(); ++i) {
-        const std::int64_t place = i % length;
-        out.data<std::int32_t>()[i] = source.data<std::int32_t>()[i - place + length - 1 - place];
-        in.data<std::int32_t>()[i] = place == 0 ? bos : out.data<std::int32_t>()[i - 1];
-    }
-    return net.loss(source, in, out);
+    const Reversed sentences = reversed_sentences(batch, length, net.sizes.vocabulary, key);
+    return net.loss(sentences.source, sentences.target_in, sentences.target_out);
 }
 
 // Elements of the parameters that one backward pass reaches.

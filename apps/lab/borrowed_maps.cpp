@@ -1,0 +1,148 @@
+// A decoder that hands out its self-attention maps as those of the cross attention.
+//
+//     wrong    return x, self_weights, self_weights
+//     right    return x, self_weights, cross_weights
+//
+// Nothing that the model computes is wrong, only what it shows. With sentences of one length the shapes agree, and both kinds of
+// rows add up to one; four other looks tell them apart. The model has learned to say a sentence backwards, so the right map is
+// known: word i looks at source word T - 1 - i.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "nn/transformer.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t length = 8;
+constexpr std::int64_t vocabulary = 12;
+constexpr std::int64_t asked = 50;  // sentences
+
+nn::TransformerOptions small() {
+    return nn::TransformerOptions{.source_vocabulary = vocabulary,
+                                  .target_vocabulary = vocabulary,
+                                  .encoder_layers = 1,
+                                  .decoder_layers = 1,
+                                  .d_model = 32,
+                                  .heads = 1,
+                                  .d_ff = 64,
+                                  .dropout = 0};
+}
+
+// The weights [sentences, 1, queries, keys] that are handed out as cross attention.
+Tensor handed_out(const nn::Transformer& model, const Tensor& source, const Tensor& target_in, std::int64_t sentences,
+                  bool borrowed) {
+    const Spans spans = equal_spans(sentences, source.numel() / sentences);
+    nn::AttentionMaps maps;
+    const Variable memory = model.encode(source, spans);
+    model.decode(target_in, equal_spans(sentences, target_in.numel() / sentences), memory, spans, &maps);
+    return borrowed ? maps.decoder[0] : maps.cross[0];
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+    const std::vector<double> first = a.to_vector(), second = b.to_vector();
+    double largest = 0;
+    for (std::size_t i = 0; i < first.size(); ++i) largest = std::max(largest, std::abs(first[i] - second[i]));
+    return largest;
+}
+
+// Largest distance of a row's sum from one.
+double error_of_sums(const Tensor& map) {
+    const std::vector<double> weights = map.to_vector();
+    double largest = 0;
+    for (std::size_t row = 0; row < weights.size(); row += length) {
+        double sum = 0;
+        for (std::size_t i = row; i < row + length; ++i) sum += weights[i];
+        largest = std::max(largest, std::abs(sum - 1));
+    }
+    return largest;
+}
+
+// Weight of a row on places behind its own, mean over the rows.
+double above_the_diagonal(const Tensor& map) {
+    const std::vector<double> weights = map.to_vector();
+    double sum = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        if (i % length > i / length % length) sum += weights[i];
+    return sum * length / static_cast<double>(weights.size());
+}
+
+// How many words look most at the source word that they stand for.
+double aligned(const Tensor& map) {
+    const std::vector<double> weights = map.to_vector();
+    double right = 0;
+    for (std::size_t row = 0; row < weights.size(); row += length) {
+        const auto best = std::max_element(weights.begin() + static_cast<std::ptrdiff_t>(row),
+                                           weights.begin() + static_cast<std::ptrdiff_t>(row + length)) -
+                          weights.begin();
+        const auto place = static_cast<std::int64_t>(row / length % length);
+        right += best % length == length - 1 - place ? 1 : 0;
+    }
+    return right * length / static_cast<double>(weights.size());
+}
+
+}  // namespace
+
+Result borrowed_maps(const Options& options) {
+    nn::Transformer model(small(), key(options, "model"));
+    train(model, {.steps = 400, .lr = 5e-3, .warmup = 20}, [&](std::int64_t step) {
+        const Reversed batch = reversed_sentences(32, length, vocabulary, key(options, fmt::format("batch {}", step)));
+        const Spans spans = equal_spans(32, length);
+        return model.loss({batch.source, spans}, {batch.target_in, spans}, batch.target_out);
+    });
+    model.eval();
+    const NoGrad no_grad;
+    const Reversed batch = reversed_sentences(asked, length, vocabulary, key(options, "asked"));
+    const Tensor other = reversed_sentences(asked, length, vocabulary, key(options, "other")).source;
+    const Tensor shorter = words(length - 3, vocabulary - 1, key(options, "shorter"));
+
+    Result result{
+        .variants = {"cross", "borrowed"},
+        .findings = {{"change of the map when the source changes", {}},
+                     {"keys of the map for a source of 5 words", {}},
+                     {"weight above the diagonal", {}},
+                     {"words that look at their source word", {}},
+                     {"largest error of a row's sum", {}},
+                     {"keys of the map for a source of 8 words", {}}},
+        .why =
+            "Self-attention and cross attention have weights of one shape as long as source and target are equally long, "
+            "and rows of both add up to one, so tests of shapes and sums pass. Only the cross map knows the source: it "
+            "changes with another one, has as many keys as the source has words, and looks ahead, which the causal map "
+            "cannot. A test that changes the source and asks which maps move tells them apart without any training.",
+        .figures = {}};
+    std::vector<std::string> labels;
+    for (std::int64_t i = 0; i < length; ++i) labels.push_back(fmt::format("w{}", batch.source.data<std::int32_t>()[i]));
+    const std::vector<std::string> backwards(labels.rbegin(), labels.rend());
+    for (const bool borrowed : {false, true}) {
+        const Tensor map = handed_out(model, batch.source, batch.target_in, asked, borrowed);
+        const Tensor moved = handed_out(model, other, batch.target_in, asked, borrowed);
+        const Tensor of_shorter = handed_out(model, shorter, batch.target_in.slice(0, length), 1, borrowed);
+        const double values[] = {largest_difference(map, moved),
+                                 static_cast<double>(of_shorter.dim(3)),
+                                 above_the_diagonal(map),
+                                 aligned(map),
+                                 error_of_sums(map),
+                                 static_cast<double>(map.dim(3))};
+        for (std::size_t i = 0; i < std::size(values); ++i) result.findings[i].values.push_back(values[i]);
+        const std::vector<double> weights = map.to_vector();
+        result.figures.push_back({svg(picture::HeatMap{.title = borrowed ? "handed out by mistake" : "the cross attention",
+                                                       .rows = length,
+                                                       .cols = length,
+                                                       .values = {weights.begin(), weights.begin() + length * length},
+                                                       .row_labels = backwards,
+                                                       .col_labels = labels,
+                                                       .row_title = "word that is said",
+                                                       .col_title = "source",
+                                                       .from = 0,
+                                                       .to = 1}),
+                                  borrowed ? "A lower triangle: a decoder looking at what it has said, under the source's labels."
+                                           : "The sentence backwards: each word looks at its source."});
+    }
+    return result;
+}
+
+}  // namespace heddle::lab

@@ -1,0 +1,147 @@
+// Attention with a ReLU on queries, keys and values, and attention without the output projection.
+//
+//     wrong    q, k, v = relu(x W)         scores are never negative, and a value's negative half is gone
+//     wrong    y = [head 1, .., head H]    each column of y belongs to one head
+//     right    y = [head 1, .., head H] W_O,  q, k, v = x W                    (Vaswani et al. 2017, section 3.2.2)
+//
+// The task needs both: place i is to say x[i - 1] - x[i + 1]. Weights are positive, so no head can subtract; two heads look at
+// one neighbour each, and their difference is made by what mixes heads. A place that guesses 0 errs by 2, one that knows one of
+// the two neighbours by 1.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "apps/lab/experiments.h"
+#include "apps/lab/kit.h"
+#include "nn/linear.h"
+
+namespace heddle::lab {
+namespace {
+
+constexpr std::int64_t length = 8;
+constexpr std::int64_t content = 8;               // columns of x that count, normal
+constexpr std::int64_t width = content + length;  // the others say which place it is
+constexpr std::int64_t heads = 2;
+constexpr std::int64_t batch = 32;
+constexpr Training training = {.steps = 400, .lr = 1e-2};
+
+enum class Build : std::uint8_t { projected, relu, no_output };
+
+struct Net : nn::Module {
+    Net(std::uint64_t seed, Build how) : Module(seed), build(how) {
+        if (build != Build::no_output) output = std::make_unique<nn::Linear>(*this, "output", width, width);
+    }
+    struct Attended {
+        Variable answer;   // [rows, content]
+        Variable scores;   // [sentences, heads, time, time]
+        Variable weights;  // the same
+    };
+    Attended forward(const Variable& x) const {
+        const std::int64_t sentences = x.rows() / length;
+        Variable projected = projection.forward(x);
+        if (build == Build::relu) projected = ops::relu(projected);
+        std::array<Variable, 3> parts;  // query, key, value
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto begin = static_cast<std::int64_t>(i) * width;
+            parts[i] = cut_heads(ops::slice(projected, 1, begin, begin + width), sentences, heads);
+        }
+        const double scale = 1 / std::sqrt(static_cast<double>(width / heads));
+        const Variable scores = ops::scale(ops::matmul(parts[0], parts[1], false, true), scale);
+        const Variable weights = ops::softmax(scores);
+        const Variable joined = join_heads(ops::matmul(weights, parts[2]));
+        return {ops::slice(output ? output->forward(joined) : joined, 1, 0, content), scores, weights};
+    }
+    Build build;
+    nn::Linear projection{*this, "projection", width, {"query", "key", "value"}, width};
+    std::unique_ptr<nn::Linear> output;
+};
+
+struct Batch {
+    Variable x;       // [batch * length, width]
+    Variable answer;  // [batch * length, content]
+};
+
+// Beyond the ends of a sentence there are zeros.
+Batch make_batch(std::uint64_t key) {
+    const Tensor values = normal({batch * length, content}, 1, key);
+    Tensor x = Tensor::zeros({batch * length, width}, DType::f32), answer = Tensor::zeros(values.shape(), DType::f32);
+    for (std::int64_t row = 0; row < batch * length; ++row) {
+        const std::int64_t place = row % length;
+        x.data<float>()[row * width + content + place] = 1;
+        for (std::int64_t c = 0; c < content; ++c) {
+            const float* value = values.data<float>() + c;
+            x.data<float>()[row * width + c] = value[row * content];
+            float& to = answer.data<float>()[row * content + c];
+            if (place > 0) to += value[(row - 1) * content];
+            if (place + 1 < length) to -= value[(row + 1) * content];
+        }
+    }
+    return {Variable(x), Variable(answer)};
+}
+
+// Mean square error of the places that have both neighbours.
+Variable error(const Variable& answer, const Variable& wanted) {
+    const Shape shape = {batch, length, content};
+    const auto inner = [&](const Variable& of) { return ops::slice(ops::reshape(of, shape), 1, 1, length - 1); };
+    const Variable difference = ops::sub(inner(answer), inner(wanted));
+    return ops::scale(ops::sum(ops::mul(difference, difference)), 1.0 / static_cast<double>(difference.value().numel()));
+}
+
+double share_of_negative(const Tensor& scores) {
+    double negative = 0;
+    for (const double score : scores.to_vector()) negative += score < 0 ? 1 : 0;
+    return negative / static_cast<double>(scores.numel());
+}
+
+}  // namespace
+
+Result projections(const Options& options) {
+    Result result{
+        .variants = {"projected", "ReLU on q, k, v", "no output projection"},
+        .findings = {{"error after 400 steps", {}}, {"share of scores below zero", {}}},
+        .why =
+            "A ReLU on the projections leaves scores without a sign, so that no key can be worse than an unknown one, and "
+            "drops half of every value. Without an output projection each column of the result belongs to one head, "
+            "whose weights are positive and add up to one: what two heads found is never added or subtracted. Linear "
+            "projections keep the sign, and W_O writes every head to every column.",
+        .figures = {}};
+    picture::LineChart losses{.title = "learning x[i - 1] - x[i + 1] with two heads",
+                              .x = {.label = "step"},
+                              .y = {.label = "mean square error", .from = 0},
+                              .series = {},
+                              .levels = {{"guessing 0", 2}, {"knowing one neighbour", 1}}};
+    constexpr const char* captions[] = {"One head looks to the left and one to the right.",
+                                        "Scores without a sign, for values without a negative half.",
+                                        "The columns that are asked for belong to head 1, which looks to one side."};
+    std::vector<picture::Figure> maps;
+    for (const Build build : {Build::projected, Build::relu, Build::no_output}) {
+        const std::string& name = result.variants[static_cast<std::size_t>(build)];
+        Net net(key(options, "model"), build);
+        const std::vector<double> errors = train(net, training, [&](std::int64_t step) {
+            const Batch one = make_batch(key(options, fmt::format("batch {}", step)));
+            return error(net.forward(one.x).answer, one.answer);
+        });
+        const NoGrad no_grad;
+        const Net::Attended attended = net.forward(make_batch(key(options, "last batch")).x);
+        result.findings[0].values.push_back(mean_of_last(errors, 10));
+        result.findings[1].values.push_back(share_of_negative(attended.scores.value()));
+        losses.series.push_back(curve(name, errors));
+        const std::vector<double> weights = attended.weights.value().to_vector();  // the first sentence's heads stand first
+        maps.push_back({svg(picture::HeatMap{.title = "both heads: " + name,
+                                             .rows = heads * length,
+                                             .cols = length,
+                                             .values = {weights.begin(), weights.begin() + heads * length * length},
+                                             .row_title = "query, head 1 above head 2",
+                                             .col_title = "key",
+                                             .from = 0,
+                                             .to = 1}),
+                        captions[static_cast<std::size_t>(build)]});
+    }
+    result.figures.push_back({svg(losses), "The same task, data and width."});
+    result.figures.insert(result.figures.end(), maps.begin(), maps.end());
+    return result;
+}
+
+}  // namespace heddle::lab
