@@ -60,6 +60,10 @@ _heddle() {
     elif [[ ${#words[@]} -eq ${#command[@]} && $word != -* ]] && grep -q "^usage: heddle ${command[*]} RUN " <<<"$help"; then
         _heddle_offer FILE "$word"
         return
+    elif [[ ${#words[@]} -eq ${#command[@]} && $word != -* ]] && grep -q "heddle ${command[*]} list$" <<<"$help"; then
+        values=$(sed -nE "s/^(usage:|      ) heddle ${command[*]} ([a-z]+)( .*)?$/\2/p" <<<"$help")
+        _heddle_offer "$values $("$program" "${command[@]}" list | cut -d ' ' -f 1)" "$word"
+        return
     fi
     # options, or commands; of heddle itself the options are in a sentence
     values=$(sed -nE "s/^  (--[a-z-]+).*/\1/p" <<<"$help"; _heddle_commands "$help" "${command[*]}")

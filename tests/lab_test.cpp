@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "apps/commands.h"
+#include "apps/lab/kit.h"
 #include "apps/usage_error.h"
 #include "core/file.h"
 #include "tests/documents.h"
@@ -145,6 +146,32 @@ TEST(Lab, OneSeedGivesTheSameNumbersAndAnotherSeedOthers) {
     };
     EXPECT_EQ(numbers("1"), numbers("1"));
     EXPECT_NE(numbers("1"), numbers("2"));
+}
+
+TEST(LabKit, CutHeadsHoldTheColumnsOfEachHeadAndJoinAgain) {
+    constexpr std::int64_t sentences = 2, time = 3, heads = 4, width = 5;
+    const Variable x(lab::normal({sentences * time, heads * width}, 1, 7));
+    const Variable cut = lab::cut_heads(x, sentences, heads);
+    ASSERT_EQ(cut.shape(), Shape({sentences, heads, time, width}));
+    const std::vector<double> rows = x.value().to_vector(), parts = cut.value().to_vector();
+    for (std::int64_t s = 0; s < sentences; ++s)
+        for (std::int64_t h = 0; h < heads; ++h)
+            for (std::int64_t t = 0; t < time; ++t)
+                for (std::int64_t c = 0; c < width; ++c)
+                    EXPECT_EQ(parts[static_cast<std::size_t>(((s * heads + h) * time + t) * width + c)],
+                              rows[static_cast<std::size_t>((s * time + t) * heads * width + h * width + c)]);
+    EXPECT_EQ(lab::join_heads(cut).value().to_vector(), rows);
+}
+
+TEST(LabKit, NumbersOfCurves) {
+    const std::vector<double> values = {4, 1, 2, 9};
+    EXPECT_EQ(lab::median(values), 3);
+    EXPECT_EQ(lab::mean_of_last(values, 2), 5.5);
+    EXPECT_EQ(lab::relative_change(values, values), 0);
+    EXPECT_EQ(lab::relative_change(std::vector<double>{3, 4}, std::vector<double>{3, 9}), 1);
+    expect_error([] { lab::median({}); }, "the median of no values");
+    expect_error([&] { lab::mean_of_last(values, 5); }, "the mean of more values was asked for than there are");
+    expect_error([&] { lab::relative_change(values, {}); }, "arrays of different lengths");
 }
 
 TEST(Lab, SaysWhatIsWrongWithTheCommand) {

@@ -14,6 +14,7 @@ namespace heddle {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 const std::string maker = "bash '" HEDDLE_SOURCE_DIR "/docs/make-command-line.sh' ";
 
@@ -87,6 +88,9 @@ TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_EQ(offered("heddle train --overwrite --vocab-m"), "--vocab-model\n") << "a switch needs no value";
     EXPECT_EQ(offered("heddle train --config /et"), "/etc\n");
     EXPECT_EQ(offered("heddle train --lr \"\""), "\n") << "any number";
+    EXPECT_EQ(offered("heddle lab ti"), "tiny-mask\n");
+    EXPECT_THAT(offered("heddle lab \"\""), StartsWith("list all split-heads "));
+    EXPECT_EQ(offered("heddle lab tiny-mask --se"), "--seed\n");
     EXPECT_EQ(offered("heddle nothing --"), "\n");
     EXPECT_EQ(offered("heddle --v"), "--version\n");
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "core/error.h"
@@ -82,6 +83,16 @@ double mean_of_last(std::span<const double> values, std::size_t count) {
     double sum = 0;
     for (const double value : values.last(count)) sum += value;
     return sum / static_cast<double>(count);
+}
+
+double relative_change(std::span<const double> before, std::span<const double> after) {
+    if (before.size() != after.size()) fail("lab: the change between arrays of different lengths was asked for");
+    double change = 0, size = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        change += (after[i] - before[i]) * (after[i] - before[i]);
+        size += before[i] * before[i];
+    }
+    return std::sqrt(change / size);
 }
 
 std::vector<double> train(nn::Module& module, const Training& training, const std::function<Variable(std::int64_t)>& loss) {

@@ -50,6 +50,9 @@ double median(std::vector<double> values);
 /// The mean of the last `count` values: where a noisy curve has come to. Error when there are fewer.
 double mean_of_last(std::span<const double> values, std::size_t count);
 
+/// |after - before| / |before|: 0 exactly when nothing moved. Error when they are not equally long.
+double relative_change(std::span<const double> before, std::span<const double> after);
+
 /// Adam for `steps` steps on what `loss(step)` gives, a scalar; returns the loss of each step. The rate is constant behind
 /// `warmup` steps in which it rises in a straight line. The module is left in training mode.
 struct Training {

@@ -7,8 +7,6 @@
 // wrong way is the same model with spans that call padding words.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/stacks.h"
@@ -91,15 +89,6 @@ double share_right(const Tensor& tokens, const std::vector<double>& logits) {
         right += said == more_frequent(tokens.data<std::int32_t>() + i / length * length, length) ? 1 : 0;
     }
     return right / static_cast<double>(tokens.numel());
-}
-
-double relative_change(const std::vector<double>& before, const std::vector<double>& after) {
-    double change = 0, size = 0;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-        change += (after[i] - before[i]) * (after[i] - before[i]);
-        size += before[i] * before[i];
-    }
-    return std::sqrt(change / size);
 }
 
 // The first layer's weights of the first sentence's words, mean of the heads: [length, longest].

@@ -57,19 +57,6 @@ struct Net : nn::Module {
     std::vector<std::unique_ptr<nn::DecoderLayer>> decoder;
 };
 
-double norm(const std::vector<double>& values) {
-    double squares = 0;
-    for (const double value : values) squares += value * value;
-    return std::sqrt(squares);
-}
-
-double relative_change(const Tensor& before, const Tensor& after) {
-    std::vector<double> difference = after.to_vector();
-    const std::vector<double> from = before.to_vector();
-    for (std::size_t i = 0; i < from.size(); ++i) difference[i] -= from[i];
-    return norm(difference) / norm(from);
-}
-
 // Norm of the gradient that each encoder layer's parameters receive from the decoder's output.
 std::vector<double> gradients_of_the_encoder(const Net& net, const Variable& source, const Variable& target, Memory from,
                                              const Tensor& cotangent) {
@@ -79,7 +66,8 @@ std::vector<double> gradients_of_the_encoder(const Net& net, const Variable& sou
     for (const auto& layer : net.encoder) {
         double squares = 0;
         for (const nn::Parameter& one : layer->parameters())
-            if (one.variable.grad().defined()) squares += std::pow(norm(one.variable.grad().to_vector()), 2);
+            if (one.variable.grad().defined())
+                for (const double value : one.variable.grad().to_vector()) squares += value * value;
         result.push_back(std::sqrt(squares));
     }
     return result;
@@ -129,7 +117,7 @@ Result paired_layers(const Options& options) {
         picture::Bars& bars = changes.bars.emplace_back(picture::Bars{name, {}});
         double changed = 0;
         for (std::size_t i = 0; i < before.size(); ++i) {
-            bars.values.push_back(relative_change(before[i].value(), after[i].value()));
+            bars.values.push_back(relative_change(before[i].value().to_vector(), after[i].value().to_vector()));
             changed += bars.values.back() > 0 ? 1 : 0;
             result.findings[i + 1].values.push_back(bars.values.back());
         }
