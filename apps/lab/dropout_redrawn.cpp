@@ -19,7 +19,6 @@ constexpr std::int64_t rows = 64;
 constexpr std::int64_t width = 64;
 constexpr std::int64_t vocabulary = 16;
 constexpr int depth = 6;
-
 constexpr std::int64_t hidden_width = 128;
 constexpr std::int64_t steps = 300;
 
@@ -140,12 +139,9 @@ Result dropout_redrawn(const Options& options) {
                          {"the same without dropout", {same.without_dropout, redrawn.without_dropout}}},
             .why =
                 "Backward multiplies the gradient that came from one thinned network by the activations of another one: a unit "
-                "that took "
-                "part gets nothing, and one that did not gets a share. The product is the gradient of no function, a dropout of "
-                "0.1 makes "
-                "its error larger than itself, and nothing in the loss of the first steps shows it. Masks that follow from the "
-                "layer's "
-                "name and the step come out the same however often they are drawn.",
+                "that took part gets nothing, and one that did not gets a share. The product is the gradient of no function, a "
+                "dropout of 0.1 makes its error larger than itself, and nothing in the loss of the first steps shows it. Masks "
+                "that follow from the layer's name and the step come out the same however often they are drawn.",
             .figures = {{svg(losses), "Shallow nets forgive it; here training falls apart after it went well."},
                         {svg(error), "With the same mask the error is zero throughout."}}};
 }

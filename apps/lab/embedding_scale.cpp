@@ -156,14 +156,10 @@ Result embedding_scale(const Options& options) {
     result.findings.push_back(loss);
     result.why =
         "An embedding that begins as Xavier's, or with deviation d^-0.5, has a norm of about 1 beside the position code's 16: "
-        "their "
-        "sum is nearly all position, words can hardly be told apart, and copying is not learned. The factor sqrt(d) brings "
-        "d^-0.5 to "
-        "1; a table that begins as N(0, 1) is there already, and with the factor its positions are the part that drowns. On one "
-        "side "
-        "only, a shared table means two things, which a copy, that wants the source's words and the target's places, even likes: "
-        "it "
-        "takes a test of the sum itself to notice.";
+        "their sum is nearly all position, words can hardly be told apart, and copying is not learned. The factor sqrt(d) "
+        "brings d^-0.5 to 1; a table that begins as N(0, 1) is there already, and with the factor its positions are the part "
+        "that drowns. On one side only, a shared table means two things, which a copy, that wants the source's words and the "
+        "target's places, even likes: it takes a test of the sum itself to notice.";
     result.figures = {{svg(bars), "Width 512: position codes have the norm 16."},
                       {svg(curves), "The factor on neither side: the loss of guessing. Source only: a copy asks for just that."}};
     return result;

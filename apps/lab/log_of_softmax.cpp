@@ -69,11 +69,9 @@ Result log_of_softmax(const Options&) {
                          {"smallest gap with an infinite loss", {fused.first_infinite, composed.first_infinite}}},
             .why =
                 "One over e^-90 is larger than the largest f32, while e^-90 itself still has a logarithm: the loss looks well, "
-                "and its "
-                "gradient is infinity times zero, or minus infinity, which is NaN. From e^-104 on the probability is zero and "
-                "the loss "
-                "infinite. The log-softmax subtracts logits, whose difference is 90 or 104 and nothing more, and its gradient is "
-                "p - 1.",
+                "and its gradient is infinity times zero, or minus infinity, which is NaN. From e^-104 on the probability is "
+                "zero and the loss infinite. The log-softmax subtracts logits, whose difference is 90 or 104 and nothing more, "
+                "and its gradient is p - 1.",
             .figures = {
                 {svg(losses), "The two agree until the probability is zero."},
                 {svg(gradients), "The line of the composed gradient ends where it becomes NaN, long before the loss tells."}}};

@@ -1,10 +1,10 @@
 // Twelve layers of width 64, trained from the first step at the full rate, with the norm in different places.
 //
-//     pre         x + f(norm(x)), a norm behind the last layer                 (Xiong et al. 2020)
-//     post        norm(x + f(x)): the paper's, which it trains with warm-up
+//     pre             x + f(norm(x)), a norm behind the last layer                 (Xiong et al. 2020)
+//     post            norm(x + f(x)): the paper's, which it trains with warm-up
 //     post, warm-up   the same with a rate that rises over all steps
-//     no norm     x + f(x)
-//     no residual f(norm(x))
+//     no norm         x + f(x)
+//     no residual     f(norm(x)), a norm behind the last layer
 #include <cmath>
 #include <memory>
 
@@ -122,6 +122,7 @@ Run run(const Options& options, Place place, std::int64_t warmup) {
     return result;
 }
 
+// The mean of the last ten.
 double end(const std::vector<double>& losses) {
     double sum = 0;
     for (std::size_t i = losses.size() - 10; i < losses.size(); ++i) sum += losses[i] / 10;
@@ -166,14 +167,11 @@ Result norm_placement(const Options& options) {
     }
     result.findings = {loss, first, last, alike};
     result.why =
-        "A norm behind every sum scales down what a token brought along, once per sublayer: behind twelve layers the tokens of a "
-        "sentence look alike, the last layers get gradients several times as large as with the norm in front, and at the full "
-        "rate from "
-        "the first step on the stack stays at the loss of guessing, which it begins to leave with a warm-up. Without residuals "
-        "nothing "
-        "of the token is left, and without norms the sums grow from layer to layer and the gradient with them. A norm in front "
-        "of each "
-        "sublayer bounds what the sublayer sees and leaves the path of the sum free.";
+        "A norm behind every sum scales down what a token brought along, once per sublayer: behind twelve layers the tokens of "
+        "a sentence look alike, the last layers get gradients several times as large as with the norm in front, and at the full "
+        "rate from the first step on the stack stays at the loss of guessing, which it begins to leave with a warm-up. Without "
+        "residuals nothing of the token is left, and without norms the sums grow from layer to layer and the gradient with "
+        "them. A norm in front of each sublayer bounds what the sublayer sees and leaves the path of the sum free.";
     result.figures = {{svg(losses), "All five begin with the same weights. Without norms the loss lies above the picture."},
                       {svg(norms), "Without norms the gradient is larger by orders of magnitude."}};
     return result;

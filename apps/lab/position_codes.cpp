@@ -166,13 +166,10 @@ Result position_codes(const Options&) {
         .findings = {error, slowest, still, least, most},
         .why =
             "A halved exponent ends the wavelengths at 617 positions, a doubled one spends more than half of the columns on "
-            "waves "
-            "that hardly move within a sentence and pairs sines with cosines of another angle. Sines alone, or a zero row 0, "
-            "make "
-            "the first position the zero vector, which no linear map can move, and let the norm of a row tell its position. In "
-            "the "
-            "paper's code every pair is a point on a circle: all rows have the same norm, and a shift is one rotation for all "
-            "positions.",
+            "waves that hardly move within a sentence and pairs sines with cosines of another angle. Sines alone, or a zero row "
+            "0, make the first position the zero vector, which no linear map can move, and let the norm of a row tell its "
+            "position. In the paper's code every pair is a point on a circle: all rows have the same norm, and a shift is one "
+            "rotation for all positions.",
         .figures = {{svg(waves), "Sine-only and zero-row have the paper's wavelengths."},
                     {svg(norms), "Only codes of sine and cosine pairs have rows of one length."},
                     map("paper", "Every eighth pair of columns."),

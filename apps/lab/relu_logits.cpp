@@ -86,10 +86,10 @@ Result relu_logits(const Options& options) {
                      {"of these, without one at the end", {plain.still, relu.still}},
                      {"loss after 300 steps", {plain.losses.back(), relu.losses.back()}}},
         .why =
-            "A target whose logit is negative reads as zero, and the ReLU passes no gradient to it: about half of all targets at "
-            "the start. What they have left is luck, when a step for another row that shares their weights happens to lift them; "
-            "most stay at the probability of the words that were never seen. A softmax takes logits of any sign, and gives every "
-            "target the gradient p - 1.",
+            "A target whose logit is negative reads as zero, and the ReLU passes no gradient to it: about half of all targets "
+            "at the start. What they have left is luck, when a step for another row that shares their weights happens to lift "
+            "them; most stay at the probability of the words that were never seen. A softmax takes logits of any sign, and "
+            "gives every target the gradient p - 1.",
         .figures = {{svg(losses), "The mean over the rows: the dead ones hold it up."},
                     {svg(dead), "With the logits themselves the share is zero throughout."}}};
 }

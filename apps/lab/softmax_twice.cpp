@@ -72,10 +72,10 @@ Result softmax_twice(const Options& options) {
                      {"gradient of the first target's logit, at the start", {once.gradient, twice.gradient}},
                      {"rows whose target is the largest, at the end", {once.right, twice.right}}},
         .why =
-            "Probabilities lie between 0 and 1, so the second softmax cannot give the target more than e times the weight of any "
-            "other word: the loss of a perfect model is ln(1 + (V-1)/e). The gradient passes through the first softmax, which "
-            "multiplies it by a probability, about 1/V at the start. The model still learns, which hides the mistake; a cross "
-            "entropy of logits goes down to zero.",
+            "Probabilities lie between 0 and 1, so the second softmax cannot give the target more than e times the weight of "
+            "any other word: the loss of a perfect model is ln(1 + (V-1)/e). The gradient passes through the first softmax, "
+            "which multiplies it by a probability, about 1/V at the start. The model still learns, which hides the mistake; a "
+            "cross entropy of logits goes down to zero.",
         .figures = {{svg(chart), "The wrong loss creeps towards a floor far above zero, though most rows become right."}}};
 }
 
