@@ -98,13 +98,9 @@ Scores score(const std::vector<Segment>& test) {
         scores.batches.push_back(corpus_bleu(of_batch).score);
         of_batch = {};
     }
-    const auto mean = [](const std::vector<double>& values) {
-        double sum = 0;
-        for (const double value : values) sum += value;
-        return sum / static_cast<double>(values.size());
-    };
-    scores.bleu = {corpus_bleu(all).score, corpus_bleu(full).score, corpus_bleu(longer).score, mean(scores.cumulative),
-                   mean(scores.batches)};
+    scores.bleu = {corpus_bleu(all).score, corpus_bleu(full).score, corpus_bleu(longer).score,
+                   mean_of_last(scores.cumulative, scores.cumulative.size()),
+                   mean_of_last(scores.batches, scores.batches.size())};
     const auto count = static_cast<double>(test.size());
     scores.scored = {count, static_cast<double>(test.size() / batch * batch), static_cast<double>(longer_ones), count, count};
     return scores;
@@ -124,7 +120,7 @@ picture::Figure over_batches(const Scores& scores) {
 
 // errors[variant][draw]
 picture::Figure over_draws(const std::vector<std::vector<double>>& errors) {
-    picture::LineChart chart{.title = "Invented BLEU over 20 test sets",
+    picture::LineChart chart{.title = "invented BLEU over 20 test sets",
                              .x = {.label = "test set"},
                              .y = {.label = "above the true one"},
                              .series = {}};

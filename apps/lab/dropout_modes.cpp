@@ -116,12 +116,12 @@ Result dropout_modes(const Options& options) {
             "a difference.",
         .figures = {}};
     picture::LineChart charts[] = {
-        {.title = "Loss on unseen points",
+        {.title = "loss on unseen points",
          .x = {.label = "step"},
          .y = {.label = "nats"},
          .series = {},
          .levels = {{"one in two", std::log(2.0)}}},
-        {.title = "Loss on the points to learn from", .x = {.label = "step"}, .y = {.label = "nats", .from = 0}, .series = {}}};
+        {.title = "loss on the points to learn from", .x = {.label = "step"}, .y = {.label = "nats", .from = 0}, .series = {}}};
     for (const Mode mode : {Mode::right, Mode::never_applied, Mode::never_off}) {
         const Learned learned = learn(mode, seen, unseen, options);
         const std::string& name = result.variants[static_cast<std::size_t>(mode)];

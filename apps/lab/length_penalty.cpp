@@ -25,14 +25,13 @@ namespace heddle::lab {
 namespace {
 
 constexpr std::int32_t symbols = 8;
-constexpr std::int32_t first_symbol = 4;  // behind the special tokens
-constexpr std::int64_t vocabulary = first_symbol + 3 * symbols;
+constexpr std::int64_t vocabulary = first_word + 3 * symbols;
 constexpr std::int64_t sentences = 100;  // translated
 constexpr double broken_off = 0.2;
 
 std::vector<std::int32_t> draw_source(Sequence& numbers) {
     std::vector<std::int32_t> source(3 + numbers.below(8));
-    for (std::int32_t& symbol : source) symbol = first_symbol + static_cast<std::int32_t>(numbers.below(symbols));
+    for (std::int32_t& symbol : source) symbol = first_word + static_cast<std::int32_t>(numbers.below(symbols));
     return source;
 }
 
@@ -114,7 +113,7 @@ double ratio(const app::BleuScore& bleu) {
 
 // Length ratio and BLEU over alpha for both forms.
 std::vector<picture::Figure> sweep(const Candidates& candidates) {
-    picture::LineChart lengths{.title = "Length over the reference's",
+    picture::LineChart lengths{.title = "length over the reference's",
                                .x = {.label = "a"},
                                .y = {.label = "length ratio", .from = 0},
                                .series = {{.name = "L^a", .x = {}, .y = {}}, {.name = "((5+L)/6)^a", .x = {}, .y = {}}},

@@ -155,8 +155,8 @@ Result padding_index(const Options& options) {
             "from the vocabulary, or better, nothing is asked of indices: lengths say where a sentence ends.",
         .figures = {}};
     picture::LineChart chart{
-        .title = "Accuracy on word 0", .x = {.label = "step"}, .y = {.label = "%", .from = 0, .to = 100}, .series = {}};
-    picture::BarChart bars{.title = "Accuracy by word", .y = {.label = "%", .from = 0, .to = 100}, .groups = {}, .bars = {}};
+        .title = "accuracy on word 0", .x = {.label = "step"}, .y = {.label = "%", .from = 0, .to = 100}, .series = {}};
+    picture::BarChart bars{.title = "accuracy by word", .y = {.label = "%", .from = 0, .to = 100}, .groups = {}, .bars = {}};
     for (std::size_t word = 0; word < vocabulary; ++word) bars.groups.push_back("word " + std::to_string(word));
     for (const Variant& variant : variants) {
         const Learned learned = learn(variant, options);

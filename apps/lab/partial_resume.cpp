@@ -6,7 +6,6 @@
 // The number of updates belongs to the optimizer's state: Adam's bias correction and the schedule count by it.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "apps/lab/experiments.h"
@@ -21,7 +20,6 @@ namespace heddle::lab {
 namespace {
 
 constexpr std::int32_t symbols = 12;
-constexpr std::int32_t first_symbol = 4;  // behind the special tokens
 constexpr std::size_t pair_count = 600;
 constexpr std::int64_t saved_epoch = 30;  // in its middle
 constexpr std::int64_t older_epoch = 2;   // at its beginning
@@ -44,7 +42,7 @@ std::vector<app::TokenPair> make_pairs(const Options& options) {
     std::vector<app::TokenPair> pairs(pair_count);
     for (app::TokenPair& pair : pairs) {
         for (std::uint64_t left = 3 + numbers.below(5); left > 0; --left)
-            pair.source.push_back(first_symbol + static_cast<std::int32_t>(numbers.below(symbols)));
+            pair.source.push_back(first_word + static_cast<std::int32_t>(numbers.below(symbols)));
         pair.target.assign(pair.source.rbegin(), pair.source.rend());
     }
     return pairs;
@@ -108,7 +106,7 @@ class Run {
   private:
     // Its masks follow from the update's number, so they go on as they were only where this does.
     static nn::TransformerOptions with_dropout() {
-        nn::TransformerOptions options = small_transformer(first_symbol + symbols);
+        nn::TransformerOptions options = small_transformer(first_word + symbols);
         options.dropout = 0.05;
         return options;
     }
@@ -148,14 +146,10 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
     return largest;
 }
 
-double mean(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 const std::vector<std::string> names = {"everything", "no optimizer", "no place", "older optimizer"};
 
 picture::Figure losses(const Course& never_stopped, const std::vector<Course>& resumed) {
-    picture::LineChart chart{.title = "Loss over 200 pairs behind the save",
+    picture::LineChart chart{.title = "loss over 200 pairs behind the save",
                              .x = {.label = "updates since the save"},
                              .y = {.label = "nats per token"},
                              .series = {}};
@@ -170,7 +164,7 @@ picture::Figure losses(const Course& never_stopped, const std::vector<Course>& r
 }
 
 picture::Figure differences(const Course& never_stopped, const std::vector<Course>& resumed) {
-    picture::LineChart chart{.title = "Training loss above that of the run that never stopped",
+    picture::LineChart chart{.title = "training loss above that of the run that never stopped",
                              .x = {.label = "updates since the save"},
                              .y = {.label = "nats per token, mean so far"},
                              .series = {}};
@@ -216,7 +210,7 @@ Result partial_resume(const Options& options) {
         go_on(again, course);
         difference.values.push_back(largest_difference(course.losses, never_stopped.losses));
         weights.values.push_back(largest_difference(course.weights.to_vector(), never_stopped.weights.to_vector()));
-        loss.values.push_back(mean(course.judged));
+        loss.values.push_back(mean_of_last(course.judged, course.judged.size()));
         twice.values.push_back(100.0 * static_cast<double>(std::ranges::count(course.seen, 2)) / pair_count);
     }
     return {

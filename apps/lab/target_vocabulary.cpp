@@ -90,7 +90,7 @@ Trained train_with(std::int64_t rows, const Options& options) {
 }
 
 picture::Figure failing(const std::vector<std::int32_t>& text) {
-    picture::LineChart chart{.title = "What a table that is too small cannot embed",
+    picture::LineChart chart{.title = "what a table that is too small cannot embed",
                              .x = {.label = "rows of the table"},
                              .y = {.label = "%", .from = 0, .to = 100},
                              .series = {{.name = "sentences", .x = {}, .y = {}}, {.name = "batches of 32", .x = {}, .y = {}}}};
@@ -124,7 +124,7 @@ Result target_vocabulary(const Options& options) {
                 "vocabulary, and different sizes on the two sides are what a test has to use.",
             .figures = {
                 failing(text),
-                {svg(picture::LineChart{.title = "Source larger: training loss",
+                {svg(picture::LineChart{.title = "source larger: training loss",
                                         .x = {.label = "step"},
                                         .y = {.label = "nats per token"},
                                         .series = {curve("target's size", right.losses), curve("source's size", wrong.losses)}}),

@@ -23,10 +23,14 @@ Variable translation_loss(const nn::Transformer& model, const app::Batch& batch,
                       options);
 }
 
-Variable translation_loss(const nn::Transformer& model, std::span<const app::TokenPair> pairs) {
+app::Batch one_batch(std::span<const app::TokenPair> pairs) {
     std::vector<std::int64_t> all(pairs.size());
     std::iota(all.begin(), all.end(), 0);
-    return translation_loss(model, app::make_batch(pairs, all));
+    return app::make_batch(pairs, all);
+}
+
+Variable translation_loss(const nn::Transformer& model, std::span<const app::TokenPair> pairs) {
+    return translation_loss(model, one_batch(pairs));
 }
 
 }  // namespace heddle::lab

@@ -22,8 +22,7 @@ namespace heddle::lab {
 namespace {
 
 constexpr std::int32_t symbols = 12;
-constexpr std::int32_t first_symbol = 4;  // behind the special tokens
-constexpr std::int64_t vocabulary = first_symbol + symbols;
+constexpr std::int64_t vocabulary = first_word + symbols;
 constexpr std::int64_t sentences = 32;
 constexpr std::int64_t longest = 48;  // tokens of a translation
 
@@ -48,8 +47,8 @@ app::TokenPair draw_pair(Sequence& numbers) {
     app::TokenPair pair{Tokens(3 + numbers.below(10)), {}};
     for (std::int32_t& word : pair.source) {
         const auto symbol = static_cast<std::int32_t>(numbers.below(symbols));
-        word = first_symbol + symbol;
-        pair.target.push_back(first_symbol + (symbol + 1) % symbols);
+        word = first_word + symbol;
+        pair.target.push_back(first_word + (symbol + 1) % symbols);
     }
     return pair;
 }
@@ -204,10 +203,7 @@ Result uncached_decoding(const Options& options) {
           [&](std::int64_t) { return translation_loss(model, draw(sentences)); });
     model.eval();
     const NoGrad no_grad;
-    const std::vector<app::TokenPair> test = draw(sentences);
-    std::vector<std::int64_t> all(test.size());
-    std::iota(all.begin(), all.end(), 0);
-    const app::Batch batch = app::make_batch(test, all);
+    const app::Batch batch = one_batch(draw(sentences));
 
     Result result{
         .variants = {},
@@ -222,11 +218,11 @@ Result uncached_decoding(const Options& options) {
             "decoder has nothing to say, and a batch that goes on to the greatest length spends most of its work there. "
             "With a cache a step is one row for each sentence that is still open, and not one token differs.",
         .figures = {}};
-    picture::LineChart chart{.title = "Work of each step",
+    picture::LineChart chart{.title = "work of each step",
                              .x = {.label = "token of the translation"},
                              .y = {.label = "million multiply-adds", .logarithmic = true},
                              .series = {}};
-    picture::BarChart bars{.title = "Against cache and stop",
+    picture::BarChart bars{.title = "against cache and stop",
                            .y = {.label = "times as much", .from = 0},
                            .groups = {"multiply-adds", "time"},
                            .bars = {}};
