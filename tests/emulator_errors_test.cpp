@@ -240,12 +240,20 @@ TEST(EmulatorErrors, AStackThatOverflows) {
     expect_broken({"thread (9, 0, 0): needs more stack than a thread has", "HEDDLE_EMULATOR_STACK"}, {}, overflow_kernel);
 }
 
+// Where UndefinedBehaviorSanitizer looks at each access and division, it ends the program before the emulator hears of them.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitizer_comes_first = true;
+#else
+constexpr bool sanitizer_comes_first = false;
+#endif
+
 __global__ void null_kernel(bool broken) {
     float x = 0;
     volatile float* const p = broken ? nullptr : &x;
     *p = 1;
 }
 TEST(EmulatorErrors, ANullPointer) {
+    if (sanitizer_comes_first) GTEST_SKIP() << "the sanitizer reports it";
     expect_broken({"thread (", "touches the address ", "no memory of the device"}, {}, null_kernel);
 }
 
@@ -254,7 +262,10 @@ __global__ void divide_kernel(bool broken) {
     volatile int x = 7 / zero;
     static_cast<void>(x);
 }
-TEST(EmulatorErrors, ADivisionByZero) { expect_broken({"thread (", "divides an integer by zero"}, {}, divide_kernel); }
+TEST(EmulatorErrors, ADivisionByZero) {
+    if (sanitizer_comes_first) GTEST_SKIP() << "the sanitizer reports it";
+    expect_broken({"thread (", "divides an integer by zero"}, {}, divide_kernel);
+}
 
 // ---- asynchronous copies ----
 

@@ -24,7 +24,7 @@ using device::thread_in_block;
 __global__ void indices_kernel(int* seen) {
     const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
-    atomicAdd(&seen[block * threads + static_cast<unsigned>(thread_in_block())], 1);
+    atomicAdd(&seen[block * threads + threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)], 1);
 }
 
 TEST(EmulatorKernel, EveryThreadOfEveryBlockRunsOnce) {

@@ -46,7 +46,9 @@ nm -C --defined-only "$library" | awk '
         name = substr(text, first, last - first + 1)
         gsub(/heddle::/, "", name)
         gsub(/ /, "\t", name)  # one field for sort and join
-        if (name ~ /_kernel(<.*>)?$/) print name, file
+        own = name
+        sub(/<.*/, "", own)  # kernels stand among the arguments of what they call, too
+        if (own ~ /_kernel$/) print name, file
     }' | sort -u > "$work/kernels"
 [ -s "$work/kernels" ] || { echo "$library has no kernels"; exit 1; }
 
