@@ -182,6 +182,16 @@ TEST_F(Attention, ReportHasEveryHeadOfEveryLayerAsAFileAndOnThePage) {
     EXPECT_FALSE(std::filesystem::exists(folder / "deep/out/line-3"));
 }
 
+TEST(AttentionRows, ShowSpacesAndTheMarksThatJoinTokens) {
+    TranslationAttention attention;
+    attention.source = {"a", " ", "\uFFED."};
+    attention.maps.encoder = {Tensor::full({1, 2, 3, 3}, 1.0 / 3, DType::f32)};
+    const std::vector<AttentionRow> rows = attention_rows(attention);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_THAT(rows[0].files, ElementsAre("encoder-layer-1-head-1.svg", "encoder-layer-1-head-2.svg"));
+    for (const char* label : {">a</text>", ">␣</text>", ">·.</text>"}) EXPECT_THAT(rows[0].figures[1].svg, HasSubstr(label));
+}
+
 TEST_F(Attention, ReportNamesAFolderThatCannotBeMade) {
     const TemporaryFolder folder;
     std::ofstream(folder / "file") << "x";

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "apps/picture/chart.h"
 #include "apps/translation/unicode.h"
+#include "apps/translation/words.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -21,13 +23,26 @@ struct Kind {
     const std::vector<std::string>& keys;
 };
 
+// Tokens as a browser shows them: few fonts have a sign for the mark that joins words, nearly all have a middle dot. A space is
+// made visible.
+std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
+    std::vector<std::string> labels;
+    for (const std::string& token : tokens) {
+        std::u32string letters = decode_utf8(token);
+        std::replace(letters.begin(), letters.end(), join_mark, U'·');
+        std::replace(letters.begin(), letters.end(), U' ', U'␣');
+        labels.push_back(encode_utf8(letters));
+    }
+    return labels;
+}
+
 picture::Figure head_figure(const Kind& kind, std::size_t layer, std::int64_t head, std::vector<double> weights) {
     return {svg(picture::HeatMap{.title = fmt::format("{}, layer {}, head {}", kind.name, layer + 1, head + 1),
                                  .rows = static_cast<std::int64_t>(kind.queries.size()),
                                  .cols = static_cast<std::int64_t>(kind.keys.size()),
                                  .values = std::move(weights),
-                                 .row_labels = kind.queries,
-                                 .col_labels = kind.keys,
+                                 .row_labels = labels_of(kind.queries),
+                                 .col_labels = labels_of(kind.keys),
                                  .from = 0,
                                  .to = 1,
                                  .key = false,

@@ -50,7 +50,7 @@ Series of_intervals(const TrainingHistory& history, const std::string& name, dou
 }
 
 LineChart chart_of(const std::string& title, const std::string& label) {
-    return {.title = title, .x = {.label = "update"}, .y = {.label = label}, .series = {}};
+    return {.title = title, .x = {.label = "update", .from = 0}, .y = {.label = label}, .series = {}};
 }
 
 std::vector<Figure> curves(const TrainingHistory& history) {
@@ -59,13 +59,14 @@ std::vector<Figure> curves(const TrainingHistory& history) {
     LineChart accuracy = chart_of("Accuracy", "% of target tokens"), bleu = chart_of("BLEU", "BLEU, greedy");
     LineChart rate = chart_of("Learning rate", "rate");
     rate.series.push_back(of_intervals(history, "rate", &IntervalReport::learning_rate));
-    std::vector<Figure> figures;
+    accuracy.y.from = bleu.y.from = 0;
     if (history.validations.empty())
         return {{svg(loss), "Training counts label smoothing and dropout. Nothing was validated."}, {svg(rate), ""}};
     add_validations(loss, history, "validation", [](const ValidationReport& report) { return report.loss; });
     add_validations(accuracy, history, "validation", [](const ValidationReport& report) { return 100 * report.accuracy; });
-    figures = {{svg(loss), "Training counts label smoothing and dropout, validation neither."},
-               {svg(accuracy), "How often the most likely token is the true one, given the true ones before it."}};
+    std::vector<Figure> figures = {
+        {svg(loss), "Training counts label smoothing and dropout, validation neither."},
+        {svg(accuracy), "How often the most likely token is the true one, given the true ones before it."}};
     if (std::any_of(history.validations.begin(), history.validations.end(),
                     [](const auto& report) { return report.bleu.has_value(); })) {
         add_validations(bleu, history, "validation", [](const ValidationReport& report) {
@@ -169,18 +170,19 @@ void add_summary(Page& page, const TrainingHistory& history) {
     std::vector<std::vector<std::string>> rows;
     if (!history.intervals.empty()) {
         const IntervalReport& last = history.intervals.back();
-        rows.push_back({"updates", grouped_text(last.update)});
-        rows.push_back({"epochs begun", grouped_text(last.epoch)});
-        rows.push_back({"training loss", fmt::format("{:.4f}", last.loss)});
-        rows.push_back({"tokens per second", grouped_text(std::llround(last.tokens_per_second))});
+        rows = {{"update", grouped_text(last.update)},
+                {"epoch", grouped_text(last.epoch)},
+                {"training loss", fmt::format("{:.4f}", last.loss)},
+                {"tokens per second", grouped_text(std::llround(last.tokens_per_second))}};
+        page.table({"last log line", ""}, rows);
     }
-    if (!history.validations.empty()) {
-        const ValidationReport& last = history.validations.back();
-        rows.push_back({"validation loss", fmt::format("{:.4f}", last.loss)});
-        rows.push_back({"accuracy", fmt::format("{:.2f} %", 100 * last.accuracy)});
-        if (last.bleu) rows.push_back({"BLEU, greedy", fmt::format("{:.2f}", *last.bleu)});
-    }
-    if (!rows.empty()) page.table({"at the end", ""}, rows);
+    if (history.validations.empty()) return;
+    const ValidationReport& last = history.validations.back();
+    rows = {{"update", grouped_text(last.update)},
+            {"loss", fmt::format("{:.4f}", last.loss)},
+            {"accuracy", fmt::format("{:.2f} %", 100 * last.accuracy)}};
+    if (last.bleu) rows.push_back({"BLEU, greedy", fmt::format("{:.2f}", *last.bleu)});
+    page.table({last.averaged > 0 ? "last validation, of averaged weights" : "last validation", ""}, rows);
 }
 
 }  // namespace
