@@ -66,7 +66,7 @@ int average_command(Arguments arguments) {
     const Vocabularies vocabularies = Vocabularies::load(options.run, settings.vocabulary.lowercase);
     nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
     average_saves(model, options.run, chosen, identity);
-    const std::string out = folder ? (folder->path() / weights_file("average")).string() : options.out;
+    const std::string out = folder ? (folder->path() / "model.safetensors").string() : options.out;
     save_weights(out, model.named_tensors(), identity);
     say(fmt::format("{}: the average of the weights at updates {}", out, fmt::join(chosen, ", ")));
     return 0;

@@ -35,10 +35,10 @@ Ensemble EnsembleRun::models() const {
     return Ensemble(std::move(models));
 }
 
-EnsembleRun open_ensemble(const std::vector<std::string>& runs, const std::string& weights, const MachineOptions& machine) {
+EnsembleRun open_ensemble(const std::vector<std::string>& runs, const WeightsChoice& weights, const MachineOptions& machine) {
     EnsembleRun opened;
     for (const std::string& run : runs) {
-        opened.runs.push_back(open_run(run, weights, machine));
+        opened.runs.push_back(open_run(run, weights_file(weights, run), machine));
         check_same(opened.runs.front(), opened.runs.back(), runs.front(), run);
     }
     return opened;

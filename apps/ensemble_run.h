@@ -19,7 +19,7 @@ struct EnsembleRun {
 
 /// Opens each run's folder (at least one). Error as open_run, and when the runs' vocabularies are not equal byte for byte: it
 /// names the first difference.
-EnsembleRun open_ensemble(const std::vector<std::string>& runs, const std::string& weights, const MachineOptions& machine);
+EnsembleRun open_ensemble(const std::vector<std::string>& runs, const WeightsChoice& weights, const MachineOptions& machine);
 
 /// How two vocabularies differ, in words for an error; empty when they do not.
 std::string vocabulary_difference(const Vocabulary& one, const Vocabulary& other);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "apps/commands.h"
@@ -14,6 +15,7 @@
 #include "apps/translation/corpus.h"
 #include "apps/translation/metrics.h"
 #include "apps/translation/translate.h"
+#include "core/file.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -21,12 +23,13 @@ namespace {
 
 struct EvaluateOptions {
     std::string run;
-    std::string weights = "average";
+    WeightsChoice weights;
     std::string test;
     std::string source;
     std::string target;
     std::optional<bool> tsv;  // as the run was trained
     std::string output;
+    std::string results;
     std::string hypotheses;
     std::string reference;
     std::pair<std::string, std::string> compare;
@@ -56,6 +59,8 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     table.add("tsv", options.tsv, "the PREFIX is one file (- is standard input): source, tab, target per line")
         .defaults_to("the run's");
     table.add("output", options.output, "also write the translations to this file").called("FILE");
+    table.add("results", options.results, "also write each source, reference and translation, and BLEU, to a file in this folder")
+        .called("FOLDER");
     add_weights_option(table, options.weights);
     add_decode_options(table, options.decode);
     add_machine_options(table, options.machine);
@@ -103,14 +108,42 @@ Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
     return read_corpus(own ? options.run + "/test" : options.test, source, target, reading);
 }
 
+// FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
+void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses) {
+    std::error_code failed;
+    std::filesystem::create_directories(options.results, failed);
+    check(!failed, "--results {}: the folder cannot be made: {}", options.results, failed.message());
+    const std::string name = options.weights.kind == "best" ? "best" : "model",
+                      epoch = options.weights.epoch ? fmt::format("{}", *options.weights.epoch) : "";
+    std::string text;
+    for (std::size_t i = 0; i < hypotheses.size(); ++i)
+        text +=
+            fmt::format("- source: {}\n- expected: {}\n- got: {}\n\n", test.pairs[i].source, test.pairs[i].target, hypotheses[i]);
+    const double bleu = corpus_bleu(hypotheses, test.targets(), options.lowercase).score;
+    text += fmt::format("Bleu Score = {:.2f}\n", bleu);
+    const std::filesystem::path file = std::filesystem::path(options.results) / (name + epoch + ".txt");
+    write_file_atomically(file, text);
+    say(fmt::format("results: {}", file.string()));
+}
+
+// Training took no longer ones: how the model does on these it had to learn from short ones.
+void say_longer(const Corpus& test, std::int64_t max_words) {
+    if (max_words == 0) return;
+    const auto longer = std::count_if(test.pairs.begin(), test.pairs.end(),
+                                      [&](const SentencePair& pair) { return words_in(pair.source) > max_words; });
+    say(fmt::format("{} of {} sources have more than {} words, the most that training took", longer, test.size(), max_words));
+}
+
 void evaluate_run(const EvaluateOptions& options) {
-    const Run run = open_run(options.run, weights_file(options.weights), options.machine);
+    const Run run = open_run(options.run, weights_file(options.weights, options.run), options.machine);
     const Corpus test = test_set(options, run.settings.data);
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::string> hypotheses = translate_lines(*run.model, run.vocabularies, test.sources(), options.decode);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     fmt::print(stderr, "{} sentences translated in {:.2f} s\n", hypotheses.size(), seconds);
+    say_longer(test, run.settings.training.max_words);
     if (!options.output.empty()) write_lines(options.output, hypotheses);
+    if (!options.results.empty()) write_results(options, test, hypotheses);
     print_score(hypotheses, test.targets(), options);
 }
 
@@ -158,6 +191,7 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
     for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
         check_usage(!run || !options.test.empty() || !table.given(name),
                     fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
+    check_weights(table);
     check_usage(!options.tsv.value_or(false) || options.format == "auto",
                 fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", options.format));
     check_usage(!table.given("compare") || !table.given("sentences"),

@@ -41,6 +41,13 @@ void add_data_options(OptionTable& table, DataOptions& options) {
     table.add("resume", options.resume, "go on with this run from its last save; other limits or rates may be given")
         .called("RUN")
         .not_in_config();
+    table
+        .add("preload", options.preload,
+             "with --resume: go on from the end of this epoch; the saves behind it make room for new ones")
+        .at_least(1)
+        .called("EPOCH")
+        .defaults_to("the last save")
+        .not_in_config();
     table.add("init", options.init, "begin with the weights, vocabulary and model options of this run (fine-tuning)")
         .called("RUN");
     table.add("overwrite", options.overwrite, "replace a run that is there already").not_in_config();
@@ -104,9 +111,14 @@ void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
 
 void add_learning_options(OptionTable& table, TrainingOptions& options) {
     table.group("Learning");
-    table.add("batch-tokens", options.batch_tokens, "sentences x longest side of a batch, at most; end of sentence counts")
-        .at_least(1);
+    table
+        .add("batch-tokens", options.batch_tokens,
+             "sentences x longest side of a batch, at most; end of sentence counts; 0: no limit")
+        .at_least(0);
+    table.add("batch-sentences", options.batch_sentences, "sentences of a batch, at most; 0: no limit").at_least(0);
     table.add("max-length", options.max_length, "longer sentences are left out of training; 0: none").at_least(0);
+    table.add("max-words", options.max_words, "pairs with more words between spaces on a side are left out of training; 0: none")
+        .at_least(0);
     table.add("accumulate", options.accumulate, "batches per update").at_least(1);
     table.add("label-smoothing", options.label_smoothing, "probability spread over all tokens").at_least(0).less_than(1);
     table.add("optimizer", options.optimizer, "how gradients become steps").one_of({"adam", "adamw", "sgd"});
@@ -134,10 +146,21 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
     table.add("valid-sentences", options.valid_sentences, "sentences translated for the BLEU of a validation; 0: none")
         .at_least(0);
     table.add("save-every", options.save_every, "updates between saves; 0: at the end of each epoch").at_least(0);
-    table.add("keep", options.keep, "saves to keep, the newest ones").at_least(1);
+    table.add("keep", options.keep, "saves to keep, the newest ones; 0: all").at_least(0);
     table.add("on-divergence", options.on_divergence, "loss or gradient not finite: end, or leave the update out and go on")
         .one_of({"stop", "skip"});
     table.add("log-every", options.log_every, "updates between log lines").at_least(1);
+    table
+        .add("log-style", options.log_style,
+             "of log lines; batch: epoch, batch of how many, loss, accuracy, times of loading and step")
+        .one_of({"update", "batch"});
+    table.add("events-every", options.events_every, "updates between the numbers for TensorBoard")
+        .at_least(1)
+        .defaults_to("as --log-every");
+    table
+        .add("scalars-every", options.scalars_every,
+             "updates between writings of all_scalars.json, TensorBoard's numbers; 0: none")
+        .at_least(0);
     table.add("cuda-graphs", options.cuda_graphs,
               "with --device cuda: capture a step once for each shape of its batch, and replay it");
 }
@@ -160,21 +183,28 @@ void add_inference_options(OptionTable& table, MachineOptions& options) {
               "on CUDA a line's result has the same bits in every batch (as on the CPU), for some speed");
 }
 
-void add_weights_option(OptionTable& table, std::string& weights) {
-    table.add("weights", weights, "the run's averaged weights, or those of the best validation").one_of({"average", "best"});
+void add_weights_option(OptionTable& table, WeightsChoice& weights) {
+    table.add("weights", weights.kind, "the run's averaged weights, or those of the best validation").one_of({"average", "best"});
+    table.add("eval-epoch", weights.epoch, "the weights at the end of this epoch, of a run trained with --keep 0")
+        .at_least(1)
+        .called("EPOCH")
+        .defaults_to("those of --weights");
 }
 
-void add_models_options(OptionTable& table, std::vector<std::string>& runs, std::string& weights) {
+void add_models_options(OptionTable& table, std::vector<std::string>& runs, WeightsChoice& weights) {
     table.add("model", runs, "the folder of a trained run; of several: the mean of their probabilities").called("RUN...");
     add_weights_option(table, weights);
+}
+
+void check_weights(const OptionTable& table) {
+    check_usage(!table.given("weights") || !table.given("eval-epoch"),
+                fmt::format("{}: --weights and --eval-epoch are two choices of weights; give one of them", table.command));
 }
 
 void check_models(const std::string& command, const std::vector<std::string>& runs) {
     check_usage(!runs.empty() && !runs.front().empty(),
                 fmt::format("{}: no model; give --model RUN, a folder that heddle train made", command));
 }
-
-std::string weights_file(const std::string& weights) { return weights == "best" ? "best.safetensors" : "model.safetensors"; }
 
 void add_decode_options(OptionTable& table, DecodeOptions& options) {
     table.group("Search");
@@ -187,8 +217,9 @@ namespace {
 // Another model, another vocabulary, or another order of the batches: a save means nothing there. (Whether the text is the same
 // one is seen by its digest, wherever its files are now.)
 bool shapes_the_run(const Option& option) {
-    constexpr std::string_view single[] = {"source",     "target",     "task",      "init", "batch-tokens",
-                                           "max-length", "accumulate", "optimizer", "seed"};
+    constexpr std::string_view single[] = {"source",       "target",          "task",       "init",
+                                           "batch-tokens", "batch-sentences", "max-length", "max-words",
+                                           "accumulate",   "optimizer",       "seed"};
     if (option.name.ends_with("dropout")) return false;  // fits any weights
     return option.group == "Model" || option.group == "Vocabulary" ||
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);

@@ -25,14 +25,14 @@ void add_dtype_option(OptionTable& table, MachineOptions& options);
 /// --dtype and --batch-invariant, for commands that use a trained model.
 void add_inference_options(OptionTable& table, MachineOptions& options);
 
-/// --weights: which of the run's weights to use.
-void add_weights_option(OptionTable& table, std::string& weights);
-/// --model for one run or several that translate together, and --weights.
-void add_models_options(OptionTable& table, std::vector<std::string>& runs, std::string& weights);
+/// --weights and --eval-epoch: which of the run's weights to use.
+void add_weights_option(OptionTable& table, WeightsChoice& weights);
+/// --model for one run or several that translate together, and their weights.
+void add_models_options(OptionTable& table, std::vector<std::string>& runs, WeightsChoice& weights);
+/// UsageError when both choices of weights were given.
+void check_weights(const OptionTable& table);
 /// UsageError, for this command, when no run was given.
 void check_models(const std::string& command, const std::vector<std::string>& runs);
-/// The file of a run that --weights names.
-std::string weights_file(const std::string& weights);
 void add_decode_options(OptionTable& table, DecodeOptions& options);
 
 /// The options of `heddle train`; a run's config.toml holds the same ones.

@@ -56,6 +56,8 @@ void resolve(TrainingOptions& training) {
     if (!training.epochs && !training.updates && !training.minutes) training.epochs = default_epochs;
     check_usage(training.schedule != "cosine" || training.epochs || training.updates,
                 "--schedule cosine must know where it ends: give --updates or --epochs");
+    check_usage(training.batch_tokens > 0 || training.batch_sentences > 0,
+                "--batch-tokens 0 sets no limit, and --batch-sentences 0 none either; give one of them a number");
     const TrainingOptions defaults;
     check_usage(training.optimizer == "sgd" || training.momentum == defaults.momentum,
                 fmt::format("--momentum is of --optimizer sgd; {} has --adam-betas", training.optimizer));

@@ -16,14 +16,15 @@ struct DataOptions {
     std::string valid;   ///< the same, for validation
     std::string source;  ///< file ending of the source language: "de"
     std::string target;
-    bool tsv = false;              ///< train and valid are one file each: source, tab, target
-    std::string format = "auto";   ///< of the text files: text, IWSLT's tags or xml
-    bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
-    std::string task;              ///< or a generated task
-    std::string preset;            ///< a model that is known by name
-    std::string out;               ///< the run's folder
-    std::string resume;            ///< or the folder of a run to go on with
-    std::string init;              ///< a run whose weights and vocabulary a new one begins with
+    bool tsv = false;                     ///< train and valid are one file each: source, tab, target
+    std::string format = "auto";          ///< of the text files: text, IWSLT's tags or xml
+    bool replace_invalid = false;         ///< bytes that are not UTF-8 become U+FFFD instead of an error
+    std::string task;                     ///< or a generated task
+    std::string preset;                   ///< a model that is known by name
+    std::string out;                      ///< the run's folder
+    std::string resume;                   ///< or the folder of a run to go on with
+    std::optional<std::int64_t> preload;  ///< from the end of this epoch instead of the last save
+    std::string init;                     ///< a run whose weights and vocabulary a new one begins with
     bool overwrite = false;
 };
 
@@ -79,7 +80,9 @@ struct TrainingOptions {
     std::string schedule = "inverse-sqrt";
     std::int64_t warmup = 500;
     std::int64_t batch_tokens = 1500;
+    std::int64_t batch_sentences = 0;
     std::int64_t max_length = 120;
+    std::int64_t max_words = 0;
     std::optional<std::int64_t> epochs;   ///< default_epochs, unless updates or minutes limit the run
     std::optional<std::int64_t> updates;  ///< no limit
     std::optional<double> minutes;        ///< no limit
@@ -94,7 +97,16 @@ struct TrainingOptions {
     std::int64_t keep = 1;
     std::string on_divergence = "stop";
     std::int64_t log_every = 100;
+    std::string log_style = "update";
+    std::optional<std::int64_t> events_every;  ///< log_every
+    std::int64_t scalars_every = 0;
     bool cuda_graphs = true;
+};
+
+/// Which of a run's weights to use.
+struct WeightsChoice {
+    std::string kind = "average";       ///< or "best"
+    std::optional<std::int64_t> epoch;  ///< or those at the end of this epoch
 };
 
 /// Where to compute, and in what.
@@ -120,8 +132,8 @@ inline constexpr std::int64_t default_subwords = 6000;
 /// Sets what follows from the rest. UsageError for a shape that cannot be: heads that do not divide d_model, an odd d_model with
 /// sinusoidal positions, embeddings tied across two vocabularies, and for options that nothing would come of.
 void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
-/// Sets the limit of a run without one. UsageError for a cosine schedule without --updates or --epochs, and for options
-/// of another optimizer.
+/// Sets the limit of a run without one. UsageError for a cosine schedule without --updates or --epochs, for options of another
+/// optimizer, and for batches without a limit.
 void resolve(TrainingOptions& training);
 
 /// Sets the number of threads of the process, and whether its results are batch-invariant. UsageError when there is no such

@@ -1,6 +1,7 @@
 #include "apps/run.h"
 
 #include "apps/option_rows.h"
+#include "apps/translation/run_folder.h"
 #include "core/format.h"
 #include "nn/serialize.h"
 
@@ -73,6 +74,11 @@ ModelIdentity model_identity(const TrainSettings& settings, const std::filesyste
         if (option.fixed && (option.group == "Model" || option.name == "lowercase"))
             identity.options += fmt::format("{} = {}\n", option.name, option.write());
     return identity;
+}
+
+std::string weights_file(const WeightsChoice& weights, const std::filesystem::path& run) {
+    if (weights.epoch) return (save_of_epoch(run, *weights.epoch) / "model.safetensors").lexically_relative(run).string();
+    return weights.kind == "best" ? "best.safetensors" : "model.safetensors";
 }
 
 Run open_run(const std::filesystem::path& run, const std::string& weights, const MachineOptions& machine) {

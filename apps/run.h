@@ -29,7 +29,11 @@ struct Run {
     std::unique_ptr<nn::Transformer> model;  ///< in evaluation mode
 };
 
-/// Opens the run's folder. `weights` is a file in it: "model.safetensors" (the average) or "best.safetensors". Error that names
+/// The file of the weights in a run's folder: "model.safetensors", "best.safetensors", or in a save,
+/// "saves/880/model.safetensors". Error when there is no save of the end of the epoch.
+std::string weights_file(const WeightsChoice& weights, const std::filesystem::path& run);
+
+/// Opens the run's folder. `weights` is a file in it, as weights_file() names it. Error that names
 /// what is missing or does not fit. The model lies where `machine` says, in its dtype.
 Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
              const MachineOptions& machine = {});

@@ -19,7 +19,7 @@ constexpr std::size_t pairs_at_once = 5000;
 
 struct ScoreOptions {
     std::vector<std::string> runs;
-    std::string weights = "average";
+    WeightsChoice weights;
     std::string source_file;
     std::string target_file;
     std::string format = "auto";
@@ -53,7 +53,7 @@ OptionTable score_table(ScoreOptions& options) {
 class Scorer {
   public:
     Scorer(const ScoreOptions& options)
-        : normalize_(options.normalize), run_(open_ensemble(options.runs, weights_file(options.weights), options.machine)) {}
+        : normalize_(options.normalize), run_(open_ensemble(options.runs, options.weights, options.machine)) {}
 
     std::string text(std::span<const SentencePair> pairs) {
         std::vector<std::string> sources, targets;
@@ -95,6 +95,7 @@ int score_command(Arguments arguments) {
     OptionTable table = score_table(options);
     if (!parse_command_line(table, arguments)) return 0;
     check_models("score", options.runs);
+    check_weights(table);
     check_usage(!options.source_file.empty() && !options.target_file.empty(),
                 "score: nothing to score; give --source-file FILE and --target-file FILE");
     apply(options.machine);

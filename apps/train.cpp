@@ -58,7 +58,7 @@ TranslateLines greedy(const Vocabularies& vocabularies) {
 
 // The weights of another run, which has the same model and vocabulary.
 void load_initial_weights(const nn::FlatParameters& parameters, const std::filesystem::path& run, const ModelIdentity& identity) {
-    nn::load(parameters.named(parameters.values), open_weights(run / weights_file("average"), identity));
+    nn::load(parameters.named(parameters.values), open_weights(run / "model.safetensors", identity));
     parameters.round_again();
 }
 
@@ -69,23 +69,30 @@ Vocabularies known_vocabularies(const TrainSettings& settings, const std::filesy
     return Vocabularies::load(run, settings.vocabulary.lowercase);
 }
 
+// Of a run that goes on: its last save, or that of the end of an epoch. Empty when there is none.
+std::filesystem::path save_to_go_on_from(const DataOptions& data) {
+    if (data.resume.empty()) return {};
+    return data.preload ? save_of_epoch(data.resume, *data.preload) : latest_save(data.resume);
+}
+
 Vocabularies vocabularies_of(TrainSettings& settings, const Corpus& text, const Say& say) {
     const DataOptions& data = settings.data;
     if (!data.resume.empty()) {
-        const std::filesystem::path save = latest_save(data.resume);
+        const std::filesystem::path save = save_to_go_on_from(data);
         return known_vocabularies(settings, data.resume, save.empty() ? save : save / "model.safetensors");
     }
     if (!data.init.empty())
-        return known_vocabularies(settings, data.init, std::filesystem::path(data.init) / weights_file("average"));
+        return known_vocabularies(settings, data.init, std::filesystem::path(data.init) / "model.safetensors");
     return make_vocabularies(settings.vocabulary, text, say);
 }
 
 // Where a run begins: its last save, another run's weights, or new ones.
 void begin(Trainer& trainer, const RunFolder& folder, const DataOptions& data, TrainingLog& log) {
-    const std::filesystem::path save = data.resume.empty() ? std::filesystem::path() : latest_save(folder.path());
+    const std::filesystem::path save = save_to_go_on_from(data);
     if (!save.empty()) {
         trainer.resume(save);
-        log.note(fmt::format("goes on from update {}", grouped_text(trainer.state().updates)));
+        const std::string epoch = data.preload ? fmt::format(", the end of epoch {}", *data.preload) : "";
+        log.note(fmt::format("goes on from update {}{}", grouped_text(trainer.state().updates), epoch));
         return;
     }
     if (!data.resume.empty()) log.cut_back({});
@@ -122,6 +129,7 @@ void check_together(const DataOptions& data) {
                 "train: --resume goes on with a run, --overwrite replaces one; give one of them");
     check_usage(data.resume.empty() || data.preset.empty(),
                 "train: --resume goes on with the options of the run, which had its --preset; leave --preset out");
+    check_usage(!data.preload || !data.resume.empty(), "train: --preload EPOCH is of a run that goes on; give --resume RUN, too");
     std::error_code ignored;
     check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
                 fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));
@@ -144,6 +152,7 @@ int train_command(Arguments arguments) {
         if (!settings.data.init.empty()) take_over_model(table, settings.data.init);
     } else {
         changes = take_over_run(table, run);
+        save_to_go_on_from(settings.data);  // an epoch without a save is an error before the text is read
     }
     apply(settings.machine);
 
@@ -169,7 +178,7 @@ int train_command(Arguments arguments) {
     folder->identify(model_identity(settings, folder->path()));
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
-    TrainingLog log(folder->log());
+    TrainingLog log(folder->log(), false, settings.training.log_style == "batch" ? LogStyle::batch : LogStyle::update);
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
     begin(trainer, *folder, settings.data, log);
     for (const std::string& change : changes) log.note("changed: " + change);

@@ -18,7 +18,7 @@ namespace {
 
 struct TranslateOptions {
     std::vector<std::string> runs;
-    std::string weights = "average";
+    WeightsChoice weights;
     std::string format = "text";
     bool replace_invalid = false;
     DecodeOptions decode;
@@ -78,6 +78,7 @@ OptionTable translate_table(TranslateOptions& options) {
 
 void check_options(const TranslateOptions& options, const OptionTable& table) {
     check_models("translate", options.runs);
+    check_weights(table);
     const std::int64_t n_best = options.n_best.value_or(1);
     check_usage(options.sample || n_best <= options.decode.beam,
                 fmt::format("--n-best {} of --beam {}: a beam has no more translations than it is wide; use --beam {}", n_best,
@@ -132,7 +133,7 @@ int translate_command(Arguments arguments) {
     check_options(options, table);
     apply(options.machine);
 
-    const EnsembleRun run = open_ensemble(options.runs, weights_file(options.weights), options.machine);
+    const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
     options.decode.n_best = options.n_best.value_or(1);
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;

@@ -111,6 +111,38 @@ TEST(BatchPlan, CountsWhatItLeavesOut) {
     EXPECT_EQ(plan.target_tokens, 5 + 9);
 }
 
+TEST(BatchPlan, CountsSentencesInsteadOfTokensOrBoth) {
+    std::vector<TokenPair> pairs;
+    for (std::int64_t n = 1; n <= 10; ++n) pairs.push_back({tokens(n, 10), tokens(n, 10)});
+    const auto sizes = [&](BatchOptions options) {
+        options.shuffle = false;
+        std::vector<std::size_t> found;
+        for (const auto& batch : plan_batches(pairs, options, 1, 0).batches) found.push_back(batch.size());
+        return found;
+    };
+    EXPECT_EQ(sizes({.batch_tokens = 0, .batch_sentences = 4}), (std::vector<std::size_t>{4, 4, 2}));
+    EXPECT_EQ(sizes({.batch_tokens = 20, .batch_sentences = 4}), (std::vector<std::size_t>{4, 2, 2, 1, 1})) << "widths 2 to 11";
+    EXPECT_EQ(sizes({.batch_tokens = 0, .batch_sentences = 10}), (std::vector<std::size_t>{10}));
+    EXPECT_THROW(plan_batches(pairs, {.batch_tokens = 0, .batch_sentences = -1}, 1, 0), Error);
+}
+
+TEST(BatchPlan, LeavesPairsOfManyWordsOutAndCountsThem) {
+    const std::vector<TokenPair> pairs{{tokens(2, 10), tokens(2, 10), 10}, {tokens(2, 10), tokens(2, 10), 11}};
+    EXPECT_EQ(plan_batches(pairs, {.max_words = 10}, 1, 0).too_long, 1);
+    EXPECT_EQ(plan_batches(pairs, {.max_words = 0}, 1, 0).sentences, 2);
+    EXPECT_EQ(plan_batches(pairs, {.max_words = 10}, 1, 0).batches, (std::vector<std::vector<std::int64_t>>{{0}}));
+}
+
+TEST(EncodedPairs, KnowTheirWordsBetweenSpaces) {
+    const std::vector<std::string> lines{"a, b. c"};
+    const auto vocabulary = train_vocabulary({.type = VocabularyType::word, .size = 0}, lines);
+    const Corpus corpus{{{"a, b.", "a"}, {" a\u00a0b \tc ", "a b c d!"}}};
+    const std::vector<TokenPair> pairs = encode_corpus(corpus, *vocabulary, *vocabulary);
+    EXPECT_EQ(pairs[0].words, 2) << "a sign belongs to its word here";
+    EXPECT_EQ(pairs[1].words, 4) << "the longer side";
+    EXPECT_EQ(words_in(""), 0);
+}
+
 TEST(BatchPlan, WithoutAnyPairIsAnErrorThatSaysWhy) {
     const std::vector<TokenPair> pairs{{tokens(30, 10), tokens(30, 10)}};
     try {

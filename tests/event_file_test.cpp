@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -220,6 +221,37 @@ TEST_F(EventFileTest, LivesBesideSentencePiece) {
     EXPECT_FALSE(vocabulary->encode("kleine Wörter").empty());
 }
 
+// ---- and reads back
+
+TEST_F(EventFileTest, AreReadBackUpToWhatIsHalfWritten) {
+    {
+        EventFile file(path_);
+        const Scalar first[] = {{"a/loss", 1.5}, {"b", -2}}, second[] = {{"a/loss", std::numeric_limits<double>::infinity()}};
+        file.add(10, 100.25, first);
+        file.add(300, 200.5, second);
+    }
+    const std::vector<ReadScalar> scalars = read_scalars(path_);
+    ASSERT_EQ(scalars.size(), 3u);
+    EXPECT_EQ(scalars[0].tag, "a/loss");
+    EXPECT_EQ(scalars[1].tag, "b");
+    EXPECT_EQ(scalars[1].step, 10);
+    EXPECT_EQ(scalars[1].wall_time, 100.25);
+    EXPECT_EQ(scalars[1].value, -2.0f);
+    EXPECT_EQ(scalars[2].step, 300);
+    EXPECT_EQ(scalars[2].value, std::numeric_limits<float>::infinity());
+    const auto whole = std::filesystem::file_size(path_);
+    std::size_t before = 3;
+    for (auto size = whole; size-- > 0;) {
+        std::filesystem::resize_file(path_, size);
+        const std::size_t now = read_scalars(path_).size();
+        EXPECT_LE(now, before);
+        before = now;
+    }
+    EXPECT_EQ(before, 0u);
+    std::ofstream(path_, std::ios::binary) << std::string(64, '\xff');
+    EXPECT_TRUE(read_scalars(path_).empty());
+}
+
 // ---- what a run writes
 
 void log_a_run(const std::filesystem::path& log_file) {
@@ -227,10 +259,12 @@ void log_a_run(const std::filesystem::path& log_file) {
     IntervalReport interval;
     interval.update = 100;
     interval.loss = 4.5;
+    interval.accuracy = 0.125;
     interval.tokens_per_second = 1234;
     interval.gradient_norm = 0.75;
     interval.learning_rate = 6e-4;
     log.interval(interval);
+    log.events(interval);
     ValidationReport validation;
     validation.update = 150;
     validation.loss = 4.25;
@@ -245,11 +279,17 @@ void log_a_run(const std::filesystem::path& log_file) {
 
 using Scalars = std::map<std::string, std::map<std::int64_t, float>>;
 
-const Scalars logged = {{"train/loss", {{100, 4.5f}}},           {"train/tokens_per_second", {{100, 1234.0f}}},
-                        {"train/gradient_norm", {{100, 0.75f}}}, {"train/learning_rate", {{100, 6e-4f}}},
-                        {"validation/loss", {{150, 4.25f}}},     {"validation/perplexity", {{150, 70.0f}}},
-                        {"validation/accuracy", {{150, 0.25f}}}, {"average/loss", {{150, 4.25f}}},
-                        {"average/perplexity", {{150, 70.0f}}},  {"average/accuracy", {{150, 0.25f}}},
+const Scalars logged = {{"train/loss", {{100, 4.5f}}},
+                        {"train/accuracy", {{100, 0.125f}}},
+                        {"train/tokens_per_second", {{100, 1234.0f}}},
+                        {"train/gradient_norm", {{100, 0.75f}}},
+                        {"train/learning_rate", {{100, 6e-4f}}},
+                        {"validation/loss", {{150, 4.25f}}},
+                        {"validation/perplexity", {{150, 70.0f}}},
+                        {"validation/accuracy", {{150, 0.25f}}},
+                        {"average/loss", {{150, 4.25f}}},
+                        {"average/perplexity", {{150, 70.0f}}},
+                        {"average/accuracy", {{150, 0.25f}}},
                         {"average/bleu", {{150, 12.5f}}}};
 
 TEST_F(EventFileTest, HoldsWhatTheLogSays) {

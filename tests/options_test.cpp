@@ -284,7 +284,7 @@ TEST(Options, HelpShowsEveryOptionWithItsDefault) {
     const OptionTable table = train_table(settings);
     const std::string help = table.help();
     for (const Option& option : table.options()) EXPECT_THAT(help, HasSubstr("--" + option.name));
-    EXPECT_THAT(help, HasSubstr("longest side of a batch, at most; end of sentence counts [1500]"));
+    EXPECT_THAT(help, HasSubstr("longest side of a batch, at most; end of sentence counts; 0: no limit [1500]"));
     EXPECT_THAT(help, HasSubstr("[as --dropout]"));
     EXPECT_THAT(help, HasSubstr("--norm pre|post"));
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/digest.h"
 #include "core/file.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
@@ -69,7 +70,8 @@ std::vector<std::string> events_of(const fs::path& path) {
     std::ifstream lines(path / "log.jsonl");
     for (std::string line; std::getline(lines, line);) {
         Json object = Json::parse(line);
-        for (const char* timing : {"seconds", "tokens_per_second", "eta"}) object.erase(timing);
+        for (const char* timing : {"seconds", "tokens_per_second", "loading_seconds", "step_seconds", "eta"})
+            object.erase(timing);
         if (object["kind"] != "note") events.push_back(object.dump());
     }
     return events;
@@ -303,6 +305,32 @@ TEST(TrainingState, NoticesEveryChangedByte) {
         expect_error([&] { TrainingState::parse(changed, "RUN/state.json"); }, "RUN/state.json");
         expect_error([&] { TrainingState::parse(text.substr(0, i), "RUN/state.json"); }, "RUN/state.json");
     }
+}
+
+TEST(TrainingState, OfAnEarlierSaveIsReadAndAnyChangeIsNoticed) {
+    TrainingState state;
+    state.updates = 12;
+    state.batches = state.epoch_batches = 5;
+    state.interval.correct = 3;
+    const TrainingState read = TrainingState::parse(state.serialized(), "now");
+    EXPECT_EQ(read.epoch_batches, 5);
+    EXPECT_EQ(read.interval.correct, 3);
+    const auto without = [&](std::vector<const char*> names) {
+        auto object = nlohmann::ordered_json::parse(state.serialized());
+        for (const char* name : names) object.erase(name);
+        object.erase("digest");
+        object["digest"] = digest(object.dump(1));
+        return object.dump(1) + "\n";
+    };
+    const TrainingState earlier = TrainingState::parse(without({"epoch_batches", "interval_correct"}), "before");
+    EXPECT_EQ(earlier.updates, 12);
+    EXPECT_EQ(earlier.epoch_batches, 0);
+    EXPECT_FALSE(earlier.epoch_is_over());
+    EXPECT_THAT(error_of([&] { TrainingState::parse(without({"batches"}), "state"); }), testing::HasSubstr("damaged"));
+    std::string changed = state.serialized();
+    changed.replace(changed.find("12"), 2, "13");
+    EXPECT_THAT(error_of([&] { TrainingState::parse(changed, "state"); }), testing::HasSubstr("was changed"));
+    EXPECT_THAT(error_of([&] { TrainingState::parse(state.serialized() + " ", "state"); }), testing::HasSubstr("was changed"));
 }
 
 }  // namespace

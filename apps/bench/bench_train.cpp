@@ -56,7 +56,7 @@ struct Speed {
 
 // The peer's rule: the clock of the tokens starts when `skip` updates are done.
 Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const BenchTrainOptions& options) {
-    const BatchOptions wanted{.batch_tokens = options.training.batch_tokens, .max_length = options.training.max_length};
+    const BatchOptions wanted = batch_options(options.training);
     const auto start = Clock::now();
     auto timed_from = start;
     std::int64_t tokens = 0;

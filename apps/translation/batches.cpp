@@ -26,9 +26,10 @@ std::vector<std::int64_t> usable_pairs(std::span<const TokenPair> pairs, const B
         const std::int64_t width = pairs[i].width();
         if (pairs[i].source.empty() || pairs[i].target.empty()) {
             ++plan.empty;
-        } else if (options.max_length > 0 && width > options.max_length) {
+        } else if ((options.max_length > 0 && width > options.max_length) ||
+                   (options.max_words > 0 && pairs[i].words > options.max_words)) {
             ++plan.too_long;
-        } else if (width > options.batch_tokens) {
+        } else if (options.batch_tokens > 0 && width > options.batch_tokens) {
             ++plan.too_wide;
         } else {
             usable.push_back(static_cast<std::int64_t>(i));
@@ -45,6 +46,12 @@ void sort_by_length(std::vector<std::int64_t>& order, std::span<const TokenPair>
     std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
 }
 
+bool is_full(const std::vector<std::int64_t>& batch, std::int64_t widest, const BatchOptions& options) {
+    const auto with_one_more = static_cast<std::int64_t>(batch.size()) + 1;
+    return (options.batch_tokens > 0 && widest * with_one_more > options.batch_tokens) ||
+           (options.batch_sentences > 0 && with_one_more > options.batch_sentences);
+}
+
 }  // namespace
 
 std::int64_t TokenPair::width() const { return std::max(length(source), length(target)) + 1; }
@@ -53,20 +60,24 @@ std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& sou
     std::vector<TokenPair> out(corpus.pairs.size());
     parallel_for(corpus.size(), 64, [&](std::int64_t begin, std::int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-            out[i] = {source.encode(corpus.pairs[i].source), target.encode(corpus.pairs[i].target)};
+            const SentencePair& pair = corpus.pairs[i];
+            out[i] = {source.encode(pair.source), target.encode(pair.target),
+                      std::max(words_in(pair.source), words_in(pair.target))};
         }
     });
     return out;
 }
 
 BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch) {
-    check(options.batch_tokens > 0, "batches: batch_tokens is {}; wanted at least 1", options.batch_tokens);
+    check(options.batch_tokens >= 0 && options.batch_sentences >= 0 && options.batch_tokens + options.batch_sentences > 0,
+          "batches: batch_tokens is {} and batch_sentences {}; wanted one of them above 0, and 0 for no limit",
+          options.batch_tokens, options.batch_sentences);
     check(options.max_length >= 0, "batches: max_length is {}; wanted a number of tokens, or 0 for no limit", options.max_length);
     BatchPlan plan;
     std::vector<std::int64_t> order = usable_pairs(pairs, options, plan);
     check(!order.empty(),
           "batches: none of the {} pairs can be used: {} with an empty side, {} longer than {} tokens (--max-length, or the "
-          "table of learned positions), {} that alone "
+          "table of learned positions) or --max-words, {} that alone "
           "exceed {} tokens (batch tokens)",
           pairs.size(), plan.empty, plan.too_long, options.max_length, plan.too_wide, options.batch_tokens);
 
@@ -79,7 +90,7 @@ BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& opt
     for (const std::int64_t i : order) {
         const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
         widest = std::max(widest, pair.width());
-        if (plan.batches.empty() || widest * (static_cast<std::int64_t>(plan.batches.back().size()) + 1) > options.batch_tokens) {
+        if (plan.batches.empty() || is_full(plan.batches.back(), widest, options)) {
             plan.batches.emplace_back();
             widest = pair.width();
         }
@@ -97,7 +108,7 @@ Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t>
     std::vector<std::int64_t> source_lengths, target_lengths;
     for (const std::int64_t i : indices) {
         check(i >= 0 && i < static_cast<std::int64_t>(pairs.size()), "batch: there is no pair {}; there are {}", i, pairs.size());
-        const auto& [source, target] = pairs[static_cast<std::size_t>(i)];
+        const auto& [source, target, words] = pairs[static_cast<std::size_t>(i)];
         batch.source.insert(batch.source.end(), source.begin(), source.end());
         batch.source.push_back(eos_id);
         batch.target_in.push_back(bos_id);

@@ -16,6 +16,7 @@ namespace heddle::app {
 struct TokenPair {
     std::vector<std::int32_t> source;
     std::vector<std::int32_t> target;
+    std::int64_t words = 0;  ///< between spaces, of the side that has more of them
 
     /// Tokens of the longer side, EOS included: the width that the batch rule counts.
     std::int64_t width() const;
@@ -42,10 +43,14 @@ struct Batch {
 };
 
 struct BatchOptions {
-    /// Sentences x the longest source or target of the batch (EOS included) never exceeds this.
+    /// Sentences x the longest source or target of the batch (EOS included) never exceeds this; 0 means no such limit.
     std::int64_t batch_tokens = 3000;
+    /// Nor do the sentences exceed this; 0 means no such limit.
+    std::int64_t batch_sentences = 0;
     /// Pairs with a longer side (EOS included) are left out; 0 means no such limit.
     std::int64_t max_length = 120;
+    /// Pairs with more words (TokenPair::words) are left out; 0 means no such limit.
+    std::int64_t max_words = 0;
     /// false: short sentences first, in file order within a length; seed and epoch play no part.
     bool shuffle = true;
 };
@@ -57,12 +62,12 @@ struct BatchPlan {
     std::int64_t source_tokens = 0;  ///< EOS included
     std::int64_t target_tokens = 0;
     std::int64_t empty = 0;     ///< pairs left out because a side has no token
-    std::int64_t too_long = 0;  ///< pairs left out because of max_length
+    std::int64_t too_long = 0;  ///< pairs left out because of max_length or max_words
     std::int64_t too_wide = 0;  ///< pairs left out because they alone exceed batch_tokens
 };
 
 /// Sorts by (target length, source length, random), fills batches in that order, then shuffles the batches. A pure function of
-/// its arguments. Error when the options are not positive or no pair is left.
+/// its arguments. Error when the options are negative or limit no batch, or no pair is left.
 BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch);
 
 /// Packs the pairs with these indices, in this order. Error when an index is outside.

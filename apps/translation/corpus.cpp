@@ -60,6 +60,8 @@ bool is_blank(const std::string& text) {
     return std::all_of(code_points.begin(), code_points.end(), is_space);
 }
 
+std::int64_t words_in(const std::string& text) { return static_cast<std::int64_t>(split_at_spaces(decode_utf8(text)).size()); }
+
 std::vector<std::string> Corpus::sources() const { return side<std::string>(pairs, &SentencePair::source); }
 std::vector<std::string> Corpus::targets() const { return side<std::string>(pairs, &SentencePair::target); }
 std::vector<std::string_view> Corpus::source_views() const { return side<std::string_view>(pairs, &SentencePair::source); }

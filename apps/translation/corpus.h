@@ -35,6 +35,9 @@ struct Corpus {
 /// Whether a line holds nothing but white space.
 bool is_blank(const std::string& text);
 
+/// How many words stand in a text, as spaces divide it.
+std::int64_t words_in(const std::string& text);
+
 /// The pairs that training uses, and how many had an empty side (nothing, or whitespace only).
 struct TrainingPairs {
     Corpus corpus;

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace heddle::app {
 
@@ -40,6 +42,17 @@ class EventFile {
     std::ofstream file_;
     std::int64_t length_ = 0;
 };
+
+/// A number that was read back.
+struct ReadScalar {
+    std::string tag;
+    std::int64_t step = 0;
+    double wall_time = 0;
+    float value = 0;
+};
+/// The numbers of a file that EventFile wrote, in its order; what a power failure left half written at the end is left out. Error
+/// when the file cannot be read.
+std::vector<ReadScalar> read_scalars(const std::filesystem::path& path);
 
 /// Seconds since 1970, now.
 double wall_time();

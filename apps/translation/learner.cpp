@@ -13,6 +13,13 @@
 
 namespace heddle::app {
 
+BatchOptions batch_options(const TrainingOptions& options) {
+    return {.batch_tokens = options.batch_tokens,
+            .batch_sentences = options.batch_sentences,
+            .max_length = options.max_length,
+            .max_words = options.max_words};
+}
+
 optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
     return {.method = optim::method(options.optimizer),
             .momentum = options.momentum,
@@ -78,9 +85,12 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
         parameters_.gradients.bump_version();
     } else {
         const Shape targets{batch.target_tokens};
-        report.loss += add_gradients({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
-                                     {Tensor::from(batch.target_in, targets), batch.target_spans},
-                                     Tensor::from(batch.target_out, targets), {.divisor = divisor});
+        const ops::LossStatistics statistics =
+            add_gradients({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                          {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets),
+                          {.divisor = divisor});
+        report.loss += statistics.loss;
+        report.correct += statistics.correct;
     }
     report.targets += batch.target_tokens;
     report.tokens += batch.source_tokens + batch.target_tokens;
@@ -88,17 +98,17 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
 }
 
 // Forward and backward. On a device the loss is tallied there, and what is returned means nothing.
-double Learner::add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
-                              ops::LossOptions options) {
+ops::LossStatistics Learner::add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
+                                           ops::LossOptions options) {
     options.label_smoothing = options_.label_smoothing;
     Tensor statistics;
     const Variable loss = model_.loss(source, target_in, target_out, options, &statistics);
-    double sum = 0;
+    ops::LossStatistics sum;
     if (on_device()) {
         kernels::tally_losses(tally_, statistics);
     } else {
-        sum = ops::loss_statistics(statistics).loss;
-        if (!std::isfinite(sum)) throw loss_not_finite(sum);
+        sum = ops::loss_statistics(statistics);
+        if (!std::isfinite(sum.loss)) throw loss_not_finite(sum.loss);
     }
     backward(loss);
     return sum;
@@ -120,6 +130,7 @@ UpdateReport Learner::update(std::span<const Batch> batches) {
     if (options_.on_divergence == "skip") {
         const LossReading reading = read();
         report.loss = reading.loss;
+        report.correct = reading.correct;
         report.gradient_norm = reading.gradient_norm;
         report.read = true;
     } else if (unread_.size() == most_unread_updates) {
@@ -197,6 +208,7 @@ void Learner::collect() {
     reading_.updates += tally.updates;
     reading_.loss += tally.losses.loss;
     reading_.targets += tally.losses.counted;
+    reading_.correct += tally.losses.correct;
     if (!tally.failed) return;
     optimizer_.set_updates(updates() - static_cast<std::int64_t>(unread.size()) + tally.updates);
     const optim::NotFinite failed = std::isfinite(tally.failed_loss) ? optim::NotFinite::of_gradient(tally.failed_norm, updates())

@@ -23,6 +23,7 @@ namespace heddle::app {
 struct UpdateReport {
     double loss = 0;           ///< label smoothing included; summed over target tokens. NaN: see `read`
     std::int64_t targets = 0;  ///< target tokens
+    std::int64_t correct = 0;  ///< of these, how many the most likely token names; 0 as long as the loss is NaN
     std::int64_t tokens = 0;   ///< source and target
     std::int64_t sentences = 0;
     double gradient_norm = 0;  ///< before clipping. NaN: see `read`
@@ -35,9 +36,12 @@ struct LossReading {
     std::int64_t updates = 0;  ///< 0: there was nothing to read
     double loss = 0;           ///< of all of them together, label smoothing included; summed over target tokens
     std::int64_t targets = 0;
+    std::int64_t correct = 0;  ///< of these, how many the most likely token names
     double gradient_norm = 0;  ///< of the last one, before clipping
 };
 
+/// The batches that the options describe.
+BatchOptions batch_options(const TrainingOptions& options);
 /// The optimizer that the options describe.
 optim::OptimizerOptions optimizer_options(const TrainingOptions& options);
 
@@ -84,8 +88,8 @@ class Learner {
     void update_measured(const optim::StepOptions& step, const Tensor& numbers);
     void replay(const optim::StepOptions& step);
     void accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report);
-    double add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
-                         ops::LossOptions options);
+    ops::LossStatistics add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
+                                      ops::LossOptions options);
     void collect();
     std::string divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed);
     std::string origin_of_divergence(std::span<const Batch> batches);

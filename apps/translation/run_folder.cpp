@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/translation/event_file.h"
+#include "apps/translation/training_log.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -25,6 +26,7 @@ constexpr const char* run_files[] = {"vocab.model",
                                      "log.jsonl",
                                      "report.html",
                                      event_file_name,
+                                     scalars_file_name,
                                      "saves",
                                      "config.toml"};
 
@@ -167,7 +169,7 @@ void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
         if (update > newest) remove_folder(save_folder(path_, update));
         return update > newest;
     });
-    while (static_cast<std::int64_t>(updates.size()) > keep) {
+    while (keep > 0 && static_cast<std::int64_t>(updates.size()) > keep) {
         remove_folder(save_folder(path_, updates.front()));
         updates.erase(updates.begin());
     }
@@ -178,6 +180,26 @@ std::string how_to_go_on(const fs::path& run) {
     if (save.empty()) return fmt::format("nothing was saved before; heddle train --resume {} begins again", run.string());
     return fmt::format("the save of update {} is whole; heddle train --resume {} goes on from there", save.filename().string(),
                        run.string());
+}
+
+fs::path save_of_epoch(const fs::path& run, std::int64_t epoch) {
+    check(fs::exists(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
+    std::vector<std::int64_t> epochs;
+    fs::path found;
+    for (const std::int64_t update : saved_updates(run)) {
+        const TrainingState state = read_state(save_folder(run, update));
+        if (!state.epoch_is_over()) continue;
+        epochs.push_back(state.epoch);
+        if (state.epoch == epoch) found = save_folder(run, update);
+    }
+    const std::string there =
+        epochs.empty() ? "none of the end of an epoch"
+                       : fmt::format("{} of the end of an epoch, from {} to {}", epochs.size(), epochs.front(), epochs.back());
+    check(!found.empty(),
+          "{}: there is no save of the end of epoch {}; it has {}. Train with --keep 0 and --save-every 0 to keep one "
+          "of each epoch",
+          run.string(), epoch, there);
+    return found;
 }
 
 std::vector<std::int64_t> saved_updates(const fs::path& run) {

@@ -8,6 +8,7 @@
 //     RUN/log.jsonl          what the log said
 //     RUN/events.out.*       its numbers, for TensorBoard
 //     RUN/report.html        what became of it, as pictures (training_report.h)
+//     RUN/all_scalars.json   the same numbers as JSON, when they were asked for
 //     RUN/lock               the process that trains now
 #pragma once
 
@@ -44,8 +45,8 @@ class RunFolder {
     /// Weights under the parameters' names, atomically.
     void write_model(const nn::NamedTensors& weights) const;
     void write_best(const nn::NamedTensors& weights) const;
-    /// A new folder saves/<update>/, on the disk before `latest` names it; then only the newest `keep` saves stay. Error when it
-    /// cannot be written: the save before is as it was.
+    /// A new folder saves/<update>/, on the disk before `latest` names it; then only the newest `keep` saves stay (0: all). Error
+    /// when it cannot be written: the save before is as it was.
     void save(const Save& save, std::int64_t keep) const;
 
   private:
@@ -58,6 +59,9 @@ class RunFolder {
     std::unique_ptr<RunLock> lock_;
     ModelIdentity identity_;
 };
+
+/// The save that was made at the end of an epoch. Error that names the epochs there are when this one is missing or not readable.
+std::filesystem::path save_of_epoch(const std::filesystem::path& run, std::int64_t epoch);
 
 /// What a person can do after a failure: "the save of update 40 is whole; heddle train --resume RUN goes on from there".
 std::string how_to_go_on(const std::filesystem::path& run);

@@ -39,11 +39,20 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// "1,500 tokens", "512 sentences".
+std::string batch_limit(const TrainingOptions& options) {
+    const std::string tokens = grouped_text(options.batch_tokens) + " tokens",
+                      sentences = grouped_text(options.batch_sentences) + " sentences";
+    if (options.batch_sentences == 0) return tokens;
+    return options.batch_tokens == 0 ? sentences : sentences + " and " + tokens;
+}
+
 // Sentences that a table of learned positions cannot number are left out like those above --max-length.
 BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
     const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
     const std::int64_t longest = options.max_length == 0 ? table : std::min(options.max_length, table);
-    const BatchOptions wanted{.batch_tokens = options.batch_tokens, .max_length = longest, .shuffle = true};
+    BatchOptions wanted = batch_options(options);
+    wanted.max_length = longest;
     return plan_batches(data.training, wanted, options.seed, static_cast<std::uint64_t>(epoch));
 }
 
@@ -66,17 +75,21 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       log_(log),
       folder_(folder),
       translate_(std::move(translate)),
-      plan_(plan()),
+      plan_(plan_epoch(model, data, options, state_.epoch)),
       learner_(model, options, planned_updates(), dtype),
       average_(options.average),
       start_(Clock::now()) {
     state_.text = digests(data);
+    state_.epoch_batches = batches_per_epoch();
     probe_ = plan_.batches.front().front();
     // Better now than after the first epoch: an error when no validation pair can be used.
     check_validation(model, data);
 }
 
-BatchPlan Trainer::plan() const { return plan_epoch(model_, data_, options_, state_.epoch); }
+void Trainer::plan_again() {
+    plan_ = plan_epoch(model_, data_, options_, state_.epoch);
+    state_.epoch_batches = batches_per_epoch();
+}
 
 std::vector<Batch> Trainer::some_batches(std::int64_t count) const {
     std::vector<Batch> batches;
@@ -115,7 +128,7 @@ void Trainer::resume(const std::filesystem::path& save) {
     seconds_before_ = saved.seconds;
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
-    plan_ = plan();
+    plan_again();
     log_.cut_back(saved.lengths);
     publish(best_.defined());
 }
@@ -166,17 +179,16 @@ void Trainer::publish(bool best) const {
 
 TrainingResult Trainer::run() {
     if (state_.updates == 0)
-        log_.note(
-            fmt::format("training: {} pairs, {} batches of up to {} tokens an epoch ({} pairs too long, {} empty are left out)",
-                        grouped_text(plan_.sentences), grouped_text(batches_per_epoch()), grouped_text(options_.batch_tokens),
-                        grouped_text(plan_.too_long + plan_.too_wide), grouped_text(plan_.empty)));
+        log_.note(fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
+                              grouped_text(plan_.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
+                              grouped_text(plan_.too_long + plan_.too_wide), grouped_text(plan_.empty)));
     start_ = Clock::now();
     while (!over()) {
         run_epoch();
         if (over()) break;
         ++state_.epoch;
         state_.batches = state_.sentences = 0;
-        plan_ = plan();
+        plan_again();
     }
     read_losses();
     TrainingResult result{
@@ -192,13 +204,14 @@ TrainingResult Trainer::run() {
 void Trainer::run_epoch() {
     model_.train();
     const std::unique_ptr<BatchFeed> feed = learner_.feed(data_.training, plan_, state_.batches);
-    while (!epoch_is_over()) {
+    while (!state_.epoch_is_over()) {
         update_start_ = Clock::now();
         const std::int64_t end = std::min(state_.batches + options_.accumulate, batches_per_epoch());
         std::vector<Batch> batches;
         for (; state_.batches < end; ++state_.batches) batches.push_back(feed->next());
+        times_.loading += seconds_since(update_start_);
         update(batches);
-        if (!epoch_is_over() && over()) return;
+        if (!state_.epoch_is_over() && over()) return;
     }
     if (options_.valid_every == 0) validate_now();
     if (options_.save_every == 0) save_now();
@@ -225,19 +238,31 @@ void Trainer::after_update(const UpdateReport& report) {
     state_.sentences += report.sentences;
     state_.interval.targets += report.targets;
     state_.interval.tokens += report.tokens;
-    state_.interval.seconds += seconds_since(update_start_);
+    const double seconds = seconds_since(update_start_);
+    state_.interval.seconds += seconds;
+    times_.steps += seconds;
+    ++times_.updates;
     learning_rate_ = report.learning_rate;
-    if (report.read) know(report.loss, report.gradient_norm);
-    if (state_.updates % options_.log_every == 0) {
-        read_losses();
-        log_.interval(interval());
-        state_.interval = {};
-    } else if (!std::isnan(known_.loss)) {
-        log_.progress(interval());
-    }
+    if (report.read) know(report.loss, report.correct, report.gradient_norm);
+    write_log();
     if (options_.valid_every > 0 && state_.updates % options_.valid_every == 0) validate_now();
     if (options_.save_every > 0 && state_.updates % options_.save_every == 0) save_now();
     writer_.check_ended();
+}
+
+void Trainer::write_log() {
+    const bool line = state_.updates % options_.log_every == 0,
+               events = state_.updates % options_.events_every.value_or(options_.log_every) == 0;
+    if (line || events) read_losses();
+    if (events) log_.events(interval());
+    if (line) {
+        log_.interval(interval());
+        state_.interval = {};
+        times_ = {};
+    } else if (!std::isnan(known_.loss)) {
+        log_.progress(interval());
+    }
+    if (options_.scalars_every > 0 && state_.updates % options_.scalars_every == 0) log_.export_scalars();
 }
 
 // The time that the host waits here is that of the updates.
@@ -246,14 +271,18 @@ void Trainer::read_losses() {
     const LossReading reading = learner_.read();
     if (reading.updates == 0) return;
     state_.interval.seconds += seconds_since(start);
-    know(reading.loss, reading.gradient_norm);
+    times_.steps += seconds_since(start);
+    know(reading.loss, reading.correct, reading.gradient_norm);
 }
 
 // Called when the losses of all updates are known.
-void Trainer::know(double loss, double gradient_norm) {
+void Trainer::know(double loss, std::int64_t correct, double gradient_norm) {
     Interval& sums = state_.interval;
+    const auto targets = static_cast<double>(std::max<std::int64_t>(1, sums.targets));
     sums.loss += loss;
-    known_.loss = sums.loss / static_cast<double>(std::max<std::int64_t>(1, sums.targets));
+    sums.correct += correct;
+    known_.loss = sums.loss / targets;
+    known_.accuracy = static_cast<double>(sums.correct) / targets;
     known_.gradient_norm = gradient_norm;
     known_.tokens_per_second = static_cast<double>(sums.tokens) / std::max(sums.seconds, 1e-9);
 }
@@ -263,6 +292,11 @@ IntervalReport Trainer::interval() const {
     report.epoch = state_.epoch;
     report.update = state_.updates;
     report.sentences = state_.sentences;
+    report.batch = state_.batches;
+    report.batches = batches_per_epoch();
+    const auto updates = static_cast<double>(std::max<std::int64_t>(1, times_.updates));
+    report.loading = times_.loading / updates;
+    report.step = (times_.steps - times_.loading) / updates;
     report.learning_rate = learning_rate_;
     report.elapsed = elapsed();
     report.eta = eta();
@@ -292,7 +326,7 @@ bool Trainer::ended() {
         ended_by_ = fmt::format("{} updates", *options_.updates);
     else if (options_.minutes && elapsed() >= 60 * *options_.minutes)
         ended_by_ = fmt::format("{} minutes", *options_.minutes);
-    else if (options_.epochs && epoch_is_over() && state_.epoch >= *options_.epochs)
+    else if (options_.epochs && state_.epoch_is_over() && state_.epoch >= *options_.epochs)
         ended_by_ = fmt::format("{} epochs", *options_.epochs);
     else if (options_.patience > 0 && state_.validations_since_best >= options_.patience)
         ended_by_ = fmt::format("{} validations without a better loss", state_.validations_since_best);
@@ -345,6 +379,7 @@ void Trainer::finish(TrainingResult& result) {
     writer_.wait();
     result.seconds = elapsed();
     const std::string skipped = state_.skipped == 0 ? "" : fmt::format(", {} skipped", state_.skipped);
+    if (options_.scalars_every > 0) log_.export_scalars();
     log_.note(fmt::format("training ended after {}: {} updates{} in {}", ended_by_, grouped_text(result.updates), skipped,
                           duration_text(result.seconds)));
     model_.eval();

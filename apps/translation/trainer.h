@@ -67,7 +67,8 @@ class Trainer {
     void update(std::span<const Batch> batches);
     void after_update(const UpdateReport& report);
     void read_losses();
-    void know(double loss, double gradient_norm);
+    void know(double loss, std::int64_t correct, double gradient_norm);
+    void write_log();
     void validate_now();
     ValidationReport validation();
     void finish(TrainingResult& result);
@@ -75,10 +76,9 @@ class Trainer {
     void check_weights();
     Save copy() const;
     void publish(bool best) const;
-    BatchPlan plan() const;
     std::int64_t planned_updates() const;
     std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.batches.size()); }
-    bool epoch_is_over() const { return state_.batches == batches_per_epoch(); }
+    void plan_again();
     bool over();
     bool ended();
     double elapsed() const;
@@ -103,6 +103,12 @@ class Trainer {
 
     Clock::time_point start_;
     Clock::time_point update_start_;
+    // Since the last log line.
+    struct Times {
+        double loading = 0;
+        double steps = 0;
+        std::int64_t updates = 0;
+    } times_;
     double seconds_before_ = 0;  // of training, before start_
     double learning_rate_ = 0;   // of the last update
     // Loss, gradient norm and tokens per second of the interval when the losses were last read; the loss is NaN before.

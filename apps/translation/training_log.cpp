@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/file.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -54,8 +55,8 @@ std::string grouped_text(std::int64_t number) {
     return text;
 }
 
-TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet)
-    : path_(file), quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {
+TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet, LogStyle style)
+    : path_(file), quiet_(quiet), style_(style), terminal_(isatty(STDERR_FILENO) == 1) {
     if (file.empty()) return;
     file_.open(file, std::ios::app | std::ios::binary);
     check(static_cast<bool>(file_), "{}: cannot be written; check the folder's permissions", file.string());
@@ -77,6 +78,7 @@ void TrainingLog::cut_back(const LogLengths& to) {
     cut(path_, to.log);
     cut(events, to.events);
     events_.emplace(events);
+    if (std::filesystem::exists(path_.parent_path() / scalars_file_name)) export_scalars();
 }
 
 TrainingLog::~TrainingLog() { clear_progress(); }
@@ -105,27 +107,47 @@ void TrainingLog::note(std::string_view text) {
 }
 
 void TrainingLog::interval(const IntervalReport& r) {
-    line(
-        fmt::format("epoch {:>3} | update {:>6} | sentences {:>9} | loss {:.4f} | {:>7} tokens/s | gradient {:.3f} | rate {:.2e} "
-                    "| ETA {}",
-                    r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
-                    r.gradient_norm, r.learning_rate, duration_text(r.eta)));
+    if (style_ == LogStyle::batch)
+        line(fmt::format("epoch {}, batch {}/{}, loss {:.4f}, acc {:.4f}, loading {:.3f} s, step {:.3f} s", r.epoch, r.batch,
+                         r.batches, r.loss, r.accuracy, r.loading, r.step));
+    else
+        line(fmt::format(
+            "epoch {:>3} | update {:>6} | sentences {:>9} | loss {:.4f} | {:>7} tokens/s | gradient {:.3f} | rate {:.2e} "
+            "| ETA {}",
+            r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
+            r.gradient_norm, r.learning_rate, duration_text(r.eta)));
     if (!file_.is_open()) return;
-    const Scalar numbers[] = {{"train/loss", r.loss},
-                              {"train/tokens_per_second", r.tokens_per_second},
-                              {"train/gradient_norm", r.gradient_norm},
-                              {"train/learning_rate", r.learning_rate}};
-    events_->add(r.update, wall_time(), numbers);
     json(dumped({{"kind", "training"},
                  {"epoch", r.epoch},
                  {"update", r.update},
                  {"sentences", r.sentences},
                  {"loss", r.loss},
+                 {"accuracy", r.accuracy},
+                 {"loading_seconds", r.loading},
+                 {"step_seconds", r.step},
                  {"tokens_per_second", std::round(r.tokens_per_second)},
                  {"gradient_norm", r.gradient_norm},
                  {"learning_rate", r.learning_rate},
                  {"seconds", r.elapsed},
                  {"eta", r.eta}}));
+}
+
+void TrainingLog::events(const IntervalReport& r) {
+    if (!file_.is_open()) return;
+    const Scalar numbers[] = {{"train/loss", r.loss},
+                              {"train/accuracy", r.accuracy},
+                              {"train/tokens_per_second", r.tokens_per_second},
+                              {"train/gradient_norm", r.gradient_norm},
+                              {"train/learning_rate", r.learning_rate}};
+    events_->add(r.update, wall_time(), numbers);
+}
+
+void TrainingLog::export_scalars() const {
+    if (!file_.is_open()) return;
+    nlohmann::ordered_json all = nlohmann::ordered_json::object();
+    for (const ReadScalar& scalar : read_scalars(path_.parent_path() / event_file_name))
+        all[scalar.tag].push_back({scalar.wall_time, scalar.step, scalar.value});
+    write_file_atomically(path_.parent_path() / scalars_file_name, dumped(all) + "\n");
 }
 
 void TrainingLog::validation(const ValidationReport& r) {

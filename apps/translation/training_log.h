@@ -20,7 +20,12 @@ struct IntervalReport {
     std::int64_t epoch = 0;
     std::int64_t update = 0;
     std::int64_t sentences = 0;    ///< since the epoch began
+    std::int64_t batch = 0;        ///< done since the epoch began
+    std::int64_t batches = 0;      ///< of the epoch
     double loss = 0;               ///< per target token, label smoothing included
+    double accuracy = 0;           ///< share of target tokens that the most likely token names; there is no padding among them
+    double loading = 0;            ///< seconds of an update spent waiting for its batches
+    double step = 0;               ///< seconds of an update spent computing
     double tokens_per_second = 0;  ///< source and target, end of sentence counted, no padding
     double gradient_norm = 0;      ///< of the last update, before clipping
     double learning_rate = 0;      ///< of the last update
@@ -49,6 +54,14 @@ struct ValidationReport {
     std::int64_t averaged = 0;  ///< over how many validations the weights were averaged; 0: they are the last ones
 };
 
+/// Beside log.jsonl: the numbers of the events as tensorboardX exports them, {"train/loss": [[wall time, step, value], ...],
+/// ...}.
+inline constexpr const char* scalars_file_name = "all_scalars.json";
+
+/// What a log line says: "update": tokens per second, gradient, rate and ETA; "batch": `epoch 1, batch 5/88, loss 6.1034, acc
+/// 0.0812` and the times of loading and step.
+enum class LogStyle : std::uint8_t { update, batch };
+
 /// How long, in bytes, log.jsonl and the TensorBoard events are.
 struct LogLengths {
     std::int64_t log = 0;
@@ -59,7 +72,7 @@ struct LogLengths {
 class TrainingLog {
   public:
     /// `file` may be empty: no JSON then. Error when it cannot be written.
-    explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false);
+    explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false, LogStyle style = LogStyle::update);
     ~TrainingLog();
 
     /// Of the files so far; 0 without files. Error when they are no longer there.
@@ -67,7 +80,12 @@ class TrainingLog {
     /// Cuts the files back to what they were when a save was made. Error when that fails.
     void cut_back(const LogLengths& to);
 
+    /// The log line, and its numbers in the file.
     void interval(const IntervalReport& report);
+    /// The numbers for TensorBoard.
+    void events(const IntervalReport& report);
+    /// Writes all numbers for TensorBoard so far into all_scalars.json. Error when that cannot be.
+    void export_scalars() const;
     void validation(const ValidationReport& report);
     /// A line of text: what was read, what was chosen, why the run ended.
     void note(std::string_view text);
@@ -83,6 +101,7 @@ class TrainingLog {
     std::ofstream file_;
     std::optional<EventFile> events_;
     bool quiet_;
+    LogStyle style_;
     bool terminal_;
     bool showing_progress_ = false;
     std::chrono::steady_clock::time_point last_progress_{};

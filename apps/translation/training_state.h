@@ -14,6 +14,7 @@ namespace heddle::app {
 /// What the next log line will say, so far.
 struct Interval {
     double loss = 0;  ///< summed over targets
+    std::int64_t correct = 0;
     std::int64_t targets = 0;
     std::int64_t tokens = 0;
     double seconds = 0;  ///< of updates only: validations do not slow the tokens per second down
@@ -21,9 +22,10 @@ struct Interval {
 
 struct TrainingState {
     std::int64_t updates = 0;
-    std::int64_t epoch = 1;      ///< the one that goes on
-    std::int64_t batches = 0;    ///< of this epoch that are done
-    std::int64_t sentences = 0;  ///< in these
+    std::int64_t epoch = 1;          ///< the one that goes on
+    std::int64_t batches = 0;        ///< of this epoch that are done
+    std::int64_t epoch_batches = 0;  ///< that it has; 0 in a save that did not know it
+    std::int64_t sentences = 0;      ///< in these
     Interval interval = {};
     double seconds = 0;        ///< of training
     std::int64_t skipped = 0;  ///< updates that were left out because they diverged
@@ -35,9 +37,12 @@ struct TrainingState {
     LogLengths lengths = {};
     TextDigests text = {};  ///< what it learns from
 
+    bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }
+
     /// As JSON that knows whether it was changed.
     std::string serialized() const;
-    /// The reverse. Error, with `name`, when the text is not exactly what serialized() made.
+    /// The reverse; saves that were made before there were counts of correct targets and of an epoch's batches have 0 for them.
+    /// Error, with `name`, when the text is not exactly what serialized() made.
     static TrainingState parse(std::string_view text, std::string_view name);
 };
 
