@@ -113,7 +113,7 @@ double shift_error(const std::string& variant) {
 }
 
 picture::Figure map(const std::string& variant, const std::string& caption) {
-    constexpr std::int64_t rows = 64, every = 8;  // of the pairs
+    constexpr std::int64_t rows = 32, every = 8;  // of the pairs
     const std::vector<double> codes = table(variant, rows, width);
     picture::HeatMap map{.title = variant,
                          .rows = rows,

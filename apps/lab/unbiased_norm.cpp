@@ -94,10 +94,10 @@ Result unbiased_norm(const Options& options) {
                       {variance(options, 8, Norm::inside, 1e-6), variance(options, 8, Norm::outside, 1e-6),
                        variance(options, 8, Norm::composed, 1e-6)}}},
         .why =
-            "Beside the root eps is what a constant row is divided by, 1e-6 itself; inside it is its root, 1e-3 and more. So "
-            "the gradient of a constant row (padding, a dead unit, the same word everywhere) grows by a factor of thousands, "
-            "and where the deviation is composed of a root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and eps "
-            "inside, the gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
+            "Beside the root eps is what a constant row is divided by, 1e-6 itself; inside it is its root, 1e-3. So the "
+            "gradient of a constant row (padding, a dead unit) is larger by 1 / sqrt(eps), a thousand and more, and where the "
+            "deviation is composed of a root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and eps inside, the "
+            "gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
         .figures = {{svg(chart), "Ordinary rows do not tell the two apart; rows that are nearly constant do."}}};
 }
 
