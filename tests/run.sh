@@ -7,6 +7,8 @@
 #   release        the build without CUDA
 #   asan, tsan     that build under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer, without *_slow_test.cpp
 #   emulated-asan  the emulated build under AddressSanitizer with UndefinedBehaviorSanitizer, likewise
+#   emulated-tsan  under ThreadSanitizer the emulator's own tests and a few kernels (HEDDLE_TEST_FILES in CMakePresets.json): blocks run on
+#                  several threads, and the emulator must not race with itself
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs
 # The last line is ctest's own summary.
 set -euo pipefail
@@ -15,7 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 builds=(emulated emulated-race)
 case "${1:-}" in
     "") ;;
-    --all) builds+=(release asan tsan emulated-asan) ;;
+    --all) builds+=(release asan tsan emulated-asan emulated-tsan) ;;
     *)
         echo "usage: bash tests/run.sh [--all]" >&2
         exit 2
