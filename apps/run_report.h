@@ -14,9 +14,9 @@ struct TrainingStart {
     const TrainingData& data;
 };
 
-/// Writes the report: curves of the whole run, the attention of a sample, and the time per op, measured now on the run's own
-/// batches, which takes about three updates more, at most a few seconds. The model's weights stay as they are, and it is left in
-/// evaluation mode. What fails is said in the log: a report is no reason to lose a run.
+/// Writes the report: curves of the whole run, the attention of a sample, and the time per op, measured now on two to four of the
+/// run's own batches. The model's weights stay as they are, and it is left in evaluation mode. What fails is said in the log: a
+/// report is no reason to lose a run.
 void write_run_report(const RunFolder& folder, const TrainingStart& start, const Trainer& trainer, nn::Transformer& model,
                       TrainingLog& log);
 

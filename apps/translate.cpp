@@ -55,10 +55,10 @@ OptionTable translate_table(TranslateOptions& options) {
         .at_most(1000)
         .defaults_to("the best alone, as plain text");
     table.add("scores", options.scores, "ID ||| TEXT ||| log p and log p / length^A; the end mark counts in both");
-    table.add("alignment", options.alignment,
-              "TEXT ||| 0-0 1-2: for each word of the translation the source word that it attends to most, as source-target from "
-              "0; the last "
-              "field of a list, too");
+    table.add(
+        "alignment", options.alignment,
+        "TEXT ||| 0-0 1-2: for each word of the translation the source word that it attends to most, as source-target, counted "
+        "from 0; the last field of a list, too");
     table
         .add("attention", options.attention,
              "writes FOLDER/index.html and pictures: each layer's and head's attention for the first translation of each line")
@@ -84,6 +84,7 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
                 fmt::format("--n-best {} of --beam {}: a beam has no more translations than it is wide; use --beam {}", n_best,
                             options.decode.beam, n_best));
     check_usage(!options.sample || !table.given("beam"), "--beam searches and --sample draws; give one of them");
+    check_usage(!table.given("attention") || !options.attention.empty(), "--attention names no folder; give one");
     check_usage(!table.given("attention-lines") || !options.attention.empty(),
                 "--attention-lines is for --attention; give it, too");
     check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),
