@@ -242,6 +242,20 @@ TEST(BarChart, IsReadableWithShortAndWithLongNames) {
     EXPECT_THAT(texts_of(svg(chart)), Contains("inf"));
 }
 
+TEST(BarChart, WritesFewerDigitsWhereBarsAreNarrow) {
+    const std::vector<double> values(5, 0.0304);
+    const BarChart chart{.title = "", .y = {}, .groups = {"a", "b", "c", "d", "e"}, .bars = {{"x", values}, {"y", values}}};
+    expect_readable(svg(chart));
+    EXPECT_THAT(texts_of(svg(chart)), Contains("0.03"));
+}
+
+TEST(LineChart, ShowsLinesThatCoincide) {
+    const LineChart chart{.title = "", .x = {}, .y = {}, .series = {{"a", {0, 1}, {1, 2}}, {"b", {0, 1}, {1, 2}}}};
+    const std::vector<Element> paths = markup_of(svg(chart)).all("path");
+    ASSERT_EQ(paths.size(), 2u);
+    EXPECT_GT(std::stod(paths[0].attributes.at("stroke-width")), std::stod(paths[1].attributes.at("stroke-width")) + 0.5);
+}
+
 TEST(BarChart, StandsOnZero) {
     const BarChart chart{.title = "", .y = {}, .groups = {"a", "b"}, .bars = {{"n", {10, 5}}}};
     const std::vector<Element> rects = markup_of(svg(chart)).all("rect");
@@ -281,6 +295,16 @@ TEST(HeatMap, DrawsEachCellOnceInTheColourOfItsValue) {
                                    std::pair(not_finite_color, "M2 0h1"), std::pair("#fde725", "M1 0h1")));
     EXPECT_THAT(texts_of(svg(map)), Contains("not finite"));
     EXPECT_THAT(texts_of(svg(map)), Contains("nan")) << "large cells name their values";
+}
+
+TEST(HeatMap, NamesWhatIsNotFiniteWithinThePicture) {
+    for (const std::int64_t rows : {1, 3, 4, 5, 40}) {
+        const HeatMap map{
+            .title = "m", .rows = rows, .cols = 6, .values = std::vector<double>(static_cast<std::size_t>(6 * rows), -nan)};
+        expect_readable(svg(map));
+        EXPECT_THAT(texts_of(svg(map)), Contains("not finite"));
+        EXPECT_THAT(texts_of(svg(map)), Not(Contains("-nan")));
+    }
 }
 
 TEST(HeatMap, WithLabelsNamesEachRowThatHasRoom) {
@@ -341,6 +365,8 @@ TEST(Number, HasThreeDigits) {
     EXPECT_EQ(number(6.06e28), "6.06e28");
     EXPECT_EQ(number(0), "0");
     EXPECT_EQ(number(nan), "nan");
+    EXPECT_EQ(number(-nan), "nan");
+    EXPECT_EQ(number(0.0304, 2), "0.03");
     EXPECT_EQ(number(-infinity), "-inf");
 }
 

@@ -51,7 +51,8 @@ struct Slots {
 
 // The number above a bar, or below one that hangs; none where it would run into its neighbour.
 void draw_value(Drawing& drawing, double value, double x, double top, double bottom, double room) {
-    const std::string text = number(value);
+    std::string text = number(value);
+    if (text_width(text, value_size) + 4 > room) text = number(value, 2);
     if (text_width(text, value_size) + 4 > room) return;
     const TextStyle style{.size = value_size, .anchor = Anchor::middle};
     drawing.text(x, value < 0 ? bottom + 12 : top - 4, text, style);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "apps/picture/chart.h"
 #include "apps/picture/frame.h"
@@ -102,7 +103,7 @@ void draw_numbers(Drawing& drawing, const HeatMap& map, const Range& range, cons
     if (layout.height < 2 * label_size) return;
     std::vector<std::string> numbers;
     for (const double value : map.values) {
-        numbers.push_back(short_exponent(fmt::format("{:.2g}", value)));
+        numbers.push_back(number(value, 2));
         if (text_width(numbers.back(), label_size) + 8 > layout.width) return;
     }
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -129,8 +130,8 @@ void draw_labels(Drawing& drawing, const HeatMap& map, const Layout& layout) {
     }
 }
 
-// The colours beside the map, and what they mean. Returns where it ends.
-double draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
+// The colours beside the map, and what they mean. Returns its right and its lower end.
+std::pair<double, double> draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
     const double left = layout.area.right + 18, height = std::max(110.0, std::min(layout.area.bottom - layout.area.top, 220.0));
     drawing.open_grid(left, layout.area.top, 12, height / ramp_levels);
     for (int level = 0; level < ramp_levels; ++level)
@@ -142,10 +143,11 @@ double draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const 
         drawing.text(left + 17, scale(tick.value) + 4, tick.label, {.size = label_size});
         right = std::max(right, left + 21 + text_width(tick.label, label_size));
     }
-    if (std::all_of(map.values.begin(), map.values.end(), [](double value) { return std::isfinite(value); })) return right;
+    if (std::all_of(map.values.begin(), map.values.end(), [](double value) { return std::isfinite(value); }))
+        return {right, layout.area.top + height};
     drawing.rect(left, layout.area.top + height + 12, 12, 12, not_finite_color);
     drawing.text(left + 17, layout.area.top + height + 22, "not finite", {.size = label_size});
-    return std::max(right, left + 21 + text_width("not finite", label_size));
+    return {std::max(right, left + 21 + text_width("not finite", label_size)), layout.area.top + height + 26};
 }
 
 Layout layout_of(const HeatMap& map, double top) {
@@ -179,8 +181,9 @@ std::string svg(const HeatMap& map) {
     double right = layout.area.right + 8;
     double bottom = layout.area.bottom + 8;
     if (map.key) {
-        right = draw_key(drawing, map, range, layout);
-        bottom = std::max(bottom, layout.area.top + 150);
+        const auto [key_right, key_bottom] = draw_key(drawing, map, range, layout);
+        right = key_right;
+        bottom = std::max(bottom, key_bottom + 8);
     }
     const double wide = std::max(right, std::min(500.0, 24 + text_width(map.title, 14)));
     drawing.text(12, 20, shortened(map.title, wide - 24, 14), {.size = 14, .bold = true});

@@ -63,7 +63,7 @@ std::string path_of(const std::vector<Point>& points) {
     return path;
 }
 
-void draw(Drawing& drawing, const Series& series, std::size_t index, const Scale& x, const Scale& y) {
+void draw(Drawing& drawing, const Series& series, std::size_t index, double width, const Scale& x, const Scale& y) {
     const std::string_view color = series_color(index);
     std::string lines;
     for (const std::vector<Point>& piece : pieces(series, x, y)) {
@@ -73,7 +73,7 @@ void draw(Drawing& drawing, const Series& series, std::size_t index, const Scale
         else
             lines += path_of(points);
     }
-    if (!lines.empty()) drawing.path(lines, color, 2, series_dashes(index));
+    if (!lines.empty()) drawing.path(lines, color, width, series_dashes(index));
 }
 
 std::vector<LegendEntry> legend_of(const LineChart& chart) {
@@ -116,7 +116,11 @@ std::string svg(const LineChart& chart) {
     draw_bottom_axis(drawing, area, x, x_ticks, chart.x.label);
     draw_levels(drawing, area, y, chart.levels);
     drawing.open_clip(area.left - 2, area.top - 2, area.right - area.left + 4, area.bottom - area.top + 4);
-    for (std::size_t i = 0; i < chart.series.size(); ++i) draw(drawing, chart.series[i], i, x, y);
+    for (std::size_t i = 0; i < chart.series.size(); ++i) {
+        // Wide ones below narrow ones: where lines coincide, all of them are seen.
+        const double above = static_cast<double>(chart.series.size() - 1 - i);
+        draw(drawing, chart.series[i], i, std::min(2 + 0.8 * above, 4.4), x, y);
+    }
     drawing.close();
     if (nothing)
         drawing.text((area.left + area.right) / 2, (area.top + area.bottom) / 2, "no value to draw",

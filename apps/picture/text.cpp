@@ -52,10 +52,11 @@ std::string whole_number(double value) {
     return value < 0 ? "-" + text : text;
 }
 
-std::string number(double value) {
+std::string number(double value, int digits) {
+    if (std::isnan(value)) return "nan";  // some have a sign, which says nothing
     if (std::abs(value) < 1e9 && value == std::round(value)) return whole_number(value);
     if (std::abs(value) >= 1000 && std::abs(value) < 1e6) return whole_number(std::round(value));
-    return short_exponent(fmt::format("{:.3g}", value));
+    return short_exponent(fmt::format("{:.{}g}", value, digits));
 }
 
 std::string place(double pixels) {

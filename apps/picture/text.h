@@ -13,9 +13,9 @@ double text_width(std::string_view text, double size);
 /// `text`, or as much of it as fits into `width` pixels and an ellipsis.
 std::string shortened(std::string_view text, double width, double size);
 
-/// A measured value for a reader: three significant digits, "0.0123", "1.2e-7", "nan"; whole numbers below 1e9 in full,
-/// "45,188,096".
-std::string number(double value);
+/// A measured value for a reader: three significant digits, or as many as are asked for, "0.0123", "1.2e-7", "nan"; whole numbers
+/// below 1e9 in full, "45,188,096".
+std::string number(double value, int digits = 3);
 /// A whole number with commas: "45,188,096".
 std::string whole_number(double value);
 /// "1.2e-7" for "1.2e-07".
