@@ -50,6 +50,10 @@ void add_data_options(OptionTable& table, DataOptions& options) {
         .not_in_config();
     table.add("init", options.init, "begin with the weights, vocabulary and model options of this run (fine-tuning)")
         .called("RUN");
+    table
+        .add("embeddings", options.embeddings,
+             "begin with these word vectors (word2vec text, safetensors); two files: source, target")
+        .called("FILE...");
     table.add("overwrite", options.overwrite, "replace a run that is there already").not_in_config();
 }
 
@@ -217,9 +221,9 @@ namespace {
 // Another model, another vocabulary, or another order of the batches: a save means nothing there. (Whether the text is the same
 // one is seen by its digest, wherever its files are now.)
 bool shapes_the_run(const Option& option) {
-    constexpr std::string_view single[] = {"source",       "target",          "task",       "init",
-                                           "batch-tokens", "batch-sentences", "max-length", "max-words",
-                                           "accumulate",   "optimizer",       "seed"};
+    constexpr std::string_view single[] = {"source",       "target",          "task",       "init",      "embeddings",
+                                           "batch-tokens", "batch-sentences", "max-length", "max-words", "accumulate",
+                                           "optimizer",    "seed"};
     if (option.name.ends_with("dropout")) return false;  // fits any weights
     return option.group == "Model" || option.group == "Vocabulary" ||
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/dtype.h"
 
@@ -25,6 +26,7 @@ struct DataOptions {
     std::string resume;                   ///< or the folder of a run to go on with
     std::optional<std::int64_t> preload;  ///< from the end of this epoch instead of the last save
     std::string init;                     ///< a run whose weights and vocabulary a new one begins with
+    std::vector<std::string> embeddings;  ///< word vectors that the embeddings begin with: one file, or one for each side
     bool overwrite = false;
 };
 

@@ -9,6 +9,7 @@
 #include "apps/run.h"
 #include "apps/run_report.h"
 #include "apps/task_recipes.h"
+#include "apps/translation/pretrained_embeddings.h"
 #include "apps/translation/stop_signals.h"
 #include "apps/translation/trainer.h"
 #include "apps/translation/translate.h"
@@ -133,6 +134,10 @@ void check_together(const DataOptions& data) {
     std::error_code ignored;
     check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
                 fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));
+    check_usage(data.init.empty() || data.embeddings.empty(),
+                "train: --init brings the embeddings of another run, --embeddings those of a file; give one of them");
+    check_usage(data.embeddings.size() <= 2,
+                fmt::format("train: --embeddings has {} files, wanted one, or one for each side", data.embeddings.size()));
     check_usage(data.task.empty() || (!data.tsv && !data.replace_invalid && data.format == "auto"),
                 "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
@@ -167,6 +172,8 @@ int train_command(Arguments arguments) {
     const TrainingData data = encode_training_data(std::move(text.training), std::move(vocabularies));
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           settings.training.seed);
+    if (resumed.empty() && !settings.data.embeddings.empty())
+        load_embeddings(model, data.vocabularies, settings.data.embeddings, say);
     model.to(device_of(settings.machine));
     Trainer::check_data(model, data, settings.training);
     if (!folder) {
