@@ -221,9 +221,9 @@ namespace {
 // Another model, another vocabulary, or another order of the batches: a save means nothing there. (Whether the text is the same
 // one is seen by its digest, wherever its files are now.)
 bool shapes_the_run(const Option& option) {
-    constexpr std::string_view single[] = {"source",       "target",          "task",       "init",      "embeddings",
-                                           "batch-tokens", "batch-sentences", "max-length", "max-words", "accumulate",
-                                           "optimizer",    "seed"};
+    constexpr std::string_view single[] = {
+        "source",          "target",     "task",      "init",       "embeddings", "batch-tokens",
+        "batch-sentences", "max-length", "max-words", "accumulate", "optimizer",  "seed"};
     if (option.name.ends_with("dropout")) return false;  // fits any weights
     return option.group == "Model" || option.group == "Vocabulary" ||
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);
