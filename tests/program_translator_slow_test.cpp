@@ -19,9 +19,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 // The preset at a size that trains in a moment.
-const std::string small = "--config '" HEDDLE_SOURCE_DIR
-                          "/apps/presets/translator.toml' --source de --target en --layers 1 --d-model 32"
-                          " --heads 2 --d-ff 64 --lr 1e-3 --threads 2 ";
+const std::string small =
+    "--preset translator --source de --target en --layers 1 --d-model 32 --heads 2 --d-ff 64 --lr 1e-3 --threads 2 ";
 
 // Generated talks in IWSLT's formats: words that are the same number in both languages, of 2 to 14 words.
 class Translator : public testing::Test {
@@ -218,6 +217,17 @@ TEST_F(Translator, RefusesWhatCannotBe) {
     here_.write("short.en", "<talkid>1</talkid>\na\n");
     const ProgramResult uneven = train("--train short --source de --target en --out x");
     EXPECT_THAT(uneven.err, AllOf(HasSubstr("short.de has 3 lines"), HasSubstr("short.en has 2 lines")));
+}
+
+TEST_F(Translator, IsTheModelThatIsDescribed) {
+    const ProgramResult shown = here_.run("summary --preset translator --source-vocab-size 322 --target-vocab-size 322 --json");
+    ASSERT_EQ(shown.status, 0) << shown.err;
+    // Two embeddings and two tables, six layers of each kind with biases, and the output's weight and bias.
+    const std::int64_t linear = 512 * 512 + 512, norm = 2 * 512, feed_forward = 2 * 512 * 2048 + 2048 + 512;
+    const std::int64_t encoder = 4 * linear + feed_forward + 2 * norm, decoder = 8 * linear + feed_forward + 3 * norm;
+    const std::int64_t all = 2 * 322 * 512 + 2 * 256 * 512 + 6 * (encoder + decoder) + 322 * 512 + 322;
+    EXPECT_EQ(all, 44'895'554);
+    EXPECT_THAT(shown.out, HasSubstr(std::to_string(all)));
 }
 
 TEST_F(Translator, GoesTheWholeWayOnRealTalks) {
