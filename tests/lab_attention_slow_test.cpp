@@ -147,5 +147,20 @@ TEST(LabAttention, BorrowedMaps) {
     }
 }
 
+TEST(LabAttention, WeightedPositions) {
+    const lab::Result result = run_experiment("weighted-positions");
+    for (const char* kind : {"sinusoidal", "learned"}) {
+        const std::string loss = std::string("loss after 200 steps, ") + kind + " positions";
+        const std::string share = std::string("share of the position at first, ") + kind;
+        for (const char* variant : {"plain sum", "word .5", "word .1"})
+            EXPECT_LT(result.value(loss, variant), 0.05) << kind << variant;
+        EXPECT_NEAR(result.value(loss, "word .9"), 1.8, 0.1) << kind;
+        EXPECT_LT(result.value(share, "word .9"), 0.01) << kind;
+        EXPECT_NEAR(result.value(share, "word .5"), result.value(share, "plain sum"), 1e-6) << kind;
+        EXPECT_GT(result.value(share, "word .1"), 0.6) << kind;
+    }
+    EXPECT_NEAR(result.value("share of the position at first, sinusoidal", "plain sum"), 1.0 / 3, 0.05) << "1/2 beside 1";
+}
+
 }  // namespace
 }  // namespace heddle

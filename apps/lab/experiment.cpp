@@ -57,6 +57,8 @@ const std::vector<Experiment>& experiments() {
          error_above_tolerance},
         {"embedding-scale", "embeddings added to their positions without the factor sqrt(d)",
          "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence", embedding_scale},
+        {"weighted-positions", "words and positions in a weighted sum",
+         "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence", weighted_positions},
         {"batch-bleu", "BLEU of full batches, without short segments, or as a mean over the batch loop",
          "Bleu.OfAFileIsThatOfItsSegmentsAddedUpInAnyParts", batch_bleu},
         {"target-vocabulary", "the target's embedding sized by the source's vocabulary",

@@ -28,6 +28,7 @@ Result norm_placement(const Options& options);
 Result cotangent_of_ones(const Options& options);
 Result error_above_tolerance(const Options& options);
 Result embedding_scale(const Options& options);
+Result weighted_positions(const Options& options);
 Result batch_bleu(const Options& options);
 Result target_vocabulary(const Options& options);
 Result uncut_positions(const Options& options);
