@@ -8,6 +8,7 @@
 #include "apps/line_stream.h"
 #include "apps/translation/corpus.h"
 #include "core/error.h"
+#include "core/random.h"
 #include "tests/support.h"
 
 namespace heddle::app {
@@ -75,6 +76,10 @@ TEST(TextFormat, IsKnownByTheBeginning) {
         {bom + "  <talkid>3</talkid>", TextFormat::tags},
         {"<doc docid=\"1\">\n<url>x</url>\nHallo\n", TextFormat::tags},
         {"<DOC docid=\"1\" sysid=\"ref\">\n<SEG id=1>Hallo</SEG>", TextFormat::xml},
+        {"<doc docid='1' genre=x>\n<seg>", TextFormat::xml},
+        {"<doc sysid=ref docid=1>\n<hl><seg>", TextFormat::xml},
+        {"<doc docid=>\n<seg>", TextFormat::text},
+        {"<p docid=\"1\"><seg>", TextFormat::text},
         {bom + "\r\n<?xml version=\"1.0\"?>", TextFormat::xml},
         {"<!DOCTYPE mteval SYSTEM \"x\">", TextFormat::xml},
         {"<refset setid=\"a\">", TextFormat::xml},
@@ -111,6 +116,8 @@ TEST_F(Formats, ThatPartAreAnErrorWithBothCountsAndThePlace) {
                 AllOf(HasSubstr("t.de:1 has the metadata line <talkid>1"), HasSubstr("<talkid>2</talkid>")));
     EXPECT_THAT(error_of_pairs("<url>1</url>\na\n", "<title>1</title>\nb\n"), HasSubstr("they part where"));
     EXPECT_THAT(error_of_pairs("<doc docid=\"1\">\na\n</doc>\n", "<doc docid=\"2\">\na\n</doc>\n"), HasSubstr("they part where"));
+    EXPECT_THAT(error_of_pairs("<doc docid='1'>\na\n", "<doc docid=2 genre=\"x\">\na\n"), HasSubstr("they part where"));
+    EXPECT_EQ(pairs("<doc docid='1' genre=\"de\">\na\n", "<doc docid=1>\nb\n").size(), 1);
     EXPECT_THAT(error_of_pairs("<url>1</url>\na\nb\n", "<url>1</url>\na\n"),
                 AllOf(HasSubstr("has 3 lines"), HasSubstr("has 2 lines")));
     EXPECT_THAT(error_of_pairs("<url>1</url>\na\n", "one\na\n"), HasSubstr("t.en:1 has the text one"))
@@ -189,6 +196,37 @@ TEST_F(Formats, HoldHugeAndHostileSegments) {
     EXPECT_THAT(error(document("<seg id=\"1\">gr\xFCn</seg>")), HasSubstr("t:7: this line is not UTF-8"));
     EXPECT_EQ(lines(document("<seg id=\"1\">gr\xFCn</seg>"), TextFormat::automatic, true), (Lines{"gr\uFFFDn"}));
     EXPECT_THAT(error(document("<seg id=\"1\">a\0b</seg>"s)), HasSubstr("t:7: there is a NUL byte"));
+}
+
+TEST_F(Formats, WithRandomDamageGiveSegmentsOrAnError) {
+    const std::string whole =
+        document("<seg id=\"1\">a &amp; b</seg>\n<seg id='2'><![CDATA[x]]></seg><!-- c -->\n<hl><seg>d</seg></hl>\n");
+    const std::string_view pieces[] = {"<",    ">",    "&",   ";",    "\"", "'", "/",   "</seg>",
+                                       "<seg", "<!--", "-->", "<doc", "=",  " ", "&#x", "]]>"};
+    Sequence numbers(17);
+    int read = 0, refused = 0;
+    for (int round = 0; round < 200; ++round) {
+        std::string damaged = whole;
+        for (std::uint64_t changes = 1 + numbers.below(3); changes > 0; --changes) {
+            const std::size_t at = numbers.below(damaged.size());
+            const std::string_view piece = pieces[numbers.below(std::size(pieces))];
+            if (numbers.below(2) == 0)
+                damaged.insert(at, piece);
+            else
+                damaged.erase(at, 1 + numbers.below(6));
+        }
+        try {
+            const Lines found = lines(damaged, TextFormat::xml);
+            EXPECT_FALSE(found.empty()) << damaged;
+            for (const std::string& line : found) EXPECT_EQ(line.find('\n'), std::string::npos);
+            ++read;
+        } catch (const Error& error) {
+            EXPECT_THAT(error.what(), HasSubstr(path("t"))) << damaged;
+            ++refused;
+        }
+    }
+    EXPECT_GT(read, 20);
+    EXPECT_GT(refused, 20);
 }
 
 TEST_F(Formats, OfSegmentsThatPartAreAnErrorWithBothCounts) {

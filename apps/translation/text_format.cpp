@@ -32,12 +32,14 @@ std::string_view element_name(std::string_view tag) {
     return tag.substr(0, tag.find_first_of(" \t\r\n/>"));
 }
 
-// Text is in lower case: what stands in the quotes behind docid=.
+// Text is in lower case: what stands behind docid= in the tag that it begins with, in quotes or without.
 std::string_view docid(std::string_view tag) {
-    const std::size_t at = tag.find("docid=\"");
+    tag = tag.substr(0, tag.find('>'));
+    const std::size_t at = tag.find("docid=");
     if (at == std::string_view::npos) return {};
-    tag.remove_prefix(at + 7);
-    return tag.substr(0, tag.find('"'));
+    tag.remove_prefix(at + 6);
+    const bool quoted = tag.starts_with('"') || tag.starts_with('\'');
+    return quoted ? tag.substr(1, tag.find(tag[0], 1) - 1) : tag.substr(0, tag.find_first_of(white_space));
 }
 
 template <class List>
@@ -69,8 +71,7 @@ TextFormat recognised(std::string_view beginning) {
     if (text.size() < 2 || text[0] != '<' || !is_letter(text[1])) return TextFormat::text;
     const std::string_view name = element_name(text);
     if (contains(sets, name)) return TextFormat::xml;
-    if (name == "doc" && !docid(text.substr(0, text.find('>'))).empty())
-        return text.find("<seg") != std::string::npos ? TextFormat::xml : TextFormat::tags;
+    if (name == "doc" && !docid(text).empty()) return text.find("<seg") != std::string::npos ? TextFormat::xml : TextFormat::tags;
     return contains(of_talks, name) && text[1 + name.size()] == '>' ? TextFormat::tags : TextFormat::text;
 }
 
