@@ -20,7 +20,7 @@ def linear(x, name):
     return F.linear(x, weights[name + ".weight"], weights.get(name + ".bias"))
 
 def norm(x, name):
-    return F.layer_norm(x, x.shape[-1:], weights[name + ".weight"], weights[name + ".bias"], 1e-5)
+    return F.layer_norm(x, x.shape[-1:], weights[name + ".weight"], weights[name + ".bias"], config.get("norm-eps", 1e-5))
 
 def attention(x, memory, name, causal=False):
     heads = lambda y: y.unflatten(-1, (config["heads"], -1)).transpose(0, 1)  # [heads, tokens, head_dim]
@@ -28,25 +28,28 @@ def attention(x, memory, name, causal=False):
     mixed = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
     return linear(mixed.transpose(0, 1).flatten(1), name + ".output")
 
-def stack(x, name, memory=None):
-    layers = config["encoder-layers" if memory is None else "decoder-layers"]
-    for layer in (f"{name}.layers.{i}." for i in range(layers)):
-        sublayers = {"self_attention": lambda y: attention(y, y, layer + "self_attention", causal=memory is not None)}
-        if memory is not None:
+def stack(x, name, memories=None):  # what each layer gives, behind the final norm
+    results = []
+    for i in range(config[name + "-layers"]):
+        layer = f"{name}.layers.{i}."
+        sublayers = {"self_attention": lambda y: attention(y, y, layer + "self_attention", causal=memories is not None)}
+        if memories is not None:
+            memory = memories[i if config.get("memory") == "layer" else -1]
             sublayers["cross_attention"] = lambda y: attention(y, memory, layer + "cross_attention")
         inner, outer = layer + "feed_forward.inner", layer + "feed_forward.outer"
         sublayers["feed_forward"] = lambda y: linear(activation(linear(y, inner)), outer)
         for part, sublayer in sublayers.items():
             place = f"{layer}{part}_norm"
             x = x + sublayer(norm(x, place)) if config["norm"] == "pre" else norm(x + sublayer(x), place)
-    return norm(x, name + ".final_norm") if config["final-norm"] else x
+        results.append(norm(x, name + ".final_norm") if config["final-norm"] else x)
+    return results
 
 def embed(tokens, side):
-    table = weights["embedding.weight" if config["tie"] == "all" else side + "_embedding.weight"]
+    table = weights["embedding.weight" if config["tie"] in ("all", "embeddings") else side + "_embedding.weight"]
     width = table.shape[1]
     angle = torch.arange(len(tokens))[:, None] / 10000 ** (torch.arange(0, width, 2).double() / width)
     places = weights.get(side + "_positions.weight", torch.stack([angle.sin(), angle.cos()], -1).flatten(1))
-    return table[tokens] * width ** 0.5 + places[:len(tokens)], table
+    return table[tokens] * (width ** 0.5 if config.get("scale-embeddings", True) else 1) + places[:len(tokens)], table
 
 def encoded(path, side):
     file = next(run / name for name in ("vocab.model", f"vocab.{side}.model") if (run / name).exists())
@@ -55,6 +58,6 @@ def encoded(path, side):
 
 for source, target in zip(encoded(sources, "source"), encoded(targets, "target"), strict=True):
     x, table = embed([BOS] + target, "target")
-    hidden = stack(x, "decoder", stack(embed(source + [EOS], "source")[0], "encoder"))
-    logits = linear(hidden, "output") if config["tie"] == "none" else F.linear(hidden, table)
+    hidden = stack(x, "decoder", stack(embed(source + [EOS], "source")[0], "encoder"))[-1]
+    logits = linear(hidden, "output") if "output.weight" in weights else F.linear(hidden, table)
     print(repr(-F.cross_entropy(logits, torch.tensor(target + [EOS]), reduction="sum").item()))

@@ -32,13 +32,15 @@ std::vector<Row> table() {
 /// The options as the page writes them.
 struct Kind {
     std::string tie = "all", positions = "sinusoidal", norm = "pre";
-    bool bias = true, final_norm = true;
+    bool bias = true, final_norm = true, attention_bias = true, output_bias = true;
 
     bool holds(const std::string& condition) const {
         if (const std::size_t at = condition.find(" and "); at != std::string::npos)
             return holds(condition.substr(0, at)) && holds(condition.substr(at + 5));
         if (condition == "always") return true;
         if (condition == "bias") return bias;
+        if (condition == "attention-bias") return attention_bias;
+        if (condition == "output-bias") return output_bias;
         if (condition == "final-norm") return final_norm;
         if (condition.starts_with("positions ")) return condition.substr(10) == positions;
         if (condition.starts_with("tie ")) return (condition.substr(3) + " ").find(" " + tie + " ") != std::string::npos;
@@ -48,7 +50,7 @@ struct Kind {
 
     TransformerOptions options() const {
         TransformerOptions options;
-        options.source_vocabulary = tie == "all" ? 31 : 29;
+        options.source_vocabulary = tie == "all" || tie == "embeddings" ? 31 : 29;
         options.target_vocabulary = 31;
         options.encoder_layers = 2;
         options.decoder_layers = 3;
@@ -58,10 +60,12 @@ struct Kind {
         options.d_ff = 13;
         options.position_table = 11;
         options.bias = bias;
+        options.attention_bias = attention_bias;
+        if (tie == "embeddings" || tie == "none") options.output_bias = output_bias;
         options.norm = norm == "pre" ? NormPlace::pre : NormPlace::post;
         options.final_norm = final_norm;
         options.positions = positions == "learned" ? Positions::learned : Positions::sinusoidal;
-        options.tie = tie == "all" ? Tie::all : tie == "target" ? Tie::target : Tie::none;
+        options.tie = tie == "all" ? Tie::all : tie == "embeddings" ? Tie::embeddings : tie == "target" ? Tie::target : Tie::none;
         return options;
     }
 };
@@ -118,13 +122,16 @@ Tensors in_the_model(const Kind& kind) {
 
 TEST(ModelFormatPage, NamesTheTensorsOfEveryModel) {
     EXPECT_EQ(table().size(), 21u);
-    for (const char* tie : {"all", "target", "none"})
+    for (const char* tie : {"all", "embeddings", "target", "none"})
         for (const char* positions : {"sinusoidal", "learned"})
             for (const char* norm : {"pre", "post"})
                 for (const bool bias : {true, false})
                     for (const bool final_norm : {true, false}) {
-                        const Kind kind{tie, positions, norm, bias, final_norm};
+                        const Kind kind{tie, positions, norm, bias, final_norm, !bias, final_norm != bias};
                         EXPECT_EQ(on_the_page(kind), in_the_model(kind)) << tie << " " << positions << " " << norm << " " << bias;
+                        const Kind usual{tie, positions, norm, bias, final_norm, bias, bias};
+                        EXPECT_EQ(on_the_page(usual), in_the_model(usual))
+                            << tie << " " << positions << " " << norm << " " << bias;
                     }
 }
 

@@ -19,7 +19,6 @@ std::vector<std::string> preset_names() {
 void add_preset_option(OptionTable& table, std::string& name) {
     table.add("preset", name, "begin with the options of a model that is known by name; what you give yourself goes first")
         .one_of(preset_names())
-        .called("NAME")
         .not_in_config();
 }
 
