@@ -44,22 +44,35 @@ std::string_view activation_text(ops::Activation activation) {
     return "";
 }
 
-Sublayer self_attention(const nn::TransformerOptions& o, bool causal) {
-    return {{causal ? "causal self-attention" : "self-attention", heads_text(o)}, Part::attention};
+Sublayer attention_of(const nn::TransformerOptions& o, std::string name) {
+    Sublayer sublayer{{std::move(name), heads_text(o)}, Part::attention};
+    if (const double dropped = o.attention_dropout.value_or(o.dropout); dropped > 0)
+        sublayer.lines.push_back(fmt::format("dropout {} of the weights", dropped));
+    return sublayer;
 }
 
-Sublayer cross_attention(const nn::TransformerOptions& o) { return {{"cross-attention", heads_text(o)}, Part::attention}; }
+Sublayer self_attention(const nn::TransformerOptions& o, bool causal) {
+    return attention_of(o, causal ? "causal self-attention" : "self-attention");
+}
+
+Sublayer cross_attention(const nn::TransformerOptions& o) { return attention_of(o, "cross-attention"); }
 
 Sublayer feed_forward(const nn::TransformerOptions& o) {
-    return {{"feed-forward", fmt::format("{} to {} to {}, {}", o.d_model, o.d_ff, o.d_model, activation_text(o.activation))},
-            Part::feed_forward};
+    Sublayer sublayer{
+        {"feed-forward", fmt::format("{} to {} to {}, {}", o.d_model, o.d_ff, o.d_model, activation_text(o.activation))},
+        Part::feed_forward};
+    if (const double dropped = o.ffn_dropout.value_or(o.dropout); dropped > 0)
+        sublayer.lines.push_back(fmt::format("dropout {} inside", dropped));
+    return sublayer;
 }
 
 // A piece of the way down, and where it ends.
-Point lead(Diagram& diagram, Point from, double by) {
-    diagram.line(from, down(from, by));
+Point lead(Diagram& diagram, Point from, double by, const std::string& label = "") {
+    diagram.line(from, down(from, by), label);
     return down(from, by);
 }
+
+std::string dropout_label(double probability) { return probability > 0 ? fmt::format("dropout {}", probability) : ""; }
 
 // A sublayer, its residual connection and its norm, below `from`; `own` becomes the sublayer's box.
 Point draw_sublayer(Diagram& diagram, const Column& column, Point from, const Sublayer& sublayer, const nn::TransformerOptions& o,
@@ -74,7 +87,7 @@ Point draw_sublayer(Diagram& diagram, const Column& column, Point from, const Su
     own = diagram.box(column.center, at.y + gap, box_width, sublayer.lines, sublayer.part);
     diagram.arrow(at, own.above());
     const Box sum = diagram.plus(column.center, own.bottom + gap);
-    diagram.arrow(own.below(), sum.above(), o.dropout > 0 ? fmt::format("dropout {}", o.dropout) : "");
+    diagram.arrow(own.below(), sum.above(), dropout_label(o.dropout));
     const double x = column.center + column.side * (box_width / 2 + detour);
     const Point sum_side = column.side < 0 ? sum.from_left() : sum.from_right();
     const Point residual[] = {fork, {x, fork.y}, {x, sum_side.y}, sum_side};
@@ -106,8 +119,9 @@ Point draw_layer(Diagram& diagram, const Column& column, Point from, const std::
 Point draw_embedding(Diagram& diagram, const Column& column, const std::string& tokens, std::int64_t vocabulary,
                      const nn::TransformerOptions& o) {
     const Box data = diagram.box(column.center, 12, box_width, Lines{tokens}, Part::data);
-    const Box table = diagram.box(column.center, data.bottom + gap, box_width,
-                                  Lines{"embedding", fmt::format("{} x {}", vocabulary, o.d_model)}, Part::embedding);
+    Lines lines = {"embedding", fmt::format("{} x {}", vocabulary, o.d_model)};
+    if (o.one_embedding()) lines.push_back("one matrix for both sides");
+    const Box table = diagram.box(column.center, data.bottom + gap, box_width, lines, Part::embedding);
     diagram.arrow(data.below(), table.above());
     const Box sum = diagram.plus(column.center, table.bottom + gap);
     diagram.arrow(table.below(), sum.above(), o.scale_embeddings ? fmt::format("times sqrt({})", o.d_model) : "");
@@ -134,10 +148,11 @@ ModelPicture whole_model(const nn::TransformerOptions& o) {
     Point target = draw_embedding(diagram, decoder, "target tokens so far", o.target_vocabulary, o);
     const std::vector<Sublayer> encoder_layer = {self_attention(o, false), feed_forward(o)};
     const std::vector<Sublayer> decoder_layer = {self_attention(o, true), cross_attention(o), feed_forward(o)};
-    source = draw_layer(diagram, encoder, lead(diagram, source, 26), encoder_layer, o, fmt::format("{} x", o.encoder_layers));
+    source = draw_layer(diagram, encoder, lead(diagram, source, 26, dropout_label(o.dropout)), encoder_layer, o,
+                        fmt::format("{} x", o.encoder_layers));
     Box cross;
-    target =
-        draw_layer(diagram, decoder, lead(diagram, target, 26), decoder_layer, o, fmt::format("{} x", o.decoder_layers), &cross);
+    target = draw_layer(diagram, decoder, lead(diagram, target, 26, dropout_label(o.dropout)), decoder_layer, o,
+                        fmt::format("{} x", o.decoder_layers), &cross);
     source = draw_final_norm(diagram, encoder, lead(diagram, source, 8), o);
     target = draw_final_norm(diagram, decoder, lead(diagram, target, 8), o);
 
@@ -191,7 +206,7 @@ ModelPicture attention(const nn::TransformerOptions& o) {
     const Sublayer steps[] = {
         {{fmt::format("times 1 / sqrt({})", o.head_dim), "variance 1 again"}, Part::norm},
         {{"mask", "hidden places take no part"}, Part::attention},
-        {{"softmax", "over the source tokens: a row sums to 1"}, Part::attention},
+        {{"softmax", "weights of a row sum to 1"}, Part::attention},
     };
     Box last = product;
     for (const Sublayer& step : steps) {
@@ -201,7 +216,7 @@ ModelPicture attention(const nn::TransformerOptions& o) {
     }
     const double dropped = o.attention_dropout.value_or(o.dropout);
     const Box sum = diagram.box(300, last.bottom + gap + 8, 260, Lines{"weights times value"}, Part::projection);
-    diagram.arrow(last.below(), {205, sum.top}, dropped > 0 ? fmt::format("dropout {}", dropped) : "");
+    diagram.arrow(last.below(), {205, sum.top}, dropout_label(dropped));
     const Point from_value[] = {value.below(), {490, sum.from_right().y}, sum.from_right()};
     diagram.arrow(from_value);
     const Box out = diagram.box(300, sum.bottom + gap, 170, Lines{"output", "[target " + shape}, Part::data);

@@ -36,6 +36,7 @@ std::vector<std::string> texts(const nn::TransformerOptions& options, const std:
     for (const ModelPicture& one : model_pictures(options.complete())) {
         const Markup markup = markup_of(one.figure.svg);
         EXPECT_EQ(markup.error, "") << one.name;
+        EXPECT_TRUE(one.figure.svg.find("\u2026") == std::string::npos) << one.name << " has a label that is cut";
         if (one.name == name)
             for (const Element& text : markup.all("text")) found.push_back(text.text);
     }
@@ -45,9 +46,9 @@ std::vector<std::string> texts(const nn::TransformerOptions& options, const std:
 TEST(ModelPictures, ABlocksBoxesStandInTheOrderOfItsNorms) {
     nn::TransformerOptions options = paper();
     EXPECT_THAT(texts(options, "encoder-block"),
-                ElementsAre("input", "[tokens, 512]", "self-attention", "8 heads of 64", "dropout 0.1", "layer norm", "eps 1e-05",
-                            "feed-forward", "512 to 2048 to 512, ReLU", "dropout 0.1", "layer norm", "eps 1e-05", "output",
-                            "[tokens, 512]"));
+                ElementsAre("input", "[tokens, 512]", "self-attention", "8 heads of 64", "dropout 0.1 of the weights",
+                            "dropout 0.1", "layer norm", "eps 1e-05", "feed-forward", "512 to 2048 to 512, ReLU",
+                            "dropout 0.1 inside", "dropout 0.1", "layer norm", "eps 1e-05", "output", "[tokens, 512]"));
     options.norm = nn::NormPlace::pre;
     options.dropout = 0;
     options.heads = 1;

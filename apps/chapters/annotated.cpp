@@ -1,5 +1,5 @@
-// The line-by-line model: what its notes say of positions, heads, the schedule and smoothed labels, measured on the preset
-// `annotated`.
+// The line-by-line model: what its notes say of positions, heads, the schedule and smoothed labels, measured with the table and
+// the rates of the preset `annotated`; heads at half its width.
 #include <fmt/format.h>
 
 #include <algorithm>

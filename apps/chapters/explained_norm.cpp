@@ -134,56 +134,79 @@ Statement gradients(const Options& options, Report& report) {
     return statement;
 }
 
+// One seed more or less decides between two networks that are nearly as good as each other: medians over three.
+std::vector<Learned> learn_three(const Setting& setting, const Options& options) {
+    std::vector<Learned> all;
+    for (std::uint64_t i = 0; i < 3; ++i) all.push_back(learn(setting, {.seed = options.seed + 1000 * i}));
+    return all;
+}
+
+template <class Value>
+double median_of(const std::vector<Learned>& all, const Value& value) {
+    std::vector<double> values;
+    for (const Learned& one : all) values.push_back(value(one));
+    return lab::median(values);
+}
+
 Statement convergence(const Options& options, Report& report) {
     picture::LineChart chart{.title = "training loss", .x = {.label = "step"}, .y = {.label = "loss"}, .series = {}};
     double reached[2];
     for (const bool normalise : {true, false}) {
-        const Learned learned = learn({.normalise = normalise}, options);
-        chart.series.push_back(lab::curve(normalise ? "with layer norm" : "without", learned.losses));
-        reached[normalise ? 0 : 1] = learned.seen();
+        const std::vector<Learned> all = learn_three({.normalise = normalise}, options);
+        chart.series.push_back(lab::curve(normalise ? "with layer norm" : "without", all.front().losses));
+        reached[normalise ? 0 : 1] = median_of(all, [](const Learned& one) { return one.seen(); });
     }
-    report.figures.push_back({svg(chart), "Eight residual blocks, the same rate."});
+    report.figures.push_back({svg(chart), "Eight residual blocks, the same rate; the first of three networks each."});
     return {"Normalisation makes training converge faster.",
-            {{"loss after 60 steps, with", reached[0]}, {"without", reached[1]}},
+            {{"loss after 60 steps, median of 3, with", reached[0]}, {"without", reached[1]}},
             reached[0] < reached[1]};
 }
 
-// The ratio of the worst loss to the best one over some settings.
+// Of several settings: in how many the loss comes below 0.5 in 60 steps, and in how many it ends above that of guessing, ln 10.
+// The network that is thrown off in fewer of them is the less sensitive one.
 template <class Settings>
 Statement sensitivity(std::string claim, const std::string& of, const Settings& settings, const Options& options,
                       Report& report) {
+    constexpr double learned = 0.5, guessing = 2.302585;
     Statement statement{std::move(claim), {}, false};
-    double spread[2];
+    double thrown_off[2] = {0, 0};
     picture::BarChart chart{
         .title = "loss after 60 steps by " + of, .y = {.label = "loss", .logarithmic = true}, .groups = {}, .bars = {}};
     for (const bool normalise : {true, false}) {
         picture::Bars bars{normalise ? "with layer norm" : "without", {}};
+        double learns = 0, worse = 0;
         for (const auto& [name, setting] : settings) {
             Setting own = setting;
             own.normalise = normalise;
-            bars.values.push_back(learn(own, options).seen());
+            const double loss = learn(own, options).seen();
+            if (loss < learned) ++learns;
+            if (!(loss <= guessing)) ++worse;
+            bars.values.push_back(loss);
             if (normalise) chart.groups.push_back(name);
         }
-        const auto [least, most] = std::ranges::minmax(bars.values);
-        spread[normalise ? 0 : 1] = most - least;
-        statement.numbers.push_back({fmt::format("least loss, {}", bars.name), least});
-        statement.numbers.push_back({fmt::format("greatest loss, {}", bars.name), most});
+        thrown_off[normalise ? 0 : 1] = worse;
+        statement.numbers.push_back({fmt::format("of {} end worse than guessing, {}", settings.size(), bars.name), worse});
+        statement.numbers.push_back({fmt::format("of {} learn, {}", settings.size(), bars.name), learns});
+        statement.numbers.push_back({fmt::format("greatest loss, {}", bars.name), std::ranges::max(bars.values)});
         chart.bars.push_back(std::move(bars));
     }
+    chart.levels = {{"guessing", guessing}};
     report.figures.push_back({svg(chart), "The same network and data."});
-    statement.holds = spread[0] < spread[1];
+    statement.holds = thrown_off[0] < thrown_off[1];
     return statement;
 }
 
 Statement regularisation(const Options& options) {
-    const Learned with = learn({.normalise = true, .steps = 200}, options),
-                  without = learn({.normalise = false, .steps = 200}, options);
+    const std::vector<Learned> with = learn_three({.normalise = true, .steps = 100}, options);
+    const std::vector<Learned> without = learn_three({.normalise = false, .steps = 100}, options);
+    const auto unseen = [](const Learned& one) { return one.unseen; };
+    const auto seen = [](const Learned& one) { return one.seen(); };
     return {"Normalisation regularises: what was learned holds better on unseen points.",
-            {{"loss on unseen points after 200 steps, with", with.unseen},
-             {"without", without.unseen},
-             {"loss on the points learned from, with", with.seen()},
-             {"without, learned", without.seen()}},
-            with.unseen < without.unseen};
+            {{"loss on unseen points after 100 steps, median of 3, with", median_of(with, unseen)},
+             {"without", median_of(without, unseen)},
+             {"loss on the points learned from, with", median_of(with, seen)},
+             {"without, learned", median_of(without, seen)}},
+            median_of(with, unseen) < median_of(without, unseen)};
 }
 
 }  // namespace
@@ -192,11 +215,12 @@ void add_norm_statements(const Options& options, Report& report) {
     using Named = std::pair<std::string, Setting>;
     report.statements.push_back(gradients(options, report));
     report.statements.push_back(convergence(options, report));
-    const std::vector<Named> scales = {{"0.25", {.scale = 0.25}}, {"1", {}}, {"2", {.scale = 2}}, {"4", {.scale = 4}}};
+    std::vector<Named> scales, rates;
+    for (const double scale : {0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0})
+        scales.push_back({fmt::format("{}", scale), {.scale = scale}});
+    for (const double rate : {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1}) rates.push_back({fmt::format("{}", rate), {.lr = rate}});
     report.statements.push_back(sensitivity("Normalisation makes training less sensitive to the scale of the initial weights.",
                                             "initial scale", scales, options, report));
-    const std::vector<Named> rates = {
-        {"0.0003", {.lr = 3e-4}}, {"0.001", {.lr = 1e-3}}, {"0.003", {}}, {"0.01", {.lr = 1e-2}}, {"0.03", {.lr = 3e-2}}};
     report.statements.push_back(
         sensitivity("Normalisation makes training less sensitive to the rate.", "rate", rates, options, report));
     report.statements.push_back(regularisation(options));

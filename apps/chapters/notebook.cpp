@@ -1,4 +1,5 @@
-// An encoder-decoder "from zero", as a notebook builds it: what it says of its position codes, measured on the preset `notebook`.
+// An encoder-decoder "from zero", as a notebook builds it: what it says of its position codes, measured with the width and the
+// table of the preset `notebook`.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Vaswani et al., "Attention is all you need" (2017): what its section 3 says, measured on the preset `paper`.
+// Vaswani et al., "Attention is all you need" (2017): what it says in sections 3 and 5, measured with the widths and
+// lengths of the preset `paper`.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -35,6 +35,10 @@ std::string path_data(std::span<const Point> points) {
     return data;
 }
 
+void label_between(Drawing& drawing, Point from, Point to, std::string_view label) {
+    drawing.text((from.x + to.x) / 2 + 6, (from.y + to.y) / 2 + 4, label, {.size = 11, .opacity = 0.8});
+}
+
 }  // namespace
 
 Box Diagram::box(double center, double top, double width, std::span<const std::string> lines, Part part) {
@@ -66,8 +70,7 @@ void Diagram::arrow(std::span<const Point> points, std::string_view label) {
                           end,
                           {back.x + head_length / 2 * dy, back.y - head_length / 2 * dx}};
     drawing_.path(path_data(head), ink, 1.3);
-    const Point next = points[1];
-    drawing_.text((points[0].x + next.x) / 2 + 6, (points[0].y + next.y) / 2 + 4, label, {.size = 11, .opacity = 0.8});
+    label_between(drawing_, points[0], points[1], label);
 }
 
 void Diagram::arrow(Point from, Point to, std::string_view label) {
@@ -75,7 +78,10 @@ void Diagram::arrow(Point from, Point to, std::string_view label) {
     arrow(points, label);
 }
 
-void Diagram::line(Point from, Point to) { drawing_.line(from.x, from.y, to.x, to.y, ink, 1.3); }
+void Diagram::line(Point from, Point to, std::string_view label) {
+    drawing_.line(from.x, from.y, to.x, to.y, ink, 1.3);
+    label_between(drawing_, from, to, label);
+}
 
 void Diagram::frame(const Box& around, std::string_view label, bool label_left) {
     const Point corners[] = {{around.left, around.top},

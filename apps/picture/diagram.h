@@ -45,7 +45,7 @@ class Diagram {
     void arrow(std::span<const Point> points, std::string_view label = "");
     void arrow(Point from, Point to, std::string_view label = "");
     /// The same without a head.
-    void line(Point from, Point to);
+    void line(Point from, Point to, std::string_view label = "");
     /// A dashed frame around what stands within, with a label in its upper right corner, or in the left one.
     void frame(const Box& around, std::string_view label, bool label_left = false);
     /// A remark without a box, its middle at x.
