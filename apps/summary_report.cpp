@@ -32,12 +32,13 @@ std::vector<std::int64_t> extents(const Shape& shape, const nn::SummaryBatch& ba
 
 std::vector<std::vector<std::int64_t>> inputs_of(const nn::SummaryRow& row, const nn::SummaryBatch& batch) {
     std::vector<std::vector<std::int64_t>> all;
-    for (const Shape& shape : row.forward.inputs) all.push_back(extents(shape, batch));
-    if (!all.empty() || row.forward.tokens == 0) return all;
     // Token ids: those of one side, or of both.
     if (row.forward.tokens == batch.sentences * (batch.source + batch.target))
-        return {{batch.sentences, batch.source}, {batch.sentences, batch.target}};
-    return {{batch.sentences, row.forward.tokens / batch.sentences}};
+        all = {{batch.sentences, batch.source}, {batch.sentences, batch.target}};
+    else if (row.forward.tokens > 0)
+        all = {{batch.sentences, row.forward.tokens / batch.sentences}};
+    for (const Shape& shape : row.forward.inputs) all.push_back(extents(shape, batch));
+    return all;
 }
 
 std::string text(const std::vector<std::vector<std::int64_t>>& shapes) {

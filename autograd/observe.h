@@ -17,6 +17,7 @@ struct ObservedOp {
     std::span<const Variable> inputs;  ///< parameters among them; some may be undefined
     std::span<const Tensor> outputs;
     std::span<const Tensor> saved;   ///< what the tape keeps for backward; empty when it does not record
+    bool recorded = false;           ///< backward will come by: the outputs get gradients, though nothing may be saved
     std::int64_t multiply_adds = 0;  ///< of its matrix products, biases left out; attention: of the pairs that spans and the
                                      ///< causal rule allow
 };

@@ -68,6 +68,7 @@ void tell_observer(std::span<const Tensor> outputs, const Record& entry, bool re
                  .inputs = entry.inputs,
                  .outputs = outputs,
                  .saved = recorded ? std::span<const Tensor>(entry.saved) : std::span<const Tensor>(),
+                 .recorded = recorded,
                  .multiply_adds = multiply_adds});
 }
 

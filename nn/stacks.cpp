@@ -1,6 +1,7 @@
 #include "nn/stacks.h"
 
 #include "autograd/checkpoint.h"
+#include "autograd/tape.h"
 #include "core/format.h"
 
 namespace heddle::nn {
@@ -37,6 +38,7 @@ const LayerNorm* Encoder::norm_before(std::size_t layer) const {
 }
 
 Variable Encoder::forward(const Variable& x, const Spans& spans, AttentionMaps* maps) const {
+    const InModule in_module(name());
     if (options_.checkpoint_layers && maps == nullptr) return forward_checkpointed(x, spans);
     Stream stream = Layer::open(x, options_.norm, norm_before(0));
     std::vector<Variable> sums;
@@ -84,6 +86,7 @@ const LayerNorm* Decoder::norm_before(std::size_t layer) const {
 
 Variable Decoder::forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                           AttentionMaps* maps) const {
+    const InModule in_module(name());
     if (options_.checkpoint_layers && maps == nullptr) return forward_checkpointed(x, spans, memory, memory_spans);
     Stream stream = Layer::open(x, options_.norm, norm_before(0));
     for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -113,6 +116,7 @@ Variable Decoder::step(const Variable& x, DecoderCache& cache) const {
 }
 
 std::vector<Tensor> Decoder::memory_keys_values(const Variable& memory) const {
+    const InModule in_module(name());
     std::vector<Tensor> all;
     for (std::size_t i = 0; i < layers_.size(); ++i)
         all.push_back(layers_[i]->cross_attention().keys_values(memory_of(i, memory)).value());

@@ -60,7 +60,7 @@ void Trace::note(const ObservedOp& observed) {
         const Seen saved = seen(tensor);
         if (!parameters_.contains(saved.id) && kept_.emplace(saved.id, true).second) op.kept += saved.bytes;
     }
-    if (!observed.saved.empty())
+    if (observed.recorded)
         for (const Seen& output : op.outputs) op.gradients += output.bytes;
     ops_.push_back(std::move(op));
 }

@@ -111,6 +111,60 @@ TEST(Summary, MeasuresWhatTrainingKeeps) {
     EXPECT_GT(many.total.training.gradients, 9 * few.total.training.gradients);
 }
 
+// What the encoder and the decoder do themselves: lay the layers' results side by side, and cut each layer's part out again.
+TEST(Summary, CountsWhatMemoryOfEachLayerCosts) {
+    for (const bool final_norm : {false, true}) {
+        TransformerOptions options = tiny_options();
+        options.norm = NormPlace::pre;
+        options.final_norm = final_norm;
+        const SummaryBatch batch{.sentences = 2, .source = 5, .target = 3};
+        Transformer model(options);
+        const ModelSummary last = summarize(model, batch);
+        options.memory = MemoryFrom::layer;
+        Transformer other(options);
+        const ModelSummary each = summarize(other, batch);
+        EXPECT_EQ(row_of(last, "encoder").forward.output, Shape({10, 8}));
+        EXPECT_EQ(row_of(each, "encoder").forward.output, Shape({10, 16}));
+        EXPECT_EQ(row_of(each, "decoder").forward.inputs, std::vector<Shape>({{6, 8}, {10, 16}}));
+        const auto more = [&](const char* module) {
+            return row_of(each, module).training.gradients - row_of(last, module).training.gradients;
+        };
+        const std::int64_t layer = 4 * 10 * 8;
+        EXPECT_EQ(more("encoder"), (final_norm ? 3 : 2) * layer) << "the first layer's own final norm, and both layers joined";
+        EXPECT_EQ(more("decoder"), 2 * layer);
+        EXPECT_EQ(more(""), (final_norm ? 5 : 4) * layer);
+    }
+}
+
+// An op that keeps nothing has a gradient of its output all the same: here the sums of residual connections.
+TEST(Summary, CountsTheGradientsOfOpsThatKeepNothing) {
+    TransformerOptions options = tiny_options();
+    options.norm = NormPlace::pre;
+    options.final_norm = false;
+    Transformer model(options);
+    const ModelSummary summary = summarize(model, {.sentences = 2, .source = 5, .target = 3});
+    const SummaryRow& layer = row_of(summary, "encoder.layers.1");
+    std::int64_t inside = 0;
+    for (const char* part : {"self_attention", "self_attention_norm", "feed_forward", "feed_forward_norm"})
+        inside += row_of(summary, "encoder.layers.1." + std::string(part)).training.gradients;
+    EXPECT_EQ(layer.training.gradients, inside + 4 * 10 * 8) << "the last join has no norm behind it";
+    model.freeze("");
+    EXPECT_EQ(summarize(model, {.sentences = 2, .source = 5, .target = 3}).total.training.gradients, 0) << "nothing is recorded";
+}
+
+// With one matrix for embedding and output the module reads token ids as well as rows.
+TEST(SummaryReport, ShowsTheTokensOfATiedEmbedding) {
+    TransformerOptions options = tiny_options();
+    options.source_vocabulary = options.target_vocabulary;
+    options.tie = Tie::all;
+    Transformer model(options);
+    const SummaryBatch batch{.sentences = 2, .source = 5, .target = 3};
+    const ModelSummary summary = summarize(model, batch, "embedding");
+    const auto json = nlohmann::json::parse(app::summary_json(summary, batch, {}));
+    EXPECT_EQ(json.at("modules").at(0).at("input"), nlohmann::json::parse("[[2, 5], [2, 3], [2, 3, 8]]"));
+    EXPECT_THAT(app::summary_table(summary, batch, {}), HasSubstr("[2, 5] [2, 3] [2, 3, 8]"));
+}
+
 TEST(Summary, TellsFrozenModulesAndMissingOnes) {
     Transformer model(tiny_options());
     model.freeze("encoder");
