@@ -79,6 +79,17 @@ TEST(Presets, GiveWayToTheCommandLineAndToAConfigurationFile) {
     EXPECT_EQ(both.model.encoder_layers, 6);
 }
 
+TEST(Presets, GiveWayToOptionsThatTakeThePlaceOfTheirs) {
+    EXPECT_EQ(preset_settings("annotated-copy").training.epochs, 2);
+    EXPECT_EQ(preset_settings("annotated-copy", {"--updates", "9000"}).training.epochs, std::nullopt);
+    EXPECT_EQ(preset_settings("annotated-copy").data.task, "digits");
+    EXPECT_EQ(preset_settings("annotated-copy", {"--train", "corpus"}).data.task, "");
+    EXPECT_EQ(preset_settings("annotated", {"--vocab-type", "bpe"}).vocabulary.min_count, 1);
+    EXPECT_EQ(preset_settings("annotated", {"--lr", "2"}).vocabulary.min_count, 2);
+    EXPECT_EQ(preset_settings("paper", {"--optimizer", "sgd"}).training.optimizer, "sgd") << "no word of Adam's betas";
+    EXPECT_EQ(preset_settings("notebook", {"--d-model", "64"}).model.head_dim, 8);
+}
+
 TEST(Presets, AnUnknownNameIsAnErrorThatListsThem) {
     TrainSettings settings;
     OptionTable table = train_table(settings);

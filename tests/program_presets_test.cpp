@@ -27,6 +27,19 @@ TEST(ProgramPresets, BeginARunWhoseConfigurationHasTheEffectiveOptions) {
     const ProgramResult translated = here.run("translate --model RUN --beam 1", "1 2 3\n");
     EXPECT_EQ(translated.status, 0) << translated.err;
     EXPECT_EQ(lines_of(translated.out).size(), 1u);
+    // What an option that came later says is the default where a run does not say it, and no other where the weights do.
+    const std::string config = here.read("RUN/config.toml");
+    std::string before, other = config;
+    for (const std::string& line : lines_of(config))
+        if (!line.starts_with("norm-eps") && !line.starts_with("scale-embeddings") && !line.starts_with("embedding-init"))
+            before += line + "\n";
+    ASSERT_LT(before.size(), config.size());
+    here.write("RUN/config.toml", before);
+    EXPECT_EQ(here.run("translate --model RUN --beam 1", "1 2 3\n").out, translated.out);
+    other.replace(other.find("memory = \"layer\""), 16, "memory = \"last\"");
+    here.write("RUN/config.toml", other);
+    expect_complaint(here.run("translate --model RUN --beam 1", "1 2 3\n"), 1, "holds a model with memory = layer");
+    here.write("RUN/config.toml", config);
     expect_complaint(here.run("train --resume RUN --preset paper"), 2, "leave --preset out");
     expect_complaint(here.run("train --resume RUN --memory last"), 2, "cannot change --memory \"last\" (it has \"layer\")");
     const ProgramResult summary = here.run("summary --model RUN --input 2x5 --depth 1 --json");

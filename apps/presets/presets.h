@@ -23,15 +23,16 @@ std::span<const Preset> presets();
 /// A row --preset whose value, the name of a preset, goes to `name`. It stands in no configuration file: what comes of it does.
 void add_preset_option(OptionTable& table, std::string& name);
 
-/// Gives `table` the preset's options, but for those that were given before: the command line and --config go first. Options that
-/// only other commands know are passed over. Nothing for an empty name.
+/// Gives `table` the preset's options, but for those that were given before: the command line and --config go first. So do
+/// options that take the place of a preset's (--updates that of its epochs). Options that only other commands know are passed
+/// over. Nothing for an empty name.
 void apply_preset(OptionTable& table, const std::string& name);
 
 /// Parameters of one head's query, key and value.
 struct HeadCount {
     std::int64_t projected = 0;  ///< three projections of all columns: 3 (d_model width + width)
     std::int64_t written = 0;    ///< what the write-up behind "explained" counts: 3 (width d_model + d_model), three layers from
-                               ///< the head's own columns to all of them, so that each bias is d_model wide
+                                 ///< the head's own columns to all of them, so that each bias is d_model wide
 };
 HeadCount explained_head(std::int64_t d_model, std::int64_t width);
 
