@@ -41,9 +41,7 @@ void add_data_options(OptionTable& table, DataOptions& options) {
     table.add("resume", options.resume, "go on with this run from its last save; other limits or rates may be given")
         .called("RUN")
         .not_in_config();
-    table
-        .add("preload", options.preload,
-             "with --resume: go on from the end of this epoch; the saves behind it make room for new ones")
+    table.add("preload", options.preload, "with --resume: go on from the end of this epoch; the saves behind it are removed")
         .at_least(1)
         .called("EPOCH")
         .defaults_to("the last save")

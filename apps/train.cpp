@@ -88,7 +88,8 @@ Vocabularies vocabularies_of(TrainSettings& settings, const Corpus& text, const 
 }
 
 // Where a run begins: its last save, another run's weights, or new ones.
-void begin(Trainer& trainer, const RunFolder& folder, const DataOptions& data, TrainingLog& log) {
+void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& settings, TrainingLog& log) {
+    const DataOptions& data = settings.data;
     const std::filesystem::path save = save_to_go_on_from(data);
     if (!save.empty()) {
         trainer.resume(save);
@@ -96,7 +97,7 @@ void begin(Trainer& trainer, const RunFolder& folder, const DataOptions& data, T
         log.note(fmt::format("goes on from update {}{}", grouped_text(trainer.state().updates), epoch));
         return;
     }
-    if (!data.resume.empty()) log.cut_back({});
+    if (!data.resume.empty()) log.cut_back({}, settings.training.scalars_every > 0);
     if (data.init.empty()) return;
     load_initial_weights(trainer.learner().parameters(), data.init, folder.identity());
     log.note(fmt::format("begins with the weights of {}", data.init));
@@ -187,7 +188,7 @@ int train_command(Arguments arguments) {
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
     TrainingLog log(folder->log(), false, settings.training.log_style == "batch" ? LogStyle::batch : LogStyle::update);
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
-    begin(trainer, *folder, settings.data, log);
+    begin(trainer, *folder, settings, log);
     for (const std::string& change : changes) log.note("changed: " + change);
     const std::string config = read_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());

@@ -157,6 +157,18 @@ TEST_F(Translator, GoesOnFromAnyEpochAsIfItHadNeverStopped) {
     }
 }
 
+TEST_F(Translator, IsAtTheChosenEpochAtOnceEvenWhenNothingIsLeftToTrain) {
+    ASSERT_EQ(train_whole("run", 3).status, 0);
+    const std::int64_t first = updates_of_epoch("run", 1), third = updates_of_epoch("run", 3);
+    ASSERT_EQ(train("--resume run --preload 1 --epochs 1").status, 0);
+    EXPECT_EQ(app::latest_save(here_.path("run")), app::save_folder(here_.path("run"), first));
+    EXPECT_EQ(app::saved_updates(here_.path("run")), std::vector<std::int64_t>{first});
+    const ProgramResult resumed = train("--resume run --epochs 3");
+    ASSERT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, HasSubstr("goes on from update " + std::to_string(first) + "\n"));
+    EXPECT_EQ(app::latest_save(here_.path("run")), app::save_folder(here_.path("run"), third));
+}
+
 TEST_F(Translator, WritesItsResultsWithTheWeightsOfAnEpoch) {
     ASSERT_EQ(train_whole("run", 3).status, 0);
     const ProgramResult scored = here_.run("evaluate --model run --test test --eval-epoch 2 --beam 1 --results results");

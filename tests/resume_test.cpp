@@ -245,6 +245,54 @@ TEST(Resume, OfAnEndedRunDoesNothing) {
     EXPECT_EQ(events_of(here / "run"), events);
 }
 
+// It stops before its first save, and goes on as if the later saves had never been.
+TEST(Resume, FromAnOlderSaveTurnsTheWholeRunBackAtOnce) {
+    const TrainingData data = worsening_data();
+    TrainingOptions options = eventful_training();
+    options.save_every = 5;
+    const TemporaryFolder here;
+    const fs::path whole = here / "whole", run = here / "run";
+    const Ended reference = train_in(whole, data, options);
+    ASSERT_GE(saved_updates(whole).size(), 3u);
+    fs::copy(whole, run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    {
+        nn::Transformer model(tiny_model(data, 0.1));
+        const RunFolder folder = RunFolder::reopen(run);
+        TrainingLog log(folder.log(), true);
+        Trainer(model, data, options, log, &folder, translate_nothing).resume(save_folder(run, 5));
+    }
+    EXPECT_EQ(latest_save(run), save_folder(run, 5));
+    EXPECT_EQ(saved_updates(run), std::vector<std::int64_t>{5});
+    EXPECT_LT(events_of(run).size(), events_of(whole).size());
+    EXPECT_EQ(train_in(run, data, options).weights, reference.weights);
+    EXPECT_EQ(events_of(run), events_of(whole));
+    EXPECT_EQ(length_of_events(run), length_of_events(whole));
+    EXPECT_EQ(saved_updates(run), saved_updates(whole));
+}
+
+TEST(Resume, LeavesNoScalarsBehindThatNobodyWritesAnyMore) {
+    const TrainingData data = copy_data(40, 6);
+    TrainingOptions options = eventful_training();
+    options.patience = 0;
+    options.epochs.reset();
+    options.updates = 4;
+    options.scalars_every = 2;
+    const TemporaryFolder here;
+    const fs::path run = here / "run", scalars = run / scalars_file_name;
+    const auto last_update = [&] { return Json::parse(read_file(scalars)).at("train/loss").back()[1].get<int>(); };
+    train_in(run, data, options);
+    EXPECT_EQ(last_update(), 4);
+    options.updates = 8;
+    options.scalars_every = 0;
+    train_in(run, data, options);
+    EXPECT_FALSE(fs::exists(scalars));
+    options.updates = 12;
+    options.scalars_every = 2;
+    train_in(run, data, options);
+    EXPECT_EQ(last_update(), 12);
+    EXPECT_EQ(Json::parse(read_file(scalars)).at("train/loss").size(), 6u) << "with those that were not exported";
+}
+
 TEST(Resume, RefusesAnotherText) {
     const TrainingData data = copy_data(40, 6);
     TrainingOptions options = eventful_training();

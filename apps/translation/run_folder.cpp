@@ -154,6 +154,12 @@ void RunFolder::save(const Save& save, std::int64_t keep) const {
     remove_all_but(save.state.updates, keep);
 }
 
+void RunFolder::go_on_from(std::int64_t update) const {
+    // In this order: who is stopped in between finds `latest` at the chosen save.
+    if (latest_save(path_) != save_folder(path_, update)) point_latest_to(path_ / "saves", std::to_string(update));
+    remove_all_but(update, 0);
+}
+
 void RunFolder::put_in_place(const fs::path& part, std::int64_t update) const {
     const fs::path final = save_folder(path_, update);
     remove_folder(final);  // left by a run that did not come to name it `latest`

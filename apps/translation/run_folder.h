@@ -48,6 +48,8 @@ class RunFolder {
     /// A new folder saves/<update>/, on the disk before `latest` names it; then only the newest `keep` saves stay (0: all). Error
     /// when it cannot be written: the save before is as it was.
     void save(const Save& save, std::int64_t keep) const;
+    /// Makes the save of this update the one that `latest` names, and removes those of later updates.
+    void go_on_from(std::int64_t update) const;
 
   private:
     RunFolder(std::filesystem::path path, std::unique_ptr<RunLock> lock) : path_(std::move(path)), lock_(std::move(lock)) {}

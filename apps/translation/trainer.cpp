@@ -129,7 +129,9 @@ void Trainer::resume(const std::filesystem::path& save) {
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
     plan_again();
-    log_.cut_back(saved.lengths);
+    // Before the log is cut, or a run that is stopped in between would go on from a save that its log does not know.
+    if (folder_ != nullptr) folder_->go_on_from(saved.updates);
+    log_.cut_back(saved.lengths, options_.scalars_every > 0);
     publish(best_.defined());
 }
 

@@ -40,9 +40,9 @@ class Trainer {
     /// Whether there is something to train and validate on: the Error that the constructor would throw, before a folder is made.
     static void check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
 
-    /// Before run(): goes on from this save, with the bits of the run that never stopped. Cuts the log back, and puts the
-    /// weights that the save knows into the folder; others there stay until the next validation. Error when a file is damaged, or
-    /// of another model or text than `data`.
+    /// Before run(): goes on from this save, with the bits of the run that never stopped. Saves of later updates
+    /// go, the log is cut back, and the weights that the save knows come into the folder; others there stay until the next
+    /// validation. Error when a file is damaged, or of another model or text than `data`.
     void resume(const std::filesystem::path& save);
     /// Before run(): training stops, with a save, after the first update at which `wanted` says so.
     void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }

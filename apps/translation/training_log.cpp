@@ -71,14 +71,18 @@ LogLengths TrainingLog::lengths() const {
     return {.log = static_cast<std::int64_t>(size), .events = events_->length()};
 }
 
-void TrainingLog::cut_back(const LogLengths& to) {
+void TrainingLog::cut_back(const LogLengths& to, bool scalars) {
     if (!file_.is_open()) return;
     const std::filesystem::path events = path_.parent_path() / event_file_name;
     events_.reset();
     cut(path_, to.log);
     cut(events, to.events);
     events_.emplace(events);
-    if (std::filesystem::exists(path_.parent_path() / scalars_file_name)) export_scalars();
+    const std::filesystem::path exported = path_.parent_path() / scalars_file_name;
+    std::error_code failed;
+    if (!scalars) std::filesystem::remove(exported, failed);  // it would stay behind the run
+    check(!failed, "{}: cannot be removed: {}", exported.string(), failed.message());
+    if (std::filesystem::exists(exported)) export_scalars();
 }
 
 TrainingLog::~TrainingLog() { clear_progress(); }

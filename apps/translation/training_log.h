@@ -77,8 +77,9 @@ class TrainingLog {
 
     /// Of the files so far; 0 without files. Error when they are no longer there.
     LogLengths lengths() const;
-    /// Cuts the files back to what they were when a save was made. Error when that fails.
-    void cut_back(const LogLengths& to);
+    /// Cuts the files back to what they were when a save was made; all_scalars.json is written anew where it is, or, without
+    /// `scalars`, removed. Error when that fails.
+    void cut_back(const LogLengths& to, bool scalars);
 
     /// The log line, and its numbers in the file.
     void interval(const IntervalReport& report);
