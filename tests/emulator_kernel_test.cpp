@@ -189,6 +189,9 @@ double cost(unsigned threads, void (*kernel)(Arguments...), Arguments... argumen
 
 // Prints the figures of the README; only a collapse fails (a kernel call instead of a switch would be 300 ns and more).
 TEST(EmulatorKernel, ASwitchIsCheap) {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "TSan takes its time for each switch";
+#endif
     int out[1024];
     for (const unsigned threads : {32u, 128u, 256u, 1024u}) {
         const double barrier = cost(threads, many_barriers_kernel), shuffle = cost(threads, many_shuffles_kernel, +out);

@@ -7,8 +7,8 @@
 #   release        the build without CUDA
 #   asan, tsan     that build under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer, without *_slow_test.cpp
 #   emulated-asan  the emulated build under AddressSanitizer with UndefinedBehaviorSanitizer, likewise
-#   emulated-tsan  under ThreadSanitizer the emulator's own tests and a few kernels (HEDDLE_TEST_FILES in CMakePresets.json): blocks run on
-#                  several threads, and the emulator must not race with itself
+#   emulated-tsan  under ThreadSanitizer the emulator's tests and a few kernels (HEDDLE_TEST_FILES in CMakePresets.json): each thread of a block
+#                  is a thread of its own there, so that a missing barrier is a race that TSan sees, too
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs
 # The last line is ctest's own summary.
 set -euo pipefail
