@@ -97,7 +97,7 @@ int guarded(Arguments arguments) {
         if (error.code() == std::errc::broken_pipe) return nobody_reads;
         return complain(error.what(), 1);
     } catch (const std::bad_alloc&) {
-        return complain("the memory does not suffice; use smaller batches (--batch-tokens) or a smaller model", 1);
+        return complain("the memory does not suffice; take smaller batches (train: --batch-tokens) or a smaller model", 1);
     } catch (const std::exception& error) {
         return complain(error.what(), 1);
     }

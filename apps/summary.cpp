@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 
 #include "apps/commands.h"
 #include "apps/model_pictures.h"
@@ -11,6 +12,7 @@
 #include "apps/presets/presets.h"
 #include "apps/run.h"
 #include "apps/summary_report.h"
+#include "apps/translation/training_log.h"
 
 namespace heddle::app {
 namespace {
@@ -18,7 +20,7 @@ namespace {
 struct SummaryOptions {
     std::string run;
     std::string preset;
-    std::string input;
+    std::optional<std::string> input;
     std::string module;
     std::optional<std::int64_t> depth;
     bool json = false;
@@ -61,20 +63,24 @@ OptionTable options_table(SummaryOptions& options) {
     return table;
 }
 
+// The batch really goes through the model, so that more than this can only be a slip.
+constexpr std::int64_t most_tokens = 1'000'000;
+
 // "32x50" or "1x32x16".
-nn::SummaryBatch batch_of(const std::string& text, const nn::TransformerOptions& model) {
+nn::SummaryBatch batch_of(const std::optional<std::string>& input, const nn::TransformerOptions& model) {
     nn::SummaryBatch batch;
-    if (text.empty()) {
+    if (!input) {
         batch.source = batch.target = std::min<std::int64_t>(batch.source, model.longest_sentence().value_or(batch.source));
         return batch;
     }
+    const std::string& text = *input;
     std::vector<std::int64_t> numbers;
     const char* at = text.data();
     const char* const end = at + text.size();
     for (bool more = true; more && numbers.size() < 4;) {
         std::int64_t number = 0;
         const auto [rest, error] = std::from_chars(at, end, number);
-        if (error != std::errc() || number < 1 || number > 1'000'000) break;
+        if (error != std::errc() || number < 1 || number > most_tokens) break;
         numbers.push_back(number);
         more = rest != end && *rest == 'x';
         at = more ? rest + 1 : rest;
@@ -85,6 +91,9 @@ nn::SummaryBatch batch_of(const std::string& text, const nn::TransformerOptions&
                     "such as 1x32x16",
                     text));
     batch = {.sentences = numbers[0], .source = numbers[1], .target = numbers.back()};
+    const std::int64_t tokens = batch.sentences * std::max(batch.source, batch.target);
+    check_usage(tokens <= most_tokens, fmt::format("--input {} has {} tokens on a side, wanted at most {}", text,
+                                                   grouped_text(tokens), grouped_text(most_tokens)));
     if (const auto longest = model.longest_sentence())
         check_usage(std::max(batch.source, batch.target) <= *longest,
                     fmt::format("--input {} has sentences of {} tokens, but positions are learned for {}; give a larger "
@@ -103,29 +112,42 @@ std::unique_ptr<nn::Transformer> new_model(SummaryOptions& options) {
                                                                  options.target_size.value_or(options.vocab_size)));
 }
 
-}  // namespace
-
-int summary_command(Arguments arguments) {
-    SummaryOptions options;
-    OptionTable table = options_table(options);
-    if (!parse_command_line(table, arguments)) return 0;
-    if (!options.run.empty()) {
-        for (const Option& option : table.options())
-            check_usage(!option.given || option.name == "model" || option.group == "What to show",
-                        "--" + option.name + " cannot be combined with --model, whose options are fixed; leave one out");
+nn::ModelSummary measured(nn::Transformer& model, const nn::SummaryBatch& batch, const std::string& module) {
+    try {
+        return nn::summarize(model, batch, module);
+    } catch (const std::bad_alloc&) {
+        fail(fmt::format("the memory does not suffice for --input {}x{}x{}; give fewer sentences or tokens", batch.sentences,
+                         batch.source, batch.target));
     }
-    apply_preset(table, options.preset);
+}
+
+int summary(SummaryOptions& options) {
     const std::unique_ptr<nn::Transformer> model = options.run.empty() ? new_model(options) : open_run(options.run).model;
     const nn::SummaryBatch batch = batch_of(options.input, model->options());
     const std::vector<nn::SummaryRow> modules = nn::summary(*model);
     const nn::Part part(options.module);
     check_usage(std::any_of(modules.begin(), modules.end(), [&](const nn::SummaryRow& row) { return part.has(row.module); }),
                 fmt::format("--module {}: the model has no such module; heddle summary without it lists them", options.module));
-    const nn::ModelSummary summary = nn::summarize(*model, batch, options.module);
+    const nn::ModelSummary summary = measured(*model, batch, options.module);
     fmt::print("{}", options.json ? summary_json(summary, batch, options.depth) : summary_table(summary, batch, options.depth));
     if (options.preset == "explained" && !options.json) fmt::print("{}", explained_note(model->options()));
     if (!options.pictures.empty()) write_model_pictures(options.pictures, model->options());
     return 0;
+}
+
+}  // namespace
+
+int summary_command(Arguments arguments) {
+    SummaryOptions options;
+    OptionTable table = options_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_usage(!table.given("pictures") || !options.pictures.empty(), "--pictures names no folder; give one");
+    if (!options.run.empty()) {
+        for (const Option& option : table.options())
+            check_usage(!option.given || option.name == "model" || option.group == "What to show",
+                        "--" + option.name + " cannot be combined with --model, whose options are fixed; leave one out");
+    }
+    return with_preset(table, options.preset, [&] { return summary(options); });
 }
 
 }  // namespace heddle::app

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "apps/presets/presets.h"
 #include "apps/translation/training_log.h"
 
 namespace heddle::app {
@@ -173,6 +172,10 @@ std::string summary_json(const nn::ModelSummary& summary, const nn::SummaryBatch
                                 {"parameter_bytes", listed.parameter_bytes},
                                 {"total_bytes", listed.total_bytes()}}}};
     return all.dump(2) + "\n";
+}
+
+HeadCount explained_head(std::int64_t d_model, std::int64_t width) {
+    return {.projected = 3 * (d_model * width + width), .written = 3 * (width * d_model + d_model)};
 }
 
 std::string explained_note(const nn::TransformerOptions& model) {

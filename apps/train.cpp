@@ -26,8 +26,6 @@ struct Text {
 };
 
 Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say) {
-    check_usage(settings.data.train.empty() && settings.data.valid.empty(),
-                "--task and --train are two sources of sentences; give one of them");
     TaskCorpus task = generate_task(settings.data.task, settings.training.seed);
     say(fmt::format("task {}: {}", task.name, task.description));
     const std::string recipe = apply_recipe(table, task);
@@ -123,7 +121,7 @@ int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const std
     }
 }
 
-// Options that nothing would come of.
+// Options that nothing would come of, whatever a preset or a run that goes on brings along.
 void check_together(const DataOptions& data) {
     check_usage(!data.out.empty() || !data.resume.empty(), "train: no folder for the run; give --out RUN");
     check_usage(data.resume.empty() || data.out.empty(), "train: --resume and --out are two folders; give one of them");
@@ -139,18 +137,17 @@ void check_together(const DataOptions& data) {
                 "train: --init brings the embeddings of another run, --embeddings those of a file; give one of them");
     check_usage(data.embeddings.size() <= 2,
                 fmt::format("train: --embeddings has {} files, wanted one, or one for each side", data.embeddings.size()));
-    check_usage(data.task.empty() || (!data.tsv && !data.replace_invalid && data.format == "auto"),
+}
+
+// The same of the text, when all options are known.
+void check_text(const DataOptions& data) {
+    if (data.task.empty()) return;
+    check_usage(data.train.empty() && data.valid.empty(), "--task and --train are two sources of sentences; give one of them");
+    check_usage(!data.tsv && !data.replace_invalid && data.format == "auto",
                 "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
 
-}  // namespace
-
-int train_command(Arguments arguments) {
-    TrainSettings settings;
-    OptionTable table = train_table(settings);
-    if (!parse_command_line(table, arguments)) return 0;
-    check_together(settings.data);
-    apply_preset(table, settings.data.preset);
+int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments) {
     const std::string resumed = settings.data.resume, run = resumed.empty() ? settings.data.out : resumed;
     std::vector<std::string> changes;
     if (resumed.empty()) {
@@ -160,6 +157,7 @@ int train_command(Arguments arguments) {
         changes = take_over_run(table, run);
         save_to_go_on_from(settings.data);  // an epoch without a save is an error before the text is read
     }
+    check_text(settings.data);
     apply(settings.machine);
 
     TrainingLog console;
@@ -202,6 +200,16 @@ int train_command(Arguments arguments) {
         if (saves.empty() || saves.back() <= updates) folder->write_config(config);
         throw;
     }
+}
+
+}  // namespace
+
+int train_command(Arguments arguments) {
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_together(settings.data);
+    return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments); });
 }
 
 }  // namespace heddle::app

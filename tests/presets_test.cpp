@@ -8,6 +8,7 @@
 
 #include "apps/option_rows.h"
 #include "apps/run.h"
+#include "apps/summary_report.h"
 #include "autograd/tape.h"
 #include "nn/layers.h"
 #include "tests/nn_support.h"
@@ -43,6 +44,12 @@ std::int64_t encoder_layer(const nn::TransformerOptions& options) {
 std::int64_t decoder_layer(const nn::TransformerOptions& options) {
     nn::Module root(1);
     return nn::DecoderLayer(root, "layer", options).parameter_count();
+}
+
+/// Parameters of the whole model: built with one layer on each side, and the other layers added. Each layer is like the next.
+std::int64_t whole_model(const std::string& name, std::int64_t words, std::int64_t layers) {
+    const nn::TransformerOptions one = model_of(name, words, words, {"--layers", "1"});
+    return nn::Transformer(one).parameter_count() + (layers - 1) * (encoder_layer(one) + decoder_layer(one));
 }
 
 // ---- the files
@@ -88,6 +95,46 @@ TEST(Presets, GiveWayToOptionsThatTakeThePlaceOfTheirs) {
     EXPECT_EQ(preset_settings("annotated", {"--lr", "2"}).vocabulary.min_count, 2);
     EXPECT_EQ(preset_settings("paper", {"--optimizer", "sgd"}).training.optimizer, "sgd") << "no word of Adam's betas";
     EXPECT_EQ(preset_settings("notebook", {"--d-model", "64"}).model.head_dim, 8);
+    EXPECT_EQ(preset_settings("annotated", {}, "vocab-type = \"unigram\"\n").vocabulary.min_count, 1);
+    EXPECT_EQ(preset_settings("translator").training.adam_eps, 1e-8);
+    EXPECT_EQ(preset_settings("translator", {"--optimizer", "sgd"}).training.adam_eps, 1e-9);
+    // The vocabulary of a task is for that task alone.
+    EXPECT_EQ(preset_settings("annotated-copy").vocabulary.size, 14);
+    EXPECT_EQ(preset_settings("annotated-copy", {"--task", "dates"}).vocabulary.size, std::nullopt);
+    EXPECT_EQ(preset_settings("annotated-copy", {"--train", "corpus"}).vocabulary.size, std::nullopt);
+    EXPECT_EQ(preset_settings("notebook", {"--train", "corpus"}).vocabulary.size, 1000);
+}
+
+TEST(Presets, HaveHeadsAsWideAsTheModelAllows) {
+    for (const Preset& preset : presets()) {
+        const std::string name(preset.name);
+        const std::int64_t heads = preset_settings(name).model.heads;
+        EXPECT_EQ(preset_settings(name, {"--d-model", "128"}).model.head_dim, 128 / heads) << name;
+        EXPECT_EQ(preset_settings(name, {"--heads", "4"}).model.head_dim, *preset_settings(name).model.head_dim * heads / 4)
+            << name;
+    }
+}
+
+// An error about an option that nobody gave names the preset that has it, and only such an error.
+TEST(Presets, AreNamedInErrorsAboutTheirOptions) {
+    const auto message = [](const std::string& name, std::vector<const char*> words, const std::string& error) -> std::string {
+        TrainSettings settings;
+        OptionTable table = train_table(settings);
+        EXPECT_TRUE(parse_command_line(table, words));
+        try {
+            with_preset(table, name, [&]() -> int { throw UsageError(error); });
+        } catch (const UsageError& caught) {
+            return caught.what();
+        }
+        return "no error";
+    };
+    const std::string note = "; --preset paper has --tie embeddings: give another value, or leave out the preset";
+    EXPECT_EQ(message("paper", {}, "--tie is wrong"), "--tie is wrong" + note);
+    EXPECT_EQ(message("paper", {}, "wrong is --tie"), "wrong is --tie" + note);
+    EXPECT_EQ(message("paper", {"--tie", "none"}, "--tie is wrong"), "--tie is wrong") << "given by a person";
+    EXPECT_EQ(message("paper", {}, "--tied --tie-all --threads"), "--tied --tie-all --threads") << "other options";
+    EXPECT_EQ(message("", {}, "--tie is wrong"), "--tie is wrong") << "no preset";
+    EXPECT_THAT(message("translator", {}, "--adam-betas"), HasSubstr(" has --adam-betas 0.9 0.99: "));
 }
 
 TEST(Presets, AnUnknownNameIsAnErrorThatListsThem) {
@@ -108,7 +155,9 @@ TEST(Notebook, HasTheWriteUpsLayers) {
     const nn::TransformerOptions options = model_of("notebook", 1000, 1000);
     EXPECT_EQ(encoder_layer(options), 3150336);
     EXPECT_EQ(decoder_layer(options), 4199936);
-    EXPECT_EQ(6 * (3150336 + 4199936) + 3 * 512 * 1000, 45637632);
+    EXPECT_EQ(options.encoder_layers, 6);
+    EXPECT_EQ(options.decoder_layers, 6);
+    EXPECT_EQ(whole_model("notebook", 1000, 6), 45637632);
     nn::Module root(1);
     const nn::FeedForward feed_forward(root, "feed_forward", 512, 2048, options.activation, options.bias, 0);
     const nn::LayerNorm norm(root, "norm", 512);
@@ -166,7 +215,9 @@ TEST(Paper, HasTheWriteUpsLayersAndOneEmbedding) {
     const nn::TransformerOptions options = model_of("paper", 1024, 1024);
     EXPECT_EQ(encoder_layer(options), 3152384);
     EXPECT_EQ(decoder_layer(options), 4204032);
-    EXPECT_EQ(6 * (3152384 + 4204032) + 512 * 1024 + (512 + 1) * 1024, 45188096);
+    EXPECT_EQ(options.encoder_layers, 6);
+    EXPECT_EQ(options.decoder_layers, 6);
+    EXPECT_EQ(whole_model("paper", 1024, 6), 45188096);
     EXPECT_TRUE(options.scale_embeddings);
     EXPECT_EQ(options.tie, nn::Tie::embeddings);
 }
@@ -191,13 +242,10 @@ TEST(Paper, BlocksKeepShapesAndCrossAttentionReads32KeysFor16Queries) {
 
 TEST(Annotated, HasTheWriteUpsLayers) {
     const nn::TransformerOptions options = model_of("annotated", 10, 10);
-    const std::int64_t layer = encoder_layer(options) + decoder_layer(options), norms = 2 * 1024;
-    const auto whole = [&](std::int64_t layers, std::int64_t words) {
-        return layers * layer + norms + 2 * 512 * words + (512 + 1) * words;
-    };
-    EXPECT_EQ(whole(2, 10), 14730250);
-    EXPECT_EQ(whole(6, 10), 44155914);
-    EXPECT_EQ(whole(6, 1000), 45677544);
+    EXPECT_EQ(options.encoder_layers, 6);
+    EXPECT_EQ(whole_model("annotated", 10, 2), 14730250);
+    EXPECT_EQ(whole_model("annotated", 10, 6), 44155914);
+    EXPECT_EQ(whole_model("annotated", 1000, 6), 45677544);
     EXPECT_EQ(options.norm_eps, 1e-6);
     EXPECT_EQ(options.norm, nn::NormPlace::pre);
     EXPECT_EQ(options.final_norm, true);

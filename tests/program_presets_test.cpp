@@ -59,13 +59,50 @@ TEST(ProgramPresets, RefuseWhatHasNoEffectOrCannotBe) {
     expect_complaint(here.run("summary --input 2x3x4x5"), 2, "--input is '2x3x4x5'");
     expect_complaint(here.run("summary --positions learned --position-table 8 --input 1x9"), 2, "positions are learned for 8");
     expect_complaint(here.run("summary --module layers"), 2, "no such module");
+    expect_complaint(here.run("summary --input 1000x1001"), 2, "--input 1000x1001 has 1,001,000 tokens on a side");
+    expect_complaint(here.run("summary --input 1000000x1000000"), 2, "wanted at most 1,000,000");
+    expect_complaint(here.run("summary --input ''"), 2, "--input is ''");
+    expect_complaint(here.run("summary --pictures ''"), 2, "--pictures names no folder");
     expect_complaint(here.run("summary --model RUN --preset paper"), 2, "--preset cannot be combined with --model");
+}
+
+// What a preset brings is checked like what a person gives, and the message says where it comes from.
+TEST(ProgramPresets, SayWhichOptionIsTheirs) {
+    const Workplace here;
+    const std::string train = "train --preset annotated-copy --out RUN ", has = "; --preset annotated-copy has --task digits: ";
+    for (const char* option : {"--tsv", "--format xml", "--replace-invalid"})
+        expect_complaint(here.run(train + option), 2, "--task makes its own; leave them out" + has);
+    expect_complaint(here.run(train + "--valid X"), 2, "are two sources of sentences; give one of them" + has);
+    expect_complaint(here.run(train + "--train X --source a --target b"), 1, "X.a: cannot be read");  // instead of the task
+    EXPECT_FALSE(here.exists("RUN"));
+    expect_complaint(here.run("summary --preset paper --shared-vocab false"), 2, "; --preset paper has --tie embeddings: ");
+}
+
+// The preset of a task knows the task's vocabulary, so that its table is that of the run.
+TEST(ProgramPresets, HaveASummaryThatIsTheirRuns) {
+    const Workplace here;
+    for (const std::string& line : lines_of(here.run("summary --help").out)) {
+        if (line.find("--preset ") == std::string::npos || !line.starts_with("  --")) continue;
+        std::istringstream names(line.substr(line.find("--preset ") + 9));
+        int count = 0;
+        for (std::string name; std::getline(names, name, '|') && name.find(' ') == std::string::npos; ++count) {
+            const ProgramResult summary = here.run("summary --layers 1 --depth 0 --input 1x2 --preset " + name);
+            EXPECT_EQ(summary.status, 0) << name << ": " << summary.err;
+        }
+        EXPECT_GE(count, 5);
+    }
+    const ProgramResult trained = here.run("train --preset annotated-copy --updates 1 --valid-sentences 0 --out RUN");
+    ASSERT_EQ(trained.status, 0) << trained.err;
+    const ProgramResult preset = here.run("summary --preset annotated-copy --json"), run = here.run("summary --model RUN --json");
+    ASSERT_EQ(preset.status, 0) << preset.err;
+    EXPECT_TRUE(nlohmann::json::parse(preset.out).at("modules") == nlohmann::json::parse(run.out).at("modules"));
+    expect_complaint(here.run("train --resume RUN --updates 2 --tsv"), 2, "--task makes its own; leave them out\n");  // its task
 }
 
 TEST(ProgramPresets, CountTheHeadsOfTheWriteUpAndTheirOwn) {
     const Workplace here;
     const ProgramResult single =
-        here.run("summary --preset explained --layers 1 --heads 1 --depth 0 --vocab-size 20 --input 1x4");
+        here.run("summary --preset explained --layers 1 --heads 1 --head-dim 64 --depth 0 --vocab-size 20 --input 1x4");
     EXPECT_EQ(single.status, 0) << single.err;
     EXPECT_THAT(single.out, AllOf(HasSubstr("98,496"), HasSubstr("99,840")));
     const ProgramResult twelve =

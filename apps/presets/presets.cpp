@@ -1,8 +1,13 @@
 #include "apps/presets/presets.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <sstream>
+#include <vector>
 
 #include "apps/toml.h"
 
@@ -24,13 +29,41 @@ constexpr Replaced replaced[] = {{"epochs", "updates"},         {"epochs", "minu
                                  {"vocab-type", "vocab-model"}, {"vocab-size", "vocab-model"}, {"min-count", "vocab-model"},
                                  {"vocab-size", "vocab-type"},  {"min-count", "vocab-type"}};
 
-bool out_of_force(OptionTable& table, std::string_view option) {
+// `of_task`: the preset has a task, and its vocabulary is that of the task.
+bool out_of_force(OptionTable& table, std::string_view option, bool of_task) {
+    if (of_task && (option == "vocab-type" || option == "vocab-size") && (table.given("task") || table.given("train")))
+        return true;
     if (option.starts_with("adam-")) {
         const Option* optimizer = table.find("optimizer");
         return optimizer != nullptr && optimizer->given && optimizer->write() == toml_string("sgd");
     }
     return std::any_of(std::begin(replaced), std::end(replaced),
                        [&](const Replaced& each) { return each.option == option && table.given(each.by); });
+}
+
+// What the preset sets: options that the table has, that were not given, and that are in force. None for an empty name.
+std::vector<TomlItem> items_of(OptionTable& table, const std::string& name) {
+    if (name.empty()) return {};
+    const auto found =
+        std::find_if(presets().begin(), presets().end(), [&](const Preset& preset) { return preset.name == name; });
+    std::istringstream text{std::string(found->text)};
+    std::vector<TomlItem> items = read_toml(text, "preset " + name);
+    const bool of_task = std::any_of(items.begin(), items.end(), [](const TomlItem& item) { return item.key == "task"; });
+    std::erase_if(items, [&](const TomlItem& item) {
+        const Option* option = table.find(item.key);
+        return option == nullptr || !option->in_config || option->given || out_of_force(table, item.key, of_task);
+    });
+    return items;
+}
+
+// Whether the message names --OPTION, and not an option that begins so.
+bool speaks_of(std::string_view message, const std::string& option) {
+    const std::string word = "--" + option;
+    for (std::size_t at = message.find(word); at != std::string_view::npos; at = message.find(word, at + 1)) {
+        const std::string_view rest = message.substr(at + word.size());
+        if (rest.empty() || (rest[0] != '-' && std::isalnum(static_cast<unsigned char>(rest[0])) == 0)) return true;
+    }
+    return false;
 }
 
 }  // namespace
@@ -42,14 +75,8 @@ void add_preset_option(OptionTable& table, std::string& name) {
 }
 
 void apply_preset(OptionTable& table, const std::string& name) {
-    if (name.empty()) return;
-    const auto found =
-        std::find_if(presets().begin(), presets().end(), [&](const Preset& preset) { return preset.name == name; });
-    std::istringstream all{std::string(found->text)};
     std::stringstream known;
-    for (const TomlItem& item : read_toml(all, "preset " + name)) {
-        const Option* option = table.find(item.key);
-        if (option == nullptr || !option->in_config || out_of_force(table, item.key)) continue;
+    for (const TomlItem& item : items_of(table, name)) {
         known << item.key << " = [";
         for (const std::string& value : item.values) known << toml_string(value) << ", ";
         known << "]\n";
@@ -57,8 +84,19 @@ void apply_preset(OptionTable& table, const std::string& name) {
     table.read_config(known, "preset " + name);
 }
 
-HeadCount explained_head(std::int64_t d_model, std::int64_t width) {
-    return {.projected = 3 * (d_model * width + width), .written = 3 * (width * d_model + d_model)};
+int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work) {
+    const std::vector<TomlItem> items = items_of(table, name);
+    try {
+        apply_preset(table, name);
+        return work();
+    } catch (const UsageError& error) {
+        std::string said;
+        for (const TomlItem& item : items)
+            if (speaks_of(error.what(), item.key)) said += fmt::format(" --{} {}", item.key, fmt::join(item.values, " "));
+        if (said.empty()) throw;
+        throw UsageError(
+            fmt::format("{}; --preset {} has{}: give another value, or leave out the preset", error.what(), name, said));
+    }
 }
 
 }  // namespace heddle::app

@@ -1,11 +1,10 @@
 // Models and trainings that are known by name: the TOML files of this folder, which the build puts into the program.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "apps/option_table.h"
 
@@ -24,16 +23,12 @@ std::span<const Preset> presets();
 void add_preset_option(OptionTable& table, std::string& name);
 
 /// Gives `table` the preset's options, but for those that were given before: the command line and --config go first. So do
-/// options that take the place of a preset's (--updates that of its epochs). Options that only other commands know are passed
-/// over. Nothing for an empty name.
+/// options that take the place of a preset's (--updates that of its epochs, --task that of its task's vocabulary). Options that
+/// only other commands know are passed over. Nothing for an empty name.
 void apply_preset(OptionTable& table, const std::string& name);
 
-/// Parameters of one head's query, key and value.
-struct HeadCount {
-    std::int64_t projected = 0;  ///< three projections of all columns: 3 (d_model width + width)
-    std::int64_t written = 0;    ///< what the write-up behind "explained" counts: 3 (width d_model + d_model), three layers from
-                                 ///< the head's own columns to all of them, so that each bias is d_model wide
-};
-HeadCount explained_head(std::int64_t d_model, std::int64_t width);
+/// Applies the preset and then does `work`, whose status it returns. A UsageError of either about an option that the preset set
+/// says so: nobody gave it.
+int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work);
 
 }  // namespace heddle::app
