@@ -11,6 +11,10 @@
 
 namespace heddle::app {
 
+// The program brings its own (cmake/commit.cmake); tests link without one.
+[[gnu::weak]] extern const char* const build_commit;
+const char* const build_commit = "";
+
 const char* const version = HEDDLE_VERSION;
 
 int version_command(std::string_view commit) {
