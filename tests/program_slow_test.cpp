@@ -42,7 +42,7 @@ TEST(ProgramSlow, TrainsTranslatesAndEvaluatesATask) {
 
     const ProgramResult summary = here.run("summary --model RUN");
     EXPECT_EQ(summary.status, 0) << summary.err;
-    EXPECT_THAT(summary.out, HasSubstr("encoder.layers.0"));
+    EXPECT_THAT(summary.out, HasSubstr("EncoderLayer "));
 }
 
 // What the demo does, by the options that the task sets itself.
