@@ -112,12 +112,20 @@ std::unique_ptr<nn::Transformer> new_model(SummaryOptions& options) {
                                                                  options.target_size.value_or(options.vocab_size)));
 }
 
+// The batch is that of --input: no other option of this command makes it smaller.
+[[noreturn]] void no_memory_for(const nn::SummaryBatch& batch) {
+    fail(fmt::format("the memory does not suffice for --input {}x{}x{}; give fewer sentences or tokens, or a smaller model",
+                     batch.sentences, batch.source, batch.target));
+}
+
 nn::ModelSummary measured(nn::Transformer& model, const nn::SummaryBatch& batch, const std::string& module) {
     try {
         return nn::summarize(model, batch, module);
     } catch (const std::bad_alloc&) {
-        fail(fmt::format("the memory does not suffice for --input {}x{}x{}; give fewer sentences or tokens", batch.sentences,
-                         batch.source, batch.target));
+        no_memory_for(batch);
+    } catch (const Error& error) {
+        if (!std::string_view(error.what()).starts_with("memory: ")) throw;  // what tensors say
+        no_memory_for(batch);
     }
 }
 
