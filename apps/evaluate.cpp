@@ -147,35 +147,40 @@ void evaluate_run(const EvaluateOptions& options) {
     print_score(hypotheses, test.targets(), options);
 }
 
-std::vector<std::string> read_text(const std::string& path, const EvaluateOptions& options) {
-    return read_lines(path, {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
+TextFile read_text(const std::string& path, const EvaluateOptions& options) {
+    return read_text_file(path, {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
 }
 
-/// The lines of a file of translations, as many as the references.
-std::vector<std::string> read_hypotheses(const std::string& path, const EvaluateOptions& options,
-                                         const std::vector<std::string>& references) {
-    std::vector<std::string> lines = read_text(path, options);
-    check(lines.size() == references.size(), "{} has {}, but {} has {}; wanted one reference per translation", spoken_name(path),
-          counted_lines(static_cast<std::int64_t>(lines.size())), spoken_name(options.reference),
-          counted_lines(static_cast<std::int64_t>(references.size())));
-    return lines;
+/// Translations of a file and the references that they belong to.
+std::vector<SentencePair> read_hypotheses(const std::string& path, const EvaluateOptions& options, TextFile references) {
+    TextFile hypotheses = read_text(path, options);
+    if (hypotheses.format != references.format) {  // translations are seldom in the format of what was translated
+        hypotheses.drop_metadata(say);
+        references.drop_metadata(say);
+    }
+    align(hypotheses, references, say);
+    std::vector<SentencePair> pairs;
+    for (std::size_t i = 0; i < hypotheses.lines.size(); ++i)
+        pairs.push_back({std::move(hypotheses.lines[i]), std::move(references.lines[i])});
+    return pairs;
 }
 
 void evaluate_files(const EvaluateOptions& options) {
-    const std::vector<std::string> references = read_text(options.reference, options);
-    print_score(read_hypotheses(options.hypotheses, options, references), references, options);
+    const Corpus corpus{read_hypotheses(options.hypotheses, options, read_text(options.reference, options))};
+    print_score(corpus.sources(), corpus.targets(), options);
 }
 
 void compare_files(const EvaluateOptions& options) {
-    const std::vector<std::string> references = read_text(options.reference, options);
+    const TextFile references = read_text(options.reference, options);
     const auto statistics = [&](const std::string& path) {
-        return line_statistics(read_hypotheses(path, options, references), references, options.lowercase);
+        const Corpus corpus{read_hypotheses(path, options, references)};
+        return line_statistics(corpus.sources(), corpus.targets(), options.lowercase);
     };
     const std::vector<LineStatistics> first = statistics(options.compare.first), second = statistics(options.compare.second);
     check(!first.empty(), "evaluate: {} has no lines to compare by", options.reference);
     const std::vector<Comparison> comparisons = paired_bootstrap(first, second, options.resamples, options.seed);
     const ComparedSystems systems{.names = options.compare,
-                                  .lines = static_cast<std::int64_t>(references.size()),
+                                  .lines = static_cast<std::int64_t>(first.size()),
                                   .resamples = options.resamples,
                                   .seed = options.seed,
                                   .lowercase = options.lowercase};

@@ -26,8 +26,8 @@ void check_counts(const TextFile& a, const TextFile& b) {
     const std::string place = longer.places.empty() ? ""
                                                     : fmt::format("; the first without a partner is {} of {}",
                                                                   longer.places[first_alone].text(), longer.name);
-    fail_with("{} has {}, but {} has {}{}; line n of one file has to be the translation of line n of the other", a.name,
-              a.counted(), b.name, b.counted(), place);
+    fail_with("{} has {}, but {} has {}{}; line n of one file has to belong to line n of the other", a.name, a.counted(), b.name,
+              b.counted(), place);
 }
 
 void check_places(const TextFile& a, const TextFile& b) {
@@ -57,6 +57,7 @@ void TextFile::drop_metadata(const Say& say) {
     const std::size_t dropped = std::erase_if(lines, is_metadata);
     if (say && dropped > 0)
         say(fmt::format("{}: left out {} of metadata", name, counted_lines(static_cast<std::int64_t>(dropped))));
+    format = TextFormat::text;  // a sentence that begins with <unk> is none
 }
 
 TextFile read_text_file(const std::string& path, const Reading& reading) {

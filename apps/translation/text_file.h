@@ -28,7 +28,7 @@ struct TextFile {
     std::int64_t size() const { return static_cast<std::int64_t>(lines.size()); }
     /// "1,305 segments" or "29,000 lines".
     std::string counted() const;
-    /// Leaves the sentences: removes the metadata lines, and says how many they were.
+    /// Leaves the sentences, which are text then: removes the metadata lines, and says how many they were.
     void drop_metadata(const Say& say);
 };
 
@@ -36,9 +36,9 @@ struct TextFile {
 /// when it cannot be read or is not text in the format.
 TextFile read_text_file(const std::string& path, const Reading& reading);
 
-/// Line n of one file belongs to line n of the other: with tags the metadata lines are compared and removed, with xml the
-/// documents and ids of the segments as far as both files have them. Error with both counts and the first place where the files
-/// part.
+/// Checks that line n of one file belongs to line n of the other: with tags the metadata lines are compared and removed, with xml
+/// the documents and ids of the segments are compared as far as both files have them. Error with both counts and the first place
+/// where the files part.
 void align(TextFile& sources, TextFile& targets, const Say& say);
 
 }  // namespace heddle::app
