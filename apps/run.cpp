@@ -1,5 +1,7 @@
 #include "apps/run.h"
 
+#include <sstream>
+
 #include "apps/option_rows.h"
 #include "apps/translation/run_folder.h"
 #include "core/format.h"
@@ -22,6 +24,29 @@ nn::Tie tie(const std::string& name) {
 nn::EmbeddingInit embedding_init(const std::string& name) {
     if (name == "unit") return nn::EmbeddingInit::unit;
     return name == "xavier" ? nn::EmbeddingInit::xavier : nn::EmbeddingInit::scaled;
+}
+
+// TOML lines of those that shape the model.
+std::string model_lines(TrainSettings settings) {
+    std::string lines;
+    const OptionTable table = train_table(settings);
+    for (const Option& option : table.options())
+        if (option.fixed && (option.group == "Model" || option.name == "lowercase"))
+            lines += fmt::format("{} = {}\n", option.name, option.write());
+    return lines;
+}
+
+// Such lines as another version of the program wrote them, with the defaults of this one.
+std::string completed_lines(const std::string& lines, const VocabularyRequest& vocabulary) {
+    TrainSettings settings;
+    settings.vocabulary = vocabulary;
+    OptionTable table = train_table(settings);
+    std::stringstream all(lines), known;
+    for (std::string line; std::getline(all, line);)
+        if (table.find(line.substr(0, line.find(' '))) != nullptr) known << line << '\n';
+    table.read_config(known, "the options of the weights");
+    resolve(settings.model, settings.vocabulary);
+    return model_lines(std::move(settings));
 }
 
 }  // namespace
@@ -60,20 +85,18 @@ TrainSettings read_settings(const std::filesystem::path& run) {
     const std::filesystem::path config = run / "config.toml";
     check(std::filesystem::exists(config), "{}: there is no config.toml; wanted a folder that heddle train made", run.string());
     TrainSettings settings;
-    train_table(settings).read_config(config.string());
+    OptionTable table = train_table(settings);
+    table.read_config(config.string());
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
     return settings;
 }
 
 ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run) {
-    TrainSettings copy = settings;
-    ModelIdentity identity{.options = {}, .vocabulary = vocabulary_digest(run)};
-    const OptionTable table = train_table(copy);
-    for (const Option& option : table.options())
-        if (option.fixed && (option.group == "Model" || option.name == "lowercase"))
-            identity.options += fmt::format("{} = {}\n", option.name, option.write());
-    return identity;
+    return {
+        .options = model_lines(settings),
+        .vocabulary = vocabulary_digest(run),
+        .completed = [vocabulary = settings.vocabulary](const std::string& lines) { return completed_lines(lines, vocabulary); }};
 }
 
 std::string weights_file(const WeightsChoice& weights, const std::filesystem::path& run) {

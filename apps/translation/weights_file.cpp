@@ -56,10 +56,9 @@ std::map<std::string, std::string> options_of(const std::string& toml, const std
     return options;
 }
 
-// An option that only one side knows came or went with a version of the program; its default then holds.
-void check_options(const std::string& kept, const std::string& wanted, const std::string& path) {
-    const auto now = options_of(wanted, "the model's options");
-    for (const auto& [key, value] : options_of(kept, path)) {
+void check_options(const std::string& kept, const ModelIdentity& identity, const std::string& path) {
+    const auto now = options_of(identity.options, "the model's options");
+    for (const auto& [key, value] : options_of(identity.completed ? identity.completed(kept) : kept, path)) {
         const auto found = now.find(key);
         check(found == now.end() || found->second == value,
               "{} holds a model with {} = {}, but the configuration says {} = {}; put the run's own config.toml back", path, key,
@@ -88,7 +87,7 @@ SafetensorsFile open_weights(const std::filesystem::path& path, const ModelIdent
     if (!known && !update) return file;
     check(value_of(metadata, digest_key, file.path()) == digest_of(file),
           "{}: the file is damaged: it is not what was written; restore a copy of it, or train again", file.path());
-    check_options(value_of(metadata, model_key, file.path()), identity.options, file.path());
+    check_options(value_of(metadata, model_key, file.path()), identity, file.path());
     check(value_of(metadata, vocabulary_key, file.path()) == identity.vocabulary,
           "{} was trained with another vocabulary than the one beside it; put the run's own vocab file back", file.path());
     if (update) {
