@@ -87,6 +87,8 @@ TrainSettings read_settings(const std::filesystem::path& run) {
     TrainSettings settings;
     OptionTable table = train_table(settings);
     table.read_config(config.string());
+    // A run from the time before there were formats: every file was taken as lines of text.
+    if (!table.given("format") && settings.data.task.empty() && !settings.data.tsv) settings.data.format = "text";
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
     return settings;

@@ -286,6 +286,19 @@ TEST_F(Resuming, LeavesWhatIsNotItsOwn) {
     EXPECT_EQ(model("mine"), before);
 }
 
+// Before there were formats, every file was lines of text, and the configuration said nothing about it.
+TEST_F(Resuming, TakesTheTextOfAnEarlierVersionAsLines) {
+    for (const char* side : {"text.a", "text.b"}) here_.write(side, "<title>\n" + here_.read(side));
+    ASSERT_EQ(train(std::string(" --out run --updates 4 --format text") + tiny).status, 0);
+    std::string config = here_.read("run/config.toml");
+    const std::string line = "format = \"text\"\n";
+    ASSERT_NE(config.find(line), std::string::npos);
+    here_.write("run/config.toml", config.erase(config.find(line), line.size()));
+    const ProgramResult resumed = train(" --resume run --updates 8");
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_THAT(here_.read("run/config.toml"), HasSubstr(line));
+}
+
 TEST_F(Resuming, WorksOnACopyThatFollowedLinks) {
     ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
     std::filesystem::copy(here_.path("run"), here_.path("copy"), std::filesystem::copy_options::recursive);
