@@ -34,6 +34,12 @@ std::string version_text() {
     return commit.empty() ? fmt::format("heddle {}", version) : fmt::format("heddle {} ({})", version, commit);
 }
 
+// "x" of runs/x, runs/x/ and, there, of "."
+std::string name_of(const std::filesystem::path& run) {
+    const std::filesystem::path whole = std::filesystem::absolute(run).lexically_normal();
+    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
 // The shortest sample of the last validation; without samples the first sentence there is.
 std::string sentence_of(const TrainingHistory& history, const TrainingData& data) {
     std::string chosen;
@@ -68,7 +74,7 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
     const auto attempt = [&](const char* what, const std::function<void()>& part) {
         try {
             part();
-        } catch (const Error& error) {
+        } catch (const std::exception& error) {
             parts.remarks.push_back(fmt::format("{}: {}", what, error.what()));
         }
     };
@@ -80,9 +86,9 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
         attempt("Without the time per op", [&] {
             parts.ops = measure_ops(model, trainer.some_batches(measured_batches), start.settings.training.label_smoothing);
         });
-        training_report(folder.path().filename().string(), history, parts).write(file);
+        training_report(name_of(folder.path()), history, parts).write(file);
         log.note(fmt::format("wrote {} in {:.1f} s", file.string(), std::chrono::duration<double>(Clock::now() - begin).count()));
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {  // of any kind: the training has ended well
         log.note(fmt::format("no report: {}", error.what()));
     }
 }

@@ -40,7 +40,8 @@ TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
     EXPECT_THAT(after, AllOf(HasSubstr("heddle train --resume &#39;my RUN&#39; --updates 40"), HasSubstr("update 10<"),
                              HasSubstr("update 40<"), HasSubstr("goes on from update 20")));
     // Nothing of the report comes into the run itself.
-    EXPECT_EQ(here.run("train --task copy --out whole --updates 40" + tiny).status, 0);
+    EXPECT_EQ(here.run("train --task copy --out ./whole/ --updates 40" + tiny).status, 0);
+    EXPECT_THAT(here.read("whole/report.html"), HasSubstr(">Training of whole<"));
     EXPECT_TRUE(here.read("my RUN/model.safetensors") == here.read("whole/model.safetensors"));
 }
 
