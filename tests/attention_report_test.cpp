@@ -192,6 +192,27 @@ TEST(AttentionRows, ShowSpacesAndTheMarksThatJoinTokens) {
     for (const char* label : {">a</text>", ">␣</text>", ">·.</text>"}) EXPECT_THAT(rows[0].figures[1].svg, HasSubstr(label));
 }
 
+TEST_F(Attention, ReportLeavesNoPictureOfAFormerOne) {
+    const TemporaryFolder folder;
+    const auto report = [&](int lines) {
+        AttentionReport report(folder.path(), 9, *model_, vocabularies_);
+        for (int i = 0; i < lines; ++i) report.add("one two", translation_of("four"));
+        report.write();
+    };
+    report(3);
+    ASSERT_TRUE(std::filesystem::exists(folder / "line-3/words.svg"));
+    std::ofstream(folder / "line-1/cross-layer-9-head-9.svg") << "of a larger model";
+    std::ofstream(folder / "line-2/mine.svg") << "x";
+    std::filesystem::create_directories(folder / "line-x");
+    report(1);
+    EXPECT_TRUE(std::filesystem::exists(folder / "line-1/words.svg"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "line-1/cross-layer-9-head-9.svg"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "line-3"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "line-2/words.svg"));
+    EXPECT_TRUE(std::filesystem::exists(folder / "line-2/mine.svg")) << "what is not its own stays";
+    EXPECT_TRUE(std::filesystem::exists(folder / "line-x"));
+}
+
 TEST_F(Attention, ReportNamesAFolderThatCannotBeMade) {
     const TemporaryFolder folder;
     std::ofstream(folder / "file") << "x";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <regex>
 
 #include "apps/picture/chart.h"
 #include "apps/translation/unicode.h"
@@ -100,6 +101,23 @@ void make_folder(const std::filesystem::path& folder) {
     check(!error, "--attention {}: the folder cannot be made: {}", folder.string(), error.message());
 }
 
+// What a former report left: its pictures, and its folders where nothing else is in them.
+void remove_pictures(const std::filesystem::path& folder) {
+    const std::regex of_a_line("line-[1-9][0-9]*"), picture("words\\.svg|(encoder|decoder|cross)-layer-[0-9]+-head-[0-9]+\\.svg");
+    const auto named = [](const std::filesystem::path& where, const std::regex& form) {
+        std::vector<std::filesystem::path> found;
+        for (const auto& entry : std::filesystem::directory_iterator(where))
+            if (std::regex_match(entry.path().filename().string(), form)) found.push_back(entry.path());
+        return found;
+    };
+    std::error_code in_use;
+    for (const std::filesystem::path& line : named(folder, of_a_line)) {
+        if (!std::filesystem::is_directory(std::filesystem::symlink_status(line))) continue;
+        for (const std::filesystem::path& file : named(line, picture)) std::filesystem::remove(file);
+        std::filesystem::remove(line, in_use);
+    }
+}
+
 }  // namespace
 
 std::vector<AttentionRow> attention_rows(const TranslationAttention& attention) {
@@ -129,6 +147,11 @@ AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most
       vocabularies_(std::move(vocabularies)),
       page_("Where the model looks") {
     make_folder(folder_);
+    try {
+        remove_pictures(folder_);
+    } catch (const std::filesystem::filesystem_error& error) {
+        fail_with("--attention {}: a former report cannot be removed: {}", folder_.string(), error.what());
+    }
     page_.paragraph(attention_legend());
 }
 

@@ -26,8 +26,8 @@ std::string attention_legend();
 
 class AttentionReport {
   public:
-    /// Makes the folder. `most`: lines shown, the first ones; the others are counted. The model, in evaluation mode, must outlive
-    /// this. Error when the folder cannot be made.
+    /// Makes the folder; pictures of a former report in it go. `most`: lines shown, the first ones; the others are counted. The
+    /// model, in evaluation mode, must outlive this. Error when the folder cannot be made.
     AttentionReport(std::filesystem::path folder, std::int64_t most, const nn::Transformer& model, Vocabularies vocabularies);
 
     /// The next line and what it was translated to. Writes its pictures. Error when they cannot be written.
