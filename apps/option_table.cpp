@@ -50,7 +50,14 @@ bool boolean(const Option& option, const std::vector<std::string>& values) {
     wrong("--{} is '{}', wanted true or false", option.name, values[0]);
 }
 
+// "FILE", "FOLDER" and "RUN" are of options that name something on the disk, "FILE..." and "FILE FILE", too.
+bool names_a_place(const Option& option) {
+    const std::string word = option.placeholder.substr(0, option.placeholder.find_first_of(" ."));
+    return word == "FILE" || word == "FOLDER" || word == "RUN";
+}
+
 std::string text(const Option& option, const std::string& value) {
+    if (value.empty() && names_a_place(option)) wrong("--{} is empty, wanted {}", option.name, option.placeholder);
     if (option.choices.empty()) return value;
     for (const std::string& choice : option.choices)
         if (value == choice) return value;

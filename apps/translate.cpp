@@ -84,7 +84,6 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
                 fmt::format("--n-best {} of --beam {}: a beam has no more translations than it is wide; use --beam {}", n_best,
                             options.decode.beam, n_best));
     check_usage(!options.sample || !table.given("beam"), "--beam searches and --sample draws; give one of them");
-    check_usage(!table.given("attention") || !options.attention.empty(), "--attention names no folder; give one");
     check_usage(!table.given("attention-lines") || !options.attention.empty(),
                 "--attention-lines is for --attention; give it, too");
     check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),

@@ -88,7 +88,7 @@ TEST_F(ProgramAttention, RefusesWhatWouldHaveNoEffectOrNoMeaning) {
                      "--alignment looks into one model, and --model names 2");
     expect_complaint(here_->run("translate --model RUN RUN --attention look"), 2, "--attention looks into one model");
     expect_complaint(here_->run("translate --model RUN --attention-lines 3"), 2, "--attention-lines is for --attention");
-    expect_complaint(here_->run("translate --model RUN --attention ''"), 2, "--attention names no folder");
+    expect_complaint(here_->run("translate --model RUN --attention ''"), 2, "--attention is empty, wanted FOLDER");
     here_->write("file", "");
     expect_complaint(here_->run("translate --model RUN --attention file/x", "a"), 1,
                      "--attention file/x: the folder cannot be made");

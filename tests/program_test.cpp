@@ -79,6 +79,9 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
     expect_complaint(here.run("train --out RUN --task copy --tsv"), 2, "--task makes its own");
     expect_complaint(here.run("train --resume RUN --overwrite"), 2, "--overwrite");
     expect_complaint(here.run("train --config / --out RUN"), 2, "it is a folder");
+    for (const char* empty : {"train --task copy --out", "train --resume", "average RUN --last 1 --out", "lab all --out",
+                              "evaluate --model RUN --test x --output", "evaluate --model RUN --test x --results"})
+        expect_complaint(here.run(std::string(empty) + " ''"), 2, " is empty, wanted ");
     EXPECT_EQ(here.run("train --out RUN --task copy --positions learned --position-table 1").status, 1) << "no sentence fits";
     expect_complaint(here.run("train --out RUN --speed 3"), 2, "--speed");
     expect_complaint(here.run("train --config none.toml --out RUN"), 2, "none.toml");
