@@ -149,7 +149,6 @@ int summary_command(Arguments arguments) {
     SummaryOptions options;
     OptionTable table = options_table(options);
     if (!parse_command_line(table, arguments)) return 0;
-    check_usage(!table.given("pictures") || !options.pictures.empty(), "--pictures names no folder; give one");
     if (!options.run.empty()) {
         for (const Option& option : table.options())
             check_usage(!option.given || option.name == "model" || option.group == "What to show",

@@ -62,7 +62,7 @@ TEST(ProgramPresets, RefuseWhatHasNoEffectOrCannotBe) {
     expect_complaint(here.run("summary --input 1000x1001"), 2, "--input 1000x1001 has 1,001,000 tokens on a side");
     expect_complaint(here.run("summary --input 1000000x1000000"), 2, "wanted at most 1,000,000");
     expect_complaint(here.run("summary --input ''"), 2, "--input is ''");
-    expect_complaint(here.run("summary --pictures ''"), 2, "--pictures names no folder");
+    expect_complaint(here.run("summary --pictures ''"), 2, "--pictures is empty, wanted FOLDER");
     expect_complaint(here.run("summary --model RUN --preset paper"), 2, "--preset cannot be combined with --model");
 }
 
