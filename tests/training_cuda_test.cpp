@@ -18,9 +18,10 @@ namespace {
 using DeviceTraining = TrainingOnDevice;
 
 // The mean loss of each of `updates` updates.
-std::vector<double> losses(const TrainingData& data, Device device, std::int64_t updates, Tensor* weights = nullptr) {
+std::vector<double> losses(const nn::TransformerOptions& kind, const TrainingData& data, Device device, std::int64_t updates,
+                           Tensor* weights = nullptr) {
     const TrainingOptions options = short_training();
-    nn::Transformer model(tiny_model(data, 0.1), 3);
+    nn::Transformer model(kind, 3);
     model.to(device);
     Learner learner(model, options, updates);
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = options.batch_tokens}, 1, 1);
@@ -35,11 +36,41 @@ std::vector<double> losses(const TrainingData& data, Device device, std::int64_t
     return result;
 }
 
+std::vector<double> losses(const TrainingData& data, Device device, std::int64_t updates, Tensor* weights = nullptr) {
+    return losses(tiny_model(data, 0.1), data, device, updates, weights);
+}
+
+// Models that differ in what their layers read, in ties, biases and embeddings.
+std::vector<nn::TransformerOptions> other_kinds(const TrainingData& data) {
+    std::vector<nn::TransformerOptions> kinds(3, tiny_model(data, 0.1));
+    kinds[0].encoder_layers = kinds[0].decoder_layers = 2;
+    kinds[0].memory = nn::MemoryFrom::layer;
+    kinds[0].tie = nn::Tie::embeddings;
+    kinds[1] = kinds[0];
+    kinds[1].norm = nn::NormPlace::post;
+    kinds[1].attention_bias = false;
+    kinds[1].tie = nn::Tie::all;
+    kinds[2].scale_embeddings = false;
+    kinds[2].tie = nn::Tie::none;
+    kinds[2].output_bias = true;
+    kinds[2].bias = false;
+    kinds[2].positions = nn::Positions::learned;
+    return kinds;
+}
+
 TEST_F(DeviceTraining, TwentyUpdatesGiveTheLossesOfTheCpu) {
     const TrainingData data = copy_data(400);
     const std::vector<double> cpu = losses(data, Device::cpu, 20), cuda = losses(data, Device::cuda, 20);
     for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
     EXPECT_LT(cuda.back(), 0.8 * cuda.front());
+}
+
+TEST_F(DeviceTraining, ModelsOfEveryKindGiveTheLossesOfTheCpu) {
+    const TrainingData data = copy_data(200);
+    for (const nn::TransformerOptions& kind : other_kinds(data)) {
+        const std::vector<double> cpu = losses(kind, data, Device::cpu, 6), cuda = losses(kind, data, Device::cuda, 6);
+        for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
+    }
 }
 
 TEST_F(DeviceTraining, AnUpdateHasTheSameBitsAgain) {
@@ -268,11 +299,10 @@ TEST_F(DeviceTraining, ARunSavedOnOneDeviceResumesOnTheOther) {
     EXPECT_GT(largest, 0);
 }
 
-TEST_F(DeviceTraining, TranslatesAsTheCpuDoes) {
-    const TrainingData data = copy_data(300);
+void expect_translations_of_the_cpu(const nn::TransformerOptions& kind, const TrainingData& data) {
     TrainingOptions options = short_training();
     options.updates = 40;
-    nn::Transformer model(tiny_model(data), 3);
+    nn::Transformer model(kind, 3);
     TrainingLog log({}, true);
     Trainer(model, data, options, log).run();
     model.eval();
@@ -285,6 +315,12 @@ TEST_F(DeviceTraining, TranslatesAsTheCpuDoes) {
         model.to(Device::cuda);
         EXPECT_EQ(translate_lines(model, data.vocabularies, lines, decode), cpu) << "beam " << beam;
     }
+}
+
+TEST_F(DeviceTraining, TranslatesAsTheCpuDoes) {
+    const TrainingData data = copy_data(300);
+    expect_translations_of_the_cpu(tiny_model(data), data);
+    for (const nn::TransformerOptions& kind : other_kinds(data)) expect_translations_of_the_cpu(kind, data);
 }
 
 }  // namespace
