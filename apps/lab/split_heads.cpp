@@ -74,7 +74,7 @@ std::vector<double> influence(const Net& net, const Tensor& tokens) {
     for (std::int64_t token = 0; token < length; ++token) {
         Tensor changed = tokens.clone();
         std::int32_t& id = changed.data<std::int32_t>()[token];
-        id = (id + 1) % vocabulary;
+        id = static_cast<std::int32_t>((id + 1) % vocabulary);
         const std::vector<double> after = net.logits(changed, spans).value().to_vector();
         for (std::size_t i = 0; i < after.size(); ++i) {
             double& largest = changes[i / vocabulary * length + static_cast<std::size_t>(token)];

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <regex>
 
 #include "apps/picture/chart.h"
 #include "apps/translation/unicode.h"
@@ -101,19 +100,30 @@ void make_folder(const std::filesystem::path& folder) {
     check(!error, "--attention {}: the folder cannot be made: {}", folder.string(), error.message());
 }
 
+// A file's name with # for each number in it: "line-12" is "line-#".
+std::string form_of(const std::filesystem::path& file) {
+    std::string form;
+    for (const char letter : file.filename().string()) {
+        const bool digit = letter >= '0' && letter <= '9';
+        if (!digit || !form.ends_with('#')) form += digit ? '#' : letter;
+    }
+    return form;
+}
+
 // What a former report left: its pictures, and its folders where nothing else is in them.
 void remove_pictures(const std::filesystem::path& folder) {
-    const std::regex of_a_line("line-[1-9][0-9]*"), picture("words\\.svg|(encoder|decoder|cross)-layer-[0-9]+-head-[0-9]+\\.svg");
-    const auto named = [](const std::filesystem::path& where, const std::regex& form) {
+    const auto named = [](const std::filesystem::path& where, const std::vector<std::string>& forms) {
         std::vector<std::filesystem::path> found;
         for (const auto& entry : std::filesystem::directory_iterator(where))
-            if (std::regex_match(entry.path().filename().string(), form)) found.push_back(entry.path());
+            if (std::ranges::count(forms, form_of(entry.path())) > 0) found.push_back(entry.path());
         return found;
     };
+    const std::vector<std::string> pictures = {"words.svg", "encoder-layer-#-head-#.svg", "decoder-layer-#-head-#.svg",
+                                               "cross-layer-#-head-#.svg"};
     std::error_code in_use;
-    for (const std::filesystem::path& line : named(folder, of_a_line)) {
+    for (const std::filesystem::path& line : named(folder, {"line-#"})) {
         if (!std::filesystem::is_directory(std::filesystem::symlink_status(line))) continue;
-        for (const std::filesystem::path& file : named(line, picture)) std::filesystem::remove(file);
+        for (const std::filesystem::path& file : named(line, pictures)) std::filesystem::remove(file);
         std::filesystem::remove(line, in_use);
     }
 }
