@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "apps/picture/diagram.h"
+#include "apps/picture/text.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -29,11 +33,16 @@ struct Column {
 
 Point down(Point from, double by = gap) { return {from.x, from.y + by}; }
 
-Lines norm_lines(const nn::TransformerOptions& o) { return {"layer norm", fmt::format("eps {}", o.norm_eps)}; }
+Lines norm_lines(const nn::TransformerOptions& o) {
+    return {"layer norm", "eps " + picture::short_exponent(fmt::format("{}", o.norm_eps))};
+}
 
 std::string heads_text(const nn::TransformerOptions& o) {
     return o.heads == 1 ? fmt::format("1 head of {}", o.head_dim) : fmt::format("{} heads of {}", o.heads, o.head_dim);
 }
+
+// What a drawing says of a projection of attention beside its extents.
+std::string_view bias_text(const nn::TransformerOptions& o) { return o.attention_bias.value_or(o.bias) ? "" : ", no bias"; }
 
 std::string_view activation_text(ops::Activation activation) {
     switch (activation) {
@@ -45,7 +54,7 @@ std::string_view activation_text(ops::Activation activation) {
 }
 
 Sublayer attention_of(const nn::TransformerOptions& o, std::string name) {
-    Sublayer sublayer{{std::move(name), heads_text(o)}, Part::attention};
+    Sublayer sublayer{{std::move(name), fmt::format("{}{}", heads_text(o), bias_text(o))}, Part::attention};
     if (const double dropped = o.attention_dropout.value_or(o.dropout); dropped > 0)
         sublayer.lines.push_back(fmt::format("dropout {} of the weights", dropped));
     return sublayer;
@@ -115,21 +124,24 @@ Point draw_layer(Diagram& diagram, const Column& column, Point from, const std::
     return at;
 }
 
-// From tokens to the stack's input.
+// From tokens to the stack's input; `alone`: no other stack is in the picture.
 Point draw_embedding(Diagram& diagram, const Column& column, const std::string& tokens, std::int64_t vocabulary,
-                     const nn::TransformerOptions& o) {
+                     const nn::TransformerOptions& o, bool alone = false) {
     const Box data = diagram.box(column.center, 12, box_width, Lines{tokens}, Part::data);
     Lines lines = {"embedding", fmt::format("{} x {}", vocabulary, o.d_model)};
-    if (o.one_embedding()) lines.push_back("one matrix for both sides");
+    if (o.one_embedding() && !alone) lines.push_back("one matrix for both sides");
     const Box table = diagram.box(column.center, data.bottom + gap, box_width, lines, Part::embedding);
     diagram.arrow(data.below(), table.above());
     const Box sum = diagram.plus(column.center, table.bottom + gap);
     diagram.arrow(table.below(), sum.above(), o.scale_embeddings ? fmt::format("times sqrt({})", o.d_model) : "");
     const double beside = column.center + column.side * (box_width / 2 + 74);
-    const Box positions =
-        diagram.box(beside, sum.top - 13.5, 118,
-                    Lines{"positions", o.positions == nn::Positions::learned ? "learned" : "sine and cosine"}, Part::embedding);
-    diagram.arrow(column.side < 0 ? positions.from_right() : positions.from_left(),
+    Lines places = {"positions", "sine and cosine"};
+    if (o.positions == nn::Positions::learned)
+        places = {"positions", "learned", fmt::format("{} x {}", o.position_table, o.d_model)};
+    // Its edge stays above the stack's frame.
+    const double level = sum.from_left().y, top = std::min(level - 22.5, level + 20 - Diagram::box_height(places.size()));
+    const Box positions = diagram.box(beside, top, 118, places, Part::embedding);
+    diagram.arrow({column.side < 0 ? positions.right : positions.left, level},
                   column.side < 0 ? sum.from_left() : sum.from_right());
     return sum.below();
 }
@@ -177,16 +189,17 @@ ModelPicture whole_model(const nn::TransformerOptions& o) {
 
 ModelPicture block(const nn::TransformerOptions& o, const std::string& name, const std::vector<Sublayer>& sublayers,
                    const std::string& caption) {
-    constexpr Column column{300, 1};
+    const bool decodes = sublayers.size() == 3;
+    const Column column{decodes ? 300.0 : box_width / 2 + 16, 1};
     Diagram diagram;
     const std::string shape = fmt::format("[tokens, {}]", o.d_model);
     const Box in = diagram.box(column.center, 12, box_width, Lines{"input", shape}, Part::data);
     Box cross;
-    const bool decodes = sublayers.size() == 3;
     const Point at = draw_layer(diagram, column, in.below(), sublayers, o, "", decodes ? &cross : nullptr);
     if (decodes) {
-        const Box memory =
-            diagram.box(90, cross.top, 150, Lines{"memory", fmt::format("[source tokens, {}]", o.d_model)}, Part::data);
+        const Lines lines = {"memory", fmt::format("[source tokens, {}]", o.d_model)};
+        const double level = cross.from_left().y;
+        const Box memory = diagram.box(91, level - Diagram::box_height(lines.size()) / 2, 150, lines, Part::data);
         diagram.arrow(memory.from_right(), cross.from_left());
     }
     const Box out = diagram.box(column.center, at.y + gap, box_width, Lines{"output", shape}, Part::data);
@@ -194,35 +207,107 @@ ModelPicture block(const nn::TransformerOptions& o, const std::string& name, con
     return {name, {diagram.svg(column.center + box_width / 2 + detour + 16, out.bottom + 12, caption), caption + "."}};
 }
 
-ModelPicture attention(const nn::TransformerOptions& o) {
+// The encoder alone.
+ModelPicture encoder(const nn::TransformerOptions& o) {
+    constexpr Column column{245, -1};
     Diagram diagram;
-    const std::string shape = fmt::format("tokens, {}]", o.head_dim);
-    const Box query = diagram.box(110, 12, 170, Lines{"query", "[target " + shape}, Part::data);
-    const Box key = diagram.box(300, 12, 170, Lines{"key", "[source " + shape}, Part::data);
-    const Box value = diagram.box(490, 12, 170, Lines{"value", "[source " + shape}, Part::data);
-    const Box product = diagram.box(205, query.bottom + gap, box_width, Lines{"query times key"}, Part::projection);
-    diagram.arrow(query.below(), {160, product.top});
-    diagram.arrow(key.below(), {250, product.top});
+    Point at = draw_embedding(diagram, column, "source tokens", o.source_vocabulary, o, true);
+    at = draw_layer(diagram, column, lead(diagram, at, 26, dropout_label(o.dropout)), {self_attention(o, false), feed_forward(o)},
+                    o, fmt::format("{} x", o.encoder_layers));
+    at = draw_final_norm(diagram, column, lead(diagram, at, 8), o);
+    const Box out =
+        diagram.box(column.center, at.y + gap, box_width, Lines{"output", fmt::format("[tokens, {}]", o.d_model)}, Part::data);
+    diagram.arrow(at, out.above());
+    return {"encoder",
+            {diagram.svg(column.center + box_width / 2 + 30, out.bottom + 12, "the encoder"),
+             fmt::format("The encoder alone: {} layers of width {}.", o.encoder_layers, o.d_model)}};
+}
+
+// Query, key and value, each [rows, head_dim], to their attention below them: the box of the weighted sum.
+Box draw_attention(Diagram& diagram, const std::array<Box, 3>& inputs, const nn::TransformerOptions& o, bool causal) {
+    const auto& [query, key, value] = inputs;
+    const double left = (query.below().x + key.below().x) / 2, middle = key.below().x;
+    const Box product =
+        diagram.box(left, query.bottom + gap, box_width, Lines{"query times key", "[queries, keys]"}, Part::projection);
+    diagram.arrow(query.below(), {left - 45, product.top});
+    diagram.arrow(key.below(), {left + 45, product.top});
     const Sublayer steps[] = {
         {{fmt::format("times 1 / sqrt({})", o.head_dim), "variance 1 again"}, Part::norm},
-        {{"mask", "hidden places take no part"}, Part::attention},
+        {causal ? Lines{"causal mask", "no token sees a later one"} : Lines{"mask", "hidden places take no part"},
+         Part::attention},
         {{"softmax", "weights of a row sum to 1"}, Part::attention},
     };
     Box last = product;
     for (const Sublayer& step : steps) {
-        const Box next = diagram.box(205, last.bottom + gap, box_width, step.lines, step.part);
+        const Box next = diagram.box(left, last.bottom + gap, box_width, step.lines, step.part);
         diagram.arrow(last.below(), next.above());
         last = next;
+        if (!causal || step.lines[0] != "causal mask") continue;
+        constexpr double side = 56;
+        const Box triangle = diagram.triangle(next.right + 26, next.from_right().y - side / 2, side, 4);
+        diagram.line(next.from_right(), triangle.from_left());
+        diagram.note(triangle.below().x, triangle.bottom + 16, "for 4 tokens");
     }
-    const double dropped = o.attention_dropout.value_or(o.dropout);
-    const Box sum = diagram.box(300, last.bottom + gap + 8, 260, Lines{"weights times value"}, Part::projection);
-    diagram.arrow(last.below(), {205, sum.top}, dropout_label(dropped));
-    const Point from_value[] = {value.below(), {490, sum.from_right().y}, sum.from_right()};
+    const Box sum = diagram.box(middle, last.bottom + gap + 8, 260, Lines{"weights times value"}, Part::projection);
+    diagram.arrow(last.below(), {left, sum.top}, dropout_label(o.attention_dropout.value_or(o.dropout)));
+    const Point from_value[] = {value.below(), {value.below().x, sum.from_right().y}, sum.from_right()};
     diagram.arrow(from_value);
-    const Box out = diagram.box(300, sum.bottom + gap, 170, Lines{"output", "[target " + shape}, Part::data);
+    return sum;
+}
+
+ModelPicture attention(const nn::TransformerOptions& o) {
+    Diagram diagram;
+    const std::string queries = fmt::format("[queries, {}]", o.head_dim), keys = fmt::format("[keys, {}]", o.head_dim);
+    const std::array inputs = {diagram.box(110, 12, 170, Lines{"query", queries}, Part::data),
+                               diagram.box(300, 12, 170, Lines{"key", keys}, Part::data),
+                               diagram.box(490, 12, 170, Lines{"value", keys}, Part::data)};
+    const Box sum = draw_attention(diagram, inputs, o, false);
+    const Box out = diagram.box(300, sum.bottom + gap, 170, Lines{"output", queries}, Part::data);
     diagram.arrow(sum.below(), out.above());
     return {"attention",
             {diagram.svg(590, out.bottom + 12, "scaled dot-product attention"), "Scaled dot-product attention of one head."}};
+}
+
+Box draw_below(Diagram& diagram, const Box& last, const Lines& lines, Part part) {
+    const Box next = diagram.box(300, last.bottom + gap, 260, lines, part);
+    diagram.arrow(last.below(), next.above());
+    return next;
+}
+
+// An arrow out of the picture; its new lower edge.
+double draw_output(Diagram& diagram, const Box& last, const nn::TransformerOptions& o) {
+    diagram.arrow(last.below(), down(last.below()));
+    diagram.note(last.below().x, last.bottom + gap + 16, fmt::format("output [tokens, {}]", o.d_model));
+    return last.bottom + gap + 28;
+}
+
+// A head with the projections before it, and the one behind it when it is the only head.
+ModelPicture one_head(const nn::TransformerOptions& o, bool causal) {
+    Diagram diagram;
+    const Box rows = diagram.box(300, 12, box_width, Lines{"input", fmt::format("[tokens, {}]", o.d_model)}, Part::data);
+    const std::array<std::string, 3> names = {"query", "key", "value"};
+    std::array<Box, 3> inputs;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const double center = 110 + 190 * static_cast<double>(i), fork = rows.bottom + gap / 2;
+        inputs[i] = diagram.box(center, rows.bottom + 1.5 * gap, 170,
+                                Lines{"linear: " + names[i], fmt::format("{} to {}{}", o.d_model, o.head_dim, bias_text(o))},
+                                Part::projection);
+        const Point turn[] = {{300, fork}, {center, fork}, inputs[i].above()};
+        if (center == 300)
+            diagram.arrow(rows.below(), inputs[i].above());
+        else
+            diagram.arrow(turn);
+    }
+    Box last = draw_attention(diagram, inputs, o, causal);
+    last = draw_below(diagram, last, {"output of the head", fmt::format("[tokens, {}]", o.head_dim)}, Part::data);
+    double bottom = last.bottom + 12;
+    if (o.heads == 1) {
+        last = draw_below(diagram, last, {"linear: output", fmt::format("{} to {}{}", o.head_dim, o.d_model, bias_text(o))},
+                          Part::projection);
+        bottom = draw_output(diagram, last, o);
+    }
+    const std::string what = fmt::format("One {}head of {} columns", causal ? "causal " : "", o.head_dim);
+    return {causal ? "causal-head" : "head", {diagram.svg(590, bottom, what), what + "."}};
 }
 
 ModelPicture several_heads(const nn::TransformerOptions& o) {
@@ -230,41 +315,43 @@ ModelPicture several_heads(const nn::TransformerOptions& o) {
     const std::int64_t width = o.heads * o.head_dim;
     const char* const names[] = {"query", "key", "value"};
     const double centers[] = {110, 300, 490};
-    constexpr std::size_t shown = 3;  // heads behind each other
+    const auto shown = static_cast<std::size_t>(std::min<std::int64_t>(o.heads, 3));  // heads behind each other
     const double heads_top = 150;
-    Box front;
+    Box last;
     for (std::size_t i = shown; i-- > 0;) {
         const double shift = 6.0 * static_cast<double>(i);
-        front = diagram.box(300 + shift, heads_top - shift, 420,
-                            Lines{"attention", heads_text(o) + ", each with columns of its own"}, Part::attention);
+        last = diagram.box(300 + shift, heads_top - shift, 420,
+                           Lines{"attention", o.heads == 1 ? heads_text(o) : heads_text(o) + ", each with columns of its own"},
+                           Part::attention);
     }
     for (std::size_t i = 0; i < 3; ++i) {
         const Box projection =
             diagram.box(centers[i], 60, 150,
-                        Lines{fmt::format("linear: {}", names[i]), fmt::format("{} to {}", o.d_model, width)}, Part::projection);
+                        Lines{fmt::format("linear: {}", names[i]), fmt::format("{} to {}{}", o.d_model, width, bias_text(o))},
+                        Part::projection);
         diagram.note(centers[i], 24, i == 0 ? "input" : "input, or memory");
         diagram.arrow({centers[i], 30}, projection.above());
-        diagram.arrow(projection.below(), {centers[i], heads_top - 6.0 * (shown - 1)});
+        diagram.arrow(projection.below(), {centers[i], heads_top - 6.0 * static_cast<double>(shown - 1)});
     }
-    const Box join =
-        diagram.box(300, front.bottom + gap, 260, Lines{"heads side by side", fmt::format("{} columns", width)}, Part::data);
-    diagram.arrow(front.below(), join.above());
-    const Box output = diagram.box(300, join.bottom + gap, 260,
-                                   Lines{"linear: output", fmt::format("{} to {}", width, o.d_model)}, Part::projection);
-    diagram.arrow(join.below(), output.above());
-    diagram.arrow(output.below(), down(output.below()));
-    diagram.note(300, output.bottom + gap + 16, fmt::format("output [tokens, {}]", o.d_model));
-    return {"heads", {diagram.svg(590, output.bottom + gap + 28, "multi-head attention"), "Attention with several heads."}};
+    if (o.heads > 1) last = draw_below(diagram, last, {"heads side by side", fmt::format("{} columns", width)}, Part::data);
+    last = draw_below(diagram, last, {"linear: output", fmt::format("{} to {}{}", width, o.d_model, bias_text(o))},
+                      Part::projection);
+    const double bottom = draw_output(diagram, last, o);
+    return {"heads", {diagram.svg(590, bottom, "multi-head attention"), "Attention with several heads."}};
 }
 
 }  // namespace
 
 std::vector<ModelPicture> model_pictures(const nn::TransformerOptions& options) {
     return {whole_model(options),
+            encoder(options),
             block(options, "encoder-block", {self_attention(options, false), feed_forward(options)}, "A layer of the encoder"),
             block(options, "decoder-block", {self_attention(options, true), cross_attention(options), feed_forward(options)},
                   "A layer of the decoder"),
-            attention(options), several_heads(options)};
+            attention(options),
+            one_head(options, false),
+            one_head(options, true),
+            several_heads(options)};
 }
 
 void write_model_pictures(const std::filesystem::path& folder, const nn::TransformerOptions& options) {

@@ -1,4 +1,5 @@
-// Drawings of a Transformer as its options describe it: the whole model, a block of each stack, attention, several heads.
+// Drawings of a Transformer as its options describe it: the whole model, its encoder alone, a block of each stack, attention, one
+// head (also a causal one), several heads.
 #pragma once
 
 #include <filesystem>

@@ -6,7 +6,20 @@ program=$1 folder=$2
 drawn=$(mktemp -d)
 trap 'rm -rf "$drawn"' EXIT
 mkdir -p "$folder"
-"$program" summary --preset paper --pictures "$drawn" >/dev/null
-for name in model encoder-block attention heads; do cp "$drawn/$name.svg" "$folder/paper-$name.svg"; done
-"$program" summary --preset annotated --vocab-size 1000 --pictures "$drawn" >/dev/null
-cp "$drawn/model.svg" "$folder/annotated-model.svg"
+
+# Draws the model that the options describe and keeps these pictures of it: chapter, names, options.
+keep() {
+  local chapter=$1 names=$2
+  shift 2
+  "$program" summary "$@" --pictures "$drawn" >/dev/null
+  for name in $names; do cp "$drawn/$name.svg" "$folder/$chapter-$name.svg"; done
+}
+
+# What is the same in two models is drawn once: the chapters on the others show the paper's.
+keep paper "model encoder-block decoder-block attention heads" --preset paper
+keep notebook "model encoder-block decoder-block heads" --preset notebook
+keep explained "encoder" --preset explained
+keep explained "head" --preset explained --heads 1 --head-dim 64
+keep explained "causal-head heads" --preset explained --heads 12 --head-dim 42
+keep translator "model" --preset translator --source-vocab-size 322 --target-vocab-size 322
+keep annotated "model encoder-block decoder-block" --preset annotated --vocab-size 1000

@@ -41,8 +41,10 @@ void label_between(Drawing& drawing, Point from, Point to, std::string_view labe
 
 }  // namespace
 
+double Diagram::box_height(std::size_t lines) { return static_cast<double>(lines) * line_height + 2 * padding - 3; }
+
 Box Diagram::box(double center, double top, double width, std::span<const std::string> lines, Part part) {
-    const double height = static_cast<double>(lines.size()) * line_height + 2 * padding - 3;
+    const double height = box_height(lines.size());
     drawing_.rounded(center - width / 2, top, width, height, fill_of(part), "#5b6470");
     for (std::size_t i = 0; i < lines.size(); ++i)
         drawing_.text(center, top + padding + line_height * (static_cast<double>(i) + 1) - 6,
@@ -92,6 +94,15 @@ void Diagram::frame(const Box& around, std::string_view label, bool label_left) 
     drawing_.path(path_data(corners), ink, 1, "5 4");
     drawing_.text(label_left ? around.left + 6 : around.right - 6, around.top + 16, label,
                   {.size = 13, .anchor = label_left ? Anchor::start : Anchor::end, .bold = true});
+}
+
+Box Diagram::triangle(double left, double top, double side, int rows) {
+    const double cell = side / rows;
+    for (int row = 0; row < rows; ++row)
+        for (int col = 0; col < rows; ++col)
+            drawing_.rounded(left + col * cell, top + row * cell, cell, cell, col <= row ? fill_of(Part::attention) : "#ffffff",
+                             "#5b6470", 0);
+    return {left, top, left + side, top + side};
 }
 
 void Diagram::note(double x, double y, std::string_view text) {

@@ -39,6 +39,8 @@ class Diagram {
     /// A box around these lines of text, the first one bold, `width` wide around `center`; its height follows from the lines. A
     /// line that is too long is cut.
     Box box(double center, double top, double width, std::span<const std::string> lines, Part part);
+    /// How high box() is with so many lines.
+    static double box_height(std::size_t lines);
     /// A sum: a circle with a plus.
     Box plus(double center, double top);
     /// A line through these points with a head at the last one; `label` stands beside its first piece.
@@ -48,6 +50,8 @@ class Diagram {
     void line(Point from, Point to, std::string_view label = "");
     /// A dashed frame around what stands within, with a label in its upper right corner, or in the left one.
     void frame(const Box& around, std::string_view label, bool label_left = false);
+    /// A square matrix whose row i is filled up to column i: who may attend to whom. `side` wide and high.
+    Box triangle(double left, double top, double side, int rows);
     /// A remark without a box, its middle at x.
     void note(double x, double y, std::string_view text);
 
