@@ -39,9 +39,20 @@ Report measure(const std::string& name, std::uint64_t seed = 1) {
     const std::string written = on_one_line(read_file(HEDDLE_SOURCE_DIR "/docs/presets/" + name + ".md"));
     for (const Statement& statement : report.statements)
         EXPECT_THAT(written, HasSubstr("*" + statement.claim + "*")) << name << ".md";
-    for (const picture::Figure& figure : report.figures) {
-        EXPECT_FALSE(figure.caption.empty());
-        EXPECT_THAT(html, HasSubstr(figure.svg));
+    const auto expect_shown = [&](const std::vector<picture::Figure>& figures) {
+        for (const picture::Figure& figure : figures) {
+            EXPECT_FALSE(figure.caption.empty());
+            EXPECT_THAT(html, HasSubstr(figure.svg));
+        }
+    };
+    expect_shown(report.figures);
+    for (const Statement& statement : report.statements) {
+        expect_shown(statement.figures);
+        for (const std::string& printed : statement.printed) {
+            EXPECT_THAT(html, HasSubstr(picture::escaped(printed)));
+            EXPECT_THAT(written, HasSubstr(on_one_line(printed))) << name << ".md";
+            EXPECT_THAT(on_one_line(shown), HasSubstr(on_one_line(printed)));
+        }
     }
     return report;
 }

@@ -17,7 +17,7 @@
 namespace heddle::chapters {
 namespace {
 
-Statement shifts_are_rotations(Report& report) {
+Statement shifts_are_rotations() {
     const PositionCodes codes = position_codes(5000, 512);
     Statement statement{"The code of position pos + k is a rotation of the code of pos.", {}, true};
     for (const std::int64_t k : {1, 10, 100, 1000}) {
@@ -34,7 +34,7 @@ Statement shifts_are_rotations(Report& report) {
             waves.back().y.push_back(narrow.values[static_cast<std::size_t>(row * narrow.cols + column)]);
         }
     }
-    report.figures.push_back(
+    statement.figures.push_back(
         {svg(picture::LineChart{
              .title = "four columns of 20", .x = {.label = "position"}, .y = {.label = "value"}, .series = waves}),
          "A sine and a cosine of one frequency are a point on a circle; the next pair turns more slowly."});
@@ -78,7 +78,7 @@ Statement heads_cost_nothing(const Options& options) {
             count == count_of_one && eight.parameter_count() == one.parameter_count() && time < 2};
 }
 
-Statement schedules_differ(Report& report) {
+Statement schedules_differ() {
     struct Curve {
         std::int64_t d_model, warmup;
     };
@@ -99,7 +99,7 @@ Statement schedules_differ(Report& report) {
         before = peak;
         chart.series.push_back(std::move(curve));
     }
-    report.figures.push_back({svg(chart), "The schedule of the paper for three models."});
+    statement.figures.push_back({svg(chart), "The schedule of the paper for three models."});
     return statement;
 }
 
@@ -110,7 +110,7 @@ double smoothed_loss(double p, std::int64_t words, double smoothing) {
     return ops::cross_entropy(Variable(logits), Tensor::zeros({1}, DType::i32), {.label_smoothing = smoothing}).value().item();
 }
 
-Statement certainty_is_punished(Report& report) {
+Statement certainty_is_punished() {
     constexpr std::int64_t words = 5;
     constexpr double smoothing = 0.1;
     picture::Series smoothed{.name = "smoothing 0.1", .x = {}, .y = {}}, plain{.name = "no smoothing", .x = {}, .y = {}};
@@ -122,28 +122,29 @@ Statement certainty_is_punished(Report& report) {
         plain.y.push_back(smoothed_loss(p, words, 0));
         if (smoothed.y.back() < least) best = p, least = smoothed.y.back();
     }
-    report.figures.push_back({svg(picture::LineChart{.title = "loss of a target among 5 words",
-                                                     .x = {.label = "probability of the target"},
-                                                     .y = {.label = "loss", .from = 0},
-                                                     .series = {smoothed, plain}}),
-                              "With smoothed labels the loss rises again when the model becomes too sure."});
     const double wanted = 1 - smoothing + smoothing / words;  // the target's share of the smoothed label
     return {"With smoothed labels a model that is too sure of its choice is punished.",
             {{"probability with the least loss", best},
              {"the target's share of its smoothed label", wanted},
              {"loss there", least},
              {"loss at .999", smoothed.y.back()}},
-            std::abs(best - wanted) < 1e-9 && smoothed.y.back() > least};
+            std::abs(best - wanted) < 1e-9 && smoothed.y.back() > least,
+            {},
+            {{svg(picture::LineChart{.title = "loss of a target among 5 words",
+                                     .x = {.label = "probability of the target"},
+                                     .y = {.label = "loss", .from = 0},
+                                     .series = {smoothed, plain}}),
+              "With smoothed labels the loss rises again when the model becomes too sure."}}};
 }
 
 }  // namespace
 
 Report annotated(const Options& options) {
     Report report;
-    report.statements.push_back(shifts_are_rotations(report));
+    report.statements.push_back(shifts_are_rotations());
     report.statements.push_back(heads_cost_nothing(options));
-    report.statements.push_back(schedules_differ(report));
-    report.statements.push_back(certainty_is_punished(report));
+    report.statements.push_back(schedules_differ());
+    report.statements.push_back(certainty_is_punished());
     return report;
 }
 

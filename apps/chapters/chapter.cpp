@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "apps/chapters/chapters.h"
 #include "apps/output.h"
@@ -15,6 +16,14 @@ namespace heddle::chapters {
 namespace {
 
 std::string_view verdict(const Statement& statement) { return statement.holds ? "holds" : "does not show"; }
+
+// Each line four columns further to the right.
+std::string indented(const std::string& lines) {
+    std::string text;
+    std::istringstream stream(lines);
+    for (std::string line; std::getline(stream, line);) text += "    " + line + "\n";
+    return text;
+}
 
 nlohmann::ordered_json json_number(double value) {
     if (std::isfinite(value)) return value;
@@ -48,6 +57,7 @@ std::string text(const Chapter& chapter, const Report& report) {
     std::string lines = fmt::format("{}: {}\n", chapter.name, chapter.title);
     for (const Statement& statement : report.statements) {
         lines += fmt::format("\n{}\n", app::wrapped(statement.claim));
+        for (const std::string& printed : statement.printed) lines += indented(printed) + "\n";
         std::size_t width = 0;
         for (const Measured& one : statement.numbers) width = std::max(width, one.what.size());
         for (const Measured& one : statement.numbers)
@@ -72,15 +82,18 @@ std::string json(const Chapter& chapter, const Report& report, const Options& op
 
 picture::Page page(const Chapter& chapter, const Report& report, std::string_view command) {
     picture::Page page(fmt::format("{}: {}", chapter.name, chapter.title));
-    std::vector<std::vector<std::string>> rows;
+    std::vector<std::vector<std::string>> verdicts;
+    for (const Statement& statement : report.statements) verdicts.push_back({statement.claim, std::string(verdict(statement))});
+    page.table({"statement", "verdict"}, verdicts);
+    if (!report.figures.empty()) page.figures(report.figures);
     for (const Statement& statement : report.statements) {
-        std::string claim = statement.claim, holds(verdict(statement));
-        for (const Measured& one : statement.numbers) {
-            rows.push_back({claim, one.what, picture::number(one.value), holds});
-            claim = holds = "";
-        }
+        page.heading(statement.claim);
+        for (const std::string& printed : statement.printed) page.code(printed);
+        std::vector<std::vector<std::string>> rows;
+        for (const Measured& one : statement.numbers) rows.push_back({one.what, picture::number(one.value)});
+        page.table({"measured", "value"}, rows).paragraph(fmt::format("By these numbers it {}.", verdict(statement)));
+        if (!statement.figures.empty()) page.figures(statement.figures);
     }
-    page.table({"statement", "measured", "value", "verdict"}, rows).figures(report.figures);
     page.heading("Again").code(command);
     return page;
 }

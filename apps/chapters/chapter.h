@@ -21,7 +21,9 @@ struct Measured {
 struct Statement {
     std::string claim;  ///< "A dot product of two random vectors has a variance equal to their width."
     std::vector<Measured> numbers;
-    bool holds = false;  ///< as the numbers say, by the rule that stands in the chapter's program
+    bool holds = false;                         ///< as the numbers say, by the rule that stands in the chapter's program
+    std::vector<std::string> printed = {};      ///< tables of lines, for a terminal: a mask, the corners of a matrix
+    std::vector<picture::Figure> figures = {};  ///< what shows it
 
     /// Error when nothing of this name was measured.
     double value(std::string_view what) const;
@@ -30,7 +32,7 @@ struct Statement {
 /// A chapter after its measurements.
 struct Report {
     std::vector<Statement> statements;
-    std::vector<picture::Figure> figures;
+    std::vector<picture::Figure> figures = {};  ///< that belong to no single statement
 };
 
 struct Options {

@@ -1,5 +1,7 @@
 #include "apps/chapters/codes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -44,6 +46,18 @@ double PositionCodes::shift_error(std::int64_t k) const {
         }
     }
     return worst;
+}
+
+std::string PositionCodes::corners() const {
+    const std::vector<std::int64_t> columns = {0, 1, 2, 3, cols - 2, cols - 1};
+    std::string text = fmt::format("{:>8}", "column");
+    for (const std::int64_t column : columns) text += fmt::format("{:>9}", column);
+    for (const std::int64_t row : {std::int64_t{0}, std::int64_t{1}, std::int64_t{2}, rows - 1}) {
+        text += fmt::format("\n{:>8}", fmt::format("row {}", row));
+        for (const std::int64_t column : columns)
+            text += fmt::format("{:>9.4f}", values[static_cast<std::size_t>(row * cols + column)]);
+    }
+    return text + "\n";
 }
 
 PositionCodes PositionCodes::first(std::int64_t count) const {

@@ -20,6 +20,8 @@ struct PositionCodes {
     /// The greatest error of the rotation that should lead from each code to the one `k` positions on: every pair (sin, cos) of
     /// columns i, i + 1 turns by k 10000^(-i / cols).
     double shift_error(std::int64_t k) const;
+    /// What fits on a terminal: the first three rows and the last one, of the first four and the last two columns.
+    std::string corners() const;
     PositionCodes first(std::int64_t count) const;
     picture::Figure picture(const std::string& title, const std::string& caption) const;
 };

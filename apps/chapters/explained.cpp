@@ -8,6 +8,7 @@
 
 #include "apps/chapters/chapters.h"
 #include "apps/chapters/codes.h"
+#include "apps/chapters/model.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "autograd/tape.h"
@@ -25,14 +26,7 @@ double norm(const Tensor& tensor) {
     return std::sqrt(squares);
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-    const std::vector<double> left = a.to_vector(), right = b.to_vector();
-    double largest = 0;
-    for (std::size_t i = 0; i < left.size(); ++i) largest = std::max(largest, std::abs(left[i] - right[i]));
-    return largest;
-}
-
-Statement low_columns_turn_fast(Report& report) {
+Statement low_columns_turn_fast() {
     constexpr std::int64_t rows = 5000, d_model = 512;
     const PositionCodes codes = position_codes(rows, d_model);
     picture::Series turns{.name = "changes of sign", .x = {}, .y = {}};
@@ -49,17 +43,18 @@ Statement low_columns_turn_fast(Report& report) {
         turns.x.push_back(static_cast<double>(column));
         turns.y.push_back(changes);
     }
-    report.figures.push_back({svg(picture::LineChart{.title = "how often a column changes its sign in 5000 positions",
-                                                     .x = {.label = "column"},
-                                                     .y = {.label = "changes of sign", .logarithmic = true},
-                                                     .series = {turns}}),
-                              "From twice in 2 pi positions to less than once in all."});
     return {"Low columns turn fast, high ones slowly.",
             {{"changes of sign in 5000 positions, column 0", turns.y.front()},
              {"column 128", turns.y[64]},
              {"column 256", turns.y[128]},
              {"column 510", turns.y.back()}},
-            falls && turns.y.front() > 1000 && turns.y.back() <= 1};
+            falls && turns.y.front() > 1000 && turns.y.back() <= 1,
+            {},
+            {{svg(picture::LineChart{.title = "how often a column changes its sign in 5000 positions",
+                                     .x = {.label = "column"},
+                                     .y = {.label = "changes of sign", .logarithmic = true},
+                                     .series = {turns}}),
+              "From twice in 2 pi positions to less than once in all."}}};
 }
 
 // The head as its formula reads: softmax(q k^T / sqrt(width)) v of three projections of all columns, and the output projection.
@@ -121,7 +116,7 @@ struct Stack : nn::Module {
     }
 };
 
-Statement residuals_carry_gradients(const Options& options, Report& report) {
+Statement residuals_carry_gradients(const Options& options) {
     const Tensor cotangent = lab::normal({16, Stack::width}, 1, key(options, "cotangent"), DType::f64);
     picture::Series with{.name = "with residual", .x = {}, .y = {}}, without{.name = "without", .x = {}, .y = {}};
     for (const std::int64_t depth : {1, 2, 4, 8, 16, 32}) {
@@ -134,11 +129,6 @@ Statement residuals_carry_gradients(const Options& options, Report& report) {
     const Stack stack(8, options.seed);
     const Variable x(lab::normal({16, Stack::width}, 1, key(options, "input"), DType::f64), true);
     const double untouched = stack.gradient(x, cotangent, true, 0);
-    report.figures.push_back({svg(picture::LineChart{.title = "gradient at the first layer, of that at the last",
-                                                     .x = {.label = "layers", .logarithmic = true},
-                                                     .y = {.label = "norm of the gradient", .logarithmic = true},
-                                                     .series = {with, without}}),
-                              "Layers that change little: their gradients are the small factors, and the residual's 1 stays."});
     return {
         "A residual connection adds the constant 1 to a layer's derivative, so that the gradient reaches the first layer at any "
         "depth.",
@@ -147,7 +137,13 @@ Statement residuals_carry_gradients(const Options& options, Report& report) {
          {"with residual, 32 layers", with.y.back()},
          {"without, 1 layer", without.y.front()},
          {"without, 32 layers", without.y.back()}},
-        untouched == 1 && with.y.back() >= 1 && without.y.back() < 1e-6};
+        untouched == 1 && with.y.back() >= 1 && without.y.back() < 1e-6,
+        {},
+        {{svg(picture::LineChart{.title = "gradient at the first layer, of that at the last",
+                                 .x = {.label = "layers", .logarithmic = true},
+                                 .y = {.label = "norm of the gradient", .logarithmic = true},
+                                 .series = {with, without}}),
+          "Layers that change little: their gradients are the small factors, and the residual's 1 stays."}}};
 }
 
 // Mean, variance, scale: one after the other, of the rows (layer norm) or of the columns (batch norm while it trains).
@@ -188,9 +184,9 @@ Statement layer_norm_minds_its_own_row(const Options& options) {
 
 Report explained(const Options& options) {
     Report report;
-    report.statements.push_back(low_columns_turn_fast(report));
+    report.statements.push_back(low_columns_turn_fast());
     report.statements.push_back(one_head_is_the_single_head(options));
-    report.statements.push_back(residuals_carry_gradients(options, report));
+    report.statements.push_back(residuals_carry_gradients(options));
     report.statements.push_back(layer_norm_minds_its_own_row(options));
     add_norm_statements(options, report);
     return report;

@@ -108,7 +108,7 @@ double gradient_norm(const nn::Linear& layer) {
 }
 
 // The gradient of the first block at the start, with weights twice as large as Xavier's, by depth.
-Statement gradients(const Options& options, Report& report) {
+Statement gradients(const Options& options) {
     const Data data = draw(options, "points to learn");
     Statement statement{"Normalisation keeps gradients stable over the depth.", {}, false};
     picture::LineChart chart{.title = "gradient of the first block at the start",
@@ -129,7 +129,7 @@ Statement gradients(const Options& options, Report& report) {
         statement.numbers.push_back({"norm, 32 blocks, " + curve.name, curve.y.back()});
         chart.series.push_back(std::move(curve));
     }
-    report.figures.push_back({svg(chart), "Weights twice as large as Xavier's."});
+    statement.figures.push_back({svg(chart), "Weights twice as large as Xavier's."});
     statement.holds = spread[0] < spread[1];
     return statement;
 }
@@ -148,7 +148,7 @@ double median_of(const std::vector<Learned>& all, const Value& value) {
     return lab::median(values);
 }
 
-Statement convergence(const Options& options, Report& report) {
+Statement convergence(const Options& options) {
     picture::LineChart chart{.title = "training loss", .x = {.label = "step"}, .y = {.label = "loss"}, .series = {}};
     double reached[2];
     for (const bool normalise : {true, false}) {
@@ -156,17 +156,17 @@ Statement convergence(const Options& options, Report& report) {
         chart.series.push_back(lab::curve(normalise ? "with layer norm" : "without", all.front().losses));
         reached[normalise ? 0 : 1] = median_of(all, [](const Learned& one) { return one.seen(); });
     }
-    report.figures.push_back({svg(chart), "Eight residual blocks, the same rate; the first of three networks each."});
     return {"Normalisation makes training converge faster.",
             {{"loss after 60 steps, median of 3, with", reached[0]}, {"without", reached[1]}},
-            reached[0] < reached[1]};
+            reached[0] < reached[1],
+            {},
+            {{svg(chart), "Eight residual blocks, the same rate; the first of three networks each."}}};
 }
 
 // Of several settings: in how many the loss comes below 0.5 in 60 steps, and in how many it ends above that of guessing, ln 10.
 // The network that is thrown off in fewer of them is the less sensitive one.
 template <class Settings>
-Statement sensitivity(std::string claim, const std::string& of, const Settings& settings, const Options& options,
-                      Report& report) {
+Statement sensitivity(std::string claim, const std::string& of, const Settings& settings, const Options& options) {
     constexpr double learned = 0.5, guessing = 2.302585;
     Statement statement{std::move(claim), {}, false};
     double thrown_off[2] = {0, 0};
@@ -191,7 +191,7 @@ Statement sensitivity(std::string claim, const std::string& of, const Settings& 
         chart.bars.push_back(std::move(bars));
     }
     chart.levels = {{"guessing", guessing}};
-    report.figures.push_back({svg(chart), "The same network and data."});
+    statement.figures.push_back({svg(chart), "The same network and data."});
     statement.holds = thrown_off[0] < thrown_off[1];
     return statement;
 }
@@ -213,16 +213,15 @@ Statement regularisation(const Options& options) {
 
 void add_norm_statements(const Options& options, Report& report) {
     using Named = std::pair<std::string, Setting>;
-    report.statements.push_back(gradients(options, report));
-    report.statements.push_back(convergence(options, report));
+    report.statements.push_back(gradients(options));
+    report.statements.push_back(convergence(options));
     std::vector<Named> scales, rates;
     for (const double scale : {0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0})
         scales.push_back({fmt::format("{}", scale), {.scale = scale}});
     for (const double rate : {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1}) rates.push_back({fmt::format("{}", rate), {.lr = rate}});
     report.statements.push_back(sensitivity("Normalisation makes training less sensitive to the scale of the initial weights.",
-                                            "initial scale", scales, options, report));
-    report.statements.push_back(
-        sensitivity("Normalisation makes training less sensitive to the rate.", "rate", rates, options, report));
+                                            "initial scale", scales, options));
+    report.statements.push_back(sensitivity("Normalisation makes training less sensitive to the rate.", "rate", rates, options));
     report.statements.push_back(regularisation(options));
 }
 

@@ -27,11 +27,13 @@ Statement every_code_is_its_own(const PositionCodes& codes) {
             {{"least distance of two codes, 100 positions", least_of_printed},
              {fmt::format("least distance of two codes, {} positions", codes.rows), least},
              {"norm of a code", codes.norm(0)}},
-            least > 0};
+            least > 0,
+            {},
+            {codes.first(printed).picture("position codes (100, 512)", "The table as the notebook prints it.")}};
 }
 
 // Each pair (sin, cos) turns by the same angle from each position to the next: all neighbours are equally far from each other.
-Statement neighbours_are_alike(const PositionCodes& codes, Report& report) {
+Statement neighbours_are_alike(const PositionCodes& codes) {
     double least = std::numeric_limits<double>::infinity(), greatest = 0;
     for (std::int64_t row = 1; row < codes.rows; ++row) {
         least = std::min(least, codes.distance(row, row - 1));
@@ -46,18 +48,19 @@ Statement neighbours_are_alike(const PositionCodes& codes, Report& report) {
             similarity.y[static_cast<std::size_t>(offset)] < similarity.y[static_cast<std::size_t>(falls_to)])
             falls_to = offset;
     }
-    report.figures.push_back({svg(picture::LineChart{.title = "how alike two codes are",
-                                                     .x = {.label = "how far the positions are apart"},
-                                                     .y = {.label = "cosine", .from = 0},
-                                                     .series = {similarity}}),
-                              "Near positions have similar codes; far ones all differ about equally."});
     return {"Codes change smoothly: neighbours are equally far apart everywhere, and likeness falls with the distance.",
             {{"least distance of neighbours", least},
              {"greatest distance of neighbours", greatest},
              {"cosine, 1 position apart", codes.cosine(0, 1)},
              {"cosine, 10 positions apart", codes.cosine(0, 10)},
              {"likeness falls up to this distance", static_cast<double>(falls_to)}},
-            greatest - least < 1e-9 && falls_to >= 3};
+            greatest - least < 1e-9 && falls_to >= 3,
+            {},
+            {{svg(picture::LineChart{.title = "how alike two codes are",
+                                     .x = {.label = "how far the positions are apart"},
+                                     .y = {.label = "cosine", .from = 0},
+                                     .series = {similarity}}),
+              "Near positions have similar codes; far ones all differ about equally."}}};
 }
 
 Statement codes_are_bounded(const PositionCodes& codes) {
@@ -92,9 +95,8 @@ Statement codes_go_on(const PositionCodes& codes) {
 Report notebook(const Options&) {
     Report report;
     const PositionCodes codes = position_codes(1024, d_model);
-    report.figures.push_back(codes.first(printed).picture("position codes (100, 512)", "The table as the notebook prints it."));
     report.statements.push_back(every_code_is_its_own(codes));
-    report.statements.push_back(neighbours_are_alike(codes, report));
+    report.statements.push_back(neighbours_are_alike(codes));
     report.statements.push_back(codes_are_bounded(codes));
     report.statements.push_back(codes_go_on(codes));
     return report;

@@ -36,7 +36,7 @@ std::vector<double> dot_products(std::int64_t width, const Options& options) {
 
 // Section 3.2.1, footnote 4. The variance of an estimate from 4096 normal products is within 7 % of the truth three times out of
 // a hundred; a tenth is allowed.
-Statement dot_products_grow(const Options& options, Report& report) {
+Statement dot_products_grow(const Options& options) {
     Statement statement{
         "The dot product of two vectors of width d, whose entries are independent with variance 1, has variance d; "
         "divided by the root of d it has variance 1.",
@@ -54,28 +54,21 @@ Statement dot_products_grow(const Options& options, Report& report) {
         }
     }
     const picture::Series line{.name = "d", .x = measured.x, .y = measured.x, .dots = true};
-    report.figures.push_back({svg(picture::LineChart{.title = "variance of a dot product",
-                                                     .x = {.label = "width d", .logarithmic = true},
-                                                     .y = {.label = "variance", .logarithmic = true},
-                                                     .series = {measured, line, scaled}}),
-                              "Why scores are divided: their spread would grow with the width of a head."});
+    statement.figures.push_back({svg(picture::LineChart{.title = "variance of a dot product",
+                                                        .x = {.label = "width d", .logarithmic = true},
+                                                        .y = {.label = "variance", .logarithmic = true},
+                                                        .series = {measured, line, scaled}}),
+                                 "Why scores are divided: their spread would grow with the width of a head."});
     return statement;
 }
 
 // Section 3.2.3: "masking out all values in the input of the softmax which correspond to illegal connections".
-Statement nobody_sees_the_future(const Options& options, Report& report) {
+Statement nobody_sees_the_future(const Options& options) {
     constexpr std::int64_t length = 4, width = 64;
     std::vector<double> mask(length * length);
     for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % length <= i / length ? 1 : 0;
-    report.figures.push_back({svg(picture::HeatMap{.title = "the causal mask of 4 tokens",
-                                                   .rows = length,
-                                                   .cols = length,
-                                                   .values = mask,
-                                                   .row_title = "query",
-                                                   .col_title = "key",
-                                                   .from = 0,
-                                                   .to = 1}),
-                              "1: this query may attend to this key."});
+    std::string printed;
+    for (std::size_t i = 0; i < mask.size(); ++i) printed += fmt::format("{}{}", mask[i], (i + 1) % length == 0 ? "\n" : " ");
     const Variable x(lab::normal({length, width}, 1, key(options, "tokens")));
     const Spans spans = lab::equal_spans(1, length);
     Tensor weights;
@@ -88,17 +81,28 @@ Statement nobody_sees_the_future(const Options& options, Report& report) {
     }
     return {"With the causal mask no token attends to a later one, and each attends to itself and all before.",
             {{"largest weight of a later token", hidden}, {"least weight of another", seen}},
-            hidden == 0 && seen > 0};
+            hidden == 0 && seen > 0,
+            {printed},
+            {{svg(picture::HeatMap{.title = "the causal mask of 4 tokens",
+                                   .rows = length,
+                                   .cols = length,
+                                   .values = mask,
+                                   .row_title = "query",
+                                   .col_title = "key",
+                                   .from = 0,
+                                   .to = 1}),
+              "1: this query may attend to this key."}}};
 }
 
 // Section 3.5.
-Statement shifts_are_linear(Report& report) {
+Statement shifts_are_linear() {
     const PositionCodes codes = position_codes(64, d_model);
-    report.figures.push_back(
+    Statement statement{"For any fixed offset k the code of position pos + k is a linear function of the code of pos.", {}, true};
+    statement.printed.push_back(codes.corners());
+    statement.figures.push_back(
         codes.picture("position codes (64, 512)",
                       "Sines in even columns, cosines in odd ones. Columns on the right turn so slowly that 64 "
                       "positions hardly move them."));
-    Statement statement{"For any fixed offset k the code of position pos + k is a linear function of the code of pos.", {}, true};
     for (const std::int64_t k : {1, 5, 32}) {
         const double error = codes.shift_error(k);
         statement.numbers.push_back({fmt::format("largest error, k = {}", k), error});
@@ -108,7 +112,7 @@ Statement shifts_are_linear(Report& report) {
 }
 
 // Section 5.3, equation 3.
-Statement the_rate_rises_and_falls(Report& report) {
+Statement the_rate_rises_and_falls() {
     const optim::Schedule schedule{.kind = optim::ScheduleKind::noam, .lr = 1, .warmup = 4000, .d_model = d_model};
     picture::Series curve{.name = "d 512, 4000 warm-up steps", .x = {}, .y = {}};
     std::int64_t peak = 0;
@@ -118,26 +122,27 @@ Statement the_rate_rises_and_falls(Report& report) {
         curve.x.push_back(static_cast<double>(step));
         curve.y.push_back(schedule.rate(step - 1));
     }
-    report.figures.push_back(
-        {svg(picture::LineChart{.title = "learning rate", .x = {.label = "step"}, .y = {.label = "rate"}, .series = {curve}}),
-         "Equation 3 of the paper."});
     const double rise = schedule.rate(1999) / schedule.rate(999), fall = schedule.rate(15999) / schedule.rate(3999);
-    return {"The rate rises in a straight line for 4000 steps, and falls with the inverse root of the step then.",
-            {{"step of the largest rate", static_cast<double>(peak + 1)},
-             {"largest rate", schedule.rate(peak)},
-             {"rate at step 2000, of that at 1000", rise},
-             {"rate at step 16000, of that at 4000", fall}},
-            peak + 1 == 4000 && std::abs(rise - 2) < 1e-9 && std::abs(fall - 0.5) < 1e-9};
+    return {
+        "The rate rises in a straight line for 4000 steps, and falls with the inverse root of the step then.",
+        {{"step of the largest rate", static_cast<double>(peak + 1)},
+         {"largest rate", schedule.rate(peak)},
+         {"rate at step 2000, of that at 1000", rise},
+         {"rate at step 16000, of that at 4000", fall}},
+        peak + 1 == 4000 && std::abs(rise - 2) < 1e-9 && std::abs(fall - 0.5) < 1e-9,
+        {},
+        {{svg(picture::LineChart{.title = "learning rate", .x = {.label = "step"}, .y = {.label = "rate"}, .series = {curve}}),
+          "Equation 3 of the paper."}}};
 }
 
 }  // namespace
 
 Report paper(const Options& options) {
     Report report;
-    report.statements.push_back(dot_products_grow(options, report));
-    report.statements.push_back(nobody_sees_the_future(options, report));
-    report.statements.push_back(shifts_are_linear(report));
-    report.statements.push_back(the_rate_rises_and_falls(report));
+    report.statements.push_back(dot_products_grow(options));
+    report.statements.push_back(nobody_sees_the_future(options));
+    report.statements.push_back(shifts_are_linear());
+    report.statements.push_back(the_rate_rises_and_falls());
     return report;
 }
 

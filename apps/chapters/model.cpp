@@ -1,0 +1,44 @@
+#include "apps/chapters/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/lab/kit.h"
+#include "apps/option_rows.h"
+#include "apps/presets/presets.h"
+#include "apps/run.h"
+#include "core/format.h"
+
+namespace heddle::chapters {
+
+nn::TransformerOptions model_of(const std::string& preset, std::int64_t words, std::optional<std::int64_t> layers) {
+    app::TrainSettings settings;
+    app::OptionTable table = app::train_table(settings);
+    app::apply_preset(table, preset);
+    if (layers) settings.model.layers = *layers;
+    app::resolve(settings.model, settings.vocabulary);
+    return app::transformer_options(settings.model, words, words).complete();
+}
+
+nn::Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t words, std::uint64_t key) {
+    return {lab::words(count * length, words, key), lab::equal_spans(count, length)};
+}
+
+const nn::SummaryRow& row_of(const nn::ModelSummary& summary, std::string_view module) {
+    const auto found = std::ranges::find(summary.rows, module, &nn::SummaryRow::module);
+    check(found != summary.rows.end(), "chapter: the summary has no module '{}'", module);
+    return *found;
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+    check(a.shape() == b.shape(), "chapter: shapes {} and {} have no difference", a.shape().str(), b.shape().str());
+    const std::vector<double> left = a.to_vector(), right = b.to_vector();
+    double largest = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        const double difference = std::abs(left[i] - right[i]);
+        if (!(difference <= largest)) largest = difference;
+    }
+    return largest;
+}
+
+}  // namespace heddle::chapters

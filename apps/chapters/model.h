@@ -1,0 +1,25 @@
+// Models of the presets, and sentences for them, as several chapters measure them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "apps/chapters/chapter.h"
+#include "nn/summary.h"
+
+namespace heddle::chapters {
+
+/// What the preset describes, with `words` tokens on each side; `layers`: on each side, instead of its own number.
+nn::TransformerOptions model_of(const std::string& preset, std::int64_t words, std::optional<std::int64_t> layers = {});
+
+/// `count` sentences of `length` tokens each, below `words`.
+nn::Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t words, std::uint64_t key);
+
+/// The row of this module. Error when the summary has none.
+const nn::SummaryRow& row_of(const nn::ModelSummary& summary, std::string_view module);
+
+/// The largest difference of two tensors of one shape; NaN when one of them has a NaN. Error for different shapes.
+double largest_difference(const Tensor& a, const Tensor& b);
+
+}  // namespace heddle::chapters
