@@ -7,8 +7,11 @@
 
 #include "apps/chapters/chapters.h"
 #include "apps/chapters/codes.h"
+#include "apps/chapters/model.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
+#include "nn/multi_head_attention.h"
+#include "nn/trace.h"
 #include "optim/schedule.h"
 
 namespace heddle::chapters {
@@ -111,6 +114,62 @@ Statement shifts_are_linear() {
     return statement;
 }
 
+// Sections 3.1 and 3.2.3, with a sentence of 32 tokens on the encoder's side and the first 16 tokens of its translation.
+Statement blocks_keep_shapes(const Options& options) {
+    constexpr std::int64_t words = 1024, source_length = 32, target_length = 16;
+    nn::Transformer model(model_of("paper", words), options.seed);
+    model.eval();
+    const NoGrad none;
+    const auto source = sentences(1, source_length, words, key(options, "source")),
+               target = sentences(1, target_length, words, key(options, "target")),
+               whole = sentences(1, source_length, words, key(options, "whole target"));
+    nn::AttentionMaps maps;
+    const Variable memory = model.encode(source.tokens, source.spans, &maps);
+    const Variable hidden = model.decode(target.tokens, target.spans, memory, source.spans, &maps);
+    const Variable words_of_all = model.generator(model.decode(whole.tokens, whole.spans, memory, source.spans));
+    const auto of_one = [](const Shape& shape) { return fmt::format("[1, {}, {}]", shape[0], shape[1]); };
+    const bool holds = memory.shape() == Shape({source_length, d_model}) && hidden.shape() == Shape({target_length, d_model}) &&
+                       maps.cross[0].shape() == Shape({1, 8, target_length, source_length}) &&
+                       words_of_all.shape() == Shape({source_length, words});
+    return {
+        "Every layer gives rows as wide as those it was given; the output alone is as wide as the vocabulary.",
+        {{"parameters", static_cast<double>(model.parameter_count())}},
+        holds,
+        {fmt::format("32 source tokens, encoder            {}\n"
+                     "16 target tokens, decoder            {}\n"
+                     "cross attention's weights, a layer   {}\n"
+                     "32 target tokens, output             {}\n",
+                     of_one(memory.shape()), of_one(hidden.shape()), maps.cross[0].shape().str(), of_one(words_of_all.shape()))}};
+}
+
+// Section 4, table 1: n^2 d against n d^2. Counted are the products that are made; a recurrent layer h' = tanh(W x + U h) makes
+// two of d x d for each token.
+Statement short_sentences_are_cheap(const Options& options) {
+    nn::Module root(options.seed);
+    const nn::SelfAttention attention(root, "attention", {.d_model = d_model, .heads = 8});
+    root.eval();
+    const NoGrad none;
+    Statement statement{
+        "Products of queries with keys and of weights with values cost less than a recurrent layer as long as a sentence is "
+        "shorter than a row is wide.",
+        {},
+        true};
+    for (const std::int64_t length : {64, 512, 1024}) {
+        const Variable x(lab::normal({length, d_model}, 1, key(options, "rows")));
+        const nn::Trace trace(root);
+        attention.forward(x, lab::equal_spans(1, length));
+        const nn::ModuleTrace counted = trace.of(nn::Part());
+        const std::int64_t recurrent = 2 * length * d_model * d_model;
+        statement.numbers.push_back({fmt::format("{} tokens, inside attention", length), static_cast<double>(counted.attention)});
+        statement.numbers.push_back({fmt::format("{} tokens, a recurrent layer", length), static_cast<double>(recurrent)});
+        statement.numbers.push_back(
+            {fmt::format("{} tokens, attention with its four projections", length), static_cast<double>(counted.multiply_adds)});
+        statement.holds = statement.holds && (counted.attention < recurrent) == (length < d_model) &&
+                          (counted.attention == recurrent) == (length == d_model);
+    }
+    return statement;
+}
+
 // Section 5.3, equation 3.
 Statement the_rate_rises_and_falls() {
     const optim::Schedule schedule{.kind = optim::ScheduleKind::noam, .lr = 1, .warmup = 4000, .d_model = d_model};
@@ -142,6 +201,8 @@ Report paper(const Options& options) {
     report.statements.push_back(dot_products_grow(options));
     report.statements.push_back(nobody_sees_the_future(options));
     report.statements.push_back(shifts_are_linear());
+    report.statements.push_back(blocks_keep_shapes(options));
+    report.statements.push_back(short_sentences_are_cheap(options));
     report.statements.push_back(the_rate_rises_and_falls());
     return report;
 }
