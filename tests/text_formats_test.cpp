@@ -177,8 +177,12 @@ TEST_F(Formats, WithoutSegmentsOrWithOneTwiceAreAnError) {
     EXPECT_THAT(error("", TextFormat::xml), HasSubstr("there is no segment in it"));
     EXPECT_THAT(error(document("<seg id=\"1\">a</seg>\n<seg id=\"2\">b</seg>\n<seg id=\"1\">c</seg>\n")),
                 HasSubstr("t:9: segment 1 of document '17' again; it is in line 7, too"));
+    EXPECT_THAT(error("<mteval><doc>\n<seg id=\"1\">a</seg>\n<seg id=\"1\">b</seg></doc></mteval>"), HasSubstr("t:3: segment 1"));
     EXPECT_EQ(lines("<mteval><doc docid=\"1\"><seg id=\"1\">a</seg></doc><doc docid=\"2\"><seg id=\"1\">b</seg></doc></mteval>"),
               (Lines{"a", "b"}));
+    for (const char* begin : {"<mteval>", "<mteval><p x=y>"})
+        EXPECT_EQ(lines(begin + "<doc><seg id=\"1\">a</seg></doc><doc><seg id=\"1\">b</seg></doc></mteval>"s), (Lines{"a", "b"}))
+            << "documents without a docid are two all the same";
 }
 
 TEST_F(Formats, HoldHugeAndHostileSegments) {

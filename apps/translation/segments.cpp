@@ -57,7 +57,11 @@ class Collector {
     Collector(std::string_view whole, std::string name, bool replace_invalid)
         : whole_(whole), name_(std::move(name)), replace_invalid_(replace_invalid) {}
 
-    void document(std::string_view id) { document_ = id; }
+    // One without an id is not the one before that had none.
+    void document(std::string_view id) {
+        document_ = id;
+        while (id.empty() && !seen_.empty() && seen_.begin()->first.first.empty()) seen_.erase(seen_.begin());
+    }
     void open(std::string_view id, std::size_t offset) {
         const std::int64_t line = line_of(offset);
         check(!open_, "{}:{}: a <seg> inside the one of line {}, which has no end", name_, line, line_);
