@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -111,6 +112,15 @@ TEST_F(PretrainedEmbeddings, GoToTheSideThatTheyAreOf) {
     EXPECT_THAT(said[1], HasSubstr("target_embedding.weight: 1 of 7 tokens are in"));
     load_embeddings(apart, vocabularies, {twos}, say);
     EXPECT_EQ(cat(apart, "source_embedding.weight"), 2);
+    const std::string_view threes = "cat 3 3 3 3 3 3 3 3\n";
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    ASSERT_EQ(write(ends[1], threes.data(), threes.size()), static_cast<ssize_t>(threes.size()));
+    close(ends[1]);
+    load_embeddings(apart, vocabularies, {"/dev/fd/" + std::to_string(ends[0])}, say);
+    close(ends[0]);
+    EXPECT_EQ(cat(apart, "source_embedding.weight"), 3);
+    EXPECT_EQ(cat(apart, "target_embedding.weight"), 3) << "from what can be read only once, such as standard input";
     options.tie = nn::Tie::all;
     const nn::Transformer shared(options);
     load_embeddings(shared, vocabularies, {ones}, say);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 #include <unordered_map>
 
 #include "apps/translation/training_log.h"
@@ -26,6 +27,7 @@ class Rows {
         for (std::int32_t id = 0; id < vocabulary.size(); ++id) ids_.emplace(vocabulary.token(id), id);
     }
 
+    std::int64_t tokens() const { return table_.rows(); }
     std::int64_t numbers() const { return table_.cols(); }
     const EmbeddingMatch& match() const { return match_; }
 
@@ -73,31 +75,32 @@ bool is_header(const std::vector<std::string_view>& fields, std::int64_t& vector
     return fields.size() == 2 && read_number(fields[0], vectors) && read_number(fields[1], numbers);
 }
 
-void read_text(LineReader& lines, Rows& rows) {
+void read_text(LineReader& lines, std::span<Rows> tables) {
+    const Rows& first = tables.front();
     lines.keep_whole_lines();
     std::string line;
     std::optional<std::int64_t> promised;
-    std::vector<float> vector(static_cast<std::size_t>(rows.numbers()));
+    std::vector<float> vector(static_cast<std::size_t>(first.numbers()));
     while (lines.next(line)) {
         const std::vector<std::string_view> fields = fields_of(line);
         std::int64_t count = 0, numbers = 0;
         if (lines.number() == 1 && is_header(fields, count, numbers)) {
-            check(numbers == rows.numbers(), "{}:1: the vectors have {} numbers, but the model has --d-model {}", lines.name(),
-                  numbers, rows.numbers());
+            check(numbers == first.numbers(), "{}:1: the vectors have {} numbers, but the model has --d-model {}", lines.name(),
+                  numbers, first.numbers());
             promised = count;
             continue;
         }
         if (fields.empty()) continue;
         check(fields.size() == vector.size() + 1, "{}:{}: a token and {} numbers, wanted {} numbers, which is --d-model",
-              lines.name(), lines.number(), fields.size() - 1, rows.numbers());
+              lines.name(), lines.number(), fields.size() - 1, first.numbers());
         for (std::size_t i = 0; i < vector.size(); ++i)
             check(read_number(fields[i + 1], vector[i]) && std::isfinite(vector[i]),
                   "{}:{}: number {} of '{}' is '{}', wanted a finite number", lines.name(), lines.number(), i + 1, fields[0],
                   fields[i + 1]);
-        rows.take(std::string(fields[0]), vector.data());
+        for (Rows& rows : tables) rows.take(std::string(fields[0]), vector.data());
     }
-    check(!promised || *promised == rows.match().vectors, "{}: the first line promises {} vectors, but there are {}",
-          lines.name(), *promised, rows.match().vectors);
+    check(!promised || *promised == first.match().vectors, "{}: the first line promises {} vectors, but there are {}",
+          lines.name(), *promised, first.match().vectors);
 }
 
 // ---- safetensors
@@ -105,13 +108,14 @@ void read_text(LineReader& lines, Rows& rows) {
 // Eight bytes with the header's length, and the header, which is JSON; text has no zeros.
 bool is_safetensors(std::string_view bytes) { return bytes.size() > 8 && bytes[7] == '\0' && bytes[8] == '{'; }
 
-void read_safetensors(const std::string& path, Rows& rows) {
+void read_safetensors(const std::string& path, std::span<Rows> tables) {
+    const std::int64_t width = tables.front().numbers();
     const SafetensorsFile file(path);
     check(file.names().size() == 1, "{}: there are {} tensors, wanted one, the embedding", path, file.names().size());
     const std::string& name = file.names().front();
     const Shape& shape = file.shape(name);
-    check(shape.rank() == 2 && shape[1] == rows.numbers(), "{}: {} is {}, wanted [tokens, {}], which is --d-model", path, name,
-          shape, rows.numbers());
+    check(shape.rank() == 2 && shape[1] == width, "{}: {} is {}, wanted [tokens, {}], which is --d-model", path, name, shape,
+          width);
     const auto found = file.metadata().find("tokens");
     check(found != file.metadata().end(), "{}: the metadata has no \"tokens\"; wanted the tokens of the rows there, one a line",
           path);
@@ -122,26 +126,32 @@ void read_safetensors(const std::string& path, Rows& rows) {
     check(tokens == shape[0], "{}: {} has {} rows, but the metadata names {} tokens", path, name, shape[0], tokens);
     for (std::int64_t row = 0; row < tokens; ++row) {
         const std::size_t end = std::min(rest.find('\n'), rest.size());
-        const float* vector = vectors.data<float>() + row * rows.numbers();
-        check(std::all_of(vector, vector + rows.numbers(), [](float x) { return std::isfinite(x); }),
+        const float* vector = vectors.data<float>() + row * width;
+        check(std::all_of(vector, vector + width, [](float x) { return std::isfinite(x); }),
               "{}: row {} of {}, of '{}', holds a number that is not finite", path, row, name, rest.substr(0, end));
-        rows.take(std::string(rest.substr(0, end)), vector);
+        for (Rows& rows : tables) rows.take(std::string(rest.substr(0, end)), vector);
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
+}
+
+// The file's vectors to all tables at once: standard input can be read only once, and word2vec's files have gigabytes.
+void read_vectors(const std::string& path, std::span<Rows> tables) {
+    LineReader lines(path, false);
+    if (is_safetensors(lines.beginning()))
+        read_safetensors(path, tables);
+    else
+        read_text(lines, tables);
+    for (const Rows& rows : tables)
+        check(rows.match().found > 0,
+              "{}: none of its {} tokens is one of the vocabulary's {}; wanted tokens as the vocabulary writes them",
+              lines.name(), rows.match().vectors, rows.tokens());
 }
 
 }  // namespace
 
 EmbeddingMatch load_embedding(const std::string& path, const Vocabulary& vocabulary, Tensor table) {
     Rows rows(vocabulary, std::move(table));
-    LineReader lines(path, false);
-    if (is_safetensors(lines.beginning()))
-        read_safetensors(path, rows);
-    else
-        read_text(lines, rows);
-    check(rows.match().found > 0,
-          "{}: none of its {} tokens is one of the vocabulary's {}; wanted tokens as the vocabulary writes them", lines.name(),
-          rows.match().vectors, vocabulary.size());
+    read_vectors(path, std::span(&rows, 1));
     return rows.match();
 }
 
@@ -151,19 +161,23 @@ void load_embeddings(const nn::Transformer& model, const Vocabularies& vocabular
     const bool one = model.options().one_embedding();
     check(!one || files.size() == 1, "embeddings: {} and {}, but source and target share a matrix; give one file", files.front(),
           files.back());
-    const auto load = [&](const std::string& name, const std::string& file, const Vocabulary& vocabulary) {
-        for (const nn::Parameter& parameter : model.parameters()) {
-            if (parameter.name != name) continue;
-            const EmbeddingMatch match = load_embedding(file, vocabulary, parameter.variable.value());
-            std::string text = fmt::format("{}: {} of {} tokens are in {}, which has {} vectors", name, grouped_text(match.found),
-                                           grouped_text(vocabulary.size()), spoken_name(file), grouped_text(match.vectors));
-            if (match.repeated > 0) text += fmt::format("; {} repeat a token and do not count", grouped_text(match.repeated));
-            say(text);
-        }
-    };
-    if (one) return load("embedding.weight", files.front(), *vocabularies.source);
-    load("source_embedding.weight", files.front(), *vocabularies.source);
-    load("target_embedding.weight", files.back(), *vocabularies.target);
+    std::vector<std::string> names = {"embedding.weight"};
+    if (!one) names = {"source_embedding.weight", "target_embedding.weight"};
+    std::vector<Rows> tables;
+    for (const std::string& name : names)
+        for (const auto& [each, tensor] : model.named_tensors())
+            if (each == name) tables.emplace_back(tables.empty() ? *vocabularies.source : *vocabularies.target, tensor);
+    const bool same = files.front() == files.back();
+    if (same) read_vectors(files.front(), tables);
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        const std::string& file = same ? files.front() : files[i];
+        if (!same) read_vectors(file, std::span(tables).subspan(i, 1));
+        const EmbeddingMatch& match = tables[i].match();
+        std::string text = fmt::format("{}: {} of {} tokens are in {}, which has {} vectors", names[i], grouped_text(match.found),
+                                       grouped_text(tables[i].tokens()), spoken_name(file), grouped_text(match.vectors));
+        if (match.repeated > 0) text += fmt::format("; {} repeat a token and do not count", grouped_text(match.repeated));
+        say(text);
+    }
 }
 
 }  // namespace heddle::app
