@@ -293,6 +293,24 @@ TEST(Resume, LeavesNoScalarsBehindThatNobodyWritesAnyMore) {
     EXPECT_EQ(Json::parse(read_file(scalars)).at("train/loss").size(), 6u) << "with those that were not exported";
 }
 
+TEST(Resume, ExportsTheNumbersOfARunThatEndedOrWasStopped) {
+    const TrainingData data = copy_data(40, 6);
+    TrainingOptions options = eventful_training();
+    options.epochs = 2;
+    options.scalars_every = 1000;
+    const TemporaryFolder here;
+    const fs::path run = here / "run";
+    const auto exported = [&] {
+        std::size_t count = 0;
+        for (const Json& values : Json::parse(read_file(run / scalars_file_name))) count += values.size();
+        return count;
+    };
+    train_in(run, data, options, [] { return true; });
+    EXPECT_EQ(exported(), read_scalars(run / event_file_name).size());
+    train_in(run, data, options);
+    EXPECT_EQ(exported(), read_scalars(run / event_file_name).size()) << "those of the averaged weights, too";
+}
+
 TEST(Resume, RefusesAnotherText) {
     const TrainingData data = copy_data(40, 6);
     TrainingOptions options = eventful_training();

@@ -199,6 +199,7 @@ TrainingResult Trainer::run() {
         stop(result);
     else
         finish(result);
+    if (options_.scalars_every > 0) log_.export_scalars();
     return result;
 }
 
@@ -381,7 +382,6 @@ void Trainer::finish(TrainingResult& result) {
     writer_.wait();
     result.seconds = elapsed();
     const std::string skipped = state_.skipped == 0 ? "" : fmt::format(", {} skipped", state_.skipped);
-    if (options_.scalars_every > 0) log_.export_scalars();
     log_.note(fmt::format("training ended after {}: {} updates{} in {}", ended_by_, grouped_text(result.updates), skipped,
                           duration_text(result.seconds)));
     model_.eval();
