@@ -118,6 +118,7 @@ TEST_F(Formats, ThatPartAreAnErrorWithBothCountsAndThePlace) {
     EXPECT_THAT(error_of_pairs("<doc docid=\"1\">\na\n</doc>\n", "<doc docid=\"2\">\na\n</doc>\n"), HasSubstr("they part where"));
     EXPECT_THAT(error_of_pairs("<doc docid='1'>\na\n", "<doc docid=2 genre=\"x\">\na\n"), HasSubstr("they part where"));
     EXPECT_EQ(pairs("<doc docid='1' genre=\"de\">\na\n", "<doc docid=1>\nb\n").size(), 1);
+    EXPECT_THAT(error_of_pairs("<doc docid = \"1\">\na\n", "<doc x docid = 2>\na\n"), HasSubstr("they part where"));
     EXPECT_THAT(error_of_pairs("<url>1</url>\na\nb\n", "<url>1</url>\na\n"),
                 AllOf(HasSubstr("has 3 lines"), HasSubstr("has 2 lines")));
     EXPECT_THAT(error_of_pairs("<url>1</url>\na\n", "one\na\n"), HasSubstr("t.en:1 has the text one"))

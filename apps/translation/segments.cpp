@@ -6,20 +6,13 @@
 #include <optional>
 #include <pugixml.hpp>
 
+#include "apps/translation/markup.h"
 #include "apps/translation/training_log.h"
 #include "apps/translation/unicode.h"
 #include "core/format.h"
 
 namespace heddle::app {
 namespace {
-
-constexpr std::string_view white_space = " \t\r\n";
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_name(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
 
 // ---- what stands in a segment
 
@@ -42,8 +35,8 @@ std::optional<char32_t> character_of(std::string_view entity) {
 
 std::string single_spaced(std::string_view text) {
     std::string out;
-    for (std::size_t begin = 0; (begin = text.find_first_not_of(white_space, begin)) != std::string_view::npos;) {
-        const std::size_t end = std::min(text.find_first_of(white_space, begin), text.size());
+    for (std::size_t begin = 0; (begin = text.find_first_not_of(markup_space, begin)) != std::string_view::npos;) {
+        const std::size_t end = std::min(text.find_first_of(markup_space, begin), text.size());
         if (!out.empty()) out += ' ';
         out += text.substr(begin, end - begin);
         begin = end;
@@ -222,8 +215,8 @@ class SgmlReader {
         const std::string_view rest = text_.substr(at_);
         if (rest.starts_with("<!--")) return skip("-->");
         if (rest.starts_with("<!") || rest.starts_with("<?")) return skip(">");
-        const char c = rest.size() > 1 ? lower(rest[1]) : ' ';
-        if (c != '/' && !(c >= 'a' && c <= 'z')) {
+        const char c = rest.size() > 1 ? rest[1] : ' ';
+        if (c != '/' && !is_ascii_letter(c)) {
             segments_.add("<", false);  // it opens nothing
             ++at_;
             return;
@@ -260,29 +253,9 @@ class SgmlReader {
         if (tag.end) inside.remove_prefix(1);
         tag.empty = inside.ends_with('/');
         if (tag.empty) inside.remove_suffix(1);
-        tag.name = inside.substr(0, inside.find_first_of(white_space));
+        tag.name = inside.substr(0, inside.find_first_of(markup_space));
         tag.attributes = inside.substr(tag.name.size());
         return tag;
-    }
-
-    // The value behind `name =`, in quotes or without.
-    static std::string_view attribute(std::string_view rest, std::string_view name) {
-        while (!(rest = rest.substr(std::min(rest.find_first_not_of(white_space), rest.size()))).empty()) {
-            const std::string_view key = rest.substr(0, rest.find_first_of(" \t\r\n="));
-            rest.remove_prefix(key.size());
-            rest = rest.substr(std::min(rest.find_first_not_of(white_space), rest.size()));
-            std::string_view value;
-            if (rest.starts_with('=')) {
-                rest.remove_prefix(1);
-                rest = rest.substr(std::min(rest.find_first_not_of(white_space), rest.size()));
-                const bool quoted = rest.starts_with('"') || rest.starts_with('\'');
-                const std::size_t end = quoted ? rest.find(rest[0], 1) : rest.find_first_of(white_space);
-                value = quoted ? rest.substr(1, end - 1) : rest.substr(0, end);
-                rest.remove_prefix(std::min(end == std::string_view::npos ? end : end + (quoted ? 1 : 0), rest.size()));
-            }
-            if (same_name(key, name)) return value;
-        }
-        return {};
     }
 
     // Only elements that hold segments have to be closed in order; others (<p>, <hl>, <url>) may come as they like.
@@ -293,8 +266,8 @@ class SgmlReader {
         const bool segment = is("seg"), document = is("doc");
         if (!tag.end) {
             if (segments_.inside()) no_end(open_.back());
-            if (document) segments_.document(attribute(tag.attributes, "docid"));
-            if (segment) segments_.open(attribute(tag.attributes, "id"), offset);
+            if (document) segments_.document(attribute_in(tag.attributes, "docid"));
+            if (segment) segments_.open(attribute_in(tag.attributes, "id"), offset);
             open_.push_back({.name = tag.name, .line = segments_.line_of(offset)});
         }
         if (!tag.end && !tag.empty) return;

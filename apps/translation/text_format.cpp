@@ -4,26 +4,16 @@
 
 #include <algorithm>
 
+#include "apps/translation/markup.h"
 #include "core/format.h"
 
 namespace heddle::app {
 namespace {
 
-constexpr std::string_view white_space = " \t\r\n";
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
-
 std::string in_lower_case(std::string_view text) {
     std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), lower);
+    std::transform(out.begin(), out.end(), out.begin(), ascii_lower);
     return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(white_space);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(white_space) + 1 - first);
 }
 
 // The name behind "<" or "</": "doc" of `<doc docid="1">`.
@@ -32,14 +22,9 @@ std::string_view element_name(std::string_view tag) {
     return tag.substr(0, tag.find_first_of(" \t\r\n/>"));
 }
 
-// Text is in lower case: what stands behind docid= in the tag that it begins with, in quotes or without.
+// Of a <doc> that the text begins with.
 std::string_view docid(std::string_view tag) {
-    tag = tag.substr(0, tag.find('>'));
-    const std::size_t at = tag.find("docid=");
-    if (at == std::string_view::npos) return {};
-    tag.remove_prefix(at + 6);
-    const bool quoted = tag.starts_with('"') || tag.starts_with('\'');
-    return quoted ? tag.substr(1, tag.find(tag[0], 1) - 1) : tag.substr(0, tag.find_first_of(white_space));
+    return attribute_in(tag.substr(0, tag.find('>')).substr(1 + element_name(tag).size()), "docid");
 }
 
 template <class List>
@@ -68,7 +53,7 @@ TextFormat recognised(std::string_view beginning) {
     if (beginning.starts_with("\xEF\xBB\xBF")) beginning.remove_prefix(3);
     const std::string text = in_lower_case(trimmed(beginning));
     if (text.starts_with("<?xml") || text.starts_with("<!doctype")) return TextFormat::xml;
-    if (text.size() < 2 || text[0] != '<' || !is_letter(text[1])) return TextFormat::text;
+    if (text.size() < 2 || text[0] != '<' || !is_ascii_letter(text[1])) return TextFormat::text;
     const std::string_view name = element_name(text);
     if (contains(sets, name)) return TextFormat::xml;
     if (name == "doc" && !docid(text).empty()) return text.find("<seg") != std::string::npos ? TextFormat::xml : TextFormat::tags;
@@ -77,7 +62,7 @@ TextFormat recognised(std::string_view beginning) {
 
 bool is_metadata(std::string_view line) {
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    return line.size() > 1 && line[0] == '<' && (is_letter(line[1]) || line[1] == '/' || line[1] == '!');
+    return line.size() > 1 && line[0] == '<' && (is_ascii_letter(line[1]) || line[1] == '/' || line[1] == '!');
 }
 
 std::string metadata_key(std::string_view line) {
