@@ -30,11 +30,7 @@ OptionTable page_table(const PageCommand& command, PageOptions& options) {
     table.add("out", options.out, "the folder for the pages: NAME.html, and index.html of all").called("FOLDER");
     table.add("seed", options.seed, "of everything random");
     table.add("json", options.json, "the numbers as JSON");
-    table.group("Machine");
-    table.add("threads", options.machine.threads, "threads to compute with")
-        .at_least(1)
-        .at_most(1024)
-        .defaults_to("one per processor");
+    add_threads_option(table, options.machine);
     return table;
 }
 

@@ -56,6 +56,16 @@ std::vector<TomlItem> items_of(OptionTable& table, const std::string& name) {
     return items;
 }
 
+void apply(OptionTable& table, const std::vector<TomlItem>& items, const std::string& name) {
+    std::stringstream known;
+    for (const TomlItem& item : items) {
+        known << item.key << " = [";
+        for (const std::string& value : item.values) known << toml_string(value) << ", ";
+        known << "]\n";
+    }
+    table.read_config(known, "preset " + name);
+}
+
 // Whether the message names --OPTION, and not an option that begins so.
 bool speaks_of(std::string_view message, const std::string& option) {
     const std::string word = "--" + option;
@@ -74,20 +84,12 @@ void add_preset_option(OptionTable& table, std::string& name) {
         .not_in_config();
 }
 
-void apply_preset(OptionTable& table, const std::string& name) {
-    std::stringstream known;
-    for (const TomlItem& item : items_of(table, name)) {
-        known << item.key << " = [";
-        for (const std::string& value : item.values) known << toml_string(value) << ", ";
-        known << "]\n";
-    }
-    table.read_config(known, "preset " + name);
-}
+void apply_preset(OptionTable& table, const std::string& name) { apply(table, items_of(table, name), name); }
 
 int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work) {
     const std::vector<TomlItem> items = items_of(table, name);
     try {
-        apply_preset(table, name);
+        apply(table, items, name);
         return work();
     } catch (const UsageError& error) {
         std::string said;
