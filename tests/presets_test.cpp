@@ -70,7 +70,7 @@ TEST(Presets, HoldOptionsOfTrainOnly) {
 TEST(Presets, AreThere) {
     std::vector<std::string> names;
     for (const Preset& preset : presets()) names.emplace_back(preset.name);
-    for (const char* name : {"annotated", "annotated-copy", "explained", "notebook", "paper"})
+    for (const char* name : {"annotated", "annotated-copy", "explained", "notebook", "paper", "translator"})
         EXPECT_THAT(names, testing::Contains(name));
 }
 
@@ -98,6 +98,14 @@ TEST(Presets, GiveWayToOptionsThatTakeThePlaceOfTheirs) {
     EXPECT_EQ(preset_settings("annotated", {}, "vocab-type = \"unigram\"\n").vocabulary.min_count, 1);
     EXPECT_EQ(preset_settings("translator").training.adam_eps, 1e-8);
     EXPECT_EQ(preset_settings("translator", {"--optimizer", "sgd"}).training.adam_eps, 1e-9);
+    // With noam the rate is the factor of a formula, and would be a huge rate, or a tiny factor, elsewhere.
+    const double rate = TrainingOptions().lr;
+    EXPECT_EQ(preset_settings("paper").training.lr, 1);
+    EXPECT_EQ(preset_settings("paper", {"--schedule", "noam"}).training.lr, 1);
+    EXPECT_EQ(preset_settings("paper", {"--schedule", "inverse-sqrt"}).training.lr, rate);
+    EXPECT_EQ(preset_settings("paper", {"--schedule", "inverse-sqrt", "--lr", "0.1"}).training.lr, 0.1);
+    EXPECT_EQ(preset_settings("translator", {"--schedule", "cosine"}).training.lr, 1e-4);
+    EXPECT_EQ(preset_settings("translator", {"--schedule", "noam"}).training.lr, rate);
     // The vocabulary of a task is for that task alone.
     EXPECT_EQ(preset_settings("annotated-copy").vocabulary.size, 14);
     EXPECT_EQ(preset_settings("annotated-copy", {"--task", "dates"}).vocabulary.size, std::nullopt);

@@ -29,14 +29,32 @@ constexpr Replaced replaced[] = {{"epochs", "updates"},         {"epochs", "minu
                                  {"vocab-type", "vocab-model"}, {"vocab-size", "vocab-model"}, {"min-count", "vocab-model"},
                                  {"vocab-size", "vocab-type"},  {"min-count", "vocab-type"}};
 
-// `of_task`: the preset has a task, and its vocabulary is that of the task.
-bool out_of_force(OptionTable& table, std::string_view option, bool of_task) {
-    if (of_task && (option == "vocab-type" || option == "vocab-size") && (table.given("task") || table.given("train")))
-        return true;
-    if (option.starts_with("adam-")) {
-        const Option* optimizer = table.find("optimizer");
-        return optimizer != nullptr && optimizer->given && optimizer->write() == toml_string("sgd");
+// Whether a value was given, and is this one.
+bool is_given_as(OptionTable& table, std::string_view option, const std::string& value) {
+    const Option* found = table.find(option);
+    return found != nullptr && found->given && found->write() == toml_string(value);
+}
+
+// What the meaning of a preset's other options depends on.
+struct Kind {
+    bool of_task = false;  // its vocabulary is that of the task
+    bool noam = false;     // its rate is the factor of that formula
+};
+
+Kind kind_of(const std::vector<TomlItem>& items) {
+    Kind kind;
+    for (const TomlItem& item : items) {
+        kind.of_task = kind.of_task || item.key == "task";
+        kind.noam = kind.noam || (item.key == "schedule" && item.values.front() == "noam");
     }
+    return kind;
+}
+
+bool out_of_force(OptionTable& table, std::string_view option, const Kind& preset) {
+    if (preset.of_task && (option == "vocab-type" || option == "vocab-size") && (table.given("task") || table.given("train")))
+        return true;
+    if (option.starts_with("adam-")) return is_given_as(table, "optimizer", "sgd");
+    if (option == "lr") return table.given("schedule") && is_given_as(table, "schedule", "noam") != preset.noam;
     return std::any_of(std::begin(replaced), std::end(replaced),
                        [&](const Replaced& each) { return each.option == option && table.given(each.by); });
 }
@@ -48,10 +66,10 @@ std::vector<TomlItem> items_of(OptionTable& table, const std::string& name) {
         std::find_if(presets().begin(), presets().end(), [&](const Preset& preset) { return preset.name == name; });
     std::istringstream text{std::string(found->text)};
     std::vector<TomlItem> items = read_toml(text, "preset " + name);
-    const bool of_task = std::any_of(items.begin(), items.end(), [](const TomlItem& item) { return item.key == "task"; });
+    const Kind kind = kind_of(items);
     std::erase_if(items, [&](const TomlItem& item) {
         const Option* option = table.find(item.key);
-        return option == nullptr || !option->in_config || option->given || out_of_force(table, item.key, of_task);
+        return option == nullptr || !option->in_config || option->given || out_of_force(table, item.key, kind);
     });
     return items;
 }

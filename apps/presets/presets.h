@@ -23,8 +23,8 @@ std::span<const Preset> presets();
 void add_preset_option(OptionTable& table, std::string& name);
 
 /// Gives `table` the preset's options, but for those that were given before: the command line and --config go first. So do
-/// options that take the place of a preset's (--updates that of its epochs, --task that of its task's vocabulary). Options that
-/// only other commands know are passed over. Nothing for an empty name.
+/// options that take the place of a preset's (--updates that of its epochs, --task that of its task's vocabulary, --schedule
+/// that of a rate which is noam's factor). Options that only other commands know are passed over. Nothing for an empty name.
 void apply_preset(OptionTable& table, const std::string& name);
 
 /// Applies the preset and then does `work`, whose status it returns. A UsageError of either about an option that the preset set
