@@ -210,6 +210,8 @@ TEST_F(Translator, RefusesWhatCannotBe) {
     expect_complaint(here_.run("evaluate --model run --test test --eval-epoch 7"), 1, "there is no save of the end of epoch 7");
     expect_complaint(here_.run("evaluate --model run --test test --eval-epoch 2 --weights best"), 2,
                      "--weights and --eval-epoch");
+    expect_complaint(here_.run("evaluate --model run --test test --results test.de.xml"), 1,
+                     "--results test.de.xml: the folder cannot be made");
     expect_complaint(here_.run("translate --model run --eval-epoch 0"), 2, "--eval-epoch is '0'");
     expect_complaint(here_.run("translate --model nowhere --eval-epoch 1"), 1, "nowhere: there is no run");
     expect_complaint(train("--preload 1 --train train.tags.de-en --source de --target en --out x"), 2,
