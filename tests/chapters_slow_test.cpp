@@ -69,6 +69,10 @@ TEST(Chapters, PaperHoldsForEverySeed) {
         for (const Statement& statement : report.statements) EXPECT_TRUE(statement.holds) << statement.claim << ", seed " << seed;
         EXPECT_NEAR(about(report, "dot product").value("variance, d = 512"), 512, 51);
         EXPECT_NEAR(about(report, "The rate rises").value("largest rate"), 1 / std::sqrt(512.0 * 4000), 1e-12);
+        EXPECT_EQ(about(report, "Every layer gives rows").value("parameters"), 45188096);
+        const Statement& cost = about(report, "shorter than a row is wide");
+        EXPECT_EQ(cost.value("1024 tokens, inside attention"), 2.0 * 1024 * 1024 * 512);
+        EXPECT_EQ(cost.value("64 tokens, attention with its four projections"), 4.0 * 64 * 512 * 512 + 2.0 * 64 * 64 * 512);
     }
 }
 
@@ -90,6 +94,16 @@ TEST(Chapters, NotebookHolds) {
     for (const Statement& statement : report.statements) EXPECT_TRUE(statement.holds) << statement.claim;
     EXPECT_DOUBLE_EQ(about(report, "between -1 and 1").value("largest value"), 1);
     EXPECT_EQ(about(report, "extend to lengths").value("largest difference of the first 100 rows"), 0);
+    // As torchinfo's tables say: 6.30 M and 1.46 G mult-adds, .03, 1087.59, 182.55 and 1270.17 MB.
+    const Statement &block = about(report, "treats each token by itself"), &model = about(report, "torchinfo multiplies");
+    EXPECT_EQ(block.value("parameters together"), 2100736);
+    EXPECT_EQ(block.value("mult-adds as torchinfo counts, [3, 4, 512]"), 3 * 2100736);
+    EXPECT_EQ(block.value("mult-adds, [3, 4, 512]"), 3 * 4 * 2 * 512 * 2048);
+    EXPECT_EQ(model.value("mult-adds as torchinfo counts, 32 x 50"), 32 * 45637632.0);
+    EXPECT_NEAR(model.value("mult-adds, 32 x 50"), 72.52e9, 0.005e9);
+    EXPECT_NEAR(model.value("MB as torchinfo counts, forward and backward"), 1087.59, 0.005);
+    EXPECT_NEAR(model.value("MB as torchinfo counts, together"), 1270.17, 0.005);
+    EXPECT_NEAR(model.value("MB kept from forward for backward"), 599.74, 0.005);
 }
 
 // All but the time, which is the machine's.

@@ -1,19 +1,44 @@
-// An encoder-decoder "from zero", as a notebook builds it: what it says of its position codes, measured with the width and the
-// table of the preset `notebook`.
+// An encoder-decoder "from zero", as a notebook builds it block by block: what it says of them, measured on the preset
+// `notebook`.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "apps/chapters/chapters.h"
 #include "apps/chapters/codes.h"
+#include "apps/chapters/model.h"
+#include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
+#include "apps/picture/text.h"
+#include "nn/feed_forward.h"
 
 namespace heddle::chapters {
 namespace {
 
 constexpr std::int64_t printed = 100;  // positions of the notebook's table as it prints it
 constexpr std::int64_t d_model = 512;
+constexpr std::int64_t words = 1000;
+
+std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
+
+Statement rows_of_a_table(const Options& options) {
+    constexpr std::int64_t tokens = 100;
+    const Variable table(lab::normal({words, d_model}, 1, key(options, "table")));
+    const nn::Sentences sentence = sentences(1, tokens, words, key(options, "tokens"));
+    Tensor one_hot = Tensor::zeros({tokens, words}, DType::f32);
+    for (std::int64_t row = 0; row < tokens; ++row)
+        one_hot.data<float>()[row * words + sentence.tokens.data<std::int32_t>()[row]] = 1;
+    const NoGrad none;
+    const double difference = largest_difference(ops::embedding(table, sentence.tokens, sentence.spans).value(),
+                                                 ops::matmul(Variable(one_hot), table).value());
+    return {"An embedding is a row of a table: the same as the product of a one-hot vector with the table, without the product.",
+            {{"largest difference", difference},
+             {"mult-adds of the product, 100 tokens", static_cast<double>(tokens * words * d_model)},
+             {"mult-adds of the row", 0}},
+            difference == 0};
+}
 
 Statement every_code_is_its_own(const PositionCodes& codes) {
     double least = std::numeric_limits<double>::infinity(), least_of_printed = least;
@@ -90,15 +115,155 @@ Statement codes_go_on(const PositionCodes& codes) {
         difference == 0 && error < 1e-9};
 }
 
+// Two sentences of 5 and 9 tokens in a padded batch, and the shorter one alone.
+Statement padding_changes_nothing(const nn::Transformer& model, const Options& options) {
+    constexpr std::int64_t time = 9, length = 5;
+    const nn::Sentences batch = sentences(2, time, words, key(options, "padded"));
+    const Spans padded = Spans::padded(std::vector<std::int64_t>{length, time}, time);
+    nn::AttentionMaps maps;
+    const Tensor together = model.encode(batch.tokens, padded, &maps).value();
+    const Tensor alone = model.encode(batch.tokens.slice(0, length), lab::equal_spans(1, length)).value();
+    double on_padding = 0;
+    for (const Tensor& map : maps.encoder) {
+        const std::vector<double> weights = map.slice(0, 1).to_vector();
+        for (std::size_t i = 0; i < weights.size(); ++i)
+            if (i % time >= length) on_padding = std::max(on_padding, weights[i]);
+    }
+    const double difference = largest_difference(together.slice(0, length), alone);
+    return {"Padding that is masked out changes nothing: a sentence's rows are the same in a padded batch and alone.",
+            {{"largest difference", difference}, {"largest weight on padding", on_padding}},
+            difference == 0 && on_padding == 0};
+}
+
+// [3, 4, 512] through the block and the norm behind it, as torchinfo's table shows it.
+Statement tokens_by_themselves(nn::Transformer& model, const Options& options) {
+    constexpr std::int64_t batch = 3, time = 4;
+    const nn::ModelSummary summary =
+        nn::summarize(model, {.sentences = batch, .source = time, .target = time}, "encoder.layers.0.feed_forward*");
+    const nn::ListedSummary listed = nn::listed(summary.total.forward, summary.total.parameters, batch);
+    nn::Module root(options.seed);
+    const nn::FeedForward block(root, "block", d_model, 2048, model.options().activation);
+    const NoGrad none;
+    const Variable x(lab::normal({batch * time, d_model}, 1, key(options, "rows of a block")));
+    const double difference =
+        largest_difference(block.forward(x).value().slice(5, 6), block.forward(Variable(x.value().slice(5, 6))).value());
+    const auto parameters = [&](const char* module) {
+        return static_cast<double>(row_of(summary, std::string("encoder.layers.0.feed_forward") + module).parameters);
+    };
+    return {"The feed-forward block treats each token by itself: a row alone gives what it gives among others.",
+            {{"largest difference", difference},
+             {"parameters of the inner layer", parameters(".inner")},
+             {"parameters of the outer layer", parameters(".outer")},
+             {"parameters of the norm", parameters("_norm")},
+             {"parameters together", static_cast<double>(summary.total.parameters)},
+             {"mult-adds as torchinfo counts, [3, 4, 512]", static_cast<double>(listed.multiply_adds)},
+             {"mult-adds, [3, 4, 512]", static_cast<double>(summary.total.forward.multiply_adds)}},
+            difference == 0};
+}
+
+std::string shape_of(const nn::SummaryRow& row, std::int64_t sentences) {
+    const Shape& shape = *row.forward.output;
+    return fmt::format("[{}, {}, {}]", sentences, shape[0] / sentences, shape[1]);
+}
+
+// 32 sentences of 50 tokens on each side.
+Statement torchinfo_counts_sentences(nn::Transformer& model) {
+    const nn::SummaryBatch batch{.sentences = 32, .source = 50, .target = 50};
+    const nn::ModelSummary summary = nn::summarize(model, batch);
+    const nn::ModuleTrace& pass = summary.total.forward;
+    const nn::ListedSummary listed = nn::listed(pass, summary.total.parameters, batch.sentences);
+    const auto megabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+    std::string printed;
+    for (const char* module : {"encoder.layers.0", "encoder", "decoder.layers.0", "decoder", ""}) {
+        const nn::SummaryRow& row = row_of(summary, module);
+        printed += fmt::format("{:<18}{:<16}{:>11}\n", *module == 0 ? "the whole model" : module, shape_of(row, batch.sentences),
+                               picture::whole_number(static_cast<double>(row.parameters)));
+    }
+    return {
+        "torchinfo multiplies each parameter with the number of sentences: the length of the sentences and the products inside "
+        "attention are missing from its count.",
+        {{"mult-adds as torchinfo counts, 32 x 50", static_cast<double>(listed.multiply_adds)},
+         {"parameters x 32", static_cast<double>(32 * summary.total.parameters)},
+         {"mult-adds, 32 x 50", static_cast<double>(pass.multiply_adds)},
+         {"of these inside attention", static_cast<double>(pass.attention)},
+         {"MB as torchinfo counts, input", megabytes(listed.input_bytes)},
+         {"MB as torchinfo counts, forward and backward", megabytes(listed.activation_bytes)},
+         {"MB as torchinfo counts, parameters", megabytes(listed.parameter_bytes)},
+         {"MB as torchinfo counts, together", megabytes(listed.total_bytes())},
+         {"MB kept from forward for backward", megabytes(summary.total.training.kept)}},
+        listed.multiply_adds == 32 * summary.total.parameters && pass.multiply_adds > 40 * listed.multiply_adds,
+        {printed}};
+}
+
+struct Translated {
+    Tensor hidden;
+    nn::AttentionMaps maps;
+};
+
+// The decoder's rows for this source and target.
+Translated translated(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& target) {
+    Translated result;
+    const Variable memory = model.encode(source.tokens, source.spans, &result.maps);
+    result.hidden = model.decode(target.tokens, target.spans, memory, source.spans, &result.maps).value();
+    return result;
+}
+
+constexpr std::int64_t source_length = 7, target_length = 5;
+
+Statement decoder_does_not_look_ahead(const nn::Transformer& model, const Options& options) {
+    const nn::Sentences source = sentences(1, source_length, words, key(options, "source")),
+                        target = sentences(1, target_length, words, key(options, "target"));
+    nn::Sentences other{target.tokens.clone(), target.spans};
+    std::int32_t& last = other.tokens.data<std::int32_t>()[target_length - 1];
+    last = (last + 1) % static_cast<std::int32_t>(words);
+    const Tensor rows = translated(model, source, target).hidden, others = translated(model, source, other).hidden;
+    const double before = largest_difference(rows.slice(0, target_length - 1), others.slice(0, target_length - 1));
+    const double itself =
+        largest_difference(rows.slice(target_length - 1, target_length), others.slice(target_length - 1, target_length));
+    return {"A row of the decoder knows the words before it and none behind: another last word changes no earlier row.",
+            {{"what earlier rows move", before}, {"what the last row moves", itself}},
+            before == 0 && itself > 0.01};
+}
+
+Statement maps_are_distributions(const nn::Transformer& model, const Options& options) {
+    const nn::AttentionMaps maps = translated(model, sentences(1, source_length, words, key(options, "source")),
+                                              sentences(1, target_length, words, key(options, "target")))
+                                       .maps;
+    double error = 0;
+    std::string printed;
+    for (const auto& [kind, layers] : {std::pair{"encoder", &maps.encoder}, {"decoder", &maps.decoder}, {"cross", &maps.cross}}) {
+        for (const Tensor& map : *layers) {
+            const std::vector<double> weights = map.to_vector();
+            const auto keys = static_cast<std::size_t>(map.shape()[-1]);
+            for (std::size_t row = 0; row < weights.size(); row += keys)
+                error = std::max(error, std::abs(std::reduce(weights.begin() + row, weights.begin() + row + keys) - 1));
+        }
+        printed += fmt::format("{:<8} {} maps {}\n", kind, layers->size(), layers->front().shape().str());
+    }
+    return {"The model hands out every map of the encoder, of the decoder and between them; each row of each head sums to 1.",
+            {{"maps", static_cast<double>(maps.encoder.size() + maps.decoder.size() + maps.cross.size())},
+             {"largest error of a row's sum", error}},
+            maps.encoder.size() == 6 && maps.decoder.size() == 6 && maps.cross.size() == 6 && error < 1e-5,
+            {printed}};
+}
+
 }  // namespace
 
-Report notebook(const Options&) {
+Report notebook(const Options& options) {
     Report report;
     const PositionCodes codes = position_codes(1024, d_model);
+    report.statements.push_back(rows_of_a_table(options));
     report.statements.push_back(every_code_is_its_own(codes));
     report.statements.push_back(neighbours_are_alike(codes));
     report.statements.push_back(codes_are_bounded(codes));
     report.statements.push_back(codes_go_on(codes));
+    nn::Transformer model(model_of("notebook", words), options.seed);
+    report.statements.push_back(tokens_by_themselves(model, options));
+    report.statements.push_back(torchinfo_counts_sentences(model));  // which leaves the model in evaluation mode
+    const NoGrad none;
+    report.statements.push_back(padding_changes_nothing(model, options));
+    report.statements.push_back(decoder_does_not_look_ahead(model, options));
+    report.statements.push_back(maps_are_distributions(model, options));
     return report;
 }
 
