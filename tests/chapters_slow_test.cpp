@@ -84,6 +84,9 @@ TEST(Chapters, ExplainedHoldsButForOneClaim) {
         EXPECT_EQ(statement.holds, shows) << statement.claim;
     }
     EXPECT_EQ(about(report, "residual connection").value("with residual, layers that change nothing"), 1);
+    EXPECT_EQ(about(report, "A causal head").value("tokens read"), 5000);
+    EXPECT_LT(about(report, "Dropout of attention").value("mean of 2000 draws, of the output"), 0.02);
+    EXPECT_GT(about(report, "Dropout of attention").value("one draw, of the output"), 0.1);
     EXPECT_EQ(about(report, "Layer norm takes").value("what a token moves when another changes, layer norm"), 0);
     EXPECT_EQ(about(report, "less sensitive to the rate").value("of 7 end worse than guessing, with layer norm"), 0);
     EXPECT_GT(about(report, "stable over the depth").value("norm, 32 blocks, without"), 1e6);

@@ -11,9 +11,11 @@
 #include "apps/chapters/model.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
+#include "apps/picture/text.h"
 #include "autograd/tape.h"
 #include "nn/layer_norm.h"
 #include "nn/multi_head_attention.h"
+#include "nn/stacks.h"
 
 namespace heddle::chapters {
 namespace {
@@ -57,6 +59,40 @@ Statement low_columns_turn_fast() {
               "From twice in 2 pi positions to less than once in all."}}};
 }
 
+// Rows in the opposite order.
+Tensor backwards(const Tensor& rows) {
+    Tensor turned = Tensor::empty(rows.shape(), rows.dtype());
+    for (std::int64_t row = 0; row < rows.shape()[0]; ++row)
+        turned.slice(row, row + 1).copy_(rows.slice(rows.shape()[0] - row - 1, rows.shape()[0] - row));
+    return turned;
+}
+
+// Two layers of the encoder, f64, read a sentence forwards and backwards.
+Statement order_is_in_the_codes(const Options& options) {
+    constexpr std::int64_t tokens = 10;
+    nn::TransformerOptions model = model_of("explained", 20, 2);
+    nn::Module root(options.seed, DType::f64);
+    const nn::Encoder encoder(root, "encoder", model);
+    root.eval();
+    const NoGrad none;
+    const Tensor rows = lab::normal({tokens, model.d_model}, 1, key(options, "words in order"), DType::f64);
+    nn::Module place(options.seed, DType::f64);
+    const nn::PositionalEncoding positions(place, "positions", model.positions, model.position_table, model.d_model);
+    const Tensor codes = positions.table(tokens).value().slice(0, tokens);
+    const Tensor no_codes = Tensor::zeros(codes.shape(), DType::f64);
+    // How far a word's row is from its row in the sentence that is turned round.
+    const auto moved = [&](const Tensor& code) {
+        const auto read = [&](const Tensor& sentence) {
+            return encoder.forward(ops::add(Variable(sentence), Variable(code)), lab::equal_spans(1, tokens)).value();
+        };
+        return largest_difference(read(rows), backwards(read(backwards(rows))));
+    };
+    const double without = moved(no_codes), with = moved(codes);
+    return {"Without position codes the encoder cannot tell one order from another: words in another order give the same rows.",
+            {{"what a word's row moves when the order is turned round, without codes", without}, {"with codes", with}},
+            without < 1e-12 && with > 0.1};
+}
+
 // The head as its formula reads: softmax(q k^T / sqrt(width)) v of three projections of all columns, and the output projection.
 Variable single_head(const Variable& x, const nn::NamedTensors& weights, std::int64_t width) {
     const auto project = [&](const Variable& from, const std::string& name) {
@@ -93,6 +129,77 @@ Statement one_head_is_the_single_head(const Options& options) {
     return statement;
 }
 
+// The output projection is a sum over heads: each has columns of its own in it.
+Statement heads_add_up(const Options& options) {
+    constexpr std::int64_t tokens = 20, d_model = 512, heads = 8, width = 64;
+    nn::Module root(options.seed, DType::f64);
+    const nn::SelfAttention attention(root, "heads", {.d_model = d_model, .heads = heads, .head_dim = width, .bias = false});
+    root.eval();
+    const Variable x(lab::normal({tokens, d_model}, 1, key(options, "tokens of heads"), DType::f64));
+    const NoGrad none;
+    const Tensor together = attention.forward(x, lab::equal_spans(1, tokens)).value();
+    Variable sum(Tensor::zeros({tokens, d_model}, DType::f64));
+    for (std::int64_t head = 0; head < heads; ++head) {
+        nn::NamedTensors own;  // this head's rows of the projections, its columns of the output
+        for (const auto& [name, tensor] : root.named_tensors()) {
+            const bool output = name.ends_with("output.weight");
+            own.push_back({name, ops::slice(Variable(tensor), output ? 1 : 0, head * width, (head + 1) * width).value()});
+        }
+        sum = ops::add(sum, single_head(x, own, width));
+    }
+    const double error = largest_difference(together, sum.value());
+    return {"Eight heads side by side are the sum of eight single heads.", {{"largest difference", error}}, error < 1e-12};
+}
+
+// One head of 42, causal, over as many tokens as the table has places, and over the first 43 of them.
+Statement causal_heads_read_any_length(const Options& options) {
+    constexpr std::int64_t d_model = 512, beginning = 43;
+    const std::int64_t all = model_of("explained", 20).position_table;
+    nn::Module root(options.seed);
+    const nn::SelfAttention attention(root, "head", {.d_model = d_model, .heads = 1, .head_dim = 42});
+    root.eval();
+    const NoGrad none;
+    const Tensor rows = lab::normal({all, d_model}, 1, key(options, "a long text"));
+    const auto read = [&](std::int64_t count) {
+        return attention.forward(Variable(rows.slice(0, count)), lab::equal_spans(1, count), {.causal = true}).value();
+    };
+    const Tensor text = read(all);
+    const double moved = largest_difference(text.slice(0, beginning), read(beginning));
+    return {"A causal head reads any length up to the table's, and what follows does not change the rows before.",
+            {{"tokens read", static_cast<double>(text.shape()[0])},
+             {fmt::format("what the first {} rows move when {} more follow", beginning, all - beginning), moved}},
+            text.shape()[0] == all && moved == 0};
+}
+
+// One draw is far from what the head gives without dropout; were the mean of n draws not that, it would be further away than
+// one draw by the root of n.
+Statement dropout_keeps_the_mean(const Options& options) {
+    constexpr std::int64_t tokens = 12, width = 42;
+    constexpr int draws = 2000;
+    constexpr double probability = 0.1;
+    const Variable x(lab::normal({tokens, width}, 1, key(options, "tokens of dropout"), DType::f64));
+    const Spans spans = lab::equal_spans(1, tokens);
+    const NoGrad none;
+    const auto head = [&](const Dropout& dropout) {
+        return ops::attention(x, x, x, spans, spans, {.heads = 1, .causal = true, .scale = 0.05, .dropout = dropout}).value();
+    };
+    const std::vector<double> plain = head({}).to_vector();
+    std::vector<double> mean(plain.size());
+    double squares = 0;
+    for (int draw = 0; draw < draws; ++draw) {
+        const std::vector<double> drawn = head({probability, key(options, fmt::format("draw {}", draw))}).to_vector();
+        const double change = lab::relative_change(plain, drawn);
+        squares += change * change;
+        for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += drawn[i] / draws;
+    }
+    const double of_one_draw = std::sqrt(squares / draws), of_the_mean = lab::relative_change(plain, mean);
+    return {
+        "Dropout of attention weights leaves a head's output on average where it is: weights that stay are divided by the share "
+        "that stays.",
+        {{"one draw, of the output", of_one_draw}, {fmt::format("mean of {} draws, of the output", draws), of_the_mean}},
+        of_the_mean < 2 * of_one_draw / std::sqrt(draws)};
+}
+
 // A layer of a deep network: x W^T after a ReLU, alone or added to x. f64: without the residual gradients become very small.
 struct Stack : nn::Module {
     explicit Stack(std::int64_t depth, std::uint64_t seed) : nn::Module(seed, DType::f64) {
@@ -126,6 +233,9 @@ Statement residuals_carry_gradients(const Options& options) {
         with.y.push_back(stack.gradient(x, cotangent, true, 0.3));
         without.y.push_back(stack.gradient(x, cotangent, false, 0.3));
     }
+    std::string printed = fmt::format("{:>6}{:>16}{:>12}\n", "layers", "with residual", "without");
+    for (std::size_t i = 0; i < with.x.size(); ++i)
+        printed += fmt::format("{:>6}{:>16}{:>12}\n", with.x[i], picture::number(with.y[i]), picture::number(without.y[i]));
     const Stack stack(8, options.seed);
     const Variable x(lab::normal({16, Stack::width}, 1, key(options, "input"), DType::f64), true);
     const double untouched = stack.gradient(x, cotangent, true, 0);
@@ -138,7 +248,7 @@ Statement residuals_carry_gradients(const Options& options) {
          {"without, 1 layer", without.y.front()},
          {"without, 32 layers", without.y.back()}},
         untouched == 1 && with.y.back() >= 1 && without.y.back() < 1e-6,
-        {},
+        {printed},
         {{svg(picture::LineChart{.title = "gradient at the first layer, of that at the last",
                                  .x = {.label = "layers", .logarithmic = true},
                                  .y = {.label = "norm of the gradient", .logarithmic = true},
@@ -185,7 +295,11 @@ Statement layer_norm_minds_its_own_row(const Options& options) {
 Report explained(const Options& options) {
     Report report;
     report.statements.push_back(low_columns_turn_fast());
+    report.statements.push_back(order_is_in_the_codes(options));
     report.statements.push_back(one_head_is_the_single_head(options));
+    report.statements.push_back(causal_heads_read_any_length(options));
+    report.statements.push_back(dropout_keeps_the_mean(options));
+    report.statements.push_back(heads_add_up(options));
     report.statements.push_back(residuals_carry_gradients(options));
     report.statements.push_back(layer_norm_minds_its_own_row(options));
     add_norm_statements(options, report);
