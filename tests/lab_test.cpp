@@ -73,6 +73,23 @@ TEST(Lab, TheTestThatCatchesAMistakeStandsInTheTree) {
         EXPECT_TRUE(tests.contains(std::string(one.caught_by))) << one.name << " names " << one.caught_by;
 }
 
+TEST(Lab, EveryExperimentShowsTheCodeWithItsMistakeAndWithoutIt) {
+    for (const lab::Experiment& one : lab::experiments()) {
+        EXPECT_NE(one.code.wrong, one.code.right) << one.name;
+        for (const std::string_view code : {one.code.wrong, one.code.right}) {
+            ASSERT_GT(code.size(), 2u) << one.name;
+            EXPECT_TRUE(code.starts_with('\n') && code.ends_with('\n')) << one.name;
+            std::istringstream lines{std::string(code.substr(1))};
+            int count = 0;
+            for (std::string line; std::getline(lines, line); ++count) {
+                EXPECT_FALSE(line.empty()) << one.name;
+                EXPECT_LE(line.size(), 68u) << one.name << " does not fit on half of a page: " << line;
+            }
+            EXPECT_LE(count, 8) << one.name;
+        }
+    }
+}
+
 TEST(Lab, TheChapterHasARowForEveryExperiment) {
     const std::string chapter = project_file("apps/lab/README.md");
     for (const lab::Experiment& one : lab::experiments())
@@ -84,11 +101,16 @@ TEST(Lab, RunsOneExperimentAndWritesItsPage) {
     const std::string out = (folder / "pages").string();
     const Output output = run_lab({"tiny-mask", "--out", out, "--seed", "7"});
     EXPECT_THAT(output.out, HasSubstr("tiny-mask: logits multiplied"));
+    EXPECT_THAT(output.out,
+                HasSubstr("What people write:\n    // factor [T, T]: 1 for the past, -1e-9 for the future\n    const"));
+    EXPECT_THAT(output.out, HasSubstr("masked);\n\nWhat is right:\n    // the future is left out of the sum\n"));
     EXPECT_THAT(output.out, HasSubstr("weight on the future, row 0"));
     EXPECT_THAT(output.out, HasSubstr("Caught by Softmax."));
     EXPECT_THAT(output.err, HasSubstr("wrote " + out + "/tiny-mask.html"));
     const std::string page = read_file(out + "/tiny-mask.html");
     EXPECT_THAT(page, HasSubstr("<svg"));
+    EXPECT_THAT(page, HasSubstr("<h2>What people write</h2>\n<pre>// factor [T, T]"));
+    EXPECT_THAT(page, HasSubstr("<h2>What is right</h2>\n<pre>// the future"));
     EXPECT_THAT(page, HasSubstr("heddle lab tiny-mask --seed 7"));
     EXPECT_THAT(page, HasSubstr("Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor"));
     EXPECT_EQ(page.find("<script"), std::string::npos);
@@ -103,6 +125,8 @@ TEST(Lab, JsonHoldsEveryNumber) {
     const lab::Result result = run_experiment("tiny-mask");
     EXPECT_EQ(object["name"], "tiny-mask");
     EXPECT_EQ(object["seed"], 1);
+    EXPECT_THAT(object["wrong"].get<std::string>(), HasSubstr("ops::mul(scores, factor);\nconst"));
+    EXPECT_THAT(object["right"].get<std::string>(), HasSubstr("{.causal = true}"));
     EXPECT_EQ(object["variants"].size(), result.variants.size());
     ASSERT_EQ(object["findings"].size(), result.findings.size());
     for (const lab::Finding& finding : result.findings)
@@ -111,7 +135,7 @@ TEST(Lab, JsonHoldsEveryNumber) {
 }
 
 TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {
-    const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr};
+    const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr, {"\nwrong\n", "\nright\n"}};
     const double infinity = std::numeric_limits<double>::infinity();
     const lab::Result result{.variants = {"right", "wrong", "worse"},
                              .findings = {{"loss", {-infinity, infinity, std::numeric_limits<double>::quiet_NaN()}}},

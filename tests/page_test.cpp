@@ -56,6 +56,17 @@ TEST(Page, SetsWhatReadsAsANumberToTheRight) {
         EXPECT_THAT(Page("p").table({"n"}, {{text}}).html(), Not(HasSubstr("<td class=\"n\">"))) << text;
 }
 
+TEST(Page, ShowsAMistakeBesideItsCorrection) {
+    const Markup markup = markup_of(Page("p").mistake({"A & B", "if (a > b)\n    b;"}, {"C", "if (a < b)"}).html());
+    EXPECT_EQ(markup.error, "");
+    const std::vector<Element> titles = markup.all("h2"), pieces = markup.all("pre");
+    ASSERT_EQ(titles.size(), 2u);
+    ASSERT_EQ(pieces.size(), 2u);
+    EXPECT_EQ(titles[0].text, "A &amp; B");
+    EXPECT_EQ(pieces[0].text, "if (a &gt; b)\n    b;") << "the first is the wrong one: its place gives it its colour";
+    EXPECT_EQ(pieces[1].text, "if (a &lt; b)");
+}
+
 TEST(Page, FoldsSections) {
     const Page page =
         Page("p").open_section("<one>", true).paragraph("x").close_section().open_section("two", false).close_section();

@@ -135,6 +135,17 @@ picture::Figure over_draws(const std::vector<std::vector<double>>& errors) {
 
 }  // namespace
 
+const Code batch_bleu_code = {.wrong = R"(
+double mean = 0;
+for (std::size_t i = 0; i < full_batches; ++i)  // loses the rest
+    mean += app::corpus_bleu(batches[i]).score / full_batches;
+)",
+                              .right = R"(
+app::BleuStatistics all;
+for (const app::BleuStatistics& batch : batches) all += batch;
+const double bleu = app::corpus_bleu(all).score;
+)"};
+
 Result batch_bleu(const Options& options) {
     Finding bleu{"BLEU", {}}, error{"above the true one", {}}, scored{"segments that count", {}};
     Finding largest{"largest error of 20 test sets", std::vector<double>(names.size())};

@@ -87,6 +87,20 @@ double aligned(const Tensor& map) {
 
 }  // namespace
 
+const Code borrowed_maps_code = {.wrong = R"(
+x = self_attention.forward(x, spans, {.weights = &self_map});
+x = cross_attention.forward(x, spans, memory, memory_spans);
+maps.decoder.push_back(self_map);
+maps.cross.push_back(self_map);
+)",
+                                 .right = R"(
+x = self_attention.forward(x, spans, {.weights = &self_map});
+x = cross_attention.forward(x, spans, memory, memory_spans,
+                            {.weights = &cross_map});
+maps.decoder.push_back(self_map);
+maps.cross.push_back(cross_map);
+)"};
+
 Result borrowed_maps(const Options& options) {
     nn::Transformer model(small(), key(options, "model"));
     train(model, {.steps = 400, .lr = 5e-3, .warmup = 20}, [&](std::int64_t step) {

@@ -28,6 +28,17 @@ Variable softmax_times(const Variable& x, double factor) {
 
 }  // namespace
 
+const Code cotangent_of_ones_code = {.wrong = R"(
+const GradcheckReport report = gradcheck(
+    [](auto in) { return ops::sum(ops::softmax(in[0])); },
+    {input});
+)",
+                                     .right = R"(
+// of the output itself: its cotangent is random
+const GradcheckReport report = gradcheck(
+    [](auto in) { return ops::softmax(in[0]); }, {input});
+)"};
+
 Result cotangent_of_ones(const Options& options) {
     const Tensor logits = normal({4, 7}, 1, key(options, "logits"), DType::f64);
     const GradcheckOptions check{.seed = options.seed};  // its cotangent is random

@@ -100,6 +100,20 @@ Learned learn(Mode mode, const Points& seen, const Points& unseen, const Options
 
 }  // namespace
 
+const Code dropout_modes_code = {.wrong = R"(
+const double probability = 0.3;  // which nobody reads
+const Variable hidden = ops::relu(inner.forward(x));
+return outer.forward(hidden);
+// or it is read, and evaluation begins without model.eval()
+)",
+                                 .right = R"(
+const double probability = 0.3;
+const Variable hidden = ops::relu(inner.forward(x));
+// asks the module: behind model.eval() nothing is dropped
+const Dropout drop = model.dropout(probability, "hidden");
+return outer.forward(ops::dropout(hidden, drop));
+)"};
+
 Result dropout_modes(const Options& options) {
     const Points seen = draw_points(points, "seen", options), unseen = draw_points(unseen_points, "unseen", options);
     Result result{

@@ -110,6 +110,18 @@ Run run(const Options& options, const Task& task, bool redrawn) {
 
 }  // namespace
 
+const Code dropout_redrawn_code = {.wrong = R"(
+// in backward: the layers once more, and with them new masks
+const Variable input(gradients.saved(0), true);
+backward(layers(input), gradients.output());
+gradients.give(0, input.grad());
+)",
+                                   .right = R"(
+// backward puts the keys of the first run's masks back, and
+// demands that the second run gives the first one's values
+const Variable y = checkpoint(layers, {x});
+)"};
+
 Result dropout_redrawn(const Options& options) {
     const Task task{Variable(normal({rows, width}, 1, key(options, "inputs"))), words(rows, vocabulary, key(options, "targets"))};
     const Run same = run(options, task, false), redrawn = run(options, task, true);

@@ -111,6 +111,18 @@ std::vector<double> losses(const Options& options, bool source, bool target) {
 
 }  // namespace
 
+const Code embedding_scale_code = {.wrong = R"(
+const Variable places = positions.table(longest);
+const Variable x =
+    ops::embedding(table, tokens, spans, {.positions = places});
+)",
+                                   .right = R"(
+const Variable places = positions.table(longest);
+const double root = std::sqrt(static_cast<double>(d_model));
+const Variable x = ops::embedding(
+    table, tokens, spans, {.scale = root, .positions = places});
+)"};
+
 Result embedding_scale(const Options& options) {
     struct Variant {
         std::string name;

@@ -99,6 +99,18 @@ double largest_error(const Case& one) {
 
 }  // namespace
 
+const Code error_above_tolerance_code = {.wrong = R"(
+double worst = 0;
+for (std::size_t i = 0; i < given.size(); ++i)
+    worst = std::max(worst, std::abs(given[i] - wanted[i]));
+if (worst > tolerance) fail("the gradient is wrong");
+)",
+                                         .right = R"(
+for (std::size_t i = 0; i < given.size(); ++i)
+    if (!(std::abs(given[i] - wanted[i]) <= tolerance))
+        fail("the gradient is wrong");
+)"};
+
 Result error_above_tolerance(const Options& options) {
     std::vector<Case> cases = {ignored_case(options), constant_row_case(options), masked_row_case(options)};
     for (Case& one : finite_cases(options)) cases.push_back(std::move(one));

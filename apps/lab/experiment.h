@@ -31,6 +31,13 @@ struct Result {
     double value(std::string_view what, std::string_view variant) const;
 };
 
+/// The mistake as people write it, and what is right, in the library's terms: at most 8 lines each, of at most 68 columns, behind
+/// a line break. What both take as given has the names of the text books.
+struct Code {
+    std::string_view wrong;
+    std::string_view right;
+};
+
 /// One mistake. An experiment is a small program on the library's public parts: the wrong variant is built from composable ops,
 /// never by a switch in a fused one. At most 20 s on two processors; the same seed gives the same numbers.
 struct Experiment {
@@ -38,6 +45,7 @@ struct Experiment {
     std::string_view title;      ///< the mistake in one line
     std::string_view caught_by;  ///< the test that would have caught it: "Attention.CausalSeesNoFuture"
     Result (*run)(const Options&);
+    Code code;
 };
 
 /// All of them, in the order of the list.

@@ -36,4 +36,36 @@ Result batch_bleu(const Options& options);
 Result cotangent_of_ones(const Options& options);
 Result error_above_tolerance(const Options& options);
 
+// What each page shows of the mistake as code.
+extern const Code split_heads_code;
+extern const Code tiny_mask_code;
+extern const Code no_padding_mask_code;
+extern const Code masked_row_code;
+extern const Code scaling_code;
+extern const Code head_slices_code;
+extern const Code projections_code;
+extern const Code borrowed_maps_code;
+extern const Code paired_layers_code;
+extern const Code repeated_modules_code;
+extern const Code position_codes_code;
+extern const Code embedding_scale_code;
+extern const Code weighted_positions_code;
+extern const Code uncut_positions_code;
+extern const Code target_vocabulary_code;
+extern const Code padding_index_code;
+extern const Code softmax_twice_code;
+extern const Code relu_logits_code;
+extern const Code log_of_softmax_code;
+extern const Code label_smoothing_code;
+extern const Code unbiased_norm_code;
+extern const Code norm_placement_code;
+extern const Code dropout_modes_code;
+extern const Code dropout_redrawn_code;
+extern const Code partial_resume_code;
+extern const Code length_penalty_code;
+extern const Code uncached_decoding_code;
+extern const Code batch_bleu_code;
+extern const Code cotangent_of_ones_code;
+extern const Code error_above_tolerance_code;
+
 }  // namespace heddle::lab

@@ -145,6 +145,21 @@ std::vector<double> learn_from_the_last_columns(Net& net, const Options& options
 
 }  // namespace
 
+const Code head_slices_code = {.wrong = R"(
+// head h of width d is given its own columns: weight [d, d]
+const Variable own = ops::slice(x, 1, h * d, (h + 1) * d);
+const Variable q = ops::linear(own, weight);
+// and a triangle that is as large as the head is wide
+const Tensor mask = Tensor::zeros({d, d}, DType::u8);
+)",
+                               .right = R"(
+// every head reads every column: weight [H * d, d_model]
+const Variable q = ops::linear(x, weight);
+// the causal rule is about places, however many there are
+const Variable y = ops::attention(q, k, v, spans, spans,
+                                  {.heads = H, .causal = true});
+)"};
+
 Result head_slices(const Options& options) {
     Result result{
         .variants = {"projections", "slices"},

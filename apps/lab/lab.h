@@ -8,10 +8,10 @@
 
 namespace heddle::lab {
 
-/// The result as a table for a terminal: variants as columns, then why, then the test.
+/// For a terminal: the code, wrong and right; the result as a table with the variants as columns; why; the test.
 std::string text(const Experiment& experiment, const Result& result);
-/// The same as one line of JSON: name, title, seed, variants, findings {what: {variant: number}}, why, caught_by. JSON has no NaN
-/// and no infinities: these are the texts "nan", "inf" and "-inf".
+/// The same as one line of JSON: name, title, wrong and right (code), seed, variants, findings {what: {variant: number}}, why,
+/// caught_by. JSON has no NaN and no infinities: these are the texts "nan", "inf" and "-inf".
 std::string json(const Experiment& experiment, const Result& result, const Options& options);
 /// The same with its pictures. `command`: how to make it again.
 picture::Page page(const Experiment& experiment, const Result& result, std::string_view command);

@@ -126,6 +126,21 @@ picture::Figure probabilities(const std::vector<Descent>& found) {
 
 }  // namespace
 
+const Code label_smoothing_code = {.wrong = R"(
+const Variable loss = ops::cross_entropy(
+    logits, targets, {.label_smoothing = 0.1});
+const double perplexity = std::exp(loss.value().item());
+)",
+                                   .right = R"(
+Tensor sums;
+const Variable loss = ops::cross_entropy(
+    logits, targets, {.label_smoothing = 0.1}, &sums);
+const auto [smoothed, nll, counted, correct] =
+    ops::loss_statistics(sums);  // nll: without smoothing
+const double perplexity =
+    std::exp(nll / static_cast<double>(counted));
+)"};
+
 Result label_smoothing(const Options& options) {
     Finding least{"least loss, by descent", {}}, formula{"least loss, by formula", {}}, pad{"mass on padding", {}};
     Finding perplexity{"perplexity of a perfect model", {}}, drawn{"drawn sentences of 20 tokens with padding, %", {}};

@@ -136,6 +136,18 @@ std::vector<picture::Figure> sweep(const Candidates& candidates) {
 
 }  // namespace
 
+const Code length_penalty_code = {.wrong = R"(
+const auto best = std::ranges::max_element(
+    found, {}, &app::Hypothesis::log_probability);
+)",
+                                  .right = R"(
+const auto score = [](const app::Hypothesis& one) {
+    const auto length = static_cast<double>(one.tokens.size() + 1);
+    return one.log_probability / length;  // with the end mark
+};
+const auto best = std::ranges::max_element(found, {}, score);
+)"};
+
 Result length_penalty(const Options& options) {
     nn::Transformer model(small_transformer(vocabulary), key(options, "model"));
     Sequence numbers(key(options, "training"));

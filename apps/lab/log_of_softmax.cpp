@@ -50,6 +50,15 @@ Run run(bool composed) {
 
 }  // namespace
 
+const Code log_of_softmax_code = {.wrong = R"(
+const Variable log_p = ops::log(ops::softmax(logits));
+const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
+)",
+                                  .right = R"(
+const Variable log_p = ops::log_softmax(logits);
+const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
+)"};
+
 Result log_of_softmax(const Options&) {
     const Run fused = run(false), composed = run(true);
     const picture::LineChart losses{.title = "loss of a word that lies far behind",

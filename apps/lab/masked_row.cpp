@@ -83,6 +83,18 @@ double gradient_in_padding(const Variable& source) {
 
 }  // namespace
 
+const Code masked_row_code = {.wrong = R"(
+// or -inf: then softmax of a row of them is NaN elsewhere
+const Variable low(Tensor::full({1}, -1e9, DType::f32));
+const Variable filled = ops::where(mask, scores, low);
+const Variable weights = ops::softmax(filled);
+)",
+                              .right = R"(
+// places that may not attend are left out of the sum; a row
+// without any other gives zeros, forward and backward
+const Variable weights = ops::softmax(scores, mask);
+)"};
+
 Result masked_row(const Options& options) {
     const Shape shape = {sentences * length, width};
     const Variable target(normal(shape, 1, key(options, "target")));

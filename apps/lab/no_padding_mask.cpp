@@ -116,6 +116,17 @@ double on_padding(const std::vector<double>& weights) {
 
 }  // namespace
 
+const Code no_padding_mask_code = {.wrong = R"(
+// each sentence as long as the longest, with its padding
+const std::vector<std::int64_t> rows(sentences, longest);
+const Variable y = encoder.forward(x, Spans::packed(rows));
+)",
+                                   .right = R"(
+// each sentence as long as it is; padding is nobody's row
+const Spans spans = Spans::padded(lengths, longest);
+const Variable y = encoder.forward(x, spans);
+)"};
+
 Result no_padding_mask(const Options& options) {
     Net net(key(options, "model"));
     teach(net, options);

@@ -131,6 +131,17 @@ double end(const std::vector<double>& losses) {
 
 }  // namespace
 
+const Code norm_placement_code = {.wrong = R"(
+// twelve times, at the full rate from the first step on
+x = norm.forward(ops::add(x, attention.forward(x, spans)));
+x = next_norm.forward(ops::add(x, feed_forward.forward(x)));
+)",
+                                  .right = R"(
+// twelve times, and one more norm behind the last layer
+x = ops::add(x, attention.forward(norm.forward(x), spans));
+x = ops::add(x, feed_forward.forward(next_norm.forward(x)));
+)"};
+
 Result norm_placement(const Options& options) {
     struct Variant {
         std::string name;

@@ -139,6 +139,17 @@ Learned learn(const Variant& variant, const Options& options) {
 
 }  // namespace
 
+const Code padding_index_code = {.wrong = R"(
+// 0 is padding, whatever the vocabulary says
+const Variable loss =
+    ops::cross_entropy(logits, targets, {.ignore = 0});
+)",
+                                 .right = R"(
+// behind a sentence's end the targets are -1, which is no word
+const Variable loss =
+    ops::cross_entropy(logits, targets, {.ignore = -1});
+)"};
+
 Result padding_index(const Options& options) {
     Result result{
         .variants = {},

@@ -75,6 +75,18 @@ std::vector<double> gradients_of_the_encoder(const Net& net, const Variable& sou
 
 }  // namespace
 
+const Code paired_layers_code = {.wrong = R"(
+for (std::size_t i = 0; i < decoder.size(); ++i)
+    y = decoder[i]->forward(y, spans, encoded[i].sum,
+                            memory_spans, nullptr);
+)",
+                                 .right = R"(
+const Variable memory = encoded.back().sum;  // of the last layer
+for (std::size_t i = 0; i < decoder.size(); ++i)
+    y = decoder[i]->forward(y, spans, memory,
+                            memory_spans, nullptr);
+)"};
+
 Result paired_layers(const Options& options) {
     const Shape shape = {length, d_model};
     const Variable source(normal(shape, 1, key(options, "source"))), target(normal(shape, 1, key(options, "target")));

@@ -183,6 +183,21 @@ picture::Figure differences(const Course& never_stopped, const std::vector<Cours
 
 }  // namespace
 
+const Code partial_resume_code = {.wrong = R"(
+parameters.values.copy_(saved.weights);
+// new moments, update 0, the epoch from its first batch
+optim::Optimizer optimizer(parameters.values,
+                           parameters.gradients);
+batch = 0;
+)",
+                                  .right = R"(
+parameters.values.copy_(saved.weights);
+for (const auto& [name, moment] : optimizer.state())
+    Tensor(moment).copy_(saved.moments.at(name));
+optimizer.set_updates(saved.updates);
+batch = saved.batch;
+)"};
+
 Result partial_resume(const Options& options) {
     const std::vector<app::TokenPair> pairs = make_pairs(options);
     Run run(pairs, options);

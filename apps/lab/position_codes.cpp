@@ -134,6 +134,20 @@ picture::Figure map(const std::string& variant, const std::string& caption) {
 
 }  // namespace
 
+const Code position_codes_code = {.wrong = R"(
+for (int i = 0; i < d; i += 2) {  // i is 2i already
+    row[i] = std::sin(p / std::pow(1e4, 2.0 * i / d));
+    row[i + 1] = std::cos(p / std::pow(1e4, 2.0 * (i + 1) / d));
+}
+)",
+                                  .right = R"(
+for (int i = 0; i < d; i += 2) {  // one angle for a pair
+    const double angle = p / std::pow(1e4, 1.0 * i / d);
+    row[i] = std::sin(angle);
+    row[i + 1] = std::cos(angle);
+}
+)"};
+
 Result position_codes(const Options&) {
     Finding slowest{"slowest wavelength, positions", {}}, still{"columns of 512 that move less than 0.01 over 100 positions", {}},
         error{"largest error of the best linear shift by 5", {}}, least{"least norm of a row", {}},

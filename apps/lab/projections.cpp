@@ -97,6 +97,22 @@ double share_of_negative(const Tensor& scores) {
 
 }  // namespace
 
+const Code projections_code = {.wrong = R"(
+const Variable q = ops::relu(query.forward(x));
+const Variable k = ops::relu(key.forward(x));
+const Variable v = ops::relu(value.forward(x));
+// and what the heads give is the answer
+return ops::attention(q, k, v, spans, spans, {.heads = H});
+)",
+                               .right = R"(
+const Variable q = query.forward(x);
+const Variable k = key.forward(x);
+const Variable v = value.forward(x);
+// W_O mixes the heads
+return output.forward(
+    ops::attention(q, k, v, spans, spans, {.heads = H}));
+)"};
+
 Result projections(const Options& options) {
     Result result{
         .variants = {"projected", "ReLU on q, k, v", "no output projection"},

@@ -68,6 +68,15 @@ Run run(const Options& options, bool relu) {
 
 }  // namespace
 
+const Code relu_logits_code = {.wrong = R"(
+const Variable logits = ops::relu(output.forward(x));
+const Variable loss = ops::cross_entropy(logits, targets);
+)",
+                               .right = R"(
+const Variable logits = output.forward(x);
+const Variable loss = ops::cross_entropy(logits, targets);
+)"};
+
 Result relu_logits(const Options& options) {
     const Run plain = run(options, false), relu = run(options, true);
     const picture::LineChart losses{.title = "64 rows to learn by heart, 200 words",

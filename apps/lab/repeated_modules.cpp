@@ -137,6 +137,19 @@ std::int64_t used(const Net& net, std::uint64_t key) {
 
 }  // namespace
 
+const Code repeated_modules_code = {.wrong = R"(
+nn::Module loose;  // no part of the model
+const auto layer = std::make_shared<nn::EncoderLayer>(
+    loose, "layer", options);
+const std::vector layers(6, layer);  // one object, six times
+)",
+                                    .right = R"(
+std::vector<std::shared_ptr<nn::EncoderLayer>> layers;
+for (int i = 0; i < 6; ++i)  // the model, and a name of its own
+    layers.push_back(std::make_shared<nn::EncoderLayer>(
+        model, fmt::format("layers.{}", i), options));
+)"};
+
 Result repeated_modules(const Options& options) {
     constexpr Training training = {.steps = 200, .lr = 3e-3};
     const double meant = static_cast<double>(Net(1, paper, Build::registered).parameter_count());

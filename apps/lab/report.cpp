@@ -10,6 +10,8 @@
 namespace heddle::lab {
 namespace {
 
+constexpr std::string_view what_people_write = "What people write", what_is_right = "What is right";
+
 // A NaN's sign says nothing, but would be printed.
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
@@ -24,12 +26,26 @@ nlohmann::ordered_json json_number(double value) {
     return fmt::format("{}", unsigned_nan(value));
 }
 
+// Without the line breaks at both ends.
+std::string_view lines_of(std::string_view code) { return code.substr(1, code.size() - 2); }
+
+std::string indented(std::string_view code) {
+    std::string lines;
+    for (const char letter : "    " + std::string(lines_of(code))) {
+        lines += letter;
+        if (letter == '\n') lines += "    ";
+    }
+    return lines + '\n';
+}
+
 }  // namespace
 
 std::string text(const Experiment& experiment, const Result& result) {
     std::size_t width = 0;
     for (const Finding& finding : result.findings) width = std::max(width, finding.what.size());
-    std::string lines = fmt::format("{}: {}\n\n{:<{}}", experiment.name, experiment.title, "", width);
+    std::string lines = fmt::format("{}: {}\n\n{}:\n{}\n{}:\n{}\n", experiment.name, experiment.title, what_people_write,
+                                    indented(experiment.code.wrong), what_is_right, indented(experiment.code.right));
+    lines += std::string(width, ' ');
     for (const std::string& variant : result.variants) lines += fmt::format("  {:>12}", variant);
     lines += '\n';
     for (const Finding& finding : result.findings) {
@@ -44,6 +60,8 @@ std::string text(const Experiment& experiment, const Result& result) {
 std::string json(const Experiment& experiment, const Result& result, const Options& options) {
     nlohmann::ordered_json object = {{"name", experiment.name},
                                      {"title", experiment.title},
+                                     {"wrong", lines_of(experiment.code.wrong)},
+                                     {"right", lines_of(experiment.code.right)},
                                      {"seed", options.seed},
                                      {"variants", result.variants},
                                      {"findings", nlohmann::ordered_json::object()},
@@ -57,6 +75,7 @@ std::string json(const Experiment& experiment, const Result& result, const Optio
 
 picture::Page page(const Experiment& experiment, const Result& result, std::string_view command) {
     picture::Page page(fmt::format("{}: {}", experiment.name, experiment.title));
+    page.mistake({what_people_write, lines_of(experiment.code.wrong)}, {what_is_right, lines_of(experiment.code.right)});
     std::vector<std::string> header = {"measured"};
     header.insert(header.end(), result.variants.begin(), result.variants.end());
     std::vector<std::vector<std::string>> rows;

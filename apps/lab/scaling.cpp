@@ -111,6 +111,17 @@ Finding finding(const std::string& what, const std::vector<Gradients>& all, std:
 
 }  // namespace
 
+const Code scaling_code = {.wrong = R"(
+const Variable scores = ops::matmul(q, k, false, true);
+// or scaled by d_model, the width of all heads together
+const Variable weights = ops::softmax(scores);
+)",
+                           .right = R"(
+const Variable scores = ops::matmul(q, k, false, true);
+const double root = std::sqrt(static_cast<double>(q.cols()));
+const Variable weights = ops::softmax(ops::scale(scores, 1 / root));
+)"};
+
 Result scaling(const Options& options) {
     Result result{
         .variants = {"scaled", "unscaled", "wrong width", "additive"},

@@ -57,6 +57,16 @@ Run run(const Options& options, bool twice) {
 
 }  // namespace
 
+const Code softmax_twice_code = {.wrong = R"(
+const Variable logits = output.forward(x);
+const Variable p = ops::softmax(logits);
+const Variable loss = ops::cross_entropy(p, targets);
+)",
+                                 .right = R"(
+const Variable logits = output.forward(x);
+const Variable loss = ops::cross_entropy(logits, targets);
+)"};
+
 Result softmax_twice(const Options& options) {
     const Run once = run(options, false), twice = run(options, true);
     const double floor = floor_of_the_loss(true);

@@ -110,6 +110,18 @@ std::vector<double> train_on_noise(Net& net, const Options& options) {
 
 }  // namespace
 
+const Code split_heads_code = {.wrong = R"(
+// x [B * T, H * d]: a row holds the H heads of one token
+const Variable q = ops::reshape(x, {B, H, T, d});
+const Variable scores = ops::matmul(q, k, false, true);
+)",
+                               .right = R"(
+// x [B * T, H * d]: a row holds the H heads of one token
+const Variable rows = ops::reshape(x, {B, T, H, d});
+const Variable q = ops::permute(rows, std::array{0, 2, 1, 3});
+const Variable scores = ops::matmul(q, k, false, true);
+)"};
+
 Result split_heads(const Options& options) {
     const Tensor tokens = words(length, vocabulary, key(options, "tokens"));
     Result result{

@@ -104,6 +104,15 @@ picture::Figure failing(const std::vector<std::int32_t>& text) {
 
 }  // namespace
 
+const Code target_vocabulary_code = {.wrong = R"(
+const nn::Embedding source(model, "source", source_words, d_model);
+const nn::Embedding target(model, "target", source_words, d_model);
+)",
+                                     .right = R"(
+const nn::Embedding source(model, "source", source_words, d_model);
+const nn::Embedding target(model, "target", target_words, d_model);
+)"};
+
 Result target_vocabulary(const Options& options) {
     Sequence numbers(key(options, "text"));
     const std::vector<std::int32_t> text = draw_words(sentences * sentence_words, target_words, numbers);

@@ -54,6 +54,17 @@ picture::Figure map(const std::string& title, const std::vector<double>& weights
 
 }  // namespace
 
+const Code tiny_mask_code = {.wrong = R"(
+// factor [T, T]: 1 for the past, -1e-9 for the future
+const Variable masked = ops::mul(scores, factor);
+const Variable weights = ops::softmax(masked);
+)",
+                             .right = R"(
+// the future is left out of the sum
+const Variable weights =
+    ops::softmax(scores, {}, {.causal = true});
+)"};
+
 Result tiny_mask(const Options& options) {
     const Variable query(normal({heads, length, width}, 1, key(options, "query")));
     const Variable keys(normal({heads, length, width}, 1, key(options, "key")));

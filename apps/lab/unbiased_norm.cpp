@@ -64,6 +64,22 @@ double variance(const Options& options, std::int64_t cols, Norm norm, double eps
 
 }  // namespace
 
+const Code unbiased_norm_code = {.wrong = R"(
+const Variable centred = ops::sub(x, ops::mean(x, -1, true));
+const Variable squares = ops::mul(centred, centred);
+const Variable variance =
+    ops::scale(ops::sum(squares, -1, true), 1.0 / (n - 1));
+const Variable y =
+    ops::div(centred, ops::add(ops::sqrt(variance), eps));
+)",
+                                 .right = R"(
+const Variable centred = ops::sub(x, ops::mean(x, -1, true));
+const Variable squares = ops::mul(centred, centred);
+const Variable variance = ops::mean(squares, -1, true);  // over n
+const Variable y =
+    ops::div(centred, ops::sqrt(ops::add(variance, eps)));
+)"};
+
 Result unbiased_norm(const Options& options) {
     const auto all = [&](double deviation, double eps) {
         std::vector<double> values;

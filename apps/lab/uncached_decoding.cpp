@@ -191,6 +191,24 @@ double seconds_of(const std::function<void()>& work) {
 
 }  // namespace
 
+const Code uncached_decoding_code = {.wrong = R"(
+for (std::int64_t t = 1; t <= longest; ++t) {  // to the end
+    const Variable y = model.decode(  // all t rows again
+        Tensor::from(said, {t}), Spans::packed(std::vector{t}),
+        memory, memory_spans);
+    said.push_back(largest(model.logits(y.value()), t - 1));
+}
+)",
+                                     .right = R"(
+nn::DecoderCache cache = model.start_decoding(
+    memory.value(), memory_spans, 1, longest);
+while (said.back() != app::eos_id) {  // one row for each token
+    const std::vector last = {said.back()};
+    said.push_back(
+        largest(model.step(Tensor::from(last, {1}), cache), 0));
+}
+)"};
+
 Result uncached_decoding(const Options& options) {
     nn::Transformer model(size(), key(options, "model"));
     Sequence numbers(key(options, "pairs"));

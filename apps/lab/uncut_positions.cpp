@@ -26,6 +26,16 @@ Variable whole(const Variable& x, const Variable& table) { return ops::add(x, ta
 
 }  // namespace
 
+const Code uncut_positions_code = {.wrong = R"(
+// x [sentences, time, d], table [longest, d]
+const Variable y = ops::add(x, table);
+)",
+                                   .right = R"(
+// x [sentences, time, d], table [longest, d]
+const Variable here = ops::slice(table, 0, 0, x.dim(1));
+const Variable y = ops::add(x, here);
+)"};
+
 Result uncut_positions(const Options& options) {
     const NoGrad no_grad;
     const Variable table(kernels::sinusoidal_positions(places, width, DType::f32));

@@ -77,6 +77,16 @@ double share_of_position(const Net& net, const Tensor& tokens) {
 
 }  // namespace
 
+const Code weighted_positions_code = {.wrong = R"(
+const Variable word = ops::scale(words, 0.9);
+const Variable place = ops::scale(places, 0.1);
+const Variable x = ops::add(word, place);
+)",
+                                      .right = R"(
+// both of about one size: words are E sqrt(d_model)
+const Variable x = ops::add(words, places);
+)"};
+
 Result weighted_positions(const Options& options) {
     Result result{
         .variants = {},

@@ -19,6 +19,9 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 p, figcaption { max-width: 48rem; }
 pre { background: var(--soft); padding: .7rem 1rem; overflow-x: auto; border-radius: 4px; }
 .wide { overflow-x: auto; }
+.listings { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 34rem), 1fr)); gap: 0 1.5rem; }
+.listings > div { min-width: 0; } .listings pre { font-size: .85rem; margin: .5rem 0; border-left: 4px solid #0072b2; }
+.listings > div:first-child pre { border-left-color: #d55e00; } .listings h2 { font-size: 1rem; margin: .5rem 0; }
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: .25rem .8rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -27,6 +30,7 @@ svg { max-width: 100%; height: auto; }
 .row { display: flex; flex-wrap: wrap; gap: 0 1.5rem; align-items: flex-start; } .row figure { max-width: 100%; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #0063a3; }
+@media (max-width: 40rem) { .listings pre { font-size: .75rem; padding: .5rem .6rem; } }
 @media (prefers-color-scheme: dark) {
   :root { --line: #3a4048; --soft: #22272e; } body { color: #e3e6ea; background: #16191d; } a { color: #6cb6ff; }
 }
@@ -104,6 +108,14 @@ Page& Page::paragraph(std::string_view text) {
 
 Page& Page::code(std::string_view text) {
     body_ += fmt::format("<pre>{}</pre>\n", escaped(text));
+    return *this;
+}
+
+Page& Page::mistake(const Listing& wrong, const Listing& right) {
+    body_ += "<div class=\"listings\">\n";
+    for (const Listing& one : {wrong, right})
+        body_ += fmt::format("<div><h2>{}</h2>\n<pre>{}</pre></div>\n", escaped(one.title), escaped(one.code));
+    body_ += "</div>\n";
     return *this;
 }
 

@@ -29,6 +29,12 @@ class Page {
     Page& paragraph(std::string_view text);
     /// A command or a program's output, in fixed width.
     Page& code(std::string_view text);
+    /// Code with a mistake and without it, beside each other, or one above the other where the window is narrow.
+    struct Listing {
+        std::string_view title;
+        std::string_view code;
+    };
+    Page& mistake(const Listing& wrong, const Listing& right);
     /// Rows of as many cells as the header has; a cell that reads as a number is set to the right. Error when a row is of another
     /// length.
     Page& table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
