@@ -25,12 +25,13 @@ pre { background: var(--soft); padding: .7rem 1rem; overflow-x: auto; border-rad
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: .25rem .8rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-figure { margin: 1rem 0; } figcaption { font-size: .9rem; opacity: .85; }
-svg { max-width: 100%; height: auto; }
+figure { margin: 1rem 0; overflow-x: auto; } figcaption { font-size: .9rem; opacity: .85; }
+figure > svg { max-width: max(100%, 24rem); height: auto; }
 .row { display: flex; flex-wrap: wrap; gap: 0 1.5rem; align-items: flex-start; } .row figure { max-width: 100%; }
+.row figcaption { width: 0; min-width: 100%; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #0063a3; }
-@media (max-width: 40rem) { .listings pre { font-size: .75rem; padding: .5rem .6rem; } }
+@media (max-width: 40rem) { th, td { padding: .25rem .4rem; } .listings pre { font-size: .75rem; padding: .5rem .6rem; } }
 @media (prefers-color-scheme: dark) {
   :root { --line: #3a4048; --soft: #22272e; } body { color: #e3e6ea; background: #16191d; } a { color: #6cb6ff; }
 }
