@@ -113,6 +113,8 @@ TEST(Chapters, NotebookHolds) {
 TEST(Chapters, AnnotatedHolds) {
     const Report report = measure("annotated");
     const Statement& heads = about(report, "narrow heads");
+    EXPECT_EQ(about(report, "weights of its own").value("N = 2, vocabularies of 10"), 14730250);
+    EXPECT_EQ(about(report, "weights of its own").value("N = 6, vocabularies of 10"), 44155914);
     EXPECT_EQ(heads.value("mult-adds, 8 heads of 32"), heads.value("mult-adds, 1 head of 256"));
     EXPECT_EQ(heads.value("parameters, 8 heads"), 4 * (256 * 256 + 256));
     EXPECT_GT(heads.value("time of 8 heads, of 1 head's (this run)"), 0);
