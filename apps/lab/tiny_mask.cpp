@@ -23,10 +23,15 @@ double future(const std::vector<double>& weights, std::int64_t head, std::int64_
     return sum;
 }
 
-double future_of_row_zero(const std::vector<double>& weights) {
-    std::vector<double> shares;
-    for (std::int64_t head = 0; head < heads; ++head) shares.push_back(future(weights, head, 0));
-    return median(shares);
+// Of each row, the median of the heads.
+std::vector<double> future_by_row(const std::vector<double>& weights) {
+    std::vector<double> rows;
+    for (std::int64_t row = 0; row < length; ++row) {
+        std::vector<double> shares;
+        for (std::int64_t head = 0; head < heads; ++head) shares.push_back(future(weights, head, row));
+        rows.push_back(median(shares));
+    }
+    return rows;
 }
 
 // The last row has no future.
@@ -76,16 +81,23 @@ Result tiny_mask(const Options& options) {
 
     const std::vector<double> right = ops::softmax(scores, {}, {.causal = true}).value().to_vector();
     const std::vector<double> wrong = ops::softmax(ops::mul(scores, Variable(factor))).value().to_vector();
+    const std::vector<double> right_rows = future_by_row(right), wrong_rows = future_by_row(wrong);
+    const picture::LineChart chart{.title = "weight on the future",
+                                   .x = {.label = "query"},
+                                   .y = {.label = "share of the row", .from = 0, .to = 1},
+                                   .series = {curve("masked", right_rows), curve("multiplied", wrong_rows)},
+                                   .levels = {{"15/16", 15.0 / 16}}};
     return {.variants = {"masked", "multiplied"},
-            .findings = {{"weight on the future, row 0", {future_of_row_zero(right), future_of_row_zero(wrong)}},
+            .findings = {{"weight on the future, row 0", {right_rows[0], wrong_rows[0]}},
                          {"weight on the future, mean of the rows but the last",
                           {future_of_the_rows(right), future_of_the_rows(wrong)}}},
             .why =
                 "A logit times a tiny number is a logit of zero, and the exponential of zero is one: every place of the future "
-                "gets the weight of an average place. The first of 16 tokens reads about 15/16 of what it sees from tokens that "
-                "it is to predict. A mask leaves these places out of the sum, so that their weight is exactly zero.",
+                "gets the weight of a place with an average logit. The first of 16 tokens reads about 15/16 of what it sees from "
+                "tokens that it is to predict. A mask leaves these places out of the sum, so that their weight is exactly zero.",
             .figures = {map("masked", right, "Each row ends at its own place."),
-                        map("multiplied by -1e-9", wrong, "The future has weight everywhere, most where the past is shortest.")}};
+                        map("multiplied by -1e-9", wrong, "The future has weight everywhere, most where the past is shortest."),
+                        {svg(chart), "Only the last of 16 queries has nothing ahead of it."}}};
 }
 
 }  // namespace heddle::lab
