@@ -129,7 +129,8 @@ Result embedding_scale(const Options& options) {
         bool source;
         bool target;
     };
-    const std::vector<Variant> variants = {{"both sides", true, true}, {"neither", false, false}, {"source only", true, false}};
+    const std::vector<Variant> variants = {
+        {"both sides", true, true}, {"neither", false, false}, {"source only", true, false}, {"target only", false, true}};
     Result result;
     picture::BarChart bars{.title = "share of position in the sum",
                            .y = {.label = "|P| / (|E| + |P|)", .from = 0, .to = 1},
@@ -170,10 +171,12 @@ Result embedding_scale(const Options& options) {
         "An embedding that begins as Xavier's, or with deviation d^-0.5, has a norm of about 1 beside the position code's 16: "
         "their sum is nearly all position, words can hardly be told apart, and copying is not learned. The factor sqrt(d) "
         "brings d^-0.5 to 1; a table that begins as N(0, 1) is there already, and with the factor its positions are the part "
-        "that drowns. On one side only, a shared table means two things, which a copy, that wants the source's words and the "
-        "target's places, even likes: it takes a test of the sum itself to notice.";
-    result.figures = {{svg(bars), "Width 512: position codes have the norm 16."},
-                      {svg(curves), "The factor on neither side: the loss of guessing. Source only: a copy asks for just that."}};
+        "that drowns. On one side only, a shared table means two things: scaled for the target alone it leaves the source's "
+        "words as drowned as before, and scaled for the source alone it suits a copy, that wants the source's words and the "
+        "target's places, so well that it takes a test of the sum itself to notice.";
+    result.figures = {
+        {svg(bars), "Width 512: position codes have the norm 16."},
+        {svg(curves), "Neither side or the target only: the loss of guessing. Source only: a copy asks for just that."}};
     return result;
 }
 
