@@ -174,7 +174,7 @@ Result norm_placement(const Options& options) {
         last.values.push_back(measured.norms.back());
         alike.values.push_back(measured.likeness);
         losses.series.push_back(curve(variant.name, measured.losses));
-        if (variant.warmup == 0) norms.series.push_back(curve(variant.name, measured.norms));
+        norms.series.push_back(curve(variant.name, measured.norms));
     }
     result.findings = {loss, first, last, alike};
     result.why =
@@ -183,8 +183,10 @@ Result norm_placement(const Options& options) {
         "rate from the first step on the stack stays at the loss of guessing, which it begins to leave with a warm-up. Without "
         "residuals nothing of the token is left, and without norms the sums grow from layer to layer and the gradient with "
         "them. A norm in front of each sublayer bounds what the sublayer sees and leaves the path of the sum free.";
-    result.figures = {{svg(losses), "All five begin with the same weights. Without norms the loss lies above the picture."},
-                      {svg(norms), "Without norms the gradient is larger by orders of magnitude."}};
+    result.figures = {
+        {svg(losses), "All five begin with the same weights. Without norms the loss lies above the picture."},
+        {svg(norms),
+         "Without norms the gradient is larger by orders of magnitude. Before the first step a warm-up changes nothing."}};
     return result;
 }
 

@@ -105,7 +105,7 @@ Result paired_layers(const Options& options) {
     result.findings.push_back({"gradient in the encoder's last layer over its first", {}});
     picture::BarChart changes{.title = "change of each decoder layer when the encoder's last layer changes",
                               .y = {.label = "relative change", .from = 0},
-                              .groups = {"1", "2", "3", "4", "5", "6"},
+                              .groups = {"layer 1", "layer 2", "layer 3", "layer 4", "layer 5", "layer 6"},
                               .bars = {}};
     picture::LineChart gradients{.title = "gradient that each encoder layer receives",
                                  .x = {.label = "encoder layer", .from = 1, .to = layers},
