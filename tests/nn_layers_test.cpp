@@ -93,10 +93,10 @@ TEST(Attention, WorksWithoutBiasAndWithAnyHeadSize) {
         const SelfAttention self(root, "self", {.d_model = 6, .heads = 2, .head_dim = 5, .bias = bias});
         const CrossAttention cross(root, "cross", {.d_model = 6, .heads = 2, .head_dim = 5, .bias = bias});
         EXPECT_EQ(root.parameter_count(), 2 * (4 * 6 * 10 + (bias ? 3 * 10 + 6 : 0)));
-        const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 4});
-        const Variable x = random_rows(7, 6);
-        EXPECT_EQ(self.forward(x, spans).shape(), Shape({7, 6}));
-        EXPECT_EQ(cross.forward(x, spans, random_rows(7, 6, 2), spans).shape(), Shape({7, 6}));
+        const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 9});  // shorter and longer than the heads are wide
+        const Variable x = random_rows(12, 6);
+        for (const bool causal : {false, true}) EXPECT_EQ(self.forward(x, spans, {.causal = causal}).shape(), Shape({12, 6}));
+        EXPECT_EQ(cross.forward(x, spans, random_rows(12, 6, 2), spans).shape(), Shape({12, 6}));
     }
 }
 
