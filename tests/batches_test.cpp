@@ -172,14 +172,6 @@ TEST(Batch, PacksSentencesWithBosAndEos) {
     EXPECT_THROW(make_batch(pairs, std::vector<std::int64_t>{-1}), Error);
 }
 
-TEST(Batch, OfSourcesAloneEndsEachWithEos) {
-    const std::vector<std::vector<std::int32_t>> sources{{10, 11}, {}, {12}};
-    const SourceBatch batch = make_source_batch(sources, std::vector<std::int64_t>{1, 0});
-    EXPECT_EQ(batch.source, (std::vector<std::int32_t>{eos_id, 10, 11, eos_id}));
-    EXPECT_EQ(batch.spans, Spans({{0, 1}, {1, 3}}, 4));
-    EXPECT_THROW(make_source_batch(sources, std::vector<std::int64_t>{3}), Error);
-}
-
 TEST(EncodeCorpus, IsTheSameForAnyNumberOfThreads) {
     Corpus corpus;
     for (int i = 0; i < 500; ++i) corpus.pairs.push_back({"a b c " + std::to_string(i), std::to_string(i * 7) + " x"});

@@ -240,11 +240,12 @@ TEST(TextFiles, ThatCannotBeReadAreNamed) {
     const TemporaryFolder folder;
     expect_error([&] { LineReader((folder / "none").string(), false); },
                  (folder / "none").string() + ": cannot be read: No such");
-    expect_error([&] { read_lines(folder.path().string()); }, folder.path().string() + ": this is a folder; wanted a text file");
+    expect_error([&] { read_text_file(folder.path().string(), {}); },
+                 folder.path().string() + ": this is a folder; wanted a text file");
     if (getuid() == 0) return;  // root may read everything
     std::ofstream(folder / "closed") << "x";
     std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
-    expect_error([&] { read_lines((folder / "closed").string()); }, "closed: cannot be read: Permission denied");
+    expect_error([&] { read_text_file((folder / "closed").string(), {}); }, "closed: cannot be read: Permission denied");
 }
 
 TEST(TextFiles, OfRandomBytesNeverEndTheProgram) {

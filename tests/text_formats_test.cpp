@@ -35,7 +35,9 @@ class Formats : public testing::Test {
     /// One file with these bytes.
     Lines lines(const std::string& bytes, TextFormat format = TextFormat::automatic, bool replace_invalid = false) {
         write("t", bytes);
-        return read_lines(path("t"), reading(format, replace_invalid));
+        TextFile file = read_text_file(path("t"), reading(format, replace_invalid));
+        file.drop_metadata([this](std::string_view line) { said_.emplace_back(line); });
+        return file.lines;
     }
     std::string error(const std::string& bytes, TextFormat format = TextFormat::automatic) {
         return error_of([&] { lines(bytes, format); });

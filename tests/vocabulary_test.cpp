@@ -260,7 +260,7 @@ TEST(WordVocabulary, JoinsWhatItSplitExceptForKindsOfSpaces) {
 TEST(WordVocabulary, GivesBackRealText) {
     const std::string path = HEDDLE_SOURCE_DIR "/../shared/data/multi30k/val.de";
     if (!std::filesystem::exists(path)) GTEST_SKIP() << "no text at " << path;
-    for (const std::string& line : read_lines(path)) {
+    for (const std::string& line : read_text_file(path, {}).lines) {
         std::string single_spaces;
         for (const char32_t c : decode_utf8(line)) {
             if (!is_space(c)) {

@@ -127,19 +127,4 @@ Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t>
     return batch;
 }
 
-SourceBatch make_source_batch(std::span<const std::vector<std::int32_t>> sources, std::span<const std::int64_t> indices) {
-    SourceBatch batch;
-    std::vector<std::int64_t> lengths;
-    for (const std::int64_t i : indices) {
-        check(i >= 0 && i < static_cast<std::int64_t>(sources.size()), "batch: there is no sentence {}; there are {}", i,
-              sources.size());
-        const std::vector<std::int32_t>& source = sources[static_cast<std::size_t>(i)];
-        batch.source.insert(batch.source.end(), source.begin(), source.end());
-        batch.source.push_back(eos_id);
-        lengths.push_back(length(source) + 1);
-    }
-    batch.spans = Spans::packed(lengths);
-    return batch;
-}
-
 }  // namespace heddle::app

@@ -73,11 +73,4 @@ BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& opt
 /// Packs the pairs with these indices, in this order. Error when an index is outside.
 Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> indices);
 
-/// Sources alone, for translating: each sentence and EOS, one after the other.
-struct SourceBatch {
-    std::vector<std::int32_t> source;
-    Spans spans;
-};
-SourceBatch make_source_batch(std::span<const std::vector<std::int32_t>> sources, std::span<const std::int64_t> indices);
-
 }  // namespace heddle::app

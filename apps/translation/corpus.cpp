@@ -79,12 +79,6 @@ TrainingPairs without_empty_sides(Corpus corpus) {
     return {.corpus = std::move(corpus), .left_out = static_cast<std::int64_t>(left_out)};
 }
 
-std::vector<std::string> read_lines(const std::string& path, const Reading& reading) {
-    TextFile file = read_text_file(path, reading);
-    file.drop_metadata(reading.say);
-    return std::move(file.lines);
-}
-
 Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading) {
     check_usage(source_path != standard_input || target_path != standard_input,
                 "standard input cannot be both files, the sources and the targets; give a FILE for one of them");

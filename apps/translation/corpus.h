@@ -1,4 +1,4 @@
-// Text in: lines of a file, and aligned sentence pairs from PREFIX.de and PREFIX.en or from one file with two columns.
+// Text in: aligned sentence pairs from PREFIX.de and PREFIX.en or from one file with two columns.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,6 @@ struct TrainingPairs {
     std::int64_t left_out = 0;
 };
 TrainingPairs without_empty_sides(Corpus corpus);
-
-/// The lines of a text file without their ends, or its segments, without metadata; as read_text_file() has them.
-std::vector<std::string> read_lines(const std::string& path, const Reading& reading = {});
 
 /// Reads two files of as many lines; line n of one translates line n of the other, and there may be none. One of the paths may
 /// be "-". UsageError when both are; Error when a file is missing or not text, and as align() has it when they do not fit.
