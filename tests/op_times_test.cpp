@@ -72,9 +72,11 @@ TEST(OpTimer, StartLeavesOutWhatCameBefore) {
     const auto begin = std::chrono::steady_clock::now();
     while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(30)) {
     }
+    const auto started = std::chrono::steady_clock::now();
     timer.start();
     ops::add(a, a);
-    EXPECT_LT(of(timer.times(), "add").forward, 0.03);
+    const double since = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    EXPECT_LE(of(timer.times(), "add").forward, since);
 }
 
 TEST(OpTimer, CountsWhatACheckpointComputesAgainAsForward) {
