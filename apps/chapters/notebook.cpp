@@ -120,6 +120,7 @@ Statement padding_changes_nothing(const nn::Transformer& model, const Options& o
     constexpr std::int64_t time = 9, length = 5;
     const nn::Sentences batch = sentences(2, time, words, key(options, "padded"));
     const Spans padded = Spans::padded(std::vector<std::int64_t>{length, time}, time);
+    const NoGrad none;
     nn::AttentionMaps maps;
     const Tensor together = model.encode(batch.tokens, padded, &maps).value();
     const Tensor alone = model.encode(batch.tokens.slice(0, length), lab::equal_spans(1, length)).value();
@@ -202,6 +203,7 @@ struct Translated {
 
 // The decoder's rows for this source and target.
 Translated translated(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& target) {
+    const NoGrad none;
     Translated result;
     const Variable memory = model.encode(source.tokens, source.spans, &result.maps);
     result.hidden = model.decode(target.tokens, target.spans, memory, source.spans, &result.maps).value();
@@ -252,17 +254,17 @@ Statement maps_are_distributions(const nn::Transformer& model, const Options& op
 Report notebook(const Options& options) {
     Report report;
     const PositionCodes codes = position_codes(1024, d_model);
+    nn::Transformer model(model_of("notebook", words), options.seed);
+    model.eval();
     report.statements.push_back(rows_of_a_table(options));
+    report.statements.push_back(padding_changes_nothing(model, options));
     report.statements.push_back(every_code_is_its_own(codes));
     report.statements.push_back(neighbours_are_alike(codes));
     report.statements.push_back(codes_are_bounded(codes));
     report.statements.push_back(codes_go_on(codes));
-    nn::Transformer model(model_of("notebook", words), options.seed);
     report.statements.push_back(tokens_by_themselves(model, options));
-    report.statements.push_back(torchinfo_counts_sentences(model));  // which leaves the model in evaluation mode
-    const NoGrad none;
-    report.statements.push_back(padding_changes_nothing(model, options));
     report.statements.push_back(decoder_does_not_look_ahead(model, options));
+    report.statements.push_back(torchinfo_counts_sentences(model));
     report.statements.push_back(maps_are_distributions(model, options));
     return report;
 }
