@@ -36,6 +36,22 @@ void normalise_flags(OptionTable& table) {
     }
 }
 
+// "--lr has no value, wanted --lr X", of CLI11's "--lr: 1 required  missing".
+std::string without_values(OptionTable& table, const std::string& message) {
+    const std::string name = message.substr(0, message.find(':'));
+    const Option* const option = name.starts_with("--") ? table.find(name.substr(2)) : nullptr;
+    const bool several = option != nullptr && option->values > 1;
+    return name + (several ? " has another number of values" : " has no value") + ", wanted " + name + " " +
+           (option == nullptr ? "FILE" : option->placeholder);
+}
+
+// What no row took: an option that there is not, or else a word that belongs to none.
+std::string not_expected(const std::vector<std::string>& words) {
+    for (const std::string& word : words)
+        if (word.starts_with('-') && word.size() > 1) return "there is no option " + word.substr(0, word.find('='));
+    return "'" + words.front() + "' belongs to no option";
+}
+
 }  // namespace
 
 bool parse_command_line(OptionTable& table, std::span<const char* const> arguments) {
@@ -51,15 +67,20 @@ bool parse_command_line(OptionTable& table, std::span<const char* const> argumen
     std::string config;
     for (Option& option : table.options()) add_row(app, option);
     app.add_option("--config", config);
+    app.allow_extras();
+    const std::string see = "; see heddle " + table.command + " --help";
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     try {
         app.parse(std::move(reversed));
+    } catch (const CLI::ArgumentMismatch& error) {
+        throw UsageError(without_values(table, error.what()) + see);
     } catch (const CLI::ParseError& error) {
         std::string message = error.what();
         for (char& c : message)
             if (c == '\n') c = ' ';
-        throw UsageError(message + "; see heddle " + table.command + " --help");
+        throw UsageError(message + see);
     }
+    if (const std::vector<std::string> words = app.remaining(); !words.empty()) throw UsageError(not_expected(words) + see);
     if (!config.empty()) table.read_config(config);
     return true;
 }

@@ -186,6 +186,17 @@ TEST(Options, TakeTwoTextsAsTwoWords) {
     EXPECT_THROW(parse_command_line(table, one), UsageError);
 }
 
+TEST(Options, SayWhatStandsWhereNoneBelongs) {
+    const std::string see = "; see heddle train --help";
+    EXPECT_EQ(usage_error({"--task", "copy", "--lr"}), "--lr has no value, wanted --lr X" + see);
+    EXPECT_EQ(usage_error({"--config"}), "--config has no value, wanted --config FILE" + see);
+    EXPECT_EQ(usage_error({"--adam-betas", "0.9"}), "--adam-betas has another number of values, wanted --adam-betas X,X" + see);
+    EXPECT_EQ(usage_error({"--learning-rate", "3", "--task", "copy"}), "there is no option --learning-rate" + see);
+    EXPECT_EQ(usage_error({"--learning-rate=3"}), "there is no option --learning-rate" + see);
+    EXPECT_EQ(usage_error({"--task", "copy", "numbers"}), "'numbers' belongs to no option" + see);
+    EXPECT_EQ(usage_error({"-"}), "'-' belongs to no option" + see);
+}
+
 TEST(Options, WriteAPairOfZeros) {
     TrainSettings settings = parsed({"--adam-betas", "0", "0"});
     EXPECT_THAT(train_table(settings).config(), HasSubstr("adam-betas = [0.0, 0.0]"));
