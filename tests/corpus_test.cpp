@@ -65,6 +65,15 @@ TEST_F(CorpusFiles, ThatAreMissingOrEmptyAreNamed) {
     EXPECT_NE(error_of([&] { read_corpus(path("train"), "de", "en"); }).find("are empty"), std::string::npos);
 }
 
+TEST_F(CorpusFiles, GivenForTheirPrefixAreAnError) {
+    write("train.de", "eins\n");
+    write("train.en", "one\n");
+    EXPECT_EQ(error_of([&] { read_corpus(path("train.de"), "de", "en"); }),
+              path("train.de") + " is a file, but there is no " + path("train.de.de") +
+                  "; wanted the PREFIX of two files, without the ending of a language");
+    EXPECT_NE(error_of([&] { read_corpus(path("other"), "de", "en"); }).find("other.de: cannot be read"), std::string::npos);
+}
+
 TEST_F(CorpusFiles, ThatNeededAChangeAreNamedOnceEach) {
     write("t.de", "gr\xFCn\nb\xFC\n" + std::string(70000, 'x') + "\n");
     write("t.en", "green\nstage\nx\0\n"s);

@@ -50,6 +50,8 @@ std::string side_path(const std::string& prefix, const std::string& language) {
     check(others.size() < 2,
           "{} is not there, and which of {} is meant nobody said; give --source and --target with their endings", path,
           fmt::join(others, ", "));
+    check(!others.empty() || !std::filesystem::is_regular_file(prefix),
+          "{} is a file, but there is no {}; wanted the PREFIX of two files, without the ending of a language", prefix, path);
     return others.empty() ? path : others.front();
 }
 
