@@ -35,6 +35,7 @@ extern Spans spans, memory_spans;
 extern std::int64_t B, T, H, d, h, n, sentences, longest, d_model, source_words, target_words, batch;
 extern std::size_t full_batches;
 extern std::vector<std::int64_t> lengths;
+extern std::vector<std::uint8_t> may_attend;
 extern std::vector<double> given, wanted;
 extern double tolerance, p, *row;
 extern nn::TransformerOptions options;

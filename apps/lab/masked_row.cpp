@@ -84,7 +84,7 @@ double gradient_in_padding(const Variable& source) {
 }  // namespace
 
 const Code masked_row_code = {.wrong = R"(
-// or -inf: then softmax of a row of them is NaN elsewhere
+// or -inf, which a softmax of exp and sum turns into NaN
 const Variable low(Tensor::full({1}, -1e9, DType::f32));
 const Variable filled = ops::where(mask, scores, low);
 const Variable weights = ops::softmax(filled);

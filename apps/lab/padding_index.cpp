@@ -141,11 +141,14 @@ Learned learn(const Variant& variant, const Options& options) {
 
 const Code padding_index_code = {.wrong = R"(
 // 0 is padding, whatever the vocabulary says
+for (std::int64_t i = 0; i < T; ++i)
+    may_attend[i] = tokens.data<std::int32_t>()[i] != 0;
 const Variable loss =
     ops::cross_entropy(logits, targets, {.ignore = 0});
 )",
                                  .right = R"(
-// behind a sentence's end the targets are -1, which is no word
+// lengths say where a sentence ends, and -1 is no word
+const Spans spans = Spans::padded(lengths, longest);
 const Variable loss =
     ops::cross_entropy(logits, targets, {.ignore = -1});
 )"};
