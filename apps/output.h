@@ -16,6 +16,9 @@ void say(std::string_view line);
 /// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end behind the last one.
 std::string wrapped(std::string_view text);
 
+/// A word of a command line as a shell reads it: quoted where it has to be.
+std::string shell_word(std::string_view word);
+
 /// 128 + SIGPIPE: what a shell reports of a program that a closed pipe ended, which is how this one ends where SIGPIPE is not
 /// ignored.
 inline constexpr int nobody_reads = 141;

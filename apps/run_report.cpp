@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 
+#include "apps/output.h"
 #include "apps/translation/training_report.h"
 #include "apps/version.h"
 #include "core/file.h"

@@ -4,6 +4,7 @@
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
+#include "apps/output.h"
 #include "apps/presets/presets.h"
 #include "apps/resume.h"
 #include "apps/run.h"
@@ -103,7 +104,7 @@ void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& setti
 }
 
 int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const std::function<void()>& report) {
-    const std::string run = folder.path().string();
+    const std::string run = shell_word(folder.path().string());
     const StopSignals signals;
     trainer.stop_when([] { return StopSignals::received() != 0; });
     try {

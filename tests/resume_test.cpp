@@ -347,6 +347,11 @@ TEST(Resume, KeepsAsManySavesAsWasAskedFor) {
     EXPECT_EQ(saved_updates(here / "run"), (std::vector<std::int64_t>{7, 8}));
 }
 
+TEST(Resume, IsACommandThatAShellReads) {
+    EXPECT_THAT(how_to_go_on("my run"), HasSubstr("heddle train --resume 'my run' "));
+    EXPECT_THAT(how_to_go_on("runs/1"), HasSubstr("heddle train --resume runs/1 "));
+}
+
 TEST(TrainingState, SurvivesItsText) {
     TrainingState state;
     state.updates = 1'234'567'890'123;

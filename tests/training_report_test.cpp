@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "apps/output.h"
 #include "apps/translation/trainer.h"
 #include "tests/markup.h"
 #include "tests/support.h"

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string>
 
+#include "apps/output.h"
 #include "apps/translation/event_file.h"
 #include "apps/translation/training_log.h"
 #include "core/file.h"
@@ -183,9 +184,10 @@ void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
 
 std::string how_to_go_on(const fs::path& run) {
     const fs::path save = latest_save(run);
-    if (save.empty()) return fmt::format("nothing was saved before; heddle train --resume {} begins again", run.string());
+    const std::string name = shell_word(run.string());
+    if (save.empty()) return fmt::format("nothing was saved before; heddle train --resume {} begins again", name);
     return fmt::format("the save of update {} is whole; heddle train --resume {} goes on from there", save.filename().string(),
-                       run.string());
+                       name);
 }
 
 fs::path save_of_epoch(const fs::path& run, std::int64_t epoch) {

@@ -218,14 +218,6 @@ OpMeasurement measure_ops(nn::Transformer& model, std::span<const Batch> batches
     return measured;
 }
 
-std::string shell_word(std::string_view word) {
-    const std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
-    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
-    std::string quoted = "'";
-    for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-    return quoted + "'";
-}
-
 Page training_report(std::string_view run, const TrainingHistory& history, const ReportParts& parts) {
     Page page(fmt::format("Training of {}", run));
     page.code(parts.command).paragraph(fmt::format("{}; {}", parts.version, parts.machine));

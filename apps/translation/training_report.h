@@ -48,7 +48,4 @@ struct ReportParts {
 /// Curves of loss, accuracy, BLEU and rate, samples over time, attention, op times, command, version and configuration.
 picture::Page training_report(std::string_view run, const TrainingHistory& history, const ReportParts& parts);
 
-/// A word of a command line as a shell reads it: quoted where it has to be.
-std::string shell_word(std::string_view word);
-
 }  // namespace heddle::app
