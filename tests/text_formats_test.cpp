@@ -168,6 +168,9 @@ TEST_F(Formats, WithoutAnEndAreAnErrorWithThePlace) {
     EXPECT_EQ(lines(whole.substr(0, end)).size(), 3u);
     EXPECT_THAT(error(document("<seg id=\"1\">a\n<seg id=\"2\">b</seg>\n")), AllOf(HasSubstr("t:7: "), HasSubstr("<seg>")));
     EXPECT_THAT(error(document("<seg id=\"1\">a<seg id=\"2\">b</seg></seg>\n")), HasSubstr("t:7: "));
+    EXPECT_THAT(error(document("<seg id=1>a <b isn't c</seg>\n<seg id=2>d isn't > e</seg>\n")), HasSubstr("t:7: the <seg>"))
+        << "what stands between two apostrophes is no value";
+    EXPECT_EQ(lines(document("<seg id = 'a>b' x=y>a</seg>")), (Lines{"a"}));
     EXPECT_THAT(error(document("a</seg>\n")), HasSubstr("t:7: </seg> ends nothing"));
     EXPECT_THAT(error("<?xml version=\"1.0\"?>\n<mteval><!-- a\n"), HasSubstr("t:2: the comment or declaration"));
 }

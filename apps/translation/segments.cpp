@@ -235,14 +235,15 @@ class SgmlReader {
 
     Tag read_tag() {
         const std::size_t begin = at_;
-        char quote = '\0';
+        char quote = '\0', before = '\0';  // but for white space; an apostrophe of the text opens no value
         std::size_t end = at_ + 1;
         for (; end < text_.size() && (quote != '\0' || text_[end] != '>'); ++end) {
             const char c = text_[end];
-            if (quote == '\0' && (c == '"' || c == '\''))
+            if (quote == '\0' && before == '=' && (c == '"' || c == '\''))
                 quote = c;
             else if (c == quote)
                 quote = '\0';
+            if (markup_space.find(c) == std::string_view::npos) before = c;
         }
         check(end < text_.size(), "{}:{}: the tag of this line has no end; is the file complete?", segments_.name(),
               segments_.line_of(begin));
