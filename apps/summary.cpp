@@ -67,7 +67,7 @@ OptionTable options_table(SummaryOptions& options) {
 constexpr std::int64_t most_tokens = 1'000'000;
 
 // "32x50" or "1x32x16".
-nn::SummaryBatch batch_of(const std::optional<std::string>& input, const nn::TransformerOptions& model) {
+nn::SummaryBatch batch_of(const std::optional<std::string>& input, const nn::TransformerOptions& model, bool of_run) {
     nn::SummaryBatch batch;
     if (!input) {
         batch.source = batch.target = std::min<std::int64_t>(batch.source, model.longest_sentence().value_or(batch.source));
@@ -95,10 +95,10 @@ nn::SummaryBatch batch_of(const std::optional<std::string>& input, const nn::Tra
     check_usage(tokens <= most_tokens, fmt::format("--input {} has {} tokens on a side, wanted at most {}", text,
                                                    grouped_text(tokens), grouped_text(most_tokens)));
     if (const auto longest = model.longest_sentence())
-        check_usage(std::max(batch.source, batch.target) <= *longest,
-                    fmt::format("--input {} has sentences of {} tokens, but positions are learned for {}; give a larger "
-                                "--position-table, or shorter sentences",
-                                text, std::max(batch.source, batch.target), *longest));
+        check_usage(
+            std::max(batch.source, batch.target) <= *longest,
+            fmt::format("--input {} has sentences of {} tokens, but positions are learned for {}; give {}shorter sentences", text,
+                        std::max(batch.source, batch.target), *longest, of_run ? "" : "a larger --position-table, or "));
     return batch;
 }
 
@@ -131,7 +131,7 @@ nn::ModelSummary measured(nn::Transformer& model, const nn::SummaryBatch& batch,
 
 int summary(SummaryOptions& options) {
     const std::unique_ptr<nn::Transformer> model = options.run.empty() ? new_model(options) : open_run(options.run).model;
-    const nn::SummaryBatch batch = batch_of(options.input, model->options());
+    const nn::SummaryBatch batch = batch_of(options.input, model->options(), !options.run.empty());
     const std::vector<nn::SummaryRow> modules = nn::summary(*model);
     const nn::Part part(options.module);
     check_usage(std::any_of(modules.begin(), modules.end(), [&](const nn::SummaryRow& row) { return part.has(row.module); }),

@@ -214,6 +214,7 @@ TEST_F(Translator, RefusesWhatCannotBe) {
                      "--results test.de.xml: the folder cannot be made");
     expect_complaint(here_.run("translate --model run --eval-epoch 0"), 2, "--eval-epoch is '0'");
     expect_complaint(here_.run("translate --model nowhere --eval-epoch 1"), 1, "nowhere: there is no run");
+    expect_complaint(here_.run("summary --model run --input 1x300"), 2, "positions are learned for 256; give shorter sentences\n");
     expect_complaint(train("--preload 1 --train train.tags.de-en --source de --target en --out x"), 2,
                      "--preload EPOCH is of a run");
     expect_complaint(train("--resume run --max-words 12"), 2, "--max-words 12 (it has 10)");

@@ -34,9 +34,9 @@ nlohmann::ordered_json json_number(double value) {
 
 const std::vector<Chapter>& chapters() {
     static const std::vector<Chapter> all = {
-        {"annotated", "the model line by line: positions, heads, schedule, smoothed labels", annotated},
-        {"explained", "the encoder step by step: positions, heads, residuals, norms", explained},
-        {"notebook", "an encoder-decoder from zero", notebook},
+        {"annotated", "the model line by line: stacks, decoding, positions, heads, schedule, smoothed labels", annotated},
+        {"explained", "the encoder step by step: order and positions, heads, residuals, norms", explained},
+        {"notebook", "an encoder-decoder from zero, block by block: shapes, parameters, masks, maps", notebook},
         {"paper", "\"Attention is all you need\", section by section", paper},
     };
     return all;
