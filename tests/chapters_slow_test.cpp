@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "apps/chapters/chapter.h"
+#include "apps/chapters/clauses.h"
 #include "core/file.h"
 #include "tests/support.h"
 
@@ -120,6 +121,58 @@ TEST(Chapters, AnnotatedHolds) {
     EXPECT_GT(heads.value("time of 8 heads, of 1 head's (this run)"), 0);
     for (const Statement& statement : report.statements) EXPECT_TRUE(statement.holds || &statement == &heads) << statement.claim;
     EXPECT_NEAR(about(report, "too sure").value("probability with the least loss"), 0.92, 1e-9);
+}
+
+// That short pairs alone teach more than short and cut ones does not show.
+TEST(Chapters, TranslatorHoldsButForOneClaim) {
+    for (const std::uint64_t seed : {1, 2}) {
+        const Report report = measure("translator", seed);
+        EXPECT_EQ(report.statements.size(), 11u);
+        for (const Statement& statement : report.statements) {
+            const bool shows = statement.claim.find("learns more from the short pairs alone") == std::string::npos;
+            EXPECT_EQ(statement.holds, shows) << statement.claim << ", seed " << seed;
+        }
+        const Statement& files = about(report, "cleaned one by one");
+        EXPECT_NEAR(files.value("a line of text more: wrong pairs when cleaned one by one, mean of 100 places, %"), 50, 10);
+        EXPECT_EQ(files.value("wrong pairs of all these files when read side by side"), 0);
+        EXPECT_NEAR(about(report, "Cut pairs").value("target words that the source has lost, %"), 5, 1);
+        EXPECT_GT(about(report, "A padded batch").value("padded rows per token, 32 sentences in file order"), 1.5);
+        const Statement& accuracy = about(report, "counts padding");
+        EXPECT_GT(accuracy.value("accuracy with padding, step 20, %"), accuracy.value("positions that are padding, %"));
+        EXPECT_LT(accuracy.value("without, step 20, %"), 20);
+        const Statement& rows = about(report, "learned table");
+        EXPECT_EQ(rows.value("rows that moved, both tables"), 2 * 11);
+        EXPECT_EQ(rows.value("rows that kept every bit"), 2 * 21);
+        EXPECT_GT(about(report, "Greedy decoding").value("translations that stopped at the end mark"), 100);
+    }
+}
+
+// What each pair of the made-up languages promises.
+TEST(Chapters, ClausesPutTheVerbInSecondPlace) {
+    Sequence numbers(7);
+    const std::vector<ClausePair> pairs = draw_clauses(300, numbers);
+    std::int64_t longest = 0;
+    for (const ClausePair& pair : pairs) {
+        longest = std::max(longest, pair.words);
+        ASSERT_EQ(pair.source.size(), static_cast<std::size_t>(pair.words));
+        ASSERT_EQ(pair.origins.size(), pair.target.size());
+        std::vector<std::size_t> places = pair.origins;
+        std::ranges::sort(places);
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            EXPECT_EQ(places[i], i) << "each source word once";
+            EXPECT_EQ(pair.target[i], pair.source[pair.origins[i]]);
+        }
+        EXPECT_EQ(pair.origins[0], 0u);
+        for (std::size_t i = 2; i <= pair.origins[1]; ++i) EXPECT_EQ(pair.origins[i], i - 1) << "behind the verb, in their order";
+        const ClausePair cut = pair.cut(4);
+        EXPECT_EQ(cut.source.size(), std::min<std::size_t>(4, pair.source.size()));
+        EXPECT_EQ(cut.target, std::vector(pair.target.begin(), pair.target.begin() + cut.words));
+    }
+    EXPECT_LE(longest, longest_sentence);
+    EXPECT_GT(longest, 20);
+    const auto within = by_length(pairs, 10, true), longer = by_length(pairs, 10, false);
+    EXPECT_EQ(within.size() + longer.size(), pairs.size());
+    EXPECT_TRUE(std::ranges::all_of(longer, [](const ClausePair& pair) { return pair.words > 10; }));
 }
 
 TEST(Chapters, NamesWhatThereIs) {

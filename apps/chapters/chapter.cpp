@@ -38,6 +38,7 @@ const std::vector<Chapter>& chapters() {
         {"explained", "the encoder step by step: order and positions, heads, residuals, norms", explained},
         {"notebook", "an encoder-decoder from zero, block by block: shapes, parameters, masks, maps", notebook},
         {"paper", "\"Attention is all you need\", section by section", paper},
+        {"translator", "from raw files to a file of results", translator},
     };
     return all;
 }

@@ -1,0 +1,356 @@
+// The part of `translator` about learning and decoding: the smoothed loss, accuracy, Adam's memory, learned positions, greedy
+// search.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "apps/chapters/chapters.h"
+#include "apps/chapters/clauses.h"
+#include "apps/lab/kit.h"
+#include "apps/lab/toy_translation.h"
+#include "apps/picture/chart.h"
+#include "apps/translation/beam_search.h"
+#include "core/format.h"
+#include "optim/optimizer.h"
+
+namespace heddle::chapters {
+namespace {
+
+constexpr std::int64_t short_words = 10;
+constexpr double smoothing = 0.1;
+
+std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
+
+std::vector<app::TokenPair> short_pairs(std::size_t count, Sequence& numbers) {
+    return token_pairs(by_length(draw_clauses(count, numbers), short_words, true));
+}
+
+// -sum_j q_j log p_j with q = (1 - e) y + e / V, a row for each target.
+double hand_made_loss(const nn::Transformer& model, const app::Batch& batch) {
+    const Variable memory = model.encode(Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans);
+    const Variable hidden =
+        model.decode(Tensor::from(batch.target_in, {batch.target_tokens}), batch.target_spans, memory, batch.source_spans);
+    const std::vector<double> log_p = model.generator(hidden).value().to_vector();
+    const auto words = static_cast<std::size_t>(model.options().target_vocabulary);
+    double sum = 0;
+    for (std::size_t row = 0; row < batch.target_out.size(); ++row)
+        for (std::size_t word = 0; word < words; ++word) {
+            const double y = batch.target_out[row] == static_cast<std::int32_t>(word) ? 1 : 0;
+            sum -= ((1 - smoothing) * y + smoothing / static_cast<double>(words)) * log_p[row * words + word];
+        }
+    return sum / static_cast<double>(batch.target_out.size());
+}
+
+Statement smoothing_is_the_formula(const Options& options) {
+    Sequence numbers(key(options, "smoothed pairs"));
+    const std::vector<app::TokenPair> pairs = short_pairs(64, numbers);
+    const app::Batch batch = lab::one_batch(pairs);
+    const NoGrad none;
+    Statement statement{
+        "With smoothing e the loss is that of a target that gives (1 - e) + e/V to the right word and e/V to each other.",
+        {},
+        true};
+    for (const DType dtype : {DType::f64, DType::f32}) {
+        nn::Transformer model(clause_transformer(), key(options, "smoothed model"), dtype);
+        model.eval();
+        const double library = lab::translation_loss(model, batch, {.label_smoothing = smoothing}).value().item();
+        const double difference = std::abs(library - hand_made_loss(model, batch)) / library;
+        const bool wide = dtype == DType::f64;
+        if (wide) statement.numbers.push_back({"loss", library});
+        statement.numbers.push_back(
+            {fmt::format("relative difference to the sum by hand, {}", wide ? "f64" : "f32"), difference});
+        statement.holds = statement.holds && difference < (wide ? 1e-13 : 1e-6);
+    }
+    return statement;
+}
+
+// A padded batch: targets are filled up with padding, which counts as a word unless it is ignored.
+struct Padded {
+    nn::Sentences source, target_in;
+    Tensor target_out;
+};
+
+Padded padded(std::span<const app::TokenPair> pairs) {
+    const app::Batch batch = lab::one_batch(pairs);
+    const std::int64_t time = batch.target_spans.longest();
+    const Shape rows{batch.sentences * time};
+    Padded result{{Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                  {Tensor::full(rows, app::pad_id, DType::i32), lab::equal_spans(batch.sentences, time)},
+                  Tensor::full(rows, app::pad_id, DType::i32)};
+    for (std::int64_t i = 0; i < batch.sentences; ++i) {
+        const Span span = batch.target_spans[i];
+        std::copy_n(batch.target_in.begin() + span.start, span.length, result.target_in.tokens.data<std::int32_t>() + i * time);
+        std::copy_n(batch.target_out.begin() + span.start, span.length, result.target_out.data<std::int32_t>() + i * time);
+    }
+    return result;
+}
+
+Statement padding_flatters(const Options& options) {
+    Sequence numbers(key(options, "padded pairs"));
+    nn::Transformer model(clause_transformer(), key(options, "padded model"));
+    picture::Series all{.name = "padding counted", .x = {}, .y = {}}, words{.name = "without padding", .x = {}, .y = {}};
+    double padding = 0, positions = 0;
+    constexpr std::int64_t steps = 150;
+    lab::train(model, {.steps = steps, .lr = 5e-3, .warmup = 30, .clip = 1}, [&](std::int64_t step) {
+        const Padded batch = padded(short_pairs(64, numbers));
+        Tensor statistics;
+        const auto accuracy = [&] {
+            const ops::LossStatistics counts = ops::loss_statistics(statistics);
+            return static_cast<double>(counts.correct) / static_cast<double>(counts.counted);
+        };
+        {
+            const NoGrad none;
+            model.loss(batch.source, batch.target_in, batch.target_out, {.ignore = app::pad_id}, &statistics);
+        }
+        words.y.push_back(100 * accuracy());
+        const double counted = static_cast<double>(ops::loss_statistics(statistics).counted);
+        const Variable loss = model.loss(batch.source, batch.target_in, batch.target_out, {}, &statistics);
+        all.y.push_back(100 * accuracy());
+        positions += static_cast<double>(batch.target_out.numel());
+        padding += static_cast<double>(batch.target_out.numel()) - counted;
+        for (picture::Series* series : {&all, &words}) series->x.push_back(static_cast<double>(step));
+        return loss;
+    });
+    Statement statement{"Accuracy that counts padding is too high, most of all at the beginning.",
+                        {{"positions that are padding, %", 100 * padding / positions}},
+                        true,
+                        {},
+                        {{svg(picture::LineChart{.title = "accuracy while learning",
+                                                 .x = {.label = "step"},
+                                                 .y = {.label = "%", .from = 0, .to = 100},
+                                                 .series = {all, words},
+                                                 .levels = {{"share of padding", 100 * padding / positions}}}),
+                          "The same model on the same batches. Padding is the first thing that it learns to name."}}};
+    for (const std::size_t step : {20, 50, 149}) {
+        statement.numbers.push_back({fmt::format("accuracy with padding, step {}, %", step), all.y[step]});
+        statement.numbers.push_back({fmt::format("without, step {}, %", step), words.y[step]});
+        statement.holds = statement.holds && all.y[step] > words.y[step];
+    }
+    statement.holds = statement.holds && all.y[20] - words.y[20] > all.y[149] - words.y[149];
+    return statement;
+}
+
+// Adam's second moment of one weight after so many gradients of 1, one of 100, and then 1 again.
+struct Memory {
+    double forgotten = 0;         // updates without a gradient until a moment has fallen to 1/e
+    double recovered = 0;         // updates behind the large one until a step is half as long as before again
+    picture::Series step_length;  // of what it was before the large one
+};
+
+Memory remember(double beta2) {
+    const auto after = [&](const std::function<double(std::int64_t)>& gradient, const std::function<bool(double)>& look) {
+        Tensor weight = Tensor::zeros({1}, DType::f64), slope = Tensor::zeros({1}, DType::f64);
+        optim::Optimizer adam(weight, slope, {.beta2 = beta2, .eps = 1e-8});
+        const Tensor second = adam.state()[1].second;
+        constexpr std::int64_t before = 20000;
+        for (std::int64_t update = 0; update < before; ++update) {
+            slope.data<double>()[0] = 1;
+            adam.step({.lr = 1e-4});
+        }
+        const double start = second.data<double>()[0];
+        std::int64_t updates = 0;
+        do {
+            slope.data<double>()[0] = gradient(updates++);
+            adam.step({.lr = 1e-4});
+        } while (look(second.data<double>()[0] / start));
+        return static_cast<double>(updates);
+    };
+    Memory memory{.step_length = {.name = fmt::format("beta2 {}", beta2), .x = {}, .y = {}}};
+    memory.forgotten = after([](std::int64_t) { return 0; }, [](double moment) { return moment > std::exp(-1.0); });
+    memory.recovered = after([](std::int64_t update) { return update == 0 ? 100 : 1; },
+                             [&](double moment) {
+                                 memory.step_length.x.push_back(static_cast<double>(memory.step_length.x.size()));
+                                 memory.step_length.y.push_back(1 / std::sqrt(moment));
+                                 return moment > 4;
+                             }) -
+                       1;
+    return memory;
+}
+
+Statement adam_forgets() {
+    const Memory shorter = remember(0.99), longer = remember(0.999);
+    return {"With beta2 = 0.99 Adam's second moment remembers 100 updates, with 0.999 it remembers 1000.",
+            {{"updates until a moment has fallen to 1/e, beta2 0.99", shorter.forgotten},
+             {"beta2 0.999", longer.forgotten},
+             {"updates until a step is half as long again behind one gradient of 100, beta2 0.99", shorter.recovered},
+             {"behind one gradient of 100, beta2 0.999", longer.recovered}},
+            std::abs(shorter.forgotten / 100 - 1) < 0.01 && std::abs(longer.forgotten / 1000 - 1) < 0.01,
+            {},
+            {{svg(picture::LineChart{.title = "length of a step behind one gradient of 100 among ones",
+                                     .x = {.label = "updates"},
+                                     .y = {.label = "of what it was before", .from = 0},
+                                     .series = {shorter.step_length, longer.step_length}}),
+              "One over the root of the second moment. A line ends where a step is half as long as before again."}}};
+}
+
+// ---- a model that has learned from short pairs
+
+struct Taught {
+    explicit Taught(const Options& options) : model(clause_transformer(), key(options, "taught")) {
+        Sequence numbers(key(options, "taught pairs"));
+        teach_clauses(model, short_pairs(6000, numbers), 600, key(options, "taught batches"));
+        test = draw_clauses(600, numbers);
+        model.eval();
+    }
+    nn::Transformer model;
+    std::vector<ClausePair> test;
+};
+
+Tensor table(const nn::Transformer& model, const std::string& name) {
+    for (const auto& [full, tensor] : model.named_tensors())
+        if (full == name) return tensor;
+    fail_with("chapter: the model has no {}", name);
+}
+
+// How far each row of both tables has moved.
+std::vector<picture::Series> moved_rows(const Options& options, const Taught& taught) {
+    const nn::Transformer untaught(clause_transformer(), key(options, "taught"));
+    std::vector<picture::Series> sides;
+    for (const std::string side : {"source", "target"}) {
+        const std::string name = side + "_positions.weight";
+        const Tensor before = table(untaught, name), after = table(taught.model, name);
+        picture::Series& moved = sides.emplace_back(picture::Series{.name = side, .x = {}, .y = {}, .dots = true});
+        for (std::int64_t row = 0; row < before.dim(0); ++row) {
+            const std::vector<double> a = before.slice(row, row + 1).to_vector(), b = after.slice(row, row + 1).to_vector();
+            double squares = 0;
+            for (std::size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
+            moved.x.push_back(static_cast<double>(row));
+            moved.y.push_back(std::sqrt(squares));
+        }
+    }
+    return sides;
+}
+
+// Greedy translations of sentences of each length.
+struct ByLength {
+    picture::Series exact{.name = "exact", .x = {}, .y = {}, .dots = true};  // %
+    double short_right = 0, long_right = 0;                                  // %
+    double relative_length = 0;                                              // of the long ones, to their references
+};
+
+ByLength translate_by_length(const Taught& taught) {
+    const std::vector<app::TokenPair> test = token_pairs(taught.test);
+    const auto translations = translated(taught.model, test);
+    std::vector<double> right(longest_sentence + 1), all(longest_sentence + 1), words(longest_sentence + 1);
+    for (std::size_t i = 0; i < test.size(); ++i) {
+        const auto length = static_cast<std::size_t>(test[i].words);
+        all[length] += 1;
+        right[length] += translations[i] == test[i].target;
+        words[length] += static_cast<double>(translations[i].size());
+    }
+    ByLength result;
+    double short_ones = 0, long_ones = 0, written = 0, wanted = 0;
+    for (std::size_t length = 0; length <= longest_sentence; ++length) {
+        if (all[length] == 0) continue;
+        result.exact.x.push_back(static_cast<double>(length));
+        result.exact.y.push_back(100 * right[length] / all[length]);
+        const bool is_short = length <= short_words;
+        (is_short ? short_ones : long_ones) += all[length];
+        (is_short ? result.short_right : result.long_right) += 100 * right[length];
+        written += is_short ? 0 : words[length];
+        wanted += is_short ? 0 : all[length] * static_cast<double>(length);
+    }
+    result.short_right /= short_ones;
+    result.long_right /= long_ones;
+    result.relative_length = written / wanted;
+    return result;
+}
+
+Statement unseen_positions_stay(const Options& options, const Taught& taught) {
+    const std::vector<picture::Series> tables = moved_rows(options, taught);
+    double moved = 0, kept = 0;
+    bool as_trained = true;
+    for (const picture::Series& side : tables)
+        for (std::size_t row = 0; row < side.y.size(); ++row) {
+            (side.y[row] == 0 ? kept : moved) += 1;
+            as_trained = as_trained && (side.y[row] == 0) == (row > short_words);
+        }
+    const ByLength found = translate_by_length(taught);
+    return {
+        "A row of a learned table beyond the longest training sentence keeps its initial values, bit for bit, and sentences that "
+        "reach it are translated badly.",
+        {{"rows that moved, both tables", moved},
+         {"rows that kept every bit", kept},
+         {"unseen sentences of at most 10 words translated exactly, %", found.short_right},
+         {"of more than 10 words, %", found.long_right},
+         {"words of their translations, of their references' words", found.relative_length}},
+        as_trained && found.long_right < found.short_right / 2,
+        {},
+        {{svg(picture::LineChart{.title = "how far a row of the table has moved",
+                                 .x = {.label = "position"},
+                                 .y = {.label = "distance", .from = 0},
+                                 .series = tables}),
+          "Ten words and a mark use eleven rows. No other row ever gets a gradient."},
+         {svg(picture::LineChart{.title = "unseen sentences translated exactly",
+                                 .x = {.label = "words"},
+                                 .y = {.label = "%", .from = 0, .to = 100},
+                                 .series = {found.exact}}),
+          "Training ended at ten words, and so does what was learned."}}};
+}
+
+// The whole prefix again for each word.
+app::Hypothesis without_cache(const nn::Transformer& model, const std::vector<std::int32_t>& source) {
+    const Spans source_spans = lab::equal_spans(1, static_cast<std::int64_t>(source.size()));
+    const Variable memory = model.encode(Tensor::from(source, {source_spans.rows()}), source_spans);
+    std::vector<std::int32_t> read = {app::bos_id};
+    const std::int64_t most = app::longest_translation(model, source_spans.rows());
+    app::Hypothesis found;
+    while (!found.ended && static_cast<std::int64_t>(found.tokens.size()) < most) {
+        const auto length = static_cast<std::int64_t>(read.size());
+        const Variable hidden = model.decode(Tensor::from(read, {length}), lab::equal_spans(1, length), memory, source_spans);
+        const Tensor logits = model.logits(hidden.value().slice(length - 1, length));
+        const auto values = logits.span<float>();
+        read.push_back(static_cast<std::int32_t>(std::ranges::max_element(values) - values.begin()));
+        found.ended = read.back() == app::eos_id;
+        if (!found.ended) found.tokens.push_back(read.back());
+    }
+    return found;
+}
+
+Statement greedy_is_greedy(const Taught& taught) {
+    std::vector<std::vector<std::int32_t>> sources;
+    for (const ClausePair& pair : taught.test) {
+        if (sources.size() == 200) break;
+        sources.push_back(pair.source);
+        sources.back().push_back(app::eos_id);
+    }
+    const app::HypothesisLists together = app::beam_search(taught.model, sources, {.beam = 1});
+    double alone = 0, bits = 0, uncached = 0, ended = 0, longest = 0, marks = 0;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        const app::Hypothesis& one = together[i][0];
+        const app::Hypothesis by_itself = app::beam_search(taught.model, std::span(sources).subspan(i, 1), {.beam = 1})[0][0];
+        const app::Hypothesis again = without_cache(taught.model, sources[i]);
+        alone += by_itself.tokens != one.tokens || by_itself.ended != one.ended;
+        bits += by_itself.log_probability != one.log_probability;
+        uncached += again.tokens != one.tokens || again.ended != one.ended;
+        ended += one.ended;
+        marks += static_cast<double>(std::ranges::count(one.tokens, app::eos_id));
+        longest = std::max(longest, static_cast<double>(one.tokens.size()));
+    }
+    return {
+        "Greedy decoding gives the same words for all sentences at once with kept keys, for one at a time, and without keeping "
+        "anything, and stops at the end mark.",
+        {{"sentences", static_cast<double>(sources.size())},
+         {"translations that differ one at a time", alone},
+         {"log-probabilities that differ in a bit", bits},
+         {"translations that differ without kept keys", uncached},
+         {"translations that stopped at the end mark", ended},
+         {"end marks inside a translation", marks},
+         {"words of the longest", longest}},
+        alone == 0 && bits == 0 && uncached == 0 && marks == 0 && ended > 0};
+}
+
+}  // namespace
+
+void add_training_statements(const Options& options, Report& report) {
+    report.statements.push_back(smoothing_is_the_formula(options));
+    report.statements.push_back(padding_flatters(options));
+    report.statements.push_back(adam_forgets());
+    const Taught taught(options);
+    const NoGrad none;
+    report.statements.push_back(unseen_positions_stay(options, taught));
+    report.statements.push_back(greedy_is_greedy(taught));
+}
+
+}  // namespace heddle::chapters
