@@ -23,3 +23,18 @@ keep explained "head" --preset explained --heads 1 --head-dim 64
 keep explained "causal-head heads" --preset explained --heads 12 --head-dim 42
 keep translator "model" --preset translator --source-vocab-size 322 --target-vocab-size 322
 keep annotated "model encoder-block decoder-block" --preset annotated --vocab-size 1000
+
+# Keeps a picture of a chapter's page: chapter, its title there, name. Only what follows from a formula: its numbers are the same
+# everywhere.
+chart() {
+  local chapter=$1 title=$2 name=$3
+  [ -f "$drawn/$chapter.html" ] || "$program" chapter "$chapter" --out "$drawn" >/dev/null 2>&1
+  sed -n "s|^<figure>\(<svg [^>]*aria-label=\"$title\".*</svg>\)<figcaption>.*|\1|p" "$drawn/$chapter.html" |
+    sed 's|^<svg |<svg style="background:#ffffff;color:#1b1f24" |' >"$folder/$chapter-$name.svg"
+  [ -s "$folder/$chapter-$name.svg" ] || { echo "the chapter $chapter has no picture '$title'" >&2; exit 1; }
+}
+
+chart paper "the causal mask of 4 tokens" mask
+chart annotated "four columns of 20" waves
+chart annotated "learning rate" schedule
+chart annotated "loss of a target among 5 words" smoothing
