@@ -14,8 +14,6 @@
 namespace heddle::app {
 namespace {
 
-constexpr std::int64_t measured_batches = 3;
-
 // As it can be given again; a long one is broken before its options, as a shell allows.
 std::string command_of(Arguments arguments) {
     constexpr std::size_t longest_line = 100;
@@ -55,6 +53,14 @@ std::string sentence_of(const TrainingHistory& history, const TrainingData& data
     return chosen.empty() ? data.vocabularies.source->decode(data.training.front().source) : chosen;
 }
 
+std::string data_text(const nn::Transformer& model, const TrainingData& data) {
+    const auto count = [](std::size_t number) { return grouped_text(static_cast<std::int64_t>(number)); };
+    return fmt::format(
+        "{} parameters; {} tokens of the source, {} of the target; {} sentence pairs to learn from, {} to validate",
+        grouped_text(model.parameter_count()), grouped_text(data.vocabularies.source->size()),
+        grouped_text(data.vocabularies.target->size()), count(data.training.size()), count(data.validation.size()));
+}
+
 LookedAt look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::string& sentence) {
     const Translation found = Translator(model, vocabularies, {.beam = 1}).translate({sentence}).front().front();
     return {sentence, found.text, attention_of(model, vocabularies, sentence, found)};
@@ -63,7 +69,7 @@ LookedAt look_at(const nn::Transformer& model, const Vocabularies& vocabularies,
 }  // namespace
 
 void write_run_report(const RunFolder& folder, const TrainingStart& start, const Trainer& trainer, nn::Transformer& model,
-                      TrainingLog& log) {
+                      TrainingLog& log, const std::string& ended) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point begin = Clock::now();
     const std::filesystem::path file = folder.path() / "report.html";
@@ -71,7 +77,9 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
     ReportParts parts{.command = command_of(start.arguments),
                       .version = version_text(),
                       .config = {},
-                      .machine = description(start.settings.machine)};
+                      .machine = description(start.settings.machine),
+                      .ended = ended,
+                      .data = data_text(model, start.data)};
     const auto attempt = [&](const char* what, const std::function<void()>& part) {
         try {
             part();
@@ -81,15 +89,14 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
     };
     try {
         parts.config = read_file(folder.path() / "config.toml");
-        const TrainingHistory history = read_history(folder.log());
+        TrainingHistory history = read_history(folder.log());
+        if (const auto rest = trainer.since_last_line()) history.intervals.push_back(*rest);
         attempt("Without attention",
                 [&] { parts.looked_at.push_back(look_at(model, start.data.vocabularies, sentence_of(history, start.data))); });
-        attempt("Without the time per op", [&] {
-            parts.ops = measure_ops(model, trainer.some_batches(measured_batches), start.settings.training.label_smoothing);
-        });
+        attempt("Without the time of an update", [&] { parts.times = measure_update(model, trainer); });
         training_report(name_of(folder.path()), history, parts).write(file);
         log.note(fmt::format("wrote {} in {:.1f} s", file.string(), std::chrono::duration<double>(Clock::now() - begin).count()));
-    } catch (const std::exception& error) {  // of any kind: the training has ended well
+    } catch (const std::exception& error) {  // of any kind: how the training ended is another matter
         log.note(fmt::format("no report: {}", error.what()));
     }
 }

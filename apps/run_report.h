@@ -1,5 +1,7 @@
-// RUN/report.html of a training that has just ended.
+// RUN/report.html of a training that has just ended, well or not.
 #pragma once
+
+#include <string>
 
 #include "apps/commands.h"
 #include "apps/options.h"
@@ -14,10 +16,10 @@ struct TrainingStart {
     const TrainingData& data;
 };
 
-/// Writes the report: curves of the whole run, the attention of a sample, and the time per op, measured now on two to four of the
-/// run's own batches. The model's weights stay as they are, and it is left in evaluation mode. What fails is said in the log: a
-/// report is no reason to lose a run.
+/// Writes the report: how the training ended, curves of the whole run, the attention of a sample, and the time of an update,
+/// measured now. The model's weights stay as they are, and it is left in evaluation mode. What fails is said in the log: a report
+/// is no reason to lose a run.
 void write_run_report(const RunFolder& folder, const TrainingStart& start, const Trainer& trainer, nn::Transformer& model,
-                      TrainingLog& log);
+                      TrainingLog& log, const std::string& ended);
 
 }  // namespace heddle::app

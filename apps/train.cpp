@@ -103,22 +103,33 @@ void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& setti
     trainer.save_now();  // that run may be changed later
 }
 
-int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const std::function<void()>& report) {
+// Writes the report of a training that ended so.
+using Report = std::function<void(const std::string& ended)>;
+
+int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Report& report) {
     const std::string run = shell_word(folder.path().string());
     const StopSignals signals;
     trainer.stop_when([] { return StopSignals::received() != 0; });
     try {
         const TrainingResult result = trainer.run();
-        report();
-        if (!result.stopped) {
-            log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
-            return 0;
+        if (result.stopped) {
+            const std::string stopped =
+                fmt::format("stopped by {} after update {} and saved; go on with: heddle train --resume {}",
+                            signal_name(StopSignals::received()), grouped_text(result.updates), run);
+            report(stopped);
+            log.note(stopped);
+            return 128 + StopSignals::received();
         }
-        log.note(fmt::format("stopped by {} after update {} and saved; go on with: heddle train --resume {}",
-                             signal_name(StopSignals::received()), grouped_text(result.updates), run));
-        return 128 + StopSignals::received();
+        const bool told = result.ended_by.ends_with(" updates");
+        report(fmt::format("ended after {}{} in {}", result.ended_by,
+                           told ? "," : fmt::format(": {} updates", grouped_text(result.updates)),
+                           duration_text(result.seconds)));
+        log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
+        return 0;
     } catch (const Divergence& divergence) {
-        throw Divergence(fmt::format("{}; {}, with --lr X for example", divergence.what(), how_to_go_on(folder.path())));
+        const Divergence told(fmt::format("{}; {}, with --lr X for example", divergence.what(), how_to_go_on(folder.path())));
+        report(told.what());
+        throw told;
     }
 }
 
@@ -192,7 +203,9 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     const std::string config = read_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());
     const std::int64_t updates = trainer.state().updates;
-    const auto report = [&] { write_run_report(*folder, {arguments, settings, data}, trainer, model, log); };
+    const Report report = [&](const std::string& ended) {
+        write_run_report(*folder, {arguments, settings, data}, trainer, model, log, ended);
+    };
     try {
         return train(trainer, *folder, log, report);
     } catch (const Divergence&) {

@@ -6,6 +6,9 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
 
 #include "apps/output.h"
 #include "apps/translation/trainer.h"
@@ -19,6 +22,25 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// The cells of the table whose header begins so.
+Rows table_of(const std::string& page, const std::string& header) {
+    const std::size_t begin = page.find("<th>" + header), end = page.find("</table>", begin);
+    EXPECT_NE(begin, std::string::npos) << header;
+    Rows rows;
+    const std::regex row("<tr>(.*)</tr>"), cell("<td[^>]*>([^<]*)</td>");
+    std::istringstream lines(page.substr(begin, end - begin));
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch found;
+        if (!std::regex_search(line, found, row)) continue;
+        const std::string text = found[1];
+        auto& cells = rows.emplace_back();
+        for (std::sregex_iterator each(text.begin(), text.end(), cell), none; each != none; ++each) cells.push_back((*each)[1]);
+    }
+    return rows;
+}
 
 class TrainingReport : public testing::Test {
   protected:
@@ -34,7 +56,7 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
         TrainingLog log(folder_ / "log.jsonl", true);
         log.note("a <note>");
         log.interval({.epoch = 1, .update = 100, .loss = 2.5, .tokens_per_second = 900, .learning_rate = 1e-3});
-        log.interval({.epoch = 2, .update = 200, .loss = std::nan(""), .learning_rate = 2e-3});
+        log.interval({.epoch = 2, .update = 200, .loss = std::nan(""), .accuracy = 0.25, .learning_rate = 2e-3});
         ValidationReport report;
         report.update = 200;
         report.loss = 2;
@@ -65,8 +87,11 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
             .html();
     EXPECT_EQ(markup_of(page).error, "");
     for (const char* part : {"heddle train --x &#39;&lt;&#39;", "BLEU", "Accuracy", "Learning rate", "Quelle",
-                             "update 200, averaged", "a &lt;note&gt;", "lr = 1", "training (1 value not finite)"})
+                             "update\u00a0200, averaged", "a &lt;note&gt;", "lr = 1", "training (1 value not finite)"})
         EXPECT_THAT(page, HasSubstr(part));
+    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"), (Rows{{"averaged weights", "200", "2.0000", "50.00 %", "12.50"},
+                                                                   {"best and last validation", "200", "2.0000", "50.00 %", ""},
+                                                                   {"training at the end", "200", "nan", "25.00 %", ""}}));
     EXPECT_EQ(markup_of(page).all("figure").size(), 4u);
 }
 
@@ -91,37 +116,86 @@ TEST_F(TrainingReport, ShowsManyTranslationsOfASampleAtEvenDistances) {
     EXPECT_LT(markup_of(page).all("tr").size(), 25u);
 }
 
-TEST_F(TrainingReport, MeasuresTheOpsOfItsBatchesAndChangesNoWeight) {
+std::string page_of(const TrainingHistory& history, const UpdateTimes& times) {
+    ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m"};
+    parts.times = times;
+    return training_report("RUN", history, parts).html();
+}
+
+TEST_F(TrainingReport, TellsWhereTheTimeOfAnUpdateGoesAndChangesNoWeight) {
     const TrainingData data = copy_data(120, 10);
     nn::Transformer model(tiny_model(data, 0.2));
     TrainingLog log({}, true);
-    const TrainingOptions options = tiny_training();
-    Trainer trainer(model, data, options, log);
-    const std::vector<Batch> batches = trainer.some_batches(2);
-    ASSERT_EQ(batches.size(), 2u);
+    TrainingOptions options = tiny_training();
+    options.accumulate = 2;
+    options.optimizer = "adamw";
+    const Trainer trainer(model, data, options, log);
+    ASSERT_GE(trainer.batches_per_epoch(), 3);
     model.eval();
     const std::vector<double> before = trainer.learner().parameters().values.to_vector();
     const std::uint64_t random = generator().step_key();
-    const OpMeasurement measured = measure_ops(model, batches, 0.1);
-    EXPECT_EQ(measured.batches, 2);
+    const UpdateTimes times = measure_update(model, trainer);
+    EXPECT_EQ(times.batches, std::min<std::int64_t>(12, trainer.batches_per_epoch()));
+    EXPECT_EQ(times.batches_per_update, 2);
     EXPECT_EQ(trainer.learner().parameters().values.to_vector(), before);
     EXPECT_EQ(generator().step_key(), random);
     EXPECT_FALSE(model.training());
-    std::vector<std::string> names;
+
+    std::map<std::string, TimedWork> works;
     double sum = 0;
-    for (const OpTime& each : measured.ops) {
-        names.push_back(each.op);
-        sum += each.total();
+    for (const TimedWork& work : times.works) {
+        EXPECT_TRUE(works.emplace(work.name, work).second) << work.name << " comes twice";
+        EXPECT_GT(work.seconds, 0) << work.name;
+        EXPECT_NEAR(work.is_op ? work.seconds : 0, work.forward + work.backward, 1e-9) << work.name;
+        sum += work.seconds;
     }
-    EXPECT_THAT(names, Contains("attention"));
-    EXPECT_GT(sum, 0);
-    EXPECT_NEAR(sum, measured.seconds, 1e-9);
-    ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m", .ops = measured};
+    // Two batches, each with two layers of self-attention and one of cross attention; one step.
+    EXPECT_EQ(works["attention"].calls, 6);
+    EXPECT_EQ(works["making the batch"].calls, 2);
+    for (const char* once : {"zeroing the gradients", "norm of the gradient", "step of adamw"})
+        EXPECT_EQ(works[once].calls, 1) << once;
+    EXPECT_NEAR(sum + times.unexplained(), times.seconds, 1e-9);
+    EXPECT_GE(times.unexplained(), 0) << "no time is counted twice";
+    EXPECT_LT(times.unexplained(), 0.2 * times.seconds) << "and little is lost";
+}
+
+TEST_F(TrainingReport, ListsFifteenOpsAllOtherWorkAndTheRest) {
+    UpdateTimes times{.seconds = 0.2, .batches_per_update = 1, .batches = 5};
+    for (int i = 0; i < 17; ++i)
+        times.works.push_back({.name = "op" + std::to_string(i),
+                               .seconds = 0.01 - 1e-4 * i,
+                               .forward = 0.004,
+                               .backward = 0.006 - 1e-4 * i,
+                               .calls = 2,
+                               .is_op = true});
+    times.works.push_back({.name = "step of adam", .seconds = 1e-3, .calls = 1});
+    const std::string page = page_of(history_of(R"({"kind":"training","update":1,"loading_seconds":0.001,"step_seconds":0.9}
+{"kind":"training","update":2,"loading_seconds":0.002,"step_seconds":0.098}
+{"kind":"training","update":3,"loading_seconds":0.003,"step_seconds":0.047}
+)"),
+                                     times);
+    EXPECT_EQ(markup_of(page).error, "");
+    const Rows rows = table_of(page, "op or other work");
+    ASSERT_EQ(rows.size(), 15u + 4u);
+    EXPECT_EQ(rows[0], (std::vector<std::string>{"op0", "5.0", "10.00", "4.00", "6.00", "2"}));
+    EXPECT_EQ(rows[15], (std::vector<std::string>{"step of adam", "0.5", "1.00", "", "", "1"}));
+    EXPECT_EQ(rows[16][0], "2 other ops");
+    EXPECT_EQ(rows[16][2], "16.90");
+    EXPECT_EQ(rows[17][0], "unexplained");
+    EXPECT_EQ(rows[18], (std::vector<std::string>{"an update", "100.0", "200.00", "", "", ""}));
+    double percent = 0;
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i) percent += std::stod(rows[i][1]);
+    EXPECT_NEAR(percent, 100, 0.05 * 18);
+    EXPECT_THAT(page, HasSubstr("an update took 100.00 ms, 2.00 of them waiting for its batches (median of the log lines)"));
+}
+
+TEST_F(TrainingReport, SaysWhatIsMissing) {
+    ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m", .ended = "diverged in update 7: <why>"};
     parts.remarks = {"Without attention: <why>"};
     const std::string page = training_report("RUN", {}, parts).html();
     EXPECT_EQ(markup_of(page).error, "");
-    EXPECT_THAT(page, HasSubstr("<td>attention</td>"));
-    EXPECT_THAT(page, HasSubstr("&lt;why&gt;"));
+    EXPECT_THAT(page, HasSubstr("Without attention: &lt;why&gt;"));
+    EXPECT_THAT(page, HasSubstr("<p>Diverged in update 7: &lt;why&gt;.</p>"));
 }
 
 TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {

@@ -27,7 +27,7 @@ th, td { padding: .25rem .8rem; text-align: left; border-bottom: 1px solid var(-
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 figure { margin: 1rem 0; overflow-x: auto; } figcaption { font-size: .9rem; opacity: .85; }
 figure > svg { max-width: max(100%, 24rem); height: auto; }
-.row { display: flex; flex-wrap: wrap; gap: 0 1.5rem; align-items: flex-start; } .row figure { max-width: 100%; }
+.row { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: flex-start; } .row figure { max-width: 100%; }
 .row figcaption { width: 0; min-width: 100%; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #0063a3; }

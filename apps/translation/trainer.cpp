@@ -91,11 +91,9 @@ void Trainer::plan_again() {
     state_.epoch_batches = batches_per_epoch();
 }
 
-std::vector<Batch> Trainer::some_batches(std::int64_t count) const {
-    std::vector<Batch> batches;
-    for (std::int64_t i = 0; i < std::min(count, batches_per_epoch()); ++i)
-        batches.push_back(make_batch(data_.training, plan_.batches[static_cast<std::size_t>(i)]));
-    return batches;
+Batch Trainer::batch(std::int64_t number) const {
+    check(number >= 0 && number < batches_per_epoch(), "batch {} of an epoch with {}", number, batches_per_epoch());
+    return make_batch(data_.training, plan_.batches[static_cast<std::size_t>(number)]);
 }
 
 std::int64_t Trainer::planned_updates() const {
@@ -303,6 +301,14 @@ IntervalReport Trainer::interval() const {
     report.learning_rate = learning_rate_;
     report.elapsed = elapsed();
     report.eta = eta();
+    return report;
+}
+
+std::optional<IntervalReport> Trainer::since_last_line() const {
+    // A run that goes on has the sums of its save, and no mean before its first update.
+    if (state_.interval.targets == 0 || state_.interval.loss == 0 || std::isnan(known_.loss)) return {};
+    IntervalReport report = interval();
+    report.update = std::min(report.update, learner_.updates());  // on a device those behind a bad one were asked for in vain
     return report;
 }
 

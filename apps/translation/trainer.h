@@ -54,9 +54,14 @@ class Trainer {
     /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();
 
-    /// The first batches of the epoch that goes on, at most `count`: what a measurement of this run is made with.
-    std::vector<Batch> some_batches(std::int64_t count) const;
+    /// Makes a batch of the epoch that goes on: what a measurement of this run is made with. Error when there is none of this
+    /// number.
+    Batch batch(std::int64_t number) const;
+    std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.batches.size()); }
+    /// The updates since the last log line, as such a line tells them; nothing where there are none whose losses are known.
+    std::optional<IntervalReport> since_last_line() const;
 
+    const TrainingOptions& options() const { return options_; }
     const Learner& learner() const { return learner_; }
     const TrainingState& state() const { return state_; }
 
@@ -77,7 +82,6 @@ class Trainer {
     Save copy() const;
     void publish(bool best) const;
     std::int64_t planned_updates() const;
-    std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.batches.size()); }
     void plan_again();
     bool over();
     bool ended();

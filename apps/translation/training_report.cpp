@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "apps/picture/chart.h"
 #include "apps/picture/text.h"
 #include "apps/translation/attention_report.h"
-#include "core/random.h"
 
 namespace heddle::app {
 namespace {
@@ -22,7 +20,6 @@ using picture::Series;
 
 constexpr std::size_t most_ops = 15;
 constexpr std::size_t most_times = 12;  // of a sample's translations
-constexpr double most_seconds = 2;      // of measuring
 
 // ---- curves
 
@@ -40,11 +37,11 @@ void add_validations(LineChart& chart, const TrainingHistory& history, const std
     if (!average.x.empty()) chart.series.push_back(std::move(average));
 }
 
-Series of_intervals(const TrainingHistory& history, const std::string& name, double IntervalReport::*value) {
+Series of_intervals(const TrainingHistory& history, const std::string& name, double IntervalReport::*value, double factor = 1) {
     Series series{.name = name, .x = {}, .y = {}};
     for (const IntervalReport& report : history.intervals) {
         series.x.push_back(static_cast<double>(report.update));
-        series.y.push_back(report.*value);
+        series.y.push_back(factor * report.*value);
     }
     return series;
 }
@@ -54,18 +51,20 @@ LineChart chart_of(const std::string& title, const std::string& label) {
 }
 
 std::vector<Figure> curves(const TrainingHistory& history) {
-    LineChart loss = chart_of("Loss", "nats per target token");
-    loss.series.push_back(of_intervals(history, "training", &IntervalReport::loss));
-    LineChart accuracy = chart_of("Accuracy", "% of target tokens"), bleu = chart_of("BLEU", "BLEU, greedy");
-    LineChart rate = chart_of("Learning rate", "rate");
-    rate.series.push_back(of_intervals(history, "rate", &IntervalReport::learning_rate));
+    LineChart loss = chart_of("Loss", "nats per target token"), accuracy = chart_of("Accuracy", "% of target tokens");
+    LineChart bleu = chart_of("BLEU", "BLEU, greedy"), rate = chart_of("Learning rate", "rate");
     accuracy.y.from = bleu.y.from = 0;
-    if (history.validations.empty())
-        return {{svg(loss), "Training counts label smoothing and dropout. Nothing was validated."}, {svg(rate), ""}};
-    add_validations(loss, history, "validation", [](const ValidationReport& report) { return report.loss; });
-    add_validations(accuracy, history, "validation", [](const ValidationReport& report) { return 100 * report.accuracy; });
+    loss.series.push_back(of_intervals(history, "training", &IntervalReport::loss));
+    accuracy.series.push_back(of_intervals(history, "training", &IntervalReport::accuracy, 100));
+    rate.series.push_back(of_intervals(history, "rate", &IntervalReport::learning_rate));
+    const bool validated = !history.validations.empty();
+    if (validated) {
+        add_validations(loss, history, "validation", [](const ValidationReport& report) { return report.loss; });
+        add_validations(accuracy, history, "validation", [](const ValidationReport& report) { return 100 * report.accuracy; });
+    }
     std::vector<Figure> figures = {
-        {svg(loss), "Training counts label smoothing and dropout, validation neither."},
+        {svg(loss), validated ? "Training counts label smoothing and dropout, validation neither."
+                              : "Training counts label smoothing and dropout. Nothing was validated."},
         {svg(accuracy), "How often the most likely token is the true one, given the true ones before it."}};
     if (std::any_of(history.validations.begin(), history.validations.end(),
                     [](const auto& report) { return report.bleu.has_value(); })) {
@@ -120,12 +119,14 @@ void add_samples(Page& page, const TrainingHistory& history) {
     for (const SampleHistory& one : samples) {
         std::vector<std::vector<std::string>> rows = {{"source", one.sample.source}, {"reference", one.sample.reference}};
         for (const TimedTranslation& each : thinned(one.translations))
-            rows.push_back({fmt::format("update {}{}", grouped_text(each.update), each.averaged ? ", averaged" : ""), each.text});
+            // The space between word and number is one that no line breaks at.
+            rows.push_back(
+                {fmt::format("update\u00a0{}{}", grouped_text(each.update), each.averaged ? ", averaged" : ""), each.text});
         page.table({"", ""}, rows);
     }
 }
 
-// ---- attention and ops
+// ---- attention and times
 
 void add_attention(Page& page, const std::vector<LookedAt>& looked_at) {
     if (looked_at.empty()) return;
@@ -139,93 +140,94 @@ void add_attention(Page& page, const std::vector<LookedAt>& looked_at) {
     }
 }
 
-std::string milliseconds(double seconds, std::int64_t batches) {
-    return fmt::format("{:.2f}", 1e3 * seconds / static_cast<double>(batches));
+std::string milliseconds(double seconds) { return seconds == 0 ? "" : fmt::format("{:.2f}", 1e3 * seconds); }
+
+// The middle one of the log lines' times of an update: the first lines are of a program that warms up.
+std::string while_it_trained(const TrainingHistory& history) {
+    std::vector<std::pair<double, double>> times;  // of an update, and its part that was spent waiting for batches
+    for (const IntervalReport& report : history.intervals)
+        if (report.step > 0) times.emplace_back(report.loading + report.step, report.loading);
+    if (times.empty()) return "";
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return fmt::format(
+        " While the run trained, an update took {} ms, {:.2f} of them waiting for its batches (median of the log "
+        "lines), and {} tokens a second went through at the end.",
+        milliseconds(middle->first), 1e3 * middle->second,
+        grouped_text(std::llround(history.intervals.back().tokens_per_second)));
 }
 
-void add_ops(Page& page, const OpMeasurement& measured) {
-    if (measured.batches == 0) return;
+void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& history) {
+    if (times.batches == 0) return;
     std::vector<std::vector<std::string>> rows;
-    double rest = measured.seconds;
-    for (const OpTime& each : measured.ops) {
-        if (rows.size() == most_ops) break;
-        rest -= each.total();
-        rows.push_back({each.op, fmt::format("{:.1f}", 100 * each.total() / measured.seconds),
-                        milliseconds(each.total(), measured.batches), milliseconds(each.forward, measured.batches),
-                        milliseconds(each.backward, measured.batches),
-                        picture::number(static_cast<double>(each.calls) / static_cast<double>(measured.batches))});
-    }
-    if (measured.ops.size() > most_ops)
-        rows.push_back({fmt::format("{} others", measured.ops.size() - most_ops),
-                        fmt::format("{:.1f}", 100 * rest / measured.seconds), milliseconds(rest, measured.batches), "", "", ""});
-    page.heading("Time per op").table({"op", "%", "ms", "forward ms", "backward ms", "calls"}, rows);
-    page.paragraph(
-        fmt::format("Per batch: forward and backward of {} of the run's batches, measured after training, {} ms each. Ops that "
-                    "run at once on a device are "
-                    "waited for one by one here. The optimizer's step is no op.",
-                    measured.batches, milliseconds(measured.seconds, measured.batches)));
+    const auto row = [&](std::string name, double seconds, const std::string& forward, const std::string& backward,
+                         const std::string& calls) {
+        rows.push_back({std::move(name), fmt::format("{:.1f}", 100 * seconds / times.seconds),
+                        fmt::format("{:.2f}", 1e3 * seconds), forward, backward, calls});
+    };
+    std::size_t ops = 0;
+    double others = 0;
+    for (const TimedWork& work : times.works)
+        if (work.is_op && ++ops > most_ops)
+            others += work.seconds;
+        else
+            row(work.name, work.seconds, milliseconds(work.forward), milliseconds(work.backward), picture::number(work.calls));
+    if (ops > most_ops) row(fmt::format("{} other ops", ops - most_ops), others, "", "", "");
+    row("unexplained", times.unexplained(), "", "", "");
+    row("an update", times.seconds, "", "", "");
+    page.heading("Time of an update").table({"op or other work", "%", "ms", "forward ms", "backward ms", "calls"}, rows);
+    page.paragraph(fmt::format(
+        "Measured when the training had ended, on {} of the run's batches, {} to an update; the optimizer worked on a "
+        "copy of the weights.{}{}",
+        times.batches, times.batches_per_update, times.on_device ? " Each work was waited for; in training they overlap." : "",
+        while_it_trained(history)));
 }
 
+// What a reader asks first; each validation once.
 void add_summary(Page& page, const TrainingHistory& history) {
     std::vector<std::vector<std::string>> rows;
-    if (!history.intervals.empty()) {
-        const IntervalReport& last = history.intervals.back();
-        rows = {{"update", grouped_text(last.update)},
-                {"epoch", grouped_text(last.epoch)},
-                {"training loss", fmt::format("{:.4f}", last.loss)},
-                {"tokens per second", grouped_text(std::llround(last.tokens_per_second))}};
-        page.table({"last log line", ""}, rows);
+    const auto row = [&](const char* what, std::int64_t update, double loss, double accuracy, const std::string& bleu) {
+        rows.push_back({what, grouped_text(update), fmt::format("{:.4f}", loss), fmt::format("{:.2f} %", 100 * accuracy), bleu});
+    };
+    const auto validation = [&](const char* what, const ValidationReport& report) {
+        row(what, report.update, report.loss, report.accuracy, report.bleu ? fmt::format("{:.2f}", *report.bleu) : "");
+    };
+    const ValidationReport *best = nullptr, *last = nullptr, *average = nullptr;
+    for (const ValidationReport& report : history.validations) {
+        if (report.averaged > 0) {
+            average = &report;
+            continue;
+        }
+        last = &report;
+        if (best == nullptr || report.loss < best->loss) best = &report;
     }
-    if (history.validations.empty()) return;
-    const ValidationReport& last = history.validations.back();
-    rows = {{"update", grouped_text(last.update)},
-            {"loss", fmt::format("{:.4f}", last.loss)},
-            {"accuracy", fmt::format("{:.2f} %", 100 * last.accuracy)}};
-    if (last.bleu) rows.push_back({"BLEU, greedy", fmt::format("{:.2f}", *last.bleu)});
-    page.table({last.averaged > 0 ? "last validation, of averaged weights" : "last validation", ""}, rows);
+    if (average != nullptr) validation("averaged weights", *average);
+    if (best != nullptr) validation(best == last ? "best and last validation" : "best validation", *best);
+    if (last != best) validation("last validation", *last);
+    if (!history.intervals.empty()) {
+        const IntervalReport& end = history.intervals.back();
+        row("training at the end", end.update, end.loss, end.accuracy, "");
+    }
+    if (!rows.empty()) page.table({"", "update", "loss", "accuracy", "BLEU"}, rows);
+}
+
+std::string sentence(std::string text) {
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+    return text.empty() || text.ends_with('.') ? text : text + '.';
 }
 
 }  // namespace
 
-OpMeasurement measure_ops(nn::Transformer& model, std::span<const Batch> batches, double label_smoothing) {
-    using Clock = std::chrono::steady_clock;
-    const bool training = model.training();
-    const RandomState as_it_was{Generator(generator())};
-    model.train();
-    const auto run = [&](const Batch& batch) {
-        const auto to_model = [&](const std::vector<std::int32_t>& ids) {
-            return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}).to(model.device());
-        };
-        const Variable loss =
-            model.loss({to_model(batch.source), batch.source_spans}, {to_model(batch.target_in), batch.target_spans},
-                       to_model(batch.target_out),
-                       {.label_smoothing = label_smoothing, .divisor = static_cast<double>(batch.target_tokens)});
-        backward(loss);
-    };
-    OpMeasurement measured;
-    if (!batches.empty()) run(batches.front());
-    const Clock::time_point begin = Clock::now();
-    OpTimer timer;
-    for (const Batch& batch : batches) {
-        if (Clock::now() - begin > std::chrono::duration<double>(most_seconds)) break;
-        timer.start();
-        run(batch);
-        ++measured.batches;
-    }
-    measured.ops = timer.times();
-    for (const OpTime& each : measured.ops) measured.seconds += each.total();
-    if (!training) model.eval();
-    return measured;
-}
-
 Page training_report(std::string_view run, const TrainingHistory& history, const ReportParts& parts) {
     Page page(fmt::format("Training of {}", run));
-    page.code(parts.command).paragraph(fmt::format("{}; {}", parts.version, parts.machine));
+    if (!parts.ended.empty()) page.paragraph(sentence(parts.ended));
+    page.code(parts.command).paragraph(fmt::format("{}; {}.", parts.version, parts.machine));
+    if (!parts.data.empty()) page.paragraph(sentence(parts.data));
     add_summary(page, history);
     page.heading("Curves").figures(curves(history));
     add_samples(page, history);
     add_attention(page, parts.looked_at);
-    add_ops(page, parts.ops);
+    add_times(page, parts.times, history);
     for (const std::string& remark : parts.remarks) page.paragraph(remark);
     page.heading("Configuration").open_section("config.toml", false).code(parts.config).close_section();
     std::string notes;
