@@ -160,7 +160,12 @@ TEST_F(Translator, GoesOnFromAnyEpochAsIfItHadNeverStopped) {
 TEST_F(Translator, IsAtTheChosenEpochAtOnceEvenWhenNothingIsLeftToTrain) {
     ASSERT_EQ(train_whole("run", 3).status, 0);
     const std::int64_t first = updates_of_epoch("run", 1), third = updates_of_epoch("run", 3);
-    ASSERT_EQ(train("--resume run --preload 1 --epochs 1").status, 0);
+    const std::string trained = digest_of("run/model.safetensors"), aside = "model-" + std::to_string(third) + ".safetensors";
+    const ProgramResult back = train("--resume run --preload 1 --epochs 1");
+    ASSERT_EQ(back.status, 0) << back.err;
+    EXPECT_THAT(back.err, HasSubstr("the weights of the run that went on from here stay as run/" + aside));
+    EXPECT_EQ(digest_of("run/" + aside), trained);
+    EXPECT_NE(digest_of("run/model.safetensors"), trained);
     EXPECT_EQ(app::latest_save(here_.path("run")), app::save_folder(here_.path("run"), first));
     EXPECT_EQ(app::saved_updates(here_.path("run")), std::vector<std::int64_t>{first});
     const ProgramResult resumed = train("--resume run --epochs 3");

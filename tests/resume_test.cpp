@@ -10,8 +10,8 @@
 #include "core/digest.h"
 #include "core/file.h"
 #include "tests/numbers.h"
+#include "tests/resume_support.h"
 #include "tests/support.h"
-#include "tests/training_support.h"
 
 namespace heddle::app {
 namespace {
@@ -19,50 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using testing::HasSubstr;
-
-// Dropout, several batches an update, saves inside epochs and between validations, an average, a patience that ends the run.
-TrainingOptions eventful_training() {
-    TrainingOptions options = tiny_training();
-    options.batch_tokens = 60;
-    options.accumulate = 2;
-    options.average = 2;
-    options.valid_every = 3;
-    options.valid_sentences = 2;
-    options.save_every = 1;
-    options.log_every = 2;
-    options.keep = 1000;
-    options.patience = 3;
-    options.epochs = 12;
-    return options;
-}
-
-// The longer it learns to say one word only, the worse it copies: the best validation is early, and patience runs out.
-TrainingData worsening_data() {
-    TrainingData data = copy_data(40, 6);
-    for (TokenPair& pair : data.training) std::fill(pair.target.begin(), pair.target.end(), data.training[0].target[0]);
-    return data;
-}
-
-std::vector<std::string> translate_nothing(const nn::Transformer&, const std::vector<std::string>& lines) { return lines; }
-
-struct Ended {
-    TrainingResult result;
-    std::vector<double> weights;
-};
-
-// Trains in `path`, from its newest save when there is one.
-Ended train_in(const fs::path& path, const TrainingData& data, const TrainingOptions& options, std::function<bool()> stop = {}) {
-    nn::Transformer model(tiny_model(data, 0.1));
-    const RunFolder folder = fs::exists(path / "config.toml") ? RunFolder::reopen(path) : RunFolder(path, false);
-    folder.write_config("\n");
-    TrainingLog log(folder.log(), true);
-    Trainer trainer(model, data, options, log, &folder, translate_nothing);
-    if (const fs::path save = latest_save(path); !save.empty()) trainer.resume(save);
-    trainer.stop_when(std::move(stop));
-    Ended ended{trainer.run(), {}};
-    ended.weights = trainer.learner().parameters().values.to_vector();
-    return ended;
-}
 
 // The lines of log.jsonl without what a clock measured.
 std::vector<std::string> events_of(const fs::path& path) {

@@ -126,10 +126,15 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
     expect_error([&] { RunFolder(path_, false); }, "--overwrite");
     expect_error([&] { RunFolder::check_free(path_, false); }, "--resume");
     std::filesystem::create_directories(path_ / "mine");
+    for (const char* name : {"model-40.safetensors", "best-40.safetensors", "model-mine.safetensors", "best-.safetensors"})
+        std::ofstream(path_ / name) << "x";
     const RunFolder replaced(path_, true);
     EXPECT_FALSE(std::filesystem::exists(path_ / "config.toml"));
     EXPECT_FALSE(std::filesystem::exists(path_ / event_file_name)) << "old curves would go on in the new run's";
-    EXPECT_TRUE(std::filesystem::exists(path_ / "mine")) << "files that are not the run's stay";
+    EXPECT_FALSE(std::filesystem::exists(path_ / "model-40.safetensors")) << "put aside when the old run went back";
+    EXPECT_FALSE(std::filesystem::exists(path_ / "best-40.safetensors"));
+    for (const char* mine : {"mine", "model-mine.safetensors", "best-.safetensors"})
+        EXPECT_TRUE(std::filesystem::exists(path_ / mine)) << "files that are not the run's stay: " << mine;
 }
 
 TEST_F(RunFolderTest, BelongsToOneProcessAtATime) {

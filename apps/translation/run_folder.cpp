@@ -35,6 +35,17 @@ bool is_run(const fs::path& path) {
     return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors") || !saved_updates(path).empty();
 }
 
+// The file that the weights on top become when the run leaves the future that they are of.
+std::string name_aside(std::string_view kind, std::string_view update) { return fmt::format("{}-{}.safetensors", kind, update); }
+
+bool was_put_aside(const std::string& name) {
+    for (const std::string_view kind : {"model", "best"}) {
+        const std::size_t begin = kind.size() + 1, end = std::min(name.find_first_not_of("0123456789", begin), name.size());
+        if (end > begin && name == name_aside(kind, name.substr(begin, end - begin))) return true;
+    }
+    return false;
+}
+
 void must(const std::error_code& failed, const char* what, const fs::path& path) {
     check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
 }
@@ -113,8 +124,11 @@ RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
     check(!failed, "--out {}: the folder cannot be made: {}", path_.string(), failed.message());
     lock_ = std::make_unique<RunLock>(path_);
     check_free(path_, overwrite);  // another process may have begun in between
-    if (is_run(path_))
+    if (is_run(path_)) {
+        for (const auto& entry : fs::directory_iterator(path_, failed))
+            if (was_put_aside(entry.path().filename().string())) fs::remove(entry.path(), failed);
         for (const char* name : run_files) fs::remove_all(path_ / name, failed);
+    }
     remove_parts(path_);
     make_folder(path_ / "saves");
     sync_folder(path_);
@@ -155,10 +169,27 @@ void RunFolder::save(const Save& save, std::int64_t keep) const {
     remove_all_but(save.state.updates, keep);
 }
 
-void RunFolder::go_on_from(std::int64_t update) const {
-    // In this order: who is stopped in between finds `latest` at the chosen save.
-    if (latest_save(path_) != save_folder(path_, update)) point_latest_to(path_ / "saves", std::to_string(update));
+std::vector<fs::path> RunFolder::go_on_from(std::int64_t update) const {
+    std::vector<fs::path> aside;
+    // In this order: who is stopped in between finds a save at `latest`, and the chosen one with all others still there can be
+    // chosen again.
+    if (const fs::path left = latest_save(path_); left != save_folder(path_, update)) {
+        aside = put_weights_aside(left.filename().string());
+        point_latest_to(path_ / "saves", std::to_string(update));
+    }
     remove_all_but(update, 0);
+    return aside;
+}
+
+std::vector<fs::path> RunFolder::put_weights_aside(const std::string& update) const {
+    std::vector<fs::path> aside;
+    for (const char* kind : {"model", "best"}) {
+        const fs::path weights = path_ / fmt::format("{}.safetensors", kind);
+        if (!fs::exists(weights)) continue;
+        aside.push_back(path_ / name_aside(kind, update));
+        rename_onto(weights, aside.back());
+    }
+    return aside;
 }
 
 void RunFolder::put_in_place(const fs::path& part, std::int64_t update) const {

@@ -4,6 +4,7 @@
 //     RUN/vocab.*            the vocabularies
 //     RUN/model.safetensors  the weights to use: the average of the last validations
 //     RUN/best.safetensors   the weights with the best validation loss
+//     RUN/model-<update>.safetensors, RUN/best-<update>.safetensors    the same of a run that went back, up to its last save
 //     RUN/saves/<update>/    what a run goes on from (save.h); RUN/saves/latest names the newest one
 //     RUN/log.jsonl          what the log said
 //     RUN/events.out.*       its numbers, for TensorBoard
@@ -48,12 +49,15 @@ class RunFolder {
     /// A new folder saves/<update>/, on the disk before `latest` names it; then only the newest `keep` saves stay (0: all). Error
     /// when it cannot be written: the save before is as it was.
     void save(const Save& save, std::int64_t keep) const;
-    /// Makes the save of this update the one that `latest` names, and removes those of later updates.
-    void go_on_from(std::int64_t update) const;
+    /// Makes the save of this update the one that `latest` names, and removes those of later updates. When the run goes back so,
+    /// the weights on top are of a future that it leaves: they become model-<update>.safetensors and best-<update>.safetensors,
+    /// by the save that `latest` named. Returns these files.
+    std::vector<std::filesystem::path> go_on_from(std::int64_t update) const;
 
   private:
     RunFolder(std::filesystem::path path, std::unique_ptr<RunLock> lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
+    std::vector<std::filesystem::path> put_weights_aside(const std::string& update) const;
     void put_in_place(const std::filesystem::path& part, std::int64_t update) const;
     void remove_all_but(std::int64_t newest, std::int64_t keep) const;
 

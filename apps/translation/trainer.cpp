@@ -128,9 +128,14 @@ void Trainer::resume(const std::filesystem::path& save) {
     learner_.set_updates(saved.updates);
     plan_again();
     // Before the log is cut, or a run that is stopped in between would go on from a save that its log does not know.
-    if (folder_ != nullptr) folder_->go_on_from(saved.updates);
+    const auto aside = folder_ != nullptr ? folder_->go_on_from(saved.updates) : std::vector<std::filesystem::path>();
     log_.cut_back(saved.lengths, options_.scalars_every > 0);
     publish(best_.defined());
+    if (aside.empty()) return;
+    // Back before its first validation, a run translates with the weights it goes on with.
+    if (average_.size() == 0) folder_->write_model(parameters.named(copy_on_cpu(parameters.values)));
+    for (const std::filesystem::path& file : aside)
+        log_.note(fmt::format("the weights of the run that went on from here stay as {}", file.string()));
 }
 
 // Everything that still changes is copied, so that training goes on while the copy is written.

@@ -42,7 +42,9 @@ class Trainer {
 
     /// Before run(): goes on from this save, with the bits of the run that never stopped. Saves of later updates
     /// go, the log is cut back, and the weights that the save knows come into the folder; others there stay until the next
-    /// validation. Error when a file is damaged, or of another model or text than `data`.
+    /// validation. When the run goes back behind its last save, the weights of what it leaves are put aside
+    /// (RunFolder::go_on_from), and before its first validation it has those of the save. Error when a file is damaged, or of
+    /// another model or text than `data`.
     void resume(const std::filesystem::path& save);
     /// Before run(): training stops, with a save, after the first update at which `wanted` says so.
     void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
