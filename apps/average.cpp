@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "apps/commands.h"
+#include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
 #include "apps/run.h"
@@ -65,7 +66,8 @@ int average_command(Arguments arguments) {
     const ModelIdentity identity = model_identity(settings, options.run);
     const Vocabularies vocabularies = Vocabularies::load(options.run, settings.vocabulary.lowercase);
     nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
-    average_saves(model, options.run, chosen, identity);
+    with_memory_advice([&] { return fmt::format("lower --last {}", last); },
+                       [&] { average_saves(model, options.run, chosen, identity); });
     const std::string out = folder ? (folder->path() / "model.safetensors").string() : options.out;
     save_weights(out, model.named_tensors(), identity);
     say(fmt::format("{}: the average of the weights at updates {}", out, fmt::join(chosen, ", ")));

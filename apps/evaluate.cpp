@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "apps/commands.h"
+#include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
 #include "apps/run.h"
@@ -241,7 +242,7 @@ int evaluate_command(Arguments arguments) {
     if (table.given("compare"))
         compare_files(options);
     else if (table.given("model"))
-        evaluate_run(options);
+        with_memory_advice([&] { return search_advice(options.decode); }, [&] { evaluate_run(options); });
     else
         evaluate_files(options);
     return 0;

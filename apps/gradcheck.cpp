@@ -8,6 +8,7 @@
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
+#include "core/out_of_memory.h"
 #include "core/parallel.h"
 
 namespace heddle::app {
@@ -42,6 +43,8 @@ GradcheckReport prove(const GradientCase& one, Device device) {
         GradcheckOptions options = one.options;
         options.device = device;
         return gradcheck(one.function, one.inputs, options);
+    } catch (const OutOfMemory&) {
+        throw;  // says nothing of the gradient
     } catch (const Error& error) {
         GradcheckReport failed;
         failed.message = error.what();

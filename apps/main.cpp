@@ -11,6 +11,7 @@
 
 #include "apps/commands.h"
 #include "apps/divergence.h"
+#include "apps/memory_advice.h"
 #include "apps/output.h"
 #include "apps/usage_error.h"
 #include "apps/version.h"
@@ -75,6 +76,8 @@ std::string one_line(const std::string& text) {
     return more == 0 ? result : result + "; and " + std::to_string(more) + " more";
 }
 
+const std::string more_memory = "; end other programs, or let this one have more";
+
 int complain(const std::string& message, int status) {
     std::fflush(stdout);
     std::fprintf(stderr, "heddle: %s\n", one_line(message).c_str());
@@ -96,8 +99,10 @@ int guarded(Arguments arguments) {
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::broken_pipe) return nobody_reads;
         return complain(error.what(), 1);
+    } catch (const heddle::OutOfMemory& error) {  // of a command without an option that makes it smaller
+        return complain(error.what() + more_memory, 1);
     } catch (const std::bad_alloc&) {
-        return complain("the memory does not suffice; take smaller batches (train: --batch-tokens) or a smaller model", 1);
+        return complain(no_memory_left + more_memory, 1);
     } catch (const std::exception& error) {
         return complain(error.what(), 1);
     }

@@ -5,6 +5,7 @@
 
 #include "apps/commands.h"
 #include "apps/ensemble_run.h"
+#include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
 #include "apps/translation/corpus.h"
@@ -103,10 +104,13 @@ int score_command(Arguments arguments) {
         read_aligned(options.source_file, options.target_file,
                      {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
     const std::span<const SentencePair> pairs = corpus.pairs;
-    Scorer scorer(options);
-    for (std::size_t begin = 0; begin < pairs.size(); begin += pairs_at_once)
-        print(scorer.text(pairs.subspan(begin, std::min(pairs_at_once, pairs.size() - begin))));
-    scorer.report_cuts();
+    const auto advice = [] { return "split the longest lines"; };
+    with_memory_advice(advice, [&] {
+        Scorer scorer(options);
+        for (std::size_t begin = 0; begin < pairs.size(); begin += pairs_at_once)
+            print(scorer.text(pairs.subspan(begin, std::min(pairs_at_once, pairs.size() - begin))));
+        scorer.report_cuts();
+    });
     return 0;
 }
 

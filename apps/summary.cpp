@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <new>
 
 #include "apps/commands.h"
+#include "apps/memory_advice.h"
 #include "apps/model_pictures.h"
 #include "apps/option_rows.h"
 #include "apps/presets/presets.h"
@@ -112,23 +112,6 @@ std::unique_ptr<nn::Transformer> new_model(SummaryOptions& options) {
                                                                  options.target_size.value_or(options.vocab_size)));
 }
 
-// The batch is that of --input: no other option of this command makes it smaller.
-[[noreturn]] void no_memory_for(const nn::SummaryBatch& batch) {
-    fail(fmt::format("the memory does not suffice for --input {}x{}x{}; give fewer sentences or tokens, or a smaller model",
-                     batch.sentences, batch.source, batch.target));
-}
-
-nn::ModelSummary measured(nn::Transformer& model, const nn::SummaryBatch& batch, const std::string& module) {
-    try {
-        return nn::summarize(model, batch, module);
-    } catch (const std::bad_alloc&) {
-        no_memory_for(batch);
-    } catch (const Error& error) {
-        if (!std::string_view(error.what()).starts_with("memory: ")) throw;  // what tensors say
-        no_memory_for(batch);
-    }
-}
-
 int summary(SummaryOptions& options) {
     const std::unique_ptr<nn::Transformer> model = options.run.empty() ? new_model(options) : open_run(options.run).model;
     const nn::SummaryBatch batch = batch_of(options.input, model->options(), !options.run.empty());
@@ -136,7 +119,12 @@ int summary(SummaryOptions& options) {
     const nn::Part part(options.module);
     check_usage(std::any_of(modules.begin(), modules.end(), [&](const nn::SummaryRow& row) { return part.has(row.module); }),
                 fmt::format("--module {}: the model has no such module; heddle summary without it lists them", options.module));
-    const nn::ModelSummary summary = measured(*model, batch, options.module);
+    const auto smaller_input = [&] {
+        return fmt::format("--input {}x{}x{} goes through the model: give fewer sentences or tokens, or a smaller model",
+                           batch.sentences, batch.source, batch.target);
+    };
+    const nn::ModelSummary summary =
+        with_memory_advice(smaller_input, [&] { return nn::summarize(*model, batch, options.module); });
     fmt::print("{}", options.json ? summary_json(summary, batch, options.depth) : summary_table(summary, batch, options.depth));
     if (options.preset == "explained" && !options.json) fmt::print("{}", explained_note(model->options()));
     if (!options.pictures.empty()) write_model_pictures(options.pictures, model->options());

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "apps/commands.h"
+#include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
 #include "apps/presets/presets.h"
@@ -223,7 +224,9 @@ int train_command(Arguments arguments) {
     OptionTable table = train_table(settings);
     if (!parse_command_line(table, arguments)) return 0;
     check_together(settings.data);
-    return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments); });
+    return with_memory_advice(
+        [&] { return batch_advice(settings.training, settings.data.resume); },
+        [&] { return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments); }); });
 }
 
 }  // namespace heddle::app

@@ -9,6 +9,7 @@
 #include "apps/commands.h"
 #include "apps/ensemble_run.h"
 #include "apps/line_stream.h"
+#include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
 #include "apps/translation/attention_report.h"
@@ -124,15 +125,7 @@ std::string written(const Form& form, std::int64_t first, const std::vector<std:
     return text;
 }
 
-}  // namespace
-
-int translate_command(Arguments arguments) {
-    TranslateOptions options;
-    OptionTable table = translate_table(options);
-    if (!parse_command_line(table, arguments)) return 0;
-    check_options(options, table);
-    apply(options.machine);
-
+void translate(TranslateOptions& options) {
     const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
     options.decode.n_best = options.n_best.value_or(1);
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
@@ -163,6 +156,17 @@ int translate_command(Arguments arguments) {
     }
     input.say_changes(say);
     translator.report_cuts();
+}
+
+}  // namespace
+
+int translate_command(Arguments arguments) {
+    TranslateOptions options;
+    OptionTable table = translate_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_options(options, table);
+    apply(options.machine);
+    with_memory_advice([&] { return search_advice(options.decode); }, [&] { translate(options); });
     return 0;
 }
 

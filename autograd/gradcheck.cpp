@@ -8,6 +8,7 @@
 
 #include "autograd/gradcheck_impl.h"
 #include "core/format.h"
+#include "core/out_of_memory.h"
 
 namespace heddle {
 namespace proof {
@@ -35,6 +36,8 @@ class Proof {
         try {
             report_.passed = value_is_finite() && bits_repeat() && gradients_are_right() && zero_gives_zero() &&
                              jacobian_is_right() && combinations_are_right() && remainder_is_quadratic() && inputs_are_kept();
+        } catch (const OutOfMemory&) {
+            throw;  // says nothing of the gradient
         } catch (const std::exception& error) {
             failed("the function threw: {}", error.what());
         }

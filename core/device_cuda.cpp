@@ -8,6 +8,7 @@
 #include "core/device_cuda.h"
 #include "core/device_impl.h"
 #include "core/format.h"
+#include "core/out_of_memory.h"
 
 namespace heddle::device {
 namespace {
@@ -80,8 +81,8 @@ void must(cudaError_t error, const char* call) {
     if (error == cudaSuccess) return;
     const std::string words = cudaGetErrorString(error);
     cudaGetLastError();
-    check(error != cudaErrorMemoryAllocation, "memory: {}: {} ({}); lower --batch-tokens or the model's size", call, words,
-          detail::memory_left());
+    if (error == cudaErrorMemoryAllocation)
+        throw OutOfMemory(fmt::format("memory: {}: {} ({})", call, words, detail::memory_left()));
     fail_with("device: {} failed: {}", call, words);
 }
 

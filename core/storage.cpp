@@ -9,6 +9,7 @@
 #include "core/device.h"
 #include "core/device_impl.h"
 #include "core/format.h"
+#include "core/out_of_memory.h"
 #include "core/segments.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -150,8 +151,9 @@ class Pool {
             make_room();
             block = system_.take(capacity, stream);
         }
-        check(block != nullptr, "memory: the {} has no {} bytes left ({} in use{}); lower --batch-tokens or the model's size",
-              system_.name, capacity, statistics_.in_use, system_.left == nullptr ? "" : ", " + system_.left());
+        if (block == nullptr)
+            throw OutOfMemory(fmt::format("memory: the {} has no {} bytes left ({} in use{})", system_.name, capacity,
+                                          statistics_.in_use, system_.left == nullptr ? "" : ", " + system_.left()));
         return block;
     }
 

@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/out_of_memory.h"
 #include "core/storage.h"
 #include "core/tensor.h"
 #include "tests/support.h"
@@ -123,7 +124,9 @@ TEST_F(Allocator, LetsAddressSanitizerSeeAccessesBesideAndAfterABlock) {
 #endif
 
 TEST_F(Allocator, SaysWhenTheSystemHasNoMemoryLeftAndGoesOn) {
-    expect_error([] { Storage(std::int64_t{1} << 56, Device::cpu); }, "the system has no 72057594037927936 bytes left");
+    EXPECT_THROW(Storage(std::int64_t{1} << 56, Device::cpu), OutOfMemory);
+    const std::string message = error_of([] { Storage(std::int64_t{1} << 56, Device::cpu); });
+    EXPECT_EQ(message, "memory: the system has no 72057594037927936 bytes left (" + std::to_string(start_.in_use) + " in use)");
     EXPECT_EQ(memory_statistics().in_use, start_.in_use);
     EXPECT_NE(Storage(100, Device::cpu).data(), nullptr);
 }

@@ -1,7 +1,4 @@
-// What the presets' write-ups train, and a summary that has too little memory, through the program itself.
-#include <sched.h>
-#include <sys/resource.h>
-
+// What the presets' write-ups train, through the program itself.
 #include <cstdio>
 
 #include "tests/program.h"
@@ -22,42 +19,6 @@ TEST(ProgramPresets, AnnotatedLearnsToCopyWhatItNeverSaw) {
     ASSERT_EQ(std::sscanf(evaluated.out.c_str() + at, "exact: %d of %d", &exact, &lines), 2) << evaluated.out;
     EXPECT_EQ(lines, 1000);
     EXPECT_GE(exact, 990);
-}
-
-/// As long as it lives, programs that are started have one processor (each thread takes room of its own) and so many bytes.
-class LittleMemory {
-  public:
-    explicit LittleMemory(rlim_t bytes) {
-        EXPECT_EQ(sched_getaffinity(0, sizeof processors_, &processors_), 0);
-        EXPECT_EQ(getrlimit(RLIMIT_AS, &limit_), 0);
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        std::size_t first = 0;
-        while (!CPU_ISSET(first, &processors_)) ++first;
-        CPU_SET(first, &one);
-        EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-        const rlimit small{.rlim_cur = bytes, .rlim_max = limit_.rlim_max};
-        EXPECT_EQ(setrlimit(RLIMIT_AS, &small), 0);
-    }
-    ~LittleMemory() {
-        EXPECT_EQ(setrlimit(RLIMIT_AS, &limit_), 0);
-        EXPECT_EQ(sched_setaffinity(0, sizeof processors_, &processors_), 0);
-    }
-    LittleMemory(const LittleMemory&) = delete;
-    LittleMemory& operator=(const LittleMemory&) = delete;
-
-  private:
-    cpu_set_t processors_;
-    rlimit limit_{};
-};
-
-// The batch of summary has an option of its own.
-TEST(ProgramSummary, NamesItsInputWhenTheMemoryDoesNotSuffice) {
-    const Workplace here;
-    const LittleMemory little(600'000'000);
-    const ProgramResult fits = here.run("summary --input 1x8");
-    EXPECT_EQ(fits.status, 0) << fits.err;
-    expect_complaint(here.run("summary --input 1000x100"), 1, "the memory does not suffice for --input 1000x100x100; give fewer");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/bench.h"
+#include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/run.h"
 #include "apps/translation/learner.h"
@@ -87,18 +88,7 @@ std::int64_t peak_memory_mb() {
     return (usage.ru_maxrss + 512) / 1024;
 }
 
-}  // namespace
-
-int bench_train(Arguments arguments) {
-    BenchTrainOptions options;
-    OptionTable table = bench_train_table(options);
-    if (!parse_command_line(table, arguments)) return 0;
-    check_usage(options.skip < options.updates,
-                fmt::format("--skip {} leaves nothing of --updates {} to measure; skip fewer", options.skip, options.updates));
-    check_usage(options.training.schedule != "cosine", "--schedule cosine is not for bench train; leave it out");
-    resolve(options.model, options.vocabulary);
-    apply(options.machine);
-
+void measure_and_print(BenchTrainOptions& options) {
     const Say say = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
     TrainingText text = read_training_text(options.data, [](std::string_view) {});
     Vocabularies vocabularies = make_vocabularies(options.vocabulary, text.training, say);
@@ -124,6 +114,20 @@ int bench_train(Arguments arguments) {
         fmt::print("{}\n", result.dump());
     else
         for (const auto& [key, value] : result.items()) fmt::print("{:<20}{}\n", key, value.dump());
+}
+
+}  // namespace
+
+int bench_train(Arguments arguments) {
+    BenchTrainOptions options;
+    OptionTable table = bench_train_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_usage(options.skip < options.updates,
+                fmt::format("--skip {} leaves nothing of --updates {} to measure; skip fewer", options.skip, options.updates));
+    check_usage(options.training.schedule != "cosine", "--schedule cosine is not for bench train; leave it out");
+    resolve(options.model, options.vocabulary);
+    apply(options.machine);
+    with_memory_advice([&] { return batch_advice(options.training); }, [&] { measure_and_print(options); });
     return 0;
 }
 
