@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/translation/translate.h"
+#include "apps/translation/update_times.h"
 #include "autograd/tape.h"
 #include "tests/training_device_support.h"
 
@@ -224,26 +225,69 @@ TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
     EXPECT_TRUE(same_bits(copy_on_cpu(values), train_waiting(setting, 2).weights));
 }
 
-// The lines of kind "training" in a log: update and loss.
-std::vector<std::pair<std::int64_t, double>> logged_losses(const std::filesystem::path& file) {
-    std::vector<std::pair<std::int64_t, double>> result;
+// Counts are whole numbers: what the device tallied is what the host counts, whoever reads it and when.
+TEST_F(DeviceTraining, AccuracyIsThatOfTheCpu) {
+    Setting setting;
+    const std::int64_t updates = 6;
+    const auto correct = [&](Device device, bool graphs, std::int64_t read_every) {
+        setting.options.cuda_graphs = graphs;
+        nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+        model.to(device);
+        Learner learner(model, setting.options, updates);
+        std::vector<std::int64_t> counts;
+        std::int64_t targets = 0, counted = 0;
+        for (std::int64_t update = 0; update < updates; ++update) {
+            const UpdateReport report = learner.update(setting.batches(update));
+            targets += report.targets;
+            if (report.read) {
+                counts.push_back(report.correct);
+            } else if ((update + 1) % read_every == 0) {
+                const LossReading reading = learner.read();
+                counts.push_back(reading.correct);
+                counted += reading.targets;
+            }
+        }
+        EXPECT_TRUE(device == Device::cpu || counted == targets);
+        EXPECT_LT(counts.back(), targets);
+        return counts;
+    };
+    const std::vector<std::int64_t> cpu = correct(Device::cpu, false, 1);
+    ASSERT_EQ(cpu.size(), static_cast<std::size_t>(updates));
+    EXPECT_GT(cpu.back(), cpu.front()) << "it learns, so the counts differ";
+    for (const bool graphs : {false, true}) {
+        EXPECT_EQ(correct(Device::cuda, graphs, 1), cpu) << "graphs: " << graphs;
+        EXPECT_EQ(correct(Device::cuda, graphs, 3),
+                  (std::vector<std::int64_t>{cpu[0] + cpu[1] + cpu[2], cpu[3] + cpu[4] + cpu[5]}))
+            << "graphs: " << graphs;
+    }
+}
+
+// A line of kind "training" in a log.
+struct Logged {
+    std::int64_t update = 0;
+    double loss = 0;
+    double accuracy = 0;
+};
+
+std::vector<Logged> logged_in(const std::filesystem::path& file) {
+    std::vector<Logged> result;
     std::ifstream lines(file);
     for (std::string line; std::getline(lines, line);) {
         const nlohmann::json object = nlohmann::json::parse(line);
-        if (object["kind"] == "training") result.emplace_back(object["update"], object["loss"]);
+        if (object["kind"] == "training") result.push_back({object["update"], object["loss"], object["accuracy"]});
     }
     return result;
 }
 
 // Log lines, validations, saves and ends of epochs fall between one another, and no loss is lost or counted twice.
-TEST_F(DeviceTraining, LogLinesTellTheLossesOfTheirUpdates) {
+TEST_F(DeviceTraining, LogLinesTellTheLossesAndTheAccuracyOfTheirUpdates) {
     const TrainingData data = copy_data(60, 10);
     TrainingOptions options = short_training();
     options.updates = 13;
     options.log_every = 4;
     options.valid_every = 3;
     options.save_every = 5;
-    std::vector<std::pair<std::int64_t, double>> logged[2];
+    std::vector<Logged> logged[2];
     for (const Device device : {Device::cpu, Device::cuda}) {
         const TemporaryFolder folder;
         RunFolder run(folder / "run", false);
@@ -253,13 +297,39 @@ TEST_F(DeviceTraining, LogLinesTellTheLossesOfTheirUpdates) {
         Trainer trainer(model, data, options, log, &run);
         trainer.run();
         EXPECT_GT(trainer.state().interval.loss, 0) << "of the update behind the last line";
-        logged[device == Device::cuda] = logged_losses(folder / "log.jsonl");
+        logged[device == Device::cuda] = logged_in(folder / "log.jsonl");
+        ASSERT_TRUE(trainer.since_last_line().has_value());
+        EXPECT_EQ(trainer.since_last_line()->update, 13);
+        logged[device == Device::cuda].push_back({13, trainer.since_last_line()->loss, trainer.since_last_line()->accuracy});
     }
-    ASSERT_EQ(logged[0].size(), 3u);
-    ASSERT_EQ(logged[1].size(), 3u);
-    for (std::size_t i = 0; i < 3; ++i) {
-        EXPECT_EQ(logged[1][i].first, logged[0][i].first);
-        EXPECT_NEAR(logged[1][i].second, logged[0][i].second, 1e-3 * logged[0][i].second);
+    ASSERT_EQ(logged[0].size(), 4u);
+    ASSERT_EQ(logged[1].size(), 4u);
+    for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(logged[1][i].update, logged[0][i].update);
+        EXPECT_NEAR(logged[1][i].loss, logged[0][i].loss, 1e-3 * logged[0][i].loss);
+        EXPECT_EQ(logged[1][i].accuracy, logged[0][i].accuracy) << "update " << logged[0][i].update;
+        EXPECT_GT(logged[0][i].accuracy, 0);
+    }
+}
+
+// The report's measurement, behind a training with captured updates.
+TEST_F(DeviceTraining, AnUpdateIsMeasuredAndNoWeightChanges) {
+    const TrainingData data = copy_data(60);
+    TrainingOptions options = short_training();
+    options.updates = 6;
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+        nn::Transformer model(tiny_model(data, 0.1), 3);
+        model.to(Device::cuda);
+        TrainingLog log({}, true);
+        Trainer trainer(model, data, options, log, nullptr, {}, dtype);
+        trainer.run();
+        const Tensor before = copy_on_cpu(trainer.learner().parameters().values);
+        const UpdateTimes times = measure_update(model, trainer);
+        EXPECT_TRUE(same_bits(copy_on_cpu(trainer.learner().parameters().values), before));
+        EXPECT_TRUE(times.on_device);
+        EXPECT_GE(times.batches, 1);
+        for (const TimedWork& work : times.works) EXPECT_GT(work.seconds, 0) << work.name;
+        EXPECT_GE(times.unexplained(), 0);
     }
 }
 

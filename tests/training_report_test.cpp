@@ -156,7 +156,13 @@ TEST_F(TrainingReport, TellsWhereTheTimeOfAnUpdateGoesAndChangesNoWeight) {
         EXPECT_EQ(works[once].calls, 1) << once;
     EXPECT_NEAR(sum + times.unexplained(), times.seconds, 1e-9);
     EXPECT_GE(times.unexplained(), 0) << "no time is counted twice";
-    EXPECT_LT(times.unexplained(), 0.2 * times.seconds) << "and little is lost";
+    // A busy machine may take the processor away where nothing is counted, but not each time.
+    double share = times.unexplained() / times.seconds;
+    for (int i = 0; i < 4; ++i) {
+        const UpdateTimes again = measure_update(model, trainer);
+        share = std::min(share, again.unexplained() / again.seconds);
+    }
+    EXPECT_LT(share, 0.1) << "and little is lost";
 }
 
 TEST_F(TrainingReport, ListsFifteenOpsAllOtherWorkAndTheRest) {
