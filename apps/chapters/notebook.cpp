@@ -233,7 +233,8 @@ Statement maps_are_distributions(const nn::Transformer& model, const Options& op
                                        .maps;
     double error = 0;
     std::string printed;
-    for (const auto& [kind, layers] : {std::pair{"encoder", &maps.encoder}, {"decoder", &maps.decoder}, {"cross", &maps.cross}}) {
+    for (const auto& [kind, layers] :
+         {std::pair("encoder", &maps.encoder), std::pair("decoder", &maps.decoder), std::pair("cross", &maps.cross)}) {
         for (const Tensor& map : *layers) {
             const std::vector<double> weights = map.to_vector();
             const auto keys = static_cast<std::size_t>(map.shape()[-1]);
