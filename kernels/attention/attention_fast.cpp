@@ -138,27 +138,5 @@ void attention_forward_fast(const AttentionView<float>& view, const AttentionIte
     for (std::int64_t i = 0; i < count; ++i) forward_item(view, items[i], output, log_sum, scratch);
 }
 
-void attention_cached_fast(const AttentionView<float>& view, const std::int32_t* table, std::int64_t table_pitch,
-                           const std::int64_t* lengths, std::int64_t first, std::int64_t end, HeadRows<float> output,
-                           float* scratch) {
-    for (std::int64_t row = first; row < end; ++row) {
-        const std::int32_t* rows = table + row * table_pitch;
-        const Span query{row, 1}, keys{0, lengths[row]};
-        AttentionView<float> one = view;  // this row as the only sentence
-        one.query_spans = &query;
-        one.key_spans = &keys;
-        const Buffers at(scratch, keys.length, view.dk(), view.dv());
-        for (std::int64_t head = 0; head < view.heads; ++head) {
-            for (std::int64_t j = 0; j < keys.length; ++j) {
-                pack_row(view.key.at(rows[j], head), view.dk(), 1, at.key + j * padded(view.dk()));
-                pack_row(view.value.at(rows[j], head), view.dv(), 1, at.value + j * padded(view.dv()));
-            }
-            pack_end(keys.length, view.dk(), at.key);
-            pack_end(keys.length, view.dv(), at.value);
-            forward_block(one, {0, head, 0, 1, 0, 0}, at, output, nullptr);
-        }
-    }
-}
-
 }  // namespace HEDDLE_LEVEL
 }  // namespace heddle::kernels

@@ -26,11 +26,12 @@ HEDDLE_DECLARE_LEVELS(void attention_forward_fast(const AttentionView<float>& vi
                                                   std::int64_t count, HeadRows<float> output, float* log_sum, float* scratch))
 
 /// Output rows [first, end) of attention with a cache: query row r sees the rows table[r * table_pitch + j] of view.key and
-/// view.value, 0 <= j < lengths[r]. It is the forward path with gathered keys, so that its bits are those of attention without a
-/// cache.
+/// view.value, 0 <= j < lengths[r]. Its bits are those of attention without a cache.
 HEDDLE_DECLARE_LEVELS(void attention_cached_fast(const AttentionView<float>& view, const std::int32_t* table,
                                                  std::int64_t table_pitch, const std::int64_t* lengths, std::int64_t first,
                                                  std::int64_t end, HeadRows<float> output, float* scratch))
+
+inline std::int64_t attention_cached_scratch(std::int64_t dk, std::int64_t dv) { return padded(dk) + padded(dv) + kKeyTile; }
 
 /// The gradients of `count` items.
 HEDDLE_DECLARE_LEVELS(void attention_backward_fast(const AttentionView<float>& view, const AttentionBackwardView<float>& back,

@@ -82,12 +82,9 @@ inline VecF interleave(VecF a, VecF b, bool high, std::integer_sequence<int, Lan
                 : __builtin_shufflevector(a, b, (Lane % 2 * kFloats + Lane / 2)...);
 }
 
-/// Transposes a square of kFloats by kFloats: log2(kFloats) perfect shuffles of the rows.
-inline void transpose_square(const float* from, std::int64_t from_pitch, float* to, std::int64_t to_pitch) {
+/// Lane j of vector i goes to lane i of vector j: log2(kFloats) perfect shuffles of the vectors.
+inline void transpose_lanes(VecF (&rows)[kFloats]) {
     constexpr auto lanes = std::make_integer_sequence<int, kFloats>();
-    VecF rows[kFloats];
-#pragma GCC unroll 16
-    for (int i = 0; i < kFloats; ++i) rows[i] = load(from + i * from_pitch);
 #pragma GCC unroll 4
     for (int stage = 1; stage < kFloats; stage *= 2) {
         VecF next[kFloats];
@@ -99,6 +96,14 @@ inline void transpose_square(const float* from, std::int64_t from_pitch, float* 
 #pragma GCC unroll 16
         for (int i = 0; i < kFloats; ++i) rows[i] = next[i];
     }
+}
+
+/// Transposes a square of kFloats by kFloats.
+inline void transpose_square(const float* from, std::int64_t from_pitch, float* to, std::int64_t to_pitch) {
+    VecF rows[kFloats];
+#pragma GCC unroll 16
+    for (int i = 0; i < kFloats; ++i) rows[i] = load(from + i * from_pitch);
+    transpose_lanes(rows);
 #pragma GCC unroll 16
     for (int i = 0; i < kFloats; ++i) store(to + i * to_pitch, rows[i]);
 }
