@@ -203,6 +203,7 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
         check_usage(!run || !options.test.empty() || !table.given(name),
                     fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
     check_weights(table);
+    check_decoding(options.decode);
     check_usage(!options.tsv.value_or(false) || options.format == "auto",
                 fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", options.format));
     check_usage(!table.given("compare") || !table.given("sentences"),

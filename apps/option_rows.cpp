@@ -215,7 +215,18 @@ void check_models(const std::string& command, const std::vector<std::string>& ru
 void add_decode_options(OptionTable& table, DecodeOptions& options) {
     table.group("Search");
     table.add("beam", options.beam, "hypotheses kept at each step; 1: greedy").at_least(1).at_most(1000);
+    table
+        .add("beam-patience", options.patience,
+             "a search ends when X (1 or more) times --beam hypotheses have ended; 0: when no other can win (slower)")
+        .at_least(0)
+        .at_most(1000);
     table.add("length-penalty", options.length_penalty, "a hypothesis scores log p / length^X").at_least(0).at_most(10);
+}
+
+void check_decoding(const DecodeOptions& options) {
+    check_usage(options.patience == 0 || options.patience >= 1,
+                fmt::format("--beam-patience {}: wanted 1 or more, or 0 for a search that ends when no other hypothesis can win",
+                            options.patience));
 }
 
 namespace {

@@ -37,6 +37,8 @@ void check_weights(const OptionTable& table);
 /// UsageError, for this command, when no run was given.
 void check_models(const std::string& command, const std::vector<std::string>& runs);
 void add_decode_options(OptionTable& table, DecodeOptions& options);
+/// UsageError for values that no search can have.
+void check_decoding(const DecodeOptions& options);
 
 /// The options of `heddle train`; a run's config.toml holds the same ones.
 OptionTable train_table(TrainSettings& settings);

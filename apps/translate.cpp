@@ -80,11 +80,14 @@ OptionTable translate_table(TranslateOptions& options) {
 void check_options(const TranslateOptions& options, const OptionTable& table) {
     check_models("translate", options.runs);
     check_weights(table);
+    check_decoding(options.decode);
     const std::int64_t n_best = options.n_best.value_or(1);
     check_usage(options.sample || n_best <= options.decode.beam,
                 fmt::format("--n-best {} of --beam {}: a beam has no more translations than it is wide; use --beam {}", n_best,
                             options.decode.beam, n_best));
-    check_usage(!options.sample || !table.given("beam"), "--beam searches and --sample draws; give one of them");
+    for (const char* name : {"beam", "beam-patience"})
+        check_usage(!options.sample || !table.given(name),
+                    fmt::format("--{} searches and --sample draws; give one of them", name));
     check_usage(!table.given("attention-lines") || !options.attention.empty(),
                 "--attention-lines is for --attention; give it, too");
     check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),

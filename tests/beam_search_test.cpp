@@ -14,7 +14,7 @@ namespace {
 
 Hypothesis search(const nn::Transformer& model, const Tokens& source, std::int64_t beam, double alpha) {
     const std::vector<Tokens> sources{source};
-    return beam_search(model, sources, {.beam = beam, .length_penalty = alpha}).front().front();
+    return beam_search(model, sources, {.beam = beam, .length_penalty = alpha, .patience = 0}).front().front();
 }
 
 void expect_same(const std::vector<Hypothesis>& given, const std::vector<Hypothesis>& wanted, std::size_t count,
@@ -40,8 +40,9 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAllTranslations) {
             const std::vector<Tokens> sources{source_of(3, 5, seed)};
             const std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, alpha);
             for (const std::int64_t n : {1, 2, 7, 40})
-                expect_same(beam_search(*model, sources, {.beam = 700, .length_penalty = alpha, .n_best = n}).front(), wanted,
-                            static_cast<std::size_t>(n), fmt::format("alpha {}, seed {}, the {} best", alpha, seed, n));
+                expect_same(
+                    beam_search(*model, sources, {.beam = 700, .length_penalty = alpha, .patience = 0, .n_best = n}).front(),
+                    wanted, static_cast<std::size_t>(n), fmt::format("alpha {}, seed {}, the {} best", alpha, seed, n));
             found.insert(wanted[0].tokens);
         }
     EXPECT_GE(found.size(), 4u) << "the models must disagree, or the test shows nothing";
@@ -56,9 +57,10 @@ TEST(BeamSearch, BeginsWithThePrefix) {
         for (const Tokens& prefix : {Tokens{4}, Tokens{4, 0}, Tokens{1, 4, 4}}) {
             const std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, 1, prefix);
             const std::size_t n = std::min<std::size_t>(4, wanted.size());
-            expect_same(
-                beam_search(*model, sources, {.beam = 700, .n_best = static_cast<std::int64_t>(n), .prefix = prefix}).front(),
-                wanted, n, fmt::format("seed {}, {} tokens", seed, prefix.size()));
+            expect_same(beam_search(*model, sources,
+                                    {.beam = 700, .patience = 0, .n_best = static_cast<std::int64_t>(n), .prefix = prefix})
+                            .front(),
+                        wanted, n, fmt::format("seed {}, {} tokens", seed, prefix.size()));
             other += wanted[0].tokens != best ? 1 : 0;
         }
     }
@@ -76,13 +78,16 @@ TEST(BeamSearch, BeginsWithThePrefix) {
 // than all that can.
 TEST(BeamSearch, TheFirstOnesAreTheSameHoweverManyAreAskedFor) {
     int cut = 0;
-    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         const Model model = random_model(12, seed, 0.8);
         const std::vector<Tokens> sources{source_of(4, 12, seed)};
-        const std::vector<Hypothesis> four = beam_search(*model, sources, {.beam = 4, .n_best = 4}).front();
+        const double patience = seed % 2 == 0 ? 1 : 0, alpha = seed % 3 == 0 ? 0 : 1;
+        const std::vector<Hypothesis> four =
+            beam_search(*model, sources, {.beam = 4, .length_penalty = alpha, .patience = patience, .n_best = 4}).front();
         ASSERT_EQ(four.size(), 4u);
         for (const std::int64_t n : {1, 2, 3}) {
-            const std::vector<Hypothesis> some = beam_search(*model, sources, {.beam = 4, .n_best = n}).front();
+            const std::vector<Hypothesis> some =
+                beam_search(*model, sources, {.beam = 4, .length_penalty = alpha, .patience = patience, .n_best = n}).front();
             ASSERT_EQ(some.size(), static_cast<std::size_t>(n));
             for (std::size_t i = 0; i < some.size(); ++i) EXPECT_EQ(some[i].tokens, four[i].tokens) << "seed " << seed;
         }
@@ -207,6 +212,32 @@ TEST(BeamSearch, AWiderBeamFindsNothingWorse) {
     EXPECT_GT(better, 0);
 }
 
+// Models that end a sentence after a few tokens, while the bound on what may still win lies far behind.
+TEST(BeamSearch, PatienceTradesTheBestForTime) {
+    int worse = 0;
+    std::int64_t requests[3] = {};
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const auto model = random_model(12, seed, 0.8);
+        nn::named_tensor(*model, "output.bias").data<float>()[eos_id] = 4;
+        const std::vector<Tokens> sources{source_of(20, 12, seed)};
+        Hypothesis found[3];
+        beam_search(*model, sources, {.beam = 3});  // what the first one alone makes
+        for (const int i : {0, 1, 2}) {
+            const double patience = std::vector<double>{0, 1, 1000}[static_cast<std::size_t>(i)];
+            const std::int64_t before = memory_statistics().requests;
+            found[i] = beam_search(*model, sources, {.beam = 3, .patience = patience}).front().front();
+            requests[i] += memory_statistics().requests - before;
+        }
+        EXPECT_EQ(found[0].tokens, found[2].tokens) << "seed " << seed << ": a thousand times the beam is never reached";
+        EXPECT_TRUE(found[1].ended || !found[0].ended);
+        EXPECT_LE(found[1].score, found[0].score + 1e-9) << "seed " << seed;
+        worse += found[1].tokens != found[0].tokens ? 1 : 0;
+    }
+    EXPECT_NEAR(static_cast<double>(requests[2]), static_cast<double>(requests[0]), 0.01 * static_cast<double>(requests[0]));
+    EXPECT_LT(2 * requests[1], requests[0]) << "of memory: so many steps";
+    EXPECT_GT(worse, 0) << "or the search has not ended earlier where it matters";
+}
+
 // ---- on the device, emulated or real
 
 class DeviceBeamSearch : public testing::Test {
@@ -242,6 +273,7 @@ TEST_F(DeviceBeamSearch, FindsTheHypothesesOfTheCpu) {
     for (const std::int64_t length : {1, 4, 2}) sources.push_back(source_of(length, 30, static_cast<std::uint64_t>(length)));
     expect_the_cpus(*model, sources, {.beam = 1});
     expect_the_cpus(*model, sources, {.beam = 5, .length_penalty = 0.6});
+    expect_the_cpus(*model, sources, {.beam = 5, .length_penalty = 0.6, .patience = 0});
     expect_the_cpus(*model, sources, {.beam = 3, .n_best = 3, .prefix = {4, 9}});
     const Model narrow = random_model(5, 2, 0.7, 5);  // fewer tokens than twice the beam
     expect_the_cpus(*narrow, {source_of(3, 5, 2), source_of(2, 5, 3)}, {.beam = 60, .n_best = 20});
@@ -288,6 +320,8 @@ TEST(BeamSearch, WrongUseIsAnError) {
     expect_error([&] { search(model, {4, eos_id}, 0, 1); }, "beam search: a beam of 0, wanted at least 1");
     const std::vector<Tokens> sources{{4, eos_id}};
     expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 3}); }, "the 3 best of a beam of 2, wanted 1 to 2");
+    expect_error([&] { beam_search(model, sources, {.beam = 2, .patience = 0.5}); },
+                 "a patience of 0.5, wanted 0, or 1 and more");
     expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 0}); }, "the 0 best of a beam of 2");
 }
 

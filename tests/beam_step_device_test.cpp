@@ -36,6 +36,7 @@ struct PlainSearch {
     std::vector<Path> open;
     std::vector<Finished> finished;
     Tokens parents;  // of the open ones, in the step before
+    std::int64_t ended = 0;
 
     double score(double log_p, std::int64_t length) const {
         return log_p / std::pow(static_cast<double>(length), options.length_penalty);
@@ -58,9 +59,12 @@ struct PlainSearch {
         all.resize(std::min(all.size(), static_cast<std::size_t>(options.beam == 1 ? 1 : 2 * options.beam)));
         std::vector<Path> next;
         parents.clear();
-        for (const Continuation& each : all) {
+        for (std::size_t rank = 0; rank < all.size(); ++rank) {
+            const Continuation& each = all[rank];
             Path path{open[each.hypothesis].tokens, each.log_p};
             if (each.token == options.end) {
+                const bool could_win = finished.empty() || score(each.log_p, longest) > finished.front().score;
+                ended += could_win && rank < static_cast<std::size_t>(options.beam) ? 1 : 0;
                 finish({path.tokens, each.log_p, score(each.log_p, length), true});
                 continue;
             }
@@ -74,6 +78,7 @@ struct PlainSearch {
             parents.push_back(static_cast<std::int32_t>(each.hypothesis));
         }
         while (!next.empty() && !can_win(next.back())) next.pop_back();
+        if (options.enough > 0 && ended >= options.enough) next.clear();
         open = next;
     }
 };
@@ -103,7 +108,7 @@ std::vector<Finished> finished(const Beams& beams, std::int64_t sentence) {
 struct Case {
     std::int64_t sentences, beam, n_best, k;
     double alpha;
-    std::int64_t prefix = 0;
+    std::int64_t prefix = 0, enough = 0;
 };
 
 // k continuations with different tokens, falling: few distinct values, so that many are equal, also across hypotheses.
@@ -126,14 +131,15 @@ void expect_the_plain_search(const Case& c, const Numbers& numbers, std::uint64_
     const std::string what = "beam " + std::to_string(c.beam) + ", " + std::to_string(c.n_best) + " best of " +
                              std::to_string(c.sentences) + " sentences, k " + std::to_string(c.k) + ", on " + to_string(numbers);
     Sequence random(seed);
-    const BeamOptions options{.beam = c.beam, .n_best = c.n_best, .length_penalty = c.alpha, .end = 1, .prefix_length = c.prefix};
+    const BeamOptions options{
+        .beam = c.beam, .n_best = c.n_best, .length_penalty = c.alpha, .end = 1, .enough = c.enough, .prefix_length = c.prefix};
     std::vector<PlainSearch> plain;
     std::vector<std::int64_t> longest;
     std::vector<double> first;
     for (std::int64_t s = 0; s < c.sentences; ++s) {
         longest.push_back(c.prefix + 1 + static_cast<std::int64_t>(random.below(9)));
         first.push_back(-0.5 * static_cast<double>(s));
-        plain.push_back({options, longest.back(), {{{}, first.back()}}, {}, {}});
+        plain.push_back({options, longest.back(), {{{}, first.back()}}, {}, {}, 0});
     }
     Beams beams(options, longest, first, numbers.device);
     const std::int64_t greatest = *std::max_element(longest.begin(), longest.end());
@@ -192,8 +198,10 @@ void expect_the_plain_search(const Case& c, const Numbers& numbers, std::uint64_
 
 TEST(BeamStepDevice, FindsWhatASearchWithWholeHypothesesFinds) {
     const std::vector<Case> cases = {
-        {1, 1, 1, 1, 1},    {7, 1, 1, 1, 0.6}, {3, 2, 1, 4, 1}, {3, 2, 2, 4, 0},     {5, 5, 1, 10, 1},
-        {5, 5, 3, 10, 0.6}, {2, 5, 5, 10, 2},  {4, 5, 2, 3, 1}, {2, 8, 4, 16, 1, 3}, {2, 33, 7, 20, 1},
+        {1, 1, 1, 1, 1},        {7, 1, 1, 1, 0.6},     {3, 2, 1, 4, 1},        {3, 2, 2, 4, 0},
+        {5, 5, 1, 10, 1},       {5, 5, 3, 10, 0.6},    {2, 5, 5, 10, 2},       {4, 5, 2, 3, 1},
+        {2, 8, 4, 16, 1, 3},    {2, 33, 7, 20, 1},     {5, 5, 1, 10, 1, 0, 5}, {5, 5, 3, 10, 0.6, 2, 3},
+        {6, 5, 3, 10, 0, 0, 5}, {6, 4, 4, 8, 0, 0, 4}, {4, 3, 1, 6, 1, 0, 1},  {4, 8, 2, 16, 1, 0, 12},
     };
     for (const Numbers& numbers : all_numbers()) {
         if (numbers.dtype == DType::bf16) continue;  // top_k gives f32 for it
@@ -216,6 +224,8 @@ TEST(BeamStepDevice, WrongUseIsAnError) {
     const auto make = [&](const BeamOptions& options) { return [&, options] { Beams(options, longest, none, Device::cpu); }; };
     expect_error(make({.beam = 0}), "beam search: a beam of 0, wanted at least 1");
     expect_error(make({.beam = 2, .n_best = 3}), "the 3 best of a beam of 2, wanted 1 to 2");
+    expect_error(make({.beam = 4, .n_best = 3, .enough = 2}),
+                 "would end after 2 hypotheses, but 3 are wanted; 0: when none can win");
     expect_error(make({.prefix_length = 3}), "at most 3 tokens, but a prefix of 3");
     expect_error([&] { Beams({}, longest, std::vector<double>{0}, Device::cpu); }, "2 sentences, but 1 log-probabilities");
     Beams beams({.beam = 2}, longest, none, Device::cpu);

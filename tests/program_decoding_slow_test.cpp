@@ -221,10 +221,14 @@ TEST_F(Decoding, BeginsWithThePrefix) {
 }
 
 TEST_F(Decoding, RefusesOptionsThatDoNotGoTogether) {
-    const std::map<std::string, std::string> wrong{
-        {"--n-best 6", "use --beam 6"},           {"--sample --beam 3", "--beam searches and --sample draws"},
-        {"--top-k 3", "--top-k is for --sample"}, {"--temperature 3", "--temperature is for --sample"},
-        {"--seed 3", "--seed is for --sample"},   {"--sample --temperature 0", "--temperature is '0'"}};
+    const std::map<std::string, std::string> wrong{{"--n-best 6", "use --beam 6"},
+                                                   {"--sample --beam 3", "--beam searches and --sample draws"},
+                                                   {"--sample --beam-patience 2", "--beam-patience searches and --sample draws"},
+                                                   {"--beam-patience 0.5", "--beam-patience 0.5: wanted 1 or more, or 0"},
+                                                   {"--top-k 3", "--top-k is for --sample"},
+                                                   {"--temperature 3", "--temperature is for --sample"},
+                                                   {"--seed 3", "--seed is for --sample"},
+                                                   {"--sample --temperature 0", "--temperature is '0'"}};
     for (const auto& [arguments, message] : wrong) {
         const ProgramResult refused = here_->run("translate --model ONE " + arguments, "a\n");
         EXPECT_EQ(refused.status, 2) << arguments;

@@ -62,7 +62,7 @@ TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_EQ(offered("heddle t"), "train translate\n");
     EXPECT_EQ(offered("heddle bench \"\""), "train ops\n");
     EXPECT_EQ(offered("heddle bench train --sk"), "--skip\n");
-    EXPECT_EQ(offered("heddle translate --model RUN --be"), "--beam\n");
+    EXPECT_EQ(offered("heddle translate --model RUN --be"), "--beam --beam-patience\n");
     EXPECT_EQ(offered("heddle train --norm \"\""), "pre post\n");
     EXPECT_EQ(offered("heddle train --norm = po"), "post\n") << "--norm=po is three words of bash";
     EXPECT_EQ(offered("heddle train --norm ="), "pre post\n");
@@ -80,7 +80,7 @@ TEST(Completion, OffersCommandsOptionsAndValues) {
 TEST(Completion, OffersPathsWhereOneMayStand) {
     EXPECT_EQ(offered("heddle translate --model /et"), "/etc\n");
     EXPECT_EQ(offered("heddle translate --model RUN /et"), "/etc\n") << "any number of runs";
-    EXPECT_EQ(offered("heddle translate --model RUN --be"), "--beam\n");
+    EXPECT_EQ(offered("heddle translate --model RUN --be"), "--beam --beam-patience\n");
     EXPECT_EQ(offered("heddle evaluate --compare one /et"), "/etc\n") << "two files";
     EXPECT_EQ(offered("heddle evaluate --compare one two --ref"), "--reference\n");
     EXPECT_EQ(offered("heddle evaluate --compare one two /et"), "\n");

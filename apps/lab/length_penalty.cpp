@@ -82,7 +82,7 @@ class Candidates {
         lists_.resize(sources.size());
         for (const double alpha : {0.0, 1.0}) {  // one search likes short ones, the other long ones
             const app::HypothesisLists lists =
-                app::beam_search(model, sources, {.beam = 8, .length_penalty = alpha, .n_best = 8});
+                app::beam_search(model, sources, {.beam = 8, .length_penalty = alpha, .patience = 0, .n_best = 8});
             for (std::size_t i = 0; i < lists.size(); ++i) lists_[i].insert(lists_[i].end(), lists[i].begin(), lists[i].end());
         }
     }

@@ -1,6 +1,7 @@
 #include "apps/translation/beam_search.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "apps/translation/vocabulary.h"
 #include "core/format.h"
@@ -107,6 +108,8 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     check(options.beam >= 1, "beam search: a beam of {}, wanted at least 1", options.beam);
     check(options.n_best >= 1 && options.n_best <= options.beam, "beam search: the {} best of a beam of {}, wanted 1 to {}",
           options.n_best, options.beam, options.beam);
+    check(options.patience == 0 || options.patience >= 1, "beam search: a patience of {}, wanted 0, or 1 and more",
+          options.patience);
     if (sources.empty()) return {};
     const auto prefix = static_cast<std::int64_t>(options.prefix.size()), count = static_cast<std::int64_t>(sources.size());
     std::vector<std::int64_t> longest;
@@ -120,6 +123,7 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
                           .n_best = options.n_best,
                           .length_penalty = options.length_penalty,
                           .end = eos_id,
+                          .enough = static_cast<std::int64_t>(std::ceil(options.patience * static_cast<double>(options.beam))),
                           .prefix_length = prefix},
                          longest, log_probability, device);
     const std::int64_t k = std::min(beams.considered(), models.target_vocabulary());

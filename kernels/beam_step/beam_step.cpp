@@ -35,6 +35,7 @@ class Sentence {
           log_probability_(beams.log_probability.data<double>() + sentence * beams.options.beam),
           node_(beams.node.data<std::int32_t>() + sentence * beams.options.beam),
           tree_(beams.tree.data<std::int32_t>() + (beams.steps * beams.open.numel() + sentence) * beams.options.beam * 2),
+          ended_(beams.ended.data<std::int32_t>() + sentence),
           found_(beams.found.data<std::int32_t>() + sentence),
           numbers_(beams.found_numbers.data<double>() + sentence * beams.options.n_best * 2),
           paths_(beams.found_paths.data<std::int32_t>() + sentence * beams.options.n_best * 2) {}
@@ -44,8 +45,11 @@ class Sentence {
     void advance(const T* values, const std::int32_t* ids, std::int64_t k, std::int32_t first_row, std::int32_t* parents,
                  std::int32_t* tokens) {
         std::vector<Candidate> next;
+        std::int64_t rank = 0;
         for (const Candidate& candidate : ranked(values, ids, k)) {
+            const bool in_beam = rank++ < options_.beam;
             if (candidate.token == options_.end) {
+                if (in_beam && (*found_ == 0 || candidate.log_probability / divisors_[longest_] > numbers_[1])) ++*ended_;
                 finish(candidate.node, -1, candidate.log_probability);
                 continue;
             }
@@ -56,6 +60,7 @@ class Sentence {
                 next.push_back(candidate);
         }
         while (!next.empty() && !can_win(next.back().log_probability)) next.pop_back();  // the best stand first
+        if (options_.enough > 0 && *ended_ >= options_.enough) next.clear();
         *open_ = static_cast<std::int32_t>(next.size());
         std::fill_n(parents, options_.beam, first_row);
         std::fill_n(tokens, options_.beam, options_.end);
@@ -115,6 +120,7 @@ class Sentence {
     double* log_probability_;  // [beam]
     std::int32_t* node_;       // [beam]
     std::int32_t* tree_;       // [beam, 2], of this step
+    std::int32_t* ended_;
     std::int32_t* found_;
     double* numbers_;      // [n_best, 2]
     std::int32_t* paths_;  // [n_best, 2]
@@ -136,6 +142,9 @@ Beams::Beams(const BeamOptions& given, std::span<const std::int64_t> lengths, st
     check(beam >= 1, "beam search: a beam of {}, wanted at least 1", beam);
     check(options.n_best >= 1 && options.n_best <= beam, "beam search: the {} best of a beam of {}, wanted 1 to {}",
           options.n_best, beam, beam);
+    check(options.enough == 0 || options.enough >= options.n_best,
+          "beam search: it would end after {} hypotheses, but {} are wanted; 0: when none can win any more", options.enough,
+          options.n_best);
     check(log_probabilities.size() == lengths.size(), "beam search: {} sentences, but {} log-probabilities", lengths.size(),
           log_probabilities.size());
     std::int64_t greatest = prefix;
@@ -157,6 +166,7 @@ Beams::Beams(const BeamOptions& given, std::span<const std::int64_t> lengths, st
     log_probability = Tensor::from(first, hypotheses).to(device);
     node = Tensor::full(hypotheses, -1, DType::i32).to(device);
     tree = Tensor::zeros({greatest - prefix, sentences, beam, 2}, DType::i32, device);
+    ended = Tensor::zeros({sentences}, DType::i32, device);
     found = Tensor::zeros({sentences}, DType::i32, device);
     found_numbers = Tensor::zeros(best, DType::f64, device);
     found_paths = Tensor::zeros(best, DType::i32, device);

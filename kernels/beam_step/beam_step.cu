@@ -33,7 +33,7 @@ struct Search {
     std::int32_t* tokens = nullptr;        // [slots, beam]
     double* ranked = nullptr;              // [slots, considered], the log-probabilities
     std::int32_t* ranked_paths = nullptr;  // [slots, considered, 3]: hypothesis, token, node of the hypothesis
-    std::int64_t rows = 0, k = 0, sentences = 0, beam = 1, n_best = 1, considered = 1, length = 0, step = 0;
+    std::int64_t rows = 0, k = 0, sentences = 0, beam = 1, n_best = 1, enough = 0, considered = 1, length = 0, step = 0;
     std::int32_t end = 0;
 
     const std::int32_t* longest = nullptr;  // [sentences]
@@ -42,6 +42,7 @@ struct Search {
     double* log_probability = nullptr;      // [sentences, beam]
     std::int32_t* node = nullptr;           // [sentences, beam]
     std::int32_t* tree = nullptr;           // [sentences, beam, 2], of this step
+    std::int32_t* ended = nullptr;          // [sentences]
     std::int32_t* found = nullptr;          // [sentences]
     double* found_numbers = nullptr;        // [sentences, n_best, 2]
     std::int32_t* found_paths = nullptr;    // [sentences, n_best, 2]
@@ -59,6 +60,7 @@ struct Search {
         log_probability += sentence * beam;
         node += sentence * beam;
         tree += sentence * beam * 2;
+        ended += sentence;
         found += sentence;
         found_numbers += sentence * n_best * 2;
         found_paths += sentence * n_best * 2;
@@ -136,6 +138,7 @@ struct Search {
             const double log_p = ranked[i];
             const std::int32_t hypothesis = ranked_paths[3 * i], token = ranked_paths[3 * i + 1], last = ranked_paths[3 * i + 2];
             if (token == end) {
+                if (i < beam && (*found == 0 || log_p / divisors[*longest] > found_numbers[1])) ++*ended;
                 finish(last, -1, log_p);
             } else if (kept < beam && can_win(log_p)) {
                 if (length == *longest) {
@@ -150,6 +153,7 @@ struct Search {
             }
         }
         while (kept > 0 && !can_win(ranked[kept - 1])) --kept;  // what ended later may have settled it
+        if (enough > 0 && *ended >= enough) kept = 0;
         *open = kept;
         return kept;
     }
@@ -205,6 +209,7 @@ void beam_step_cuda(const Beams& beams, const TopK& top, const Tensor& slots, co
         search.sentences = beams.open.numel();
         search.beam = beam;
         search.n_best = beams.options.n_best;
+        search.enough = beams.options.enough;
         search.considered = beams.considered();
         search.length = beams.length() + 1;
         search.step = beams.steps;
@@ -215,6 +220,7 @@ void beam_step_cuda(const Beams& beams, const TopK& top, const Tensor& slots, co
         search.log_probability = beams.log_probability.data<double>();
         search.node = beams.node.data<std::int32_t>();
         search.tree = beams.tree.data<std::int32_t>() + beams.steps * beams.open.numel() * beam * 2;
+        search.ended = beams.ended.data<std::int32_t>();
         search.found = beams.found.data<std::int32_t>();
         search.found_numbers = beams.found_numbers.data<double>();
         search.found_paths = beams.found_paths.data<std::int32_t>();

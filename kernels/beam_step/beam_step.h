@@ -12,7 +12,9 @@
 //   only
 //      falls, so log p / divisors[longest] bounds what it can reach, and has to be more than the worst of n_best finished ones.
 //      At the sentence's greatest length it is finished as well, cut;
-//   3. those that can no longer win, now that others have finished, do not go on.
+//   3. those that can no longer win, now that others have finished, do not go on;
+//   4. none goes on once `enough` have ended, each among the `beam` best of its step and with a log p that could have won against
+//      the best one of then (the bound above: so that the search ends at the same step whatever n_best is).
 // Finished hypotheses are kept up to n_best, the best first: one that was cut behind all that ended, a later one behind an equal
 // one.
 //
@@ -31,6 +33,7 @@ struct BeamOptions {
     std::int64_t n_best = 1;         ///< hypotheses that are wanted, at most `beam`
     double length_penalty = 1;       ///< alpha
     std::int32_t end = 0;            ///< the end mark
+    std::int64_t enough = 0;         ///< hypotheses whose end ends the search; 0: it goes on as long as one can win
     std::int64_t prefix_length = 0;  ///< tokens that every hypothesis has before the first step
 };
 
@@ -44,12 +47,13 @@ struct Beams {
     Tensor log_probability;  ///< f64 [sentences, beam], of the open ones
     Tensor node;             ///< i32 [sentences, beam], of their last tokens
     Tensor tree;             ///< i32 [most steps, sentences, beam, 2]: token, and the node before it
+    Tensor ended;            ///< i32 [sentences]: hypotheses that ended and count for `enough`, so far
     Tensor found;            ///< i32 [sentences]: finished hypotheses, up to n_best
     Tensor found_numbers;    ///< f64 [sentences, n_best, 2]: log p and score, the best first
     Tensor found_paths;  ///< i32 [sentences, n_best, 2]: last node, and the token behind it: -1 where the end mark stood there
 
-    /// One open hypothesis for each sentence, the prefix, of this log-probability. Error unless 1 <= n_best <= beam, each
-    /// `longest` is more than the prefix, and the trees' nodes can be numbered in an i32.
+    /// One open hypothesis for each sentence, the prefix, of this log-probability. Error unless 1 <= n_best <= beam, `enough` is
+    /// 0 or at least n_best, each `longest` is more than the prefix, and the trees' nodes can be numbered in an i32.
     Beams(const BeamOptions& options, std::span<const std::int64_t> longest, std::span<const double> log_probabilities,
           Device device);
 
