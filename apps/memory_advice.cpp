@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "apps/output.h"
+
 namespace heddle::app {
 
 std::string batch_advice(const TrainingOptions& options, const std::string& resumed) {
@@ -19,7 +21,7 @@ std::string batch_advice(const TrainingOptions& options, const std::string& resu
     return resumed.empty()
                ? lower
                : fmt::format("a run that goes on keeps its batches and its model: begin another one with --init {} and {}",
-                             resumed, lower.substr(0, lower.find(", or take")));
+                             shell_word(resumed), lower.substr(0, lower.find(", or take")));
 }
 
 std::string search_advice(const DecodeOptions& options) {

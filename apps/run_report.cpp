@@ -79,7 +79,8 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
                       .config = {},
                       .machine = description(start.settings.machine),
                       .ended = ended,
-                      .data = data_text(model, start.data)};
+                      .data = data_text(model, start.data),
+                      .since_last_line = trainer.since_last_line()};
     const auto attempt = [&](const char* what, const std::function<void()>& part) {
         try {
             part();
@@ -89,8 +90,7 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
     };
     try {
         parts.config = read_file(folder.path() / "config.toml");
-        TrainingHistory history = read_history(folder.log());
-        if (const auto rest = trainer.since_last_line()) history.intervals.push_back(*rest);
+        const TrainingHistory history = read_history(folder.log());
         attempt("Without attention",
                 [&] { parts.looked_at.push_back(look_at(model, start.data.vocabularies, sentence_of(history, start.data))); });
         attempt("Without the time of an update", [&] { parts.times = measure_update(model, trainer); });

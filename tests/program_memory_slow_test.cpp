@@ -111,10 +111,10 @@ TEST(MemoryAdvice, NamesTheLimitsInForce) {
     EXPECT_EQ(batch_advice(options),
               "lower --batch-tokens 1500 or --batch-sentences 64 or --max-length 80 (--accumulate makes up for "
               "small batches), or take a smaller model");
-    EXPECT_EQ(
-        batch_advice(options, "runs/a"),
-        "a run that goes on keeps its batches and its model: begin another one with --init runs/a and lower --batch-tokens 1500 "
-        "or --batch-sentences 64 or --max-length 80 (--accumulate makes up for small batches)");
+    EXPECT_EQ(batch_advice(options, "my runs/a"),
+              "a run that goes on keeps its batches and its model: begin another one with --init 'my runs/a' and lower "
+              "--batch-tokens 1500 "
+              "or --batch-sentences 64 or --max-length 80 (--accumulate makes up for small batches)");
     app::DecodeOptions decode;
     decode.beam = 5;
     EXPECT_EQ(app::search_advice(decode), "lower --beam 5, or split the longest lines");

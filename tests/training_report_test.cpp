@@ -91,8 +91,21 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
         EXPECT_THAT(page, HasSubstr(part));
     EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"), (Rows{{"averaged weights", "200", "2.0000", "50.00 %", "12.50"},
                                                                    {"best and last validation", "200", "2.0000", "50.00 %", ""},
-                                                                   {"training at the end", "200", "nan", "25.00 %", ""}}));
+                                                                   {"last log line", "200", "nan", "25.00 %", ""}}));
     EXPECT_EQ(markup_of(page).all("figure").size(), 4u);
+}
+
+TEST_F(TrainingReport, ShowsTheUpdatesBehindTheLastLogLineAsAPointOfTheirOwn) {
+    ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m"};
+    const TrainingHistory history =
+        history_of(R"({"kind":"training","update":100,"loss":2,"accuracy":0.25,"learning_rate":0.1})");
+    EXPECT_THAT(training_report("RUN", history, parts).html(), Not(HasSubstr("since")));
+    parts.since_last_line = IntervalReport{.update = 103, .loss = 9, .accuracy = 0.125, .learning_rate = 0.2};
+    const std::string page = training_report("RUN", history, parts).html();
+    EXPECT_EQ(markup_of(page).error, "");
+    EXPECT_THAT(page, HasSubstr(">since the last log line<"));
+    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
+              (Rows{{"last log line", "100", "2.0000", "25.00 %", ""}, {"since then", "103", "9.0000", "12.50 %", ""}}));
 }
 
 TEST_F(TrainingReport, OfARunThatSaidNothingIsAPageAllTheSame) {

@@ -46,11 +46,16 @@ Series of_intervals(const TrainingHistory& history, const std::string& name, dou
     return series;
 }
 
+// Few updates, so their mean is not of the line that joins the others.
+void add_since_last_line(LineChart& chart, std::int64_t update, double value) {
+    chart.series.push_back({.name = "since the last log line", .x = {static_cast<double>(update)}, .y = {value}, .dots = true});
+}
+
 LineChart chart_of(const std::string& title, const std::string& label) {
     return {.title = title, .x = {.label = "update", .from = 0}, .y = {.label = label}, .series = {}};
 }
 
-std::vector<Figure> curves(const TrainingHistory& history) {
+std::vector<Figure> curves(const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     LineChart loss = chart_of("Loss", "nats per target token"), accuracy = chart_of("Accuracy", "% of target tokens");
     LineChart bleu = chart_of("BLEU", "BLEU, greedy"), rate = chart_of("Learning rate", "rate");
     accuracy.y.from = bleu.y.from = 0;
@@ -61,6 +66,12 @@ std::vector<Figure> curves(const TrainingHistory& history) {
     if (validated) {
         add_validations(loss, history, "validation", [](const ValidationReport& report) { return report.loss; });
         add_validations(accuracy, history, "validation", [](const ValidationReport& report) { return 100 * report.accuracy; });
+    }
+    if (rest) {
+        add_since_last_line(loss, rest->update, rest->loss);
+        add_since_last_line(accuracy, rest->update, 100 * rest->accuracy);
+        rate.series.front().x.push_back(static_cast<double>(rest->update));
+        rate.series.front().y.push_back(rest->learning_rate);
     }
     std::vector<Figure> figures = {
         {svg(loss), validated ? "Training counts label smoothing and dropout, validation neither."
@@ -184,7 +195,7 @@ void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& hist
 }
 
 // What a reader asks first; each validation once.
-void add_summary(Page& page, const TrainingHistory& history) {
+void add_summary(Page& page, const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     std::vector<std::vector<std::string>> rows;
     const auto row = [&](const char* what, std::int64_t update, double loss, double accuracy, const std::string& bleu) {
         rows.push_back({what, grouped_text(update), fmt::format("{:.4f}", loss), fmt::format("{:.2f} %", 100 * accuracy), bleu});
@@ -204,10 +215,11 @@ void add_summary(Page& page, const TrainingHistory& history) {
     if (average != nullptr) validation("averaged weights", *average);
     if (best != nullptr) validation(best == last ? "best and last validation" : "best validation", *best);
     if (last != best) validation("last validation", *last);
-    if (!history.intervals.empty()) {
-        const IntervalReport& end = history.intervals.back();
-        row("training at the end", end.update, end.loss, end.accuracy, "");
-    }
+    const auto training = [&](const char* what, const IntervalReport& report) {
+        row(what, report.update, report.loss, report.accuracy, "");
+    };
+    if (!history.intervals.empty()) training("last log line", history.intervals.back());
+    if (rest) training("since then", *rest);
     if (!rows.empty()) page.table({"", "update", "loss", "accuracy", "BLEU"}, rows);
 }
 
@@ -223,8 +235,8 @@ Page training_report(std::string_view run, const TrainingHistory& history, const
     if (!parts.ended.empty()) page.paragraph(sentence(parts.ended));
     page.code(parts.command).paragraph(fmt::format("{}; {}.", parts.version, parts.machine));
     if (!parts.data.empty()) page.paragraph(sentence(parts.data));
-    add_summary(page, history);
-    page.heading("Curves").figures(curves(history));
+    add_summary(page, history, parts.since_last_line);
+    page.heading("Curves").figures(curves(history, parts.since_last_line));
     add_samples(page, history);
     add_attention(page, parts.looked_at);
     add_times(page, parts.times, history);
