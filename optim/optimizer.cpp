@@ -24,8 +24,8 @@ Method method(std::string_view name) {
 std::string_view name(Method method) { return kNames[static_cast<std::size_t>(method)].second; }
 
 NotFinite NotFinite::of_gradient(double norm, std::int64_t updates) {
-    return NotFinite(
-        fmt::format("the norm of the gradient is {} at update {}; the parameters were left as they are", norm, updates));
+    return NotFinite(fmt::format("the norm of the gradient is {} at update {}; the parameters were left as they are",
+                                 std::abs(norm), updates));
 }
 
 Optimizer::Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions& options)

@@ -46,7 +46,10 @@ optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, s
             .total = planned_updates};
 }
 
-optim::NotFinite loss_not_finite(double loss) { return optim::NotFinite(fmt::format("the loss is {}", loss)); }
+// The sign of a NaN says nothing.
+optim::NotFinite loss_not_finite(double loss) {
+    return optim::NotFinite(fmt::format("the loss is {}", std::isnan(loss) ? std::abs(loss) : loss));
+}
 
 }  // namespace
 

@@ -32,7 +32,7 @@ void check_loss(double loss, std::int64_t updates) {
     throw Divergence(
         fmt::format("training diverged: after update {} the loss without dropout is {}. Lower --lr or --clip, or raise "
                     "--warmup",
-                    updates, loss));
+                    updates, std::isnan(loss) ? std::abs(loss) : loss));
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
