@@ -93,7 +93,8 @@ TEST(ProgramReport, OfARunThatDivergedHasItsCurvesAndSaysWhy) {
     // Before the first log line: the mean of what was made stands for it.
     const ProgramResult early = here.run("train --task copy --out early --updates 40 --lr 1e30 --clip 0 --warmup 0" + tiny);
     EXPECT_EQ(early.status, 3) << early.err;
-    EXPECT_THAT(here.read("early/report.html"), AllOf(HasSubstr(">since the last log line<"), HasSubstr("<td>since then</td>")));
+    EXPECT_THAT(here.read("early/report.html"),
+                AllOf(HasSubstr(">since the last log line<"), HasSubstr("<td>training, since then</td>")));
 }
 
 TEST(ProgramReport, ThatCannotBeWrittenIsSaidAndLosesNoRun) {

@@ -91,7 +91,7 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
         EXPECT_THAT(page, HasSubstr(part));
     EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"), (Rows{{"averaged weights", "200", "2.0000", "50.00 %", "12.50"},
                                                                    {"best and last validation", "200", "2.0000", "50.00 %", ""},
-                                                                   {"last log line", "200", "nan", "25.00 %", ""}}));
+                                                                   {"training, last log line", "200", "nan", "25.00 %", ""}}));
     EXPECT_EQ(markup_of(page).all("figure").size(), 4u);
 }
 
@@ -104,8 +104,8 @@ TEST_F(TrainingReport, ShowsTheUpdatesBehindTheLastLogLineAsAPointOfTheirOwn) {
     const std::string page = training_report("RUN", history, parts).html();
     EXPECT_EQ(markup_of(page).error, "");
     EXPECT_THAT(page, HasSubstr(">since the last log line<"));
-    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
-              (Rows{{"last log line", "100", "2.0000", "25.00 %", ""}, {"since then", "103", "9.0000", "12.50 %", ""}}));
+    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"), (Rows{{"training, last log line", "100", "2.0000", "25.00 %", ""},
+                                                                   {"training, since then", "103", "9.0000", "12.50 %", ""}}));
 }
 
 TEST_F(TrainingReport, OfARunThatSaidNothingIsAPageAllTheSame) {

@@ -218,8 +218,8 @@ void add_summary(Page& page, const TrainingHistory& history, const std::optional
     const auto training = [&](const char* what, const IntervalReport& report) {
         row(what, report.update, report.loss, report.accuracy, "");
     };
-    if (!history.intervals.empty()) training("last log line", history.intervals.back());
-    if (rest) training("since then", *rest);
+    if (!history.intervals.empty()) training("training, last log line", history.intervals.back());
+    if (rest) training("training, since then", *rest);
     if (!rows.empty()) page.table({"", "update", "loss", "accuracy", "BLEU"}, rows);
 }
 
