@@ -1,28 +1,16 @@
 // The lab's findings on numerics and training. The margins hold for seeds 1 to 5.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 
-#include "apps/lab/experiment.h"
+#include "tests/lab_support.h"
 
 namespace heddle::lab {
 namespace {
 
 const double infinity = std::numeric_limits<double>::infinity();
 
-Result run(std::string_view name, std::uint64_t seed = 1) {
-    const Experiment* experiment = find_experiment(name);
-    EXPECT_NE(experiment, nullptr) << name;
-    Result result = experiment->run({.seed = seed});
-    for (const Finding& finding : result.findings) EXPECT_EQ(finding.values.size(), result.variants.size()) << finding.what;
-    EXPECT_FALSE(result.figures.empty());
-    for (const picture::Figure& figure : result.figures) EXPECT_TRUE(figure.svg.starts_with("<svg"));
-    return result;
-}
-
 TEST(LabNumerics, PositionCodesLoseWavesShiftsOrNorms) {
-    const Result result = run("position-codes");
+    const Result result = run_experiment("position-codes");
     const std::string shift = "largest error of the best linear shift by 5", slowest = "slowest wavelength, positions",
                       still = "columns of 512 that move less than 0.01 over 100 positions";
     for (const char* circles : {"paper", "halved"}) {
@@ -41,7 +29,7 @@ TEST(LabNumerics, PositionCodesLoseWavesShiftsOrNorms) {
 }
 
 TEST(LabNumerics, ASecondSoftmaxHasAFloorAndAThousandthOfTheGradient) {
-    const Result result = run("softmax-twice");
+    const Result result = run_experiment("softmax-twice");
     EXPECT_NEAR(result.value("lowest loss there is", "twice"), 5.933, 5e-4);
     EXPECT_EQ(result.value("lowest loss there is", "logits"), 0);
     EXPECT_LT(result.value("loss after 200 steps", "logits"), 0.01);
@@ -51,7 +39,7 @@ TEST(LabNumerics, ASecondSoftmaxHasAFloorAndAThousandthOfTheGradient) {
 }
 
 TEST(LabNumerics, ReluBeforeTheSoftmaxKillsTargets) {
-    const Result result = run("relu-logits");
+    const Result result = run_experiment("relu-logits");
     EXPECT_NEAR(result.value("targets without a gradient, at the start", "ReLU"), 0.5, 0.2);
     EXPECT_GT(result.value("targets without a gradient, at the end", "ReLU"), 0.2);
     EXPECT_GT(result.value("loss after 300 steps", "ReLU"), 1);
@@ -61,7 +49,7 @@ TEST(LabNumerics, ReluBeforeTheSoftmaxKillsTargets) {
 }
 
 TEST(LabNumerics, TheLogarithmOfASoftmaxLosesItsGradientBeforeItsValue) {
-    const Result result = run("log-of-softmax");
+    const Result result = run_experiment("log-of-softmax");
     EXPECT_EQ(result.value("gradient at a gap of 90", "log-softmax"), -1);
     EXPECT_TRUE(std::isnan(result.value("gradient at a gap of 90", "log of softmax")));
     EXPECT_NEAR(result.value("loss at a gap of 90", "log of softmax"), 90, 1e-3);
@@ -73,7 +61,7 @@ TEST(LabNumerics, TheLogarithmOfASoftmaxLosesItsGradientBeforeItsValue) {
 }
 
 TEST(LabNumerics, EpsOutsideTheRootMakesConstantRowsExplode) {
-    const Result result = run("unbiased-norm");
+    const Result result = run_experiment("unbiased-norm");
     const std::string at_6 = "largest gradient of a constant row, eps 1e-6",
                       at_8 = "largest gradient of a constant row, eps 1e-8";
     EXPECT_LT(result.value("largest gradient of a constant row, eps 1e-5", "inside"), 2e3);
@@ -86,7 +74,7 @@ TEST(LabNumerics, EpsOutsideTheRootMakesConstantRowsExplode) {
 }
 
 TEST(LabNumerics, DropoutThatIsDrawnAnewHasNoGradient) {
-    const Result result = run("dropout-redrawn");
+    const Result result = run_experiment("dropout-redrawn");
     const std::string loss = "loss after 300 steps, dropout 0.3";
     for (const char* dropout : {"0.1", "0.3"}) {
         const std::string error = std::string("relative error of the gradient, dropout ") + dropout;
@@ -98,7 +86,7 @@ TEST(LabNumerics, DropoutThatIsDrawnAnewHasNoGradient) {
 }
 
 TEST(LabNumerics, DeepStacksTrainWithTheNormInFrontAlone) {
-    const Result result = run("norm-placement");
+    const Result result = run_experiment("norm-placement");
     const std::string loss = "loss, mean of the last 10 of 150 steps", last = "gradient norm of the last layer, at the start",
                       likeness = "mean cosine between two tokens behind the last layer, at the start";
     EXPECT_LT(result.value(loss, "pre"), 0.5);
@@ -112,7 +100,7 @@ TEST(LabNumerics, DeepStacksTrainWithTheNormInFrontAlone) {
 }
 
 TEST(LabNumerics, EmbeddingsWithoutTheirFactorDrownInPositions) {
-    const Result result = run("embedding-scale");
+    const Result result = run_experiment("embedding-scale");
     const auto target = [&](const std::string& start, const char* variant) {
         return result.value("share of position, target, " + start, variant);
     };
@@ -133,7 +121,7 @@ TEST(LabNumerics, EmbeddingsWithoutTheirFactorDrownInPositions) {
 }
 
 TEST(LabNumerics, ACotangentOfOnesFindsNoMistakeInSoftmax) {
-    const Result result = run("cotangent-of-ones");
+    const Result result = run_experiment("cotangent-of-ones");
     EXPECT_EQ(result.value("mistakes caught, of 3", "random"), 3);
     EXPECT_EQ(result.value("mistakes caught, of 3", "ones"), 0);
     EXPECT_LT(result.value("error found in the correct backward", "random"), 1e-7);
@@ -145,7 +133,7 @@ TEST(LabNumerics, ACotangentOfOnesFindsNoMistakeInSoftmax) {
 }
 
 TEST(LabNumerics, NanPassesAComparisonThatAsksForTooMuch) {
-    const Result result = run("error-above-tolerance");
+    const Result result = run_experiment("error-above-tolerance");
     const std::vector<double> refused = {3, 0, 0};
     for (std::size_t i = 0; i < 3; ++i) {
         const std::string variant = result.variants.at(i);
