@@ -84,14 +84,7 @@ std::vector<double> gradient(const Options& options, const Task& task, double pr
 
 // |g - right| / |right| of all parameters' gradients in the first step.
 double gradient_error(const Options& options, const Task& task, double probability, bool redrawn) {
-    const std::vector<double> right = gradient(options, task, probability, false),
-                              given = gradient(options, task, probability, redrawn);
-    double error = 0, size = 0;
-    for (std::size_t i = 0; i < right.size(); ++i) {
-        error += (given[i] - right[i]) * (given[i] - right[i]);
-        size += right[i] * right[i];
-    }
-    return std::sqrt(error / size);
+    return relative_change(gradient(options, task, probability, false), gradient(options, task, probability, redrawn));
 }
 
 struct Run {
