@@ -1,4 +1,5 @@
 // The lab itself: its list, its command and its pages. What the experiments find is tested in lab_*_slow_test.cpp.
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -193,9 +194,17 @@ TEST(LabKit, NumbersOfCurves) {
     EXPECT_EQ(lab::mean_of_last(values, 2), 5.5);
     EXPECT_EQ(lab::relative_change(values, values), 0);
     EXPECT_EQ(lab::relative_change(std::vector<double>{3, 4}, std::vector<double>{3, 9}), 1);
+    const std::vector<double> others = {4, 7, 2, 5}, broken = {4, std::numeric_limits<double>::quiet_NaN(), 2, 5};
+    EXPECT_EQ(lab::largest_difference(values, values), 0);
+    EXPECT_EQ(lab::largest_difference(values, others), 6);
+    EXPECT_TRUE(std::isnan(lab::largest_difference(values, broken)));
+    const Tensor row = Tensor::from(values, {1, 4}), column = Tensor::from(values, {4, 1});
+    EXPECT_EQ(lab::largest_difference(row, Tensor::from(others, {1, 4})), 6);
+    expect_error([&] { lab::largest_difference(row, column); }, "tensors [1, 4] and [4, 1]");
     expect_error([] { lab::median({}); }, "the median of no values");
     expect_error([&] { lab::mean_of_last(values, 5); }, "the mean of more values was asked for than there are");
     expect_error([&] { lab::relative_change(values, {}); }, "arrays of different lengths");
+    expect_error([&] { lab::largest_difference(values, std::vector<double>()); }, "arrays of different lengths");
 }
 
 TEST(Lab, SaysWhatIsWrongWithTheCommand) {

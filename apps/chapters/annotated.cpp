@@ -108,7 +108,7 @@ Statement steps_are_the_whole_prefix(const nn::Transformer& model, const nn::Sen
         const Tensor step = model.step(prefix.slice(i, i + 1).reshape({1}), cache);
         const Tensor tokens = prefix.slice(0, i + 1).reshape({i + 1});
         const Tensor hidden = model.decode(tokens, lab::equal_spans(1, i + 1), Variable(memory), source.spans).value();
-        difference = std::max(difference, largest_difference(step, model.logits(hidden.slice(i, i + 1))));
+        difference = std::max(difference, lab::largest_difference(step, model.logits(hidden.slice(i, i + 1))));
         rows_with_cache += 1, rows_without += i + 1;
         if (i + 1 < length) prefix.data<std::int32_t>()[i + 1] = best(step);
     }

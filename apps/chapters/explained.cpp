@@ -2,7 +2,6 @@
 // the widths of the preset `explained`. What is said of normalisation has a file of its own, explained_norm.cpp.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -85,7 +84,7 @@ Statement order_is_in_the_codes(const Options& options) {
         const auto read = [&](const Tensor& sentence) {
             return encoder.forward(ops::add(Variable(sentence), Variable(code)), lab::equal_spans(1, tokens)).value();
         };
-        return largest_difference(read(rows), backwards(read(backwards(rows))));
+        return lab::largest_difference(read(rows), backwards(read(backwards(rows))));
     };
     const double without = moved(no_codes), with = moved(codes);
     return {"Without position codes the encoder cannot tell one order from another: words in another order give the same rows.",
@@ -122,7 +121,8 @@ Statement one_head_is_the_single_head(const Options& options) {
         const Variable x(lab::normal({tokens, d_model}, 1, key(options, "tokens of a head"), DType::f64));
         const NoGrad none;
         const Tensor library = attention.forward(x, lab::equal_spans(1, tokens)).value();
-        const double error = largest_difference(library, single_head(x, root.named_tensors(), width).value());
+        const Tensor formula = single_head(x, root.named_tensors(), width).value();
+        const double error = lab::largest_difference(library, formula);
         statement.numbers.push_back({fmt::format("largest difference, {} wide", width), error});
         statement.holds = statement.holds && error < 1e-12;
     }
@@ -147,7 +147,7 @@ Statement heads_add_up(const Options& options) {
         }
         sum = ops::add(sum, single_head(x, own, width));
     }
-    const double error = largest_difference(together, sum.value());
+    const double error = lab::largest_difference(together, sum.value());
     return {"Eight heads side by side are the sum of eight single heads.", {{"largest difference", error}}, error < 1e-12};
 }
 
@@ -164,7 +164,7 @@ Statement causal_heads_read_any_length(const Options& options) {
         return attention.forward(Variable(rows.slice(0, count)), lab::equal_spans(1, count), {.causal = true}).value();
     };
     const Tensor text = read(all);
-    const double moved = largest_difference(text.slice(0, beginning), read(beginning));
+    const double moved = lab::largest_difference(text.slice(0, beginning), read(beginning));
     return {"A causal head reads any length up to the table's, and what follows does not change the rows before.",
             {{"tokens read", static_cast<double>(text.shape()[0])},
              {fmt::format("what the first {} rows move when {} more follow", beginning, all - beginning), moved}},
@@ -274,11 +274,11 @@ Statement layer_norm_minds_its_own_row(const Options& options) {
     last.copy_(lab::normal({1, cols}, 3, key(options, "another last row"), DType::f64));
     const NoGrad none;
     const auto first_row_moves = [&](int axis) {
-        return largest_difference(normalised(Variable(tokens), axis, eps).value().slice(0, 1),
-                                  normalised(Variable(others), axis, eps).value().slice(0, 1));
+        const auto first_row = [&](const Tensor& x) { return normalised(Variable(x), axis, eps).value().slice(0, 1); };
+        return lab::largest_difference(first_row(tokens), first_row(others));
     };
     const double steps =
-        largest_difference(library.forward(Variable(tokens)).value(), normalised(Variable(tokens), 1, eps).value());
+        lab::largest_difference(library.forward(Variable(tokens)).value(), normalised(Variable(tokens), 1, eps).value());
     const double layer = first_row_moves(1), batch = first_row_moves(0);
     return {
         "Layer norm takes three steps (mean, variance, scale) over a token's own columns; batch norm's go over all tokens, so "

@@ -1,7 +1,6 @@
 #include "apps/chapters/model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "apps/lab/kit.h"
 #include "apps/option_rows.h"
@@ -28,17 +27,6 @@ const nn::SummaryRow& row_of(const nn::ModelSummary& summary, std::string_view m
     const auto found = std::ranges::find(summary.rows, module, &nn::SummaryRow::module);
     check(found != summary.rows.end(), "chapter: the summary has no module '{}'", module);
     return *found;
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-    check(a.shape() == b.shape(), "chapter: shapes {} and {} have no difference", a.shape().str(), b.shape().str());
-    const std::vector<double> left = a.to_vector(), right = b.to_vector();
-    double largest = 0;
-    for (std::size_t i = 0; i < left.size(); ++i) {
-        const double difference = std::abs(left[i] - right[i]);
-        if (!(difference <= largest)) largest = difference;
-    }
-    return largest;
 }
 
 }  // namespace heddle::chapters

@@ -19,7 +19,4 @@ nn::Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t wo
 /// The row of this module. Error when the summary has none.
 const nn::SummaryRow& row_of(const nn::ModelSummary& summary, std::string_view module);
 
-/// The largest difference of two tensors of one shape; NaN when one of them has a NaN. Error for different shapes.
-double largest_difference(const Tensor& a, const Tensor& b);
-
 }  // namespace heddle::chapters

@@ -31,8 +31,8 @@ Statement rows_of_a_table(const Options& options) {
     for (std::int64_t row = 0; row < tokens; ++row)
         one_hot.data<float>()[row * words + sentence.tokens.data<std::int32_t>()[row]] = 1;
     const NoGrad none;
-    const double difference = largest_difference(ops::embedding(table, sentence.tokens, sentence.spans).value(),
-                                                 ops::matmul(Variable(one_hot), table).value());
+    const double difference = lab::largest_difference(ops::embedding(table, sentence.tokens, sentence.spans).value(),
+                                                      ops::matmul(Variable(one_hot), table).value());
     return {"An embedding is a row of a table: the same as the product of a one-hot vector with the table, without the product.",
             {{"largest difference", difference},
              {"mult-adds of the product, 100 tokens", static_cast<double>(tokens * words * d_model)},
@@ -103,9 +103,7 @@ Statement codes_are_bounded(const PositionCodes& codes) {
 
 Statement codes_go_on(const PositionCodes& codes) {
     const PositionCodes table = position_codes(printed, d_model);
-    double difference = 0;
-    for (std::size_t i = 0; i < table.values.size(); ++i)
-        difference = std::max(difference, std::abs(table.values[i] - codes.values[i]));
+    const double difference = lab::largest_difference(table.values, codes.first(printed).values);
     const double error = codes.shift_error(printed / 2);
     return {
         "The codes extend to lengths that were never seen: a longer table begins with the shorter one, and the same rotation "
@@ -130,7 +128,7 @@ Statement padding_changes_nothing(const nn::Transformer& model, const Options& o
         for (std::size_t i = 0; i < weights.size(); ++i)
             if (i % time >= length) on_padding = std::max(on_padding, weights[i]);
     }
-    const double difference = largest_difference(together.slice(0, length), alone);
+    const double difference = lab::largest_difference(together.slice(0, length), alone);
     return {"Padding that is masked out changes nothing: a sentence's rows are the same in a padded batch and alone.",
             {{"largest difference", difference}, {"largest weight on padding", on_padding}},
             difference == 0 && on_padding == 0};
@@ -147,7 +145,7 @@ Statement tokens_by_themselves(nn::Transformer& model, const Options& options) {
     const NoGrad none;
     const Variable x(lab::normal({batch * time, d_model}, 1, key(options, "rows of a block")));
     const double difference =
-        largest_difference(block.forward(x).value().slice(5, 6), block.forward(Variable(x.value().slice(5, 6))).value());
+        lab::largest_difference(block.forward(x).value().slice(5, 6), block.forward(Variable(x.value().slice(5, 6))).value());
     const auto parameters = [&](const char* module) {
         return static_cast<double>(row_of(summary, std::string("encoder.layers.0.feed_forward") + module).parameters);
     };
@@ -219,9 +217,9 @@ Statement decoder_does_not_look_ahead(const nn::Transformer& model, const Option
     std::int32_t& last = other.tokens.data<std::int32_t>()[target_length - 1];
     last = (last + 1) % static_cast<std::int32_t>(words);
     const Tensor rows = translated(model, source, target).hidden, others = translated(model, source, other).hidden;
-    const double before = largest_difference(rows.slice(0, target_length - 1), others.slice(0, target_length - 1));
+    const double before = lab::largest_difference(rows.slice(0, target_length - 1), others.slice(0, target_length - 1));
     const double itself =
-        largest_difference(rows.slice(target_length - 1, target_length), others.slice(target_length - 1, target_length));
+        lab::largest_difference(rows.slice(target_length - 1, target_length), others.slice(target_length - 1, target_length));
     return {"A row of the decoder knows the words before it and none behind: another last word changes no earlier row.",
             {{"what earlier rows move", before}, {"what the last row moves", itself}},
             before == 0 && itself > 0.01};

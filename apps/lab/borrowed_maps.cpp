@@ -43,13 +43,6 @@ Tensor handed_out(const nn::Transformer& model, const Tensor& source, const Tens
     return borrowed ? maps.decoder[0] : maps.cross[0];
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-    const std::vector<double> first = a.to_vector(), second = b.to_vector();
-    double largest = 0;
-    for (std::size_t i = 0; i < first.size(); ++i) largest = std::max(largest, std::abs(first[i] - second[i]));
-    return largest;
-}
-
 // Largest distance of a row's sum from one.
 double error_of_sums(const Tensor& map) {
     const std::vector<double> weights = map.to_vector();

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "core/error.h"
+#include "core/format.h"
 #include "nn/flat.h"
 #include "optim/optimizer.h"
 
@@ -93,6 +93,23 @@ double relative_change(std::span<const double> before, std::span<const double> a
         size += before[i] * before[i];
     }
     return std::sqrt(change / size);
+}
+
+double largest_difference(std::span<const double> a, std::span<const double> b) {
+    if (a.size() != b.size()) fail("lab: the difference of arrays of different lengths was asked for");
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double difference = std::abs(a[i] - b[i]);
+        if (std::isnan(difference)) return difference;  // std::max would lose it
+        largest = std::max(largest, difference);
+    }
+    return largest;
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+    check(a.shape() == b.shape(), "lab: the difference of tensors {} and {} was asked for; it needs one shape", a.shape(),
+          b.shape());
+    return largest_difference(a.to_vector(), b.to_vector());
 }
 
 std::vector<double> train(nn::Module& module, const Training& training, const std::function<Variable(std::int64_t)>& loss) {

@@ -53,6 +53,11 @@ double mean_of_last(std::span<const double> values, std::size_t count);
 /// |after - before| / |before|: 0 exactly when nothing moved. Error when they are not equally long.
 double relative_change(std::span<const double> before, std::span<const double> after);
 
+/// max |a - b|; NaN when a difference is. Error when they are not equally long.
+double largest_difference(std::span<const double> a, std::span<const double> b);
+/// The same of two tensors. Error when they are not of one shape.
+double largest_difference(const Tensor& a, const Tensor& b);
+
 /// Adam for `steps` steps on what `loss(step)` gives, a scalar; returns the loss of each step. The rate is constant behind
 /// `warmup` steps in which it rises in a straight line. The module is left in training mode.
 struct Training {

@@ -5,7 +5,6 @@
 //
 // The number of updates belongs to the optimizer's state: Adam's bias correction and the schedule count by it.
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "apps/lab/experiments.h"
@@ -140,12 +139,6 @@ void go_on(Run& run, Course& course) {
     course.weights = run.state().weights;
 }
 
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-    double largest = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
-    return largest;
-}
-
 const std::vector<std::string> names = {"everything", "no optimizer", "no place", "older optimizer"};
 
 picture::Figure losses(const Course& never_stopped, const std::vector<Course>& resumed) {
@@ -224,7 +217,7 @@ Result partial_resume(const Options& options) {
         Course& course = resumed.emplace_back(Course{{}, {}, seen});
         go_on(again, course);
         difference.values.push_back(largest_difference(course.losses, never_stopped.losses));
-        weights.values.push_back(largest_difference(course.weights.to_vector(), never_stopped.weights.to_vector()));
+        weights.values.push_back(largest_difference(course.weights, never_stopped.weights));
         loss.values.push_back(mean_of_last(course.judged, course.judged.size()));
         twice.values.push_back(100.0 * static_cast<double>(std::ranges::count(course.seen, 2)) / pair_count);
     }
