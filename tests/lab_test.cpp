@@ -10,6 +10,7 @@
 #include "apps/lab/kit.h"
 #include "apps/usage_error.h"
 #include "core/file.h"
+#include "nn/linear.h"
 #include "tests/documents.h"
 #include "tests/lab_support.h"
 #include "tests/support.h"
@@ -205,6 +206,16 @@ TEST(LabKit, NumbersOfCurves) {
     expect_error([&] { lab::mean_of_last(values, 5); }, "the mean of more values was asked for than there are");
     expect_error([&] { lab::relative_change(values, {}); }, "arrays of different lengths");
     expect_error([&] { lab::largest_difference(values, std::vector<double>()); }, "arrays of different lengths");
+}
+
+TEST(LabKit, AGradientsNormIsThatOfAllParametersTogether) {
+    nn::Module root(1);
+    const nn::Linear layer(root, "layer", 2, 2), unused(root, "unused", 2, 2);
+    EXPECT_EQ(lab::gradient_norm(root), 0) << "no parameter has a gradient";
+    const Variable x(Tensor::from(std::vector<float>{2, 2}, {1, 2}));
+    backward(layer.forward(x), Tensor::from(std::vector<float>{1, 0}, {1, 2}));  // 2, 2 in the weight, 1 in the bias
+    EXPECT_EQ(lab::gradient_norm(root), 3);
+    EXPECT_EQ(lab::gradient_norm(unused), 0);
 }
 
 TEST(Lab, SaysWhatIsWrongWithTheCommand) {

@@ -112,6 +112,14 @@ double largest_difference(const Tensor& a, const Tensor& b) {
     return largest_difference(a.to_vector(), b.to_vector());
 }
 
+double gradient_norm(const nn::Module& module) {
+    double squares = 0;
+    for (const nn::Parameter& parameter : module.parameters())
+        if (parameter.variable.grad().defined())
+            for (const double value : parameter.variable.grad().to_vector()) squares += value * value;
+    return std::sqrt(squares);
+}
+
 std::vector<double> train(nn::Module& module, const Training& training, const std::function<Variable(std::int64_t)>& loss) {
     const nn::FlatParameters parameters = nn::flatten(module);
     optim::Optimizer optimizer(parameters.values, parameters.gradients);

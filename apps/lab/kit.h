@@ -58,6 +58,9 @@ double largest_difference(std::span<const double> a, std::span<const double> b);
 /// The same of two tensors. Error when they are not of one shape.
 double largest_difference(const Tensor& a, const Tensor& b);
 
+/// Of all parameters of the module that have a gradient, as one vector.
+double gradient_norm(const nn::Module& module);
+
 /// Adam for `steps` steps on what `loss(step)` gives, a scalar; returns the loss of each step. The rate is constant behind
 /// `warmup` steps in which it rises in a straight line. The module is left in training mode.
 struct Training {

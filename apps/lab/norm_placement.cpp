@@ -109,13 +109,7 @@ Run run(const Options& options, Place place, std::int64_t warmup) {
     Run result;
     result.likeness = likeness(stack, options);
     backward(loss(stack, options, 0));
-    for (const auto& layer : stack.layers) {
-        double sum = 0;
-        for (const nn::Parameter& parameter : layer->parameters())
-            if (parameter.variable.grad().defined())  // norms that stand nowhere have none
-                for (const double value : parameter.variable.grad().to_vector()) sum += value * value;
-        result.norms.push_back(std::sqrt(sum));
-    }
+    for (const auto& layer : stack.layers) result.norms.push_back(gradient_norm(*layer));
     for (nn::Parameter& parameter : stack.parameters()) parameter.variable.zero_grad();
     result.losses = train(stack, {.steps = steps, .lr = 1e-3, .warmup = warmup},
                           [&](std::int64_t step) { return loss(stack, options, step); });

@@ -7,7 +7,6 @@
 // decoder layer's output is looked at.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <memory>
 
 #include "apps/lab/experiments.h"
@@ -63,13 +62,7 @@ std::vector<double> gradients_of_the_encoder(const Net& net, const Variable& sou
     for (const nn::Parameter& one : net.parameters()) Variable(one.variable).zero_grad();
     backward(net.outputs(source, target, from).back(), cotangent);
     std::vector<double> result;
-    for (const auto& layer : net.encoder) {
-        double squares = 0;
-        for (const nn::Parameter& one : layer->parameters())
-            if (one.variable.grad().defined())
-                for (const double value : one.variable.grad().to_vector()) squares += value * value;
-        result.push_back(std::sqrt(squares));
-    }
+    for (const auto& layer : net.encoder) result.push_back(gradient_norm(*layer));
     return result;
 }
 
