@@ -116,13 +116,6 @@ Run run(const Options& options, Place place, std::int64_t warmup) {
     return result;
 }
 
-// The mean of the last ten.
-double end(const std::vector<double>& losses) {
-    double sum = 0;
-    for (std::size_t i = losses.size() - 10; i < losses.size(); ++i) sum += losses[i] / 10;
-    return sum;
-}
-
 }  // namespace
 
 const Code norm_placement_code = {.wrong = R"(
@@ -163,7 +156,7 @@ Result norm_placement(const Options& options) {
     for (const Variant& variant : variants) {
         const Run measured = run(options, variant.place, variant.warmup);
         result.variants.push_back(variant.name);
-        loss.values.push_back(end(measured.losses));
+        loss.values.push_back(mean_of_last(measured.losses, 10));
         first.values.push_back(measured.norms.front());
         last.values.push_back(measured.norms.back());
         alike.values.push_back(measured.likeness);
