@@ -127,14 +127,13 @@ Statement shifts_are_rotations() {
         statement.numbers.push_back({fmt::format("largest error in 5000 positions, k = {}", k), error});
         statement.holds = statement.holds && error < 1e-12;
     }
+    const PositionCodes narrow = position_codes(100, 20);
     std::vector<picture::Series> waves;
     for (const std::int64_t column : {4, 5, 6, 7}) {
-        const PositionCodes narrow = position_codes(100, 20);
-        waves.push_back({.name = fmt::format("column {}", column), .x = {}, .y = {}});
-        for (std::int64_t row = 0; row < narrow.rows; ++row) {
-            waves.back().x.push_back(static_cast<double>(row));
-            waves.back().y.push_back(narrow.values[static_cast<std::size_t>(row * narrow.cols + column)]);
-        }
+        std::vector<double> values;
+        for (std::int64_t row = 0; row < narrow.rows; ++row)
+            values.push_back(narrow.values[static_cast<std::size_t>(row * narrow.cols + column)]);
+        waves.push_back(lab::curve(fmt::format("column {}", column), values));
     }
     statement.figures.push_back(
         {svg(picture::LineChart{

@@ -64,15 +64,10 @@ Statement neighbours_are_alike(const PositionCodes& codes) {
         least = std::min(least, codes.distance(row, row - 1));
         greatest = std::max(greatest, codes.distance(row, row - 1));
     }
-    picture::Series similarity{.name = "cosine of the codes", .x = {}, .y = {}};
-    std::int64_t falls_to = 0;
-    for (std::int64_t offset = 0; offset < printed; ++offset) {
-        similarity.x.push_back(static_cast<double>(offset));
-        similarity.y.push_back(codes.cosine(0, offset));
-        if (falls_to + 1 == offset &&
-            similarity.y[static_cast<std::size_t>(offset)] < similarity.y[static_cast<std::size_t>(falls_to)])
-            falls_to = offset;
-    }
+    std::vector<double> cosines;
+    for (std::int64_t offset = 0; offset < printed; ++offset) cosines.push_back(codes.cosine(0, offset));
+    std::size_t falls_to = 0;
+    while (falls_to + 1 < cosines.size() && cosines[falls_to + 1] < cosines[falls_to]) ++falls_to;
     return {"Codes change smoothly: neighbours are equally far apart everywhere, and likeness falls with the distance.",
             {{"least distance of neighbours", least},
              {"greatest distance of neighbours", greatest},
@@ -84,7 +79,7 @@ Statement neighbours_are_alike(const PositionCodes& codes) {
             {{svg(picture::LineChart{.title = "how alike two codes are",
                                      .x = {.label = "how far the positions are apart"},
                                      .y = {.label = "cosine", .from = 0},
-                                     .series = {similarity}}),
+                                     .series = {lab::curve("cosine of the codes", cosines)}}),
               "Near positions have similar codes; far ones all differ about equally."}}};
 }
 

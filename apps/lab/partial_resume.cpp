@@ -162,14 +162,13 @@ picture::Figure differences(const Course& never_stopped, const std::vector<Cours
                              .y = {.label = "nats per token, mean so far"},
                              .series = {}};
     for (std::size_t variant = 0; variant < names.size(); ++variant) {
-        picture::Series series{.name = names[variant], .x = {}, .y = {}};
+        std::vector<double> means;
         double sum = 0;
         for (std::size_t i = 0; i < never_stopped.losses.size(); ++i) {
             sum += resumed[variant].losses[i] - never_stopped.losses[i];
-            series.x.push_back(static_cast<double>(i));
-            series.y.push_back(sum / static_cast<double>(i + 1));
+            means.push_back(sum / static_cast<double>(i + 1));
         }
-        chart.series.push_back(series);
+        chart.series.push_back(curve(names[variant], means));
     }
     return {svg(chart), "Exactly zero for the run that resumed with everything."};
 }

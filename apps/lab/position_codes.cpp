@@ -161,19 +161,18 @@ Result position_codes(const Options&) {
         .title = "norm of each row", .x = {.label = "position"}, .y = {.label = "norm", .from = 0}, .series = {}};
     for (const std::string& variant : variants) {
         const std::vector<double> codes = table(variant, positions, width);
-        picture::Series wave{variant, {}, {}}, norm{variant, {}, row_norms(codes)};
-        for (std::int64_t column = 0; column < width; ++column) {
-            wave.x.push_back(static_cast<double>(column));
-            wave.y.push_back(2 * std::numbers::pi * divisor(variant, column, width));
-        }
-        for (std::int64_t position = 0; position < positions; ++position) norm.x.push_back(static_cast<double>(position));
-        slowest.values.push_back(wave.y.back());
+        const std::vector<double> norm_of_row = row_norms(codes);
+        std::vector<double> wavelengths;
+        for (std::int64_t column = 0; column < width; ++column)
+            wavelengths.push_back(2 * std::numbers::pi * divisor(variant, column, width));
+        slowest.values.push_back(wavelengths.back());
         still.values.push_back(still_columns(codes));
         error.values.push_back(shift_error(variant));
-        least.values.push_back(*std::ranges::min_element(norm.y));
-        most.values.push_back(*std::ranges::max_element(norm.y));
-        if (variant == "paper" || variant == "halved" || variant == "doubled") waves.series.push_back(std::move(wave));
-        norms.series.push_back(std::move(norm));
+        least.values.push_back(std::ranges::min(norm_of_row));
+        most.values.push_back(std::ranges::max(norm_of_row));
+        if (variant == "paper" || variant == "halved" || variant == "doubled")
+            waves.series.push_back(curve(variant, wavelengths));
+        norms.series.push_back(curve(variant, norm_of_row));
     }
     return {
         .variants = variants,
