@@ -19,8 +19,6 @@
 namespace heddle::chapters {
 namespace {
 
-std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
-
 // Whole models of 2 layers on each side; a layer more on each adds a layer's parameters.
 Statement layers_have_their_own_weights(const Options& options) {
     constexpr std::int64_t words = 10;
@@ -45,7 +43,7 @@ Statement sums_grow_without_norms(const Options& options) {
     constexpr std::int64_t tokens = 10;
     const nn::TransformerOptions preset = model_of("annotated", 10);
     const NoGrad none;
-    const Variable x(lab::normal({tokens, preset.d_model}, 1, key(options, "rows of a stack")));
+    const Variable x(lab::normal({tokens, preset.d_model}, 1, lab::key(options, "rows of a stack")));
     const auto size_behind = [&](std::int64_t layers, nn::NormPlace place, bool final_norm) {
         nn::TransformerOptions model = preset;
         model.encoder_layers = layers;
@@ -163,7 +161,7 @@ double least_seconds(const nn::SelfAttention& attention, const Variable& x, cons
 // Section 3.2.2 of the paper. The times are this machine's, now: the counts alone are the same for every run.
 Statement heads_cost_nothing(const Options& options) {
     constexpr std::int64_t tokens = 256, d_model = 256;
-    const Variable x(lab::normal({tokens, d_model}, 1, lab::key({options.seed}, "tokens of heads")));
+    const Variable x(lab::normal({tokens, d_model}, 1, lab::key(options, "tokens of heads")));
     const Spans spans = lab::equal_spans(1, tokens);
     nn::Module root(options.seed);
     const nn::SelfAttention eight(root, "eight", {.d_model = d_model, .heads = 8});
@@ -250,7 +248,8 @@ Report annotated(const Options& options) {
     nn::Transformer model(model_of("annotated", 1000, 2), options.seed);
     model.eval();
     const NoGrad none;
-    const Sentence sentence{sentences(1, 9, 1000, key(options, "source")), sentences(1, 7, 1000, key(options, "target"))};
+    const Sentence sentence{sentences(1, 9, 1000, lab::key(options, "source")),
+                            sentences(1, 7, 1000, lab::key(options, "target"))};
     report.statements.push_back(generator_gives_probabilities(model, sentence));
     report.statements.push_back(steps_are_the_whole_prefix(model, sentence.source));
     report.statements.push_back(schedules_differ());

@@ -2,11 +2,11 @@
 // statements.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/lab/experiment.h"
 #include "apps/picture/page.h"
 
 namespace heddle::chapters {
@@ -35,9 +35,8 @@ struct Report {
     std::vector<picture::Figure> figures = {};  ///< that belong to no single statement
 };
 
-struct Options {
-    std::uint64_t seed = 1;  ///< of everything random
-};
+/// A chapter is run as an experiment is.
+using lab::Options;
 
 /// The preset of the same name, described and measured. At most 20 s on two processors; the same seed gives the same numbers.
 struct Chapter {

@@ -19,8 +19,6 @@
 namespace heddle::chapters {
 namespace {
 
-std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
-
 double norm(const Tensor& tensor) {
     double squares = 0;
     for (const double value : tensor.to_vector()) squares += value * value;
@@ -74,7 +72,7 @@ Statement order_is_in_the_codes(const Options& options) {
     const nn::Encoder encoder(root, "encoder", model);
     root.eval();
     const NoGrad none;
-    const Tensor rows = lab::normal({tokens, model.d_model}, 1, key(options, "words in order"), DType::f64);
+    const Tensor rows = lab::normal({tokens, model.d_model}, 1, lab::key(options, "words in order"), DType::f64);
     nn::Module place(options.seed, DType::f64);
     const nn::PositionalEncoding positions(place, "positions", model.positions, model.position_table, model.d_model);
     const Tensor codes = positions.table(tokens).value().slice(0, tokens);
@@ -118,7 +116,7 @@ Statement one_head_is_the_single_head(const Options& options) {
         nn::Module root(options.seed, DType::f64);
         const nn::SelfAttention attention(root, "head", {.d_model = d_model, .heads = 1, .head_dim = width});
         root.eval();
-        const Variable x(lab::normal({tokens, d_model}, 1, key(options, "tokens of a head"), DType::f64));
+        const Variable x(lab::normal({tokens, d_model}, 1, lab::key(options, "tokens of a head"), DType::f64));
         const NoGrad none;
         const Tensor library = attention.forward(x, lab::equal_spans(1, tokens)).value();
         const Tensor formula = single_head(x, root.named_tensors(), width).value();
@@ -135,7 +133,7 @@ Statement heads_add_up(const Options& options) {
     nn::Module root(options.seed, DType::f64);
     const nn::SelfAttention attention(root, "heads", {.d_model = d_model, .heads = heads, .head_dim = width, .bias = false});
     root.eval();
-    const Variable x(lab::normal({tokens, d_model}, 1, key(options, "tokens of heads"), DType::f64));
+    const Variable x(lab::normal({tokens, d_model}, 1, lab::key(options, "tokens of heads"), DType::f64));
     const NoGrad none;
     const Tensor together = attention.forward(x, lab::equal_spans(1, tokens)).value();
     Variable sum(Tensor::zeros({tokens, d_model}, DType::f64));
@@ -159,7 +157,7 @@ Statement causal_heads_read_any_length(const Options& options) {
     const nn::SelfAttention attention(root, "head", {.d_model = d_model, .heads = 1, .head_dim = 42});
     root.eval();
     const NoGrad none;
-    const Tensor rows = lab::normal({all, d_model}, 1, key(options, "a long text"));
+    const Tensor rows = lab::normal({all, d_model}, 1, lab::key(options, "a long text"));
     const auto read = [&](std::int64_t count) {
         return attention.forward(Variable(rows.slice(0, count)), lab::equal_spans(1, count), {.causal = true}).value();
     };
@@ -177,7 +175,7 @@ Statement dropout_keeps_the_mean(const Options& options) {
     constexpr std::int64_t tokens = 12, width = 42;
     constexpr int draws = 2000;
     constexpr double probability = 0.1;
-    const Variable x(lab::normal({tokens, width}, 1, key(options, "tokens of dropout"), DType::f64));
+    const Variable x(lab::normal({tokens, width}, 1, lab::key(options, "tokens of dropout"), DType::f64));
     const Spans spans = lab::equal_spans(1, tokens);
     const NoGrad none;
     const auto head = [&](const Dropout& dropout) {
@@ -187,7 +185,7 @@ Statement dropout_keeps_the_mean(const Options& options) {
     std::vector<double> mean(plain.size());
     double squares = 0;
     for (int draw = 0; draw < draws; ++draw) {
-        const std::vector<double> drawn = head({probability, key(options, fmt::format("draw {}", draw))}).to_vector();
+        const std::vector<double> drawn = head({probability, lab::key(options, fmt::format("draw {}", draw))}).to_vector();
         const double change = lab::relative_change(plain, drawn);
         squares += change * change;
         for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += drawn[i] / draws;
@@ -224,11 +222,11 @@ struct Stack : nn::Module {
 };
 
 Statement residuals_carry_gradients(const Options& options) {
-    const Tensor cotangent = lab::normal({16, Stack::width}, 1, key(options, "cotangent"), DType::f64);
+    const Tensor cotangent = lab::normal({16, Stack::width}, 1, lab::key(options, "cotangent"), DType::f64);
     picture::Series with{.name = "with residual", .x = {}, .y = {}}, without{.name = "without", .x = {}, .y = {}};
     for (const std::int64_t depth : {1, 2, 4, 8, 16, 32}) {
         const Stack stack(depth, options.seed);
-        const Variable x(lab::normal({16, Stack::width}, 1, key(options, "input"), DType::f64), true);
+        const Variable x(lab::normal({16, Stack::width}, 1, lab::key(options, "input"), DType::f64), true);
         with.x.push_back(static_cast<double>(depth)), without.x.push_back(static_cast<double>(depth));
         with.y.push_back(stack.gradient(x, cotangent, true, 0.3));
         without.y.push_back(stack.gradient(x, cotangent, false, 0.3));
@@ -237,7 +235,7 @@ Statement residuals_carry_gradients(const Options& options) {
     for (std::size_t i = 0; i < with.x.size(); ++i)
         printed += fmt::format("{:>6}{:>16}{:>12}\n", with.x[i], picture::number(with.y[i]), picture::number(without.y[i]));
     const Stack stack(8, options.seed);
-    const Variable x(lab::normal({16, Stack::width}, 1, key(options, "input"), DType::f64), true);
+    const Variable x(lab::normal({16, Stack::width}, 1, lab::key(options, "input"), DType::f64), true);
     const double untouched = stack.gradient(x, cotangent, true, 0);
     return {
         "A residual connection adds the constant 1 to a layer's derivative, so that the gradient reaches the first layer at any "
@@ -268,10 +266,10 @@ Statement layer_norm_minds_its_own_row(const Options& options) {
     constexpr double eps = 1e-5;
     nn::Module root(options.seed, DType::f64);
     const nn::LayerNorm library(root, "norm", cols, eps);
-    const Tensor tokens = lab::normal({rows, cols}, 1, key(options, "rows"), DType::f64);
+    const Tensor tokens = lab::normal({rows, cols}, 1, lab::key(options, "rows"), DType::f64);
     Tensor others = tokens.clone();
     Tensor last = others.slice(rows - 1, rows);
-    last.copy_(lab::normal({1, cols}, 3, key(options, "another last row"), DType::f64));
+    last.copy_(lab::normal({1, cols}, 3, lab::key(options, "another last row"), DType::f64));
     const NoGrad none;
     const auto first_row_moves = [&](int axis) {
         const auto first_row = [&](const Tensor& x) { return normalised(Variable(x), axis, eps).value().slice(0, 1); };

@@ -60,10 +60,10 @@ struct Data {
 
 // The classes are a random network's first choices.
 Data draw(const Options& options, std::string_view what) {
-    const auto key = [&](std::string_view name) { return lab::key({options.seed}, name); };
-    const Variable x(lab::normal({points, inputs}, 1, key(what)));
-    const Variable hidden = ops::tanh(ops::matmul(x, Variable(lab::normal({inputs, width}, 0.5, key("teacher 1")))));
-    const Tensor scores = ops::matmul(hidden, Variable(lab::normal({width, classes}, 1, key("teacher 2")))).value();
+    const Variable x(lab::normal({points, inputs}, 1, lab::key(options, what)));
+    const Variable hidden =
+        ops::tanh(ops::matmul(x, Variable(lab::normal({inputs, width}, 0.5, lab::key(options, "teacher 1")))));
+    const Tensor scores = ops::matmul(hidden, Variable(lab::normal({width, classes}, 1, lab::key(options, "teacher 2")))).value();
     Tensor chosen = Tensor::empty({points}, DType::i32);
     for (std::int64_t row = 0; row < points; ++row) {
         const float* const at = scores.data<float>() + row * classes;

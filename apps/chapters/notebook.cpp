@@ -21,12 +21,10 @@ constexpr std::int64_t printed = 100;  // positions of the notebook's table as i
 constexpr std::int64_t d_model = 512;
 constexpr std::int64_t words = 1000;
 
-std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
-
 Statement rows_of_a_table(const Options& options) {
     constexpr std::int64_t tokens = 100;
-    const Variable table(lab::normal({words, d_model}, 1, key(options, "table")));
-    const nn::Sentences sentence = sentences(1, tokens, words, key(options, "tokens"));
+    const Variable table(lab::normal({words, d_model}, 1, lab::key(options, "table")));
+    const nn::Sentences sentence = sentences(1, tokens, words, lab::key(options, "tokens"));
     Tensor one_hot = Tensor::zeros({tokens, words}, DType::f32);
     for (std::int64_t row = 0; row < tokens; ++row)
         one_hot.data<float>()[row * words + sentence.tokens.data<std::int32_t>()[row]] = 1;
@@ -111,7 +109,7 @@ Statement codes_go_on(const PositionCodes& codes) {
 // Two sentences of 5 and 9 tokens in a padded batch, and the shorter one alone.
 Statement padding_changes_nothing(const nn::Transformer& model, const Options& options) {
     constexpr std::int64_t time = 9, length = 5;
-    const nn::Sentences batch = sentences(2, time, words, key(options, "padded"));
+    const nn::Sentences batch = sentences(2, time, words, lab::key(options, "padded"));
     const Spans padded = Spans::padded(std::vector<std::int64_t>{length, time}, time);
     const NoGrad none;
     nn::AttentionMaps maps;
@@ -138,7 +136,7 @@ Statement tokens_by_themselves(nn::Transformer& model, const Options& options) {
     nn::Module root(options.seed);
     const nn::FeedForward block(root, "block", d_model, 2048, model.options().activation);
     const NoGrad none;
-    const Variable x(lab::normal({batch * time, d_model}, 1, key(options, "rows of a block")));
+    const Variable x(lab::normal({batch * time, d_model}, 1, lab::key(options, "rows of a block")));
     const double difference =
         lab::largest_difference(block.forward(x).value().slice(5, 6), block.forward(Variable(x.value().slice(5, 6))).value());
     const auto parameters = [&](const char* module) {
@@ -206,8 +204,8 @@ Translated translated(const nn::Transformer& model, const nn::Sentences& source,
 constexpr std::int64_t source_length = 7, target_length = 5;
 
 Statement decoder_does_not_look_ahead(const nn::Transformer& model, const Options& options) {
-    const nn::Sentences source = sentences(1, source_length, words, key(options, "source")),
-                        target = sentences(1, target_length, words, key(options, "target"));
+    const nn::Sentences source = sentences(1, source_length, words, lab::key(options, "source")),
+                        target = sentences(1, target_length, words, lab::key(options, "target"));
     nn::Sentences other{target.tokens.clone(), target.spans};
     std::int32_t& last = other.tokens.data<std::int32_t>()[target_length - 1];
     last = (last + 1) % static_cast<std::int32_t>(words);
@@ -221,8 +219,8 @@ Statement decoder_does_not_look_ahead(const nn::Transformer& model, const Option
 }
 
 Statement maps_are_distributions(const nn::Transformer& model, const Options& options) {
-    const nn::AttentionMaps maps = translated(model, sentences(1, source_length, words, key(options, "source")),
-                                              sentences(1, target_length, words, key(options, "target")))
+    const nn::AttentionMaps maps = translated(model, sentences(1, source_length, words, lab::key(options, "source")),
+                                              sentences(1, target_length, words, lab::key(options, "target")))
                                        .maps;
     double error = 0;
     std::string printed;

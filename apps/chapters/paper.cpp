@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::int64_t d_model = 512;
 
-std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
-
 double variance(const std::vector<double>& values) {
     double sum = 0, squares = 0;
     for (const double value : values) sum += value;
@@ -32,8 +30,8 @@ double variance(const std::vector<double>& values) {
 // Products of 4096 pairs of vectors of `width` independent entries with mean 0 and variance 1.
 std::vector<double> dot_products(std::int64_t width, const Options& options) {
     constexpr std::int64_t pairs = 4096;
-    const Variable a(lab::normal({pairs, width}, 1, key(options, fmt::format("a {}", width))));
-    const Variable b(lab::normal({pairs, width}, 1, key(options, fmt::format("b {}", width))));
+    const Variable a(lab::normal({pairs, width}, 1, lab::key(options, fmt::format("a {}", width))));
+    const Variable b(lab::normal({pairs, width}, 1, lab::key(options, fmt::format("b {}", width))));
     return ops::sum(ops::mul(a, b), 1).value().to_vector();
 }
 
@@ -72,7 +70,7 @@ Statement nobody_sees_the_future(const Options& options) {
     for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = i % length <= i / length ? 1 : 0;
     std::string printed;
     for (std::size_t i = 0; i < mask.size(); ++i) printed += fmt::format("{}{}", mask[i], (i + 1) % length == 0 ? "\n" : " ");
-    const Variable x(lab::normal({length, width}, 1, key(options, "tokens")));
+    const Variable x(lab::normal({length, width}, 1, lab::key(options, "tokens")));
     const Spans spans = lab::equal_spans(1, length);
     Tensor weights;
     ops::attention(x, x, x, spans, spans, {.heads = 1, .causal = true, .weights = &weights});
@@ -120,9 +118,9 @@ Statement blocks_keep_shapes(const Options& options) {
     nn::Transformer model(model_of("paper", words), options.seed);
     model.eval();
     const NoGrad none;
-    const auto source = sentences(1, source_length, words, key(options, "source")),
-               target = sentences(1, target_length, words, key(options, "target")),
-               whole = sentences(1, source_length, words, key(options, "whole target"));
+    const auto source = sentences(1, source_length, words, lab::key(options, "source")),
+               target = sentences(1, target_length, words, lab::key(options, "target")),
+               whole = sentences(1, source_length, words, lab::key(options, "whole target"));
     nn::AttentionMaps maps;
     const Variable memory = model.encode(source.tokens, source.spans, &maps);
     const Variable hidden = model.decode(target.tokens, target.spans, memory, source.spans, &maps);
@@ -155,7 +153,7 @@ Statement short_sentences_are_cheap(const Options& options) {
         {},
         true};
     for (const std::int64_t length : {64, 512, 1024}) {
-        const Variable x(lab::normal({length, d_model}, 1, key(options, "rows")));
+        const Variable x(lab::normal({length, d_model}, 1, lab::key(options, "rows")));
         const nn::Trace trace(root);
         attention.forward(x, lab::equal_spans(1, length));
         const nn::ModuleTrace counted = trace.of(nn::Part());

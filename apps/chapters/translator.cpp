@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::int64_t short_words = 10;  // as in the preset
 
-std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
-
 // ---- pairing lines
 
 constexpr std::size_t talks = 12, sentences_of_talk = 30, sentences = talks * sentences_of_talk;
@@ -86,7 +84,7 @@ Statement lines_stay_in_step(const Options& options) {
                              .series = {{.name = "cleaned one by one", .x = {}, .y = {}, .dots = true}}};
     double wrong_side_by_side_in_all = 0;
     const auto try_all = [&](Odd odd, const std::string& what, bool breaks, bool is_an_error) {
-        Sequence numbers(key(options, what));
+        Sequence numbers(lab::key(options, what));
         double wrong = 0, errors = 0;
         for (int trial = 0; trial < trials; ++trial) {
             const std::size_t place = numbers.below(sentences);
@@ -134,7 +132,7 @@ picture::Series means(std::string name, const std::vector<double>& losses, std::
 // pairs.
 std::vector<Statement> long_pairs_are_left_out(const Options& options) {
     constexpr std::size_t pairs = 1000;
-    Sequence numbers(key(options, "pairs"));
+    Sequence numbers(lab::key(options, "pairs"));
     const std::vector<ClausePair> all = draw_clauses(pairs, numbers);
     const std::vector<ClausePair> within = by_length(all, short_words, true), longer = by_length(all, short_words, false);
     std::vector<ClausePair> whole = by_length(draw_clauses(4 * pairs, numbers), short_words, true), with_cut = within;
@@ -148,8 +146,8 @@ std::vector<Statement> long_pairs_are_left_out(const Options& options) {
         with_orphans += lost > 0;
     }
     const auto teach = [&](const std::vector<ClausePair>& from) {
-        nn::Transformer model(clause_transformer(), key(options, "model"));
-        Course course{teach_clauses(model, token_pairs(from), 1000, key(options, "batches"))};
+        nn::Transformer model(clause_transformer(), lab::key(options, "model"));
+        Course course{teach_clauses(model, token_pairs(from), 1000, lab::key(options, "batches"))};
         model.eval();
         course.exact = 100 * share_right(translated(model, unseen), unseen);
         return course;
@@ -217,7 +215,7 @@ double padded_loss(const nn::Transformer& model, const app::Batch& batch) {
 }
 
 Statement packed_batches_have_no_padding(const Options& options) {
-    Sequence numbers(key(options, "packed pairs"));
+    Sequence numbers(lab::key(options, "packed pairs"));
     const std::vector<app::TokenPair> pairs = token_pairs(by_length(draw_clauses(3000, numbers), short_words, true));
     picture::BarChart chart{.title = "rows for each token",
                             .y = {.label = "rows", .from = 0},
@@ -240,7 +238,7 @@ Statement packed_batches_have_no_padding(const Options& options) {
             {{fmt::format("padded rows per token, {} sentences in file order", size), chart.bars[0].values.back()},
              {fmt::format("padded rows per token, {} sentences of similar length", size), chart.bars[1].values.back()}});
     }
-    nn::Transformer model(clause_transformer(), key(options, "model"));
+    nn::Transformer model(clause_transformer(), lab::key(options, "model"));
     model.eval();
     const NoGrad none;
     const app::Batch batch = lab::one_batch(std::span(pairs).first(32));
@@ -258,7 +256,7 @@ Statement packed_batches_have_no_padding(const Options& options) {
 // ---- what the lab measures
 
 Statement a_whole_save_is_the_run(const Options& options) {
-    const lab::Result found = lab::partial_resume({options.seed});
+    const lab::Result found = lab::partial_resume(options);
     const std::string weight = "largest change of a weight", loss = "largest change of the loss";
     return {
         "A run that goes on with its optimizer and its count of updates is the run that never stopped, bit for bit; with its "
@@ -274,7 +272,7 @@ Statement a_whole_save_is_the_run(const Options& options) {
 }
 
 Statement bleu_is_counted_once(const Options& options) {
-    const lab::Result found = lab::batch_bleu({options.seed});
+    const lab::Result found = lab::batch_bleu(options);
     const double all = found.value("BLEU", "all segments"), batches = found.value("BLEU", "mean of batches"),
                  running = found.value("BLEU", "mean of cumulative");
     return {"BLEU is counted once, over all sentences; a mean over the batches is another number.",

@@ -20,8 +20,6 @@ namespace {
 constexpr std::int64_t short_words = 10;
 constexpr double smoothing = 0.1;
 
-std::uint64_t key(const Options& options, std::string_view what) { return lab::key({options.seed}, what); }
-
 std::vector<app::TokenPair> short_pairs(std::size_t count, Sequence& numbers) {
     return token_pairs(by_length(draw_clauses(count, numbers), short_words, true));
 }
@@ -43,7 +41,7 @@ double hand_made_loss(const nn::Transformer& model, const app::Batch& batch) {
 }
 
 Statement smoothing_is_the_formula(const Options& options) {
-    Sequence numbers(key(options, "smoothed pairs"));
+    Sequence numbers(lab::key(options, "smoothed pairs"));
     const std::vector<app::TokenPair> pairs = short_pairs(64, numbers);
     const app::Batch batch = lab::one_batch(pairs);
     const NoGrad none;
@@ -52,7 +50,7 @@ Statement smoothing_is_the_formula(const Options& options) {
         {},
         true};
     for (const DType dtype : {DType::f64, DType::f32}) {
-        nn::Transformer model(clause_transformer(), key(options, "smoothed model"), dtype);
+        nn::Transformer model(clause_transformer(), lab::key(options, "smoothed model"), dtype);
         model.eval();
         const double library = lab::translation_loss(model, batch, {.label_smoothing = smoothing}).value().item();
         const double difference = std::abs(library - hand_made_loss(model, batch)) / library;
@@ -87,8 +85,8 @@ Padded padded(std::span<const app::TokenPair> pairs) {
 }
 
 Statement padding_flatters(const Options& options) {
-    Sequence numbers(key(options, "padded pairs"));
-    nn::Transformer model(clause_transformer(), key(options, "padded model"));
+    Sequence numbers(lab::key(options, "padded pairs"));
+    nn::Transformer model(clause_transformer(), lab::key(options, "padded model"));
     picture::Series all{.name = "padding counted", .x = {}, .y = {}}, words{.name = "without padding", .x = {}, .y = {}};
     double padding = 0, positions = 0;
     constexpr std::int64_t steps = 150;
@@ -187,9 +185,9 @@ Statement adam_forgets() {
 // ---- a model that has learned from short pairs
 
 struct Taught {
-    explicit Taught(const Options& options) : model(clause_transformer(), key(options, "taught")) {
-        Sequence numbers(key(options, "taught pairs"));
-        teach_clauses(model, short_pairs(6000, numbers), 600, key(options, "taught batches"));
+    explicit Taught(const Options& options) : model(clause_transformer(), lab::key(options, "taught")) {
+        Sequence numbers(lab::key(options, "taught pairs"));
+        teach_clauses(model, short_pairs(6000, numbers), 600, lab::key(options, "taught batches"));
         test = draw_clauses(600, numbers);
         model.eval();
     }
@@ -205,7 +203,7 @@ Tensor table(const nn::Transformer& model, const std::string& name) {
 
 // How far each row of both tables has moved.
 std::vector<picture::Series> moved_rows(const Options& options, const Taught& taught) {
-    const nn::Transformer untaught(clause_transformer(), key(options, "taught"));
+    const nn::Transformer untaught(clause_transformer(), lab::key(options, "taught"));
     std::vector<picture::Series> sides;
     for (const std::string side : {"source", "target"}) {
         const std::string name = side + "_positions.weight";
