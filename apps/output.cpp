@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 namespace heddle::app {
@@ -34,6 +36,11 @@ std::string shell_word(std::string_view word) {
     std::string quoted = "'";
     for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
     return quoted + "'";
+}
+
+nlohmann::ordered_json json_number(double value) {
+    if (std::isfinite(value)) return value;
+    return std::isnan(value) ? "nan" : fmt::format("{}", value);  // some have a sign, which says nothing
 }
 
 }  // namespace heddle::app

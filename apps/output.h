@@ -1,6 +1,7 @@
-// Results on stdout.
+// Results on stdout, and how they are written.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ std::string wrapped(std::string_view text);
 
 /// A word of a command line as a shell reads it: quoted where it has to be.
 std::string shell_word(std::string_view word);
+
+/// A number as JSON, which has no NaN and no infinities: these are the texts "nan", "inf" and "-inf".
+nlohmann::ordered_json json_number(double value);
 
 /// 128 + SIGPIPE: what a shell reports of a program that a closed pipe ended, which is how this one ends where SIGPIPE is not
 /// ignored.

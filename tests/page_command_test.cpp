@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
 
 #include "apps/output.h"
 #include "core/file.h"
@@ -65,6 +68,14 @@ TEST(PageCommand, SaysWhatItWanted) {
     expect_error([] { run({"two"}); }, "show: there is no thing 'two'; see heddle show list");
     expect_error([] { run({"list", "--json"}); }, "show: list runs nothing: --json has no effect");
     expect_error([] { run({"one", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");
+}
+
+TEST(JsonNumber, IsATextWhereJsonHasNoNumber) {
+    const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(json_number(0.1).dump(), "0.1");
+    EXPECT_EQ(json_number(-infinity).dump(), "\"-inf\"");
+    EXPECT_EQ(json_number(infinity).dump(), "\"inf\"");
+    for (const double sign : {1.0, -1.0}) EXPECT_EQ(json_number(std::copysign(nan, sign)).dump(), "\"nan\"");
 }
 
 TEST(Wrapped, BreaksAtSpacesAndKeepsEveryWord) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -23,11 +22,6 @@ std::string indented(const std::string& lines) {
     std::istringstream stream(lines);
     for (std::string line; std::getline(stream, line);) text += "    " + line + "\n";
     return text;
-}
-
-nlohmann::ordered_json json_number(double value) {
-    if (std::isfinite(value)) return value;
-    return fmt::format("{}", value);
 }
 
 }  // namespace
@@ -75,7 +69,7 @@ std::string json(const Chapter& chapter, const Report& report, const Options& op
                                      {"statements", nlohmann::ordered_json::array()}};
     for (const Statement& statement : report.statements) {
         nlohmann::ordered_json numbers = nlohmann::ordered_json::object();
-        for (const Measured& one : statement.numbers) numbers[one.what] = json_number(one.value);
+        for (const Measured& one : statement.numbers) numbers[one.what] = app::json_number(one.value);
         object["statements"].push_back({{"claim", statement.claim}, {"numbers", numbers}, {"holds", statement.holds}});
     }
     return object.dump() + "\n";

@@ -12,18 +12,11 @@ namespace {
 
 constexpr std::string_view what_people_write = "What people write", what_is_right = "What is right";
 
-// A NaN's sign says nothing, but would be printed.
-double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
-
 // Counts in full; of what was measured four digits: more would be this seed's.
 std::string number(double value) {
+    if (std::isnan(value)) return "nan";  // some have a sign, which says nothing
     const bool count = value == std::floor(value) && std::abs(value) < 1e12;
-    return count ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", unsigned_nan(value));
-}
-
-nlohmann::ordered_json json_number(double value) {
-    if (std::isfinite(value)) return value;
-    return fmt::format("{}", unsigned_nan(value));
+    return count ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 // Without the line breaks at both ends.
@@ -69,7 +62,7 @@ std::string json(const Experiment& experiment, const Result& result, const Optio
                                      {"caught_by", experiment.caught_by}};
     for (const Finding& finding : result.findings)
         for (std::size_t i = 0; i < finding.values.size(); ++i)
-            object["findings"][finding.what][result.variants[i]] = json_number(finding.values[i]);
+            object["findings"][finding.what][result.variants[i]] = app::json_number(finding.values[i]);
     return object.dump() + "\n";
 }
 
