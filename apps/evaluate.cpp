@@ -10,6 +10,7 @@
 #include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
+#include "apps/output_folder.h"
 #include "apps/run.h"
 #include "apps/score_report.h"
 #include "apps/translation/bootstrap.h"
@@ -109,13 +110,6 @@ Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
     return read_corpus(own ? options.run + "/test" : options.test, source, target, reading);
 }
 
-// Before anything is translated: later all of it would be lost.
-void make_results_folder(const std::string& folder) {
-    std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    check(!failed, "--results {}: the folder cannot be made: {}", folder, failed.message());
-}
-
 // FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
 void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses) {
     const std::string name = options.weights.kind == "best" ? "best" : "model",
@@ -142,7 +136,8 @@ void say_longer(const Corpus& test, std::int64_t max_words) {
 void evaluate_run(const EvaluateOptions& options) {
     const Run run = open_run(options.run, weights_file(options.weights, options.run), options.machine);
     const Corpus test = test_set(options, run.settings.data);
-    if (!options.results.empty()) make_results_folder(options.results);
+    // Before anything is translated: later all of it would be lost.
+    if (!options.results.empty()) make_folder(options.results, "--results");
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::string> hypotheses = translate_lines(*run.model, run.vocabularies, test.sources(), options.decode);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "apps/output_folder.h"
 #include "apps/picture/diagram.h"
 #include "apps/picture/text.h"
 #include "core/file.h"
-#include "core/format.h"
 
 namespace heddle::app {
 namespace {
@@ -355,9 +355,7 @@ std::vector<ModelPicture> model_pictures(const nn::TransformerOptions& options) 
 }
 
 void write_model_pictures(const std::filesystem::path& folder, const nn::TransformerOptions& options) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) fail_with("--pictures {}: the folder cannot be made: {}", folder.string(), error.message());
+    make_folder(folder, "--pictures");
     picture::Page page("The model in pictures");
     for (const ModelPicture& one : model_pictures(options)) {
         page.figure(one.figure);

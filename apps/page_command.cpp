@@ -8,7 +8,7 @@
 
 #include "apps/option_rows.h"
 #include "apps/output.h"
-#include "core/format.h"
+#include "apps/output_folder.h"
 
 namespace heddle::app {
 namespace {
@@ -70,9 +70,7 @@ int run_page_command(const PageCommand& command, Arguments arguments) {
     check_usage(name == "all" || found != command.programs.end(),
                 fmt::format("{0}: there is no {1} '{2}'; see heddle {0} list", command.name, command.what, name));
     apply(options.machine);
-    std::error_code error;
-    std::filesystem::create_directories(options.out, error);
-    if (error) fail_with("--out {}: the folder cannot be made: {}", options.out, error.message());
+    make_folder(options.out, "--out");
     if (found != command.programs.end()) {
         run(command, *found, options);
         return 0;

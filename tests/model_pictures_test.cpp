@@ -151,7 +151,8 @@ TEST(ModelPictures, AreWrittenAsFilesAndAsAPage) {
                              "causal-head.svg", "heads.svg", "index.html"})
         EXPECT_GT(std::filesystem::file_size(to / name), 1000u) << name;
     std::ofstream(folder / "file") << "taken";
-    expect_error([&] { write_model_pictures(folder / "file", paper().complete()); }, "the folder cannot be made");
+    expect_error([&] { write_model_pictures(folder / "file", paper().complete()); },
+                 "--pictures " + (folder / "file").string() + ": the folder cannot be made: ");
 }
 
 }  // namespace

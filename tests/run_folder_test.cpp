@@ -125,6 +125,8 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
     }
     expect_error([&] { RunFolder(path_, false); }, "--overwrite");
     expect_error([&] { RunFolder::check_free(path_, false); }, "--resume");
+    const std::filesystem::path below_a_file = path_ / "config.toml" / "run";
+    expect_error([&] { RunFolder(below_a_file, false); }, "--out " + below_a_file.string() + ": the folder cannot be made: ");
     std::filesystem::create_directories(path_ / "mine");
     for (const char* name : {"model-40.safetensors", "best-40.safetensors", "model-mine.safetensors", "best-.safetensors"})
         std::ofstream(path_ / name) << "x";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "apps/output_folder.h"
 #include "apps/picture/chart.h"
 #include "apps/translation/unicode.h"
 #include "apps/translation/words.h"
@@ -94,12 +95,6 @@ void write_picture(const std::filesystem::path& path, const std::string& svg) {
     check(static_cast<bool>(file), "{}: cannot be written; check the folder's permissions and the free space", path.string());
 }
 
-void make_folder(const std::filesystem::path& folder) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    check(!error, "--attention {}: the folder cannot be made: {}", folder.string(), error.message());
-}
-
 // A file's name with # for each number in it: "line-12" is "line-#".
 std::string form_of(const std::filesystem::path& file) {
     std::string form;
@@ -156,7 +151,7 @@ AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most
       model_(model),
       vocabularies_(std::move(vocabularies)),
       page_("Where the model looks") {
-    make_folder(folder_);
+    make_folder(folder_, "--attention");
     try {
         remove_pictures(folder_);
     } catch (const std::filesystem::filesystem_error& error) {
@@ -169,7 +164,7 @@ void AttentionReport::add(const std::string& line, const Translation& translatio
     if (++lines_ > most_) return;
     const TranslationAttention attention = attention_of(model_, vocabularies_, line, translation);
     const std::filesystem::path pictures = folder_ / fmt::format("line-{}", lines_);
-    make_folder(pictures);
+    make_folder(pictures, "--attention");
     page_.open_section(fmt::format("Line {}: {} → {}", lines_, line, translation.text), lines_ == 1);
     const WordAttention words = word_attention(attention);
     if (words.source_words > 0 && words.target_words > 0) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/output.h"
+#include "apps/output_folder.h"
 #include "apps/translation/event_file.h"
 #include "apps/translation/training_log.h"
 #include "core/file.h"
@@ -50,7 +51,7 @@ void must(const std::error_code& failed, const char* what, const fs::path& path)
     check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
 }
 
-void make_folder(const fs::path& path) {
+void make_subfolder(const fs::path& path) {
     std::error_code failed;
     fs::create_directory(path, failed);
     must(failed, "made", path);
@@ -119,18 +120,17 @@ void RunFolder::check_free(const fs::path& path, bool overwrite) {
 
 RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
     check_free(path_, overwrite);
-    std::error_code failed;
-    fs::create_directories(path_, failed);
-    check(!failed, "--out {}: the folder cannot be made: {}", path_.string(), failed.message());
+    make_folder(path_, "--out");
     lock_ = std::make_unique<RunLock>(path_);
     check_free(path_, overwrite);  // another process may have begun in between
+    std::error_code ignored;
     if (is_run(path_)) {
-        for (const auto& entry : fs::directory_iterator(path_, failed))
-            if (was_put_aside(entry.path().filename().string())) fs::remove(entry.path(), failed);
-        for (const char* name : run_files) fs::remove_all(path_ / name, failed);
+        for (const auto& entry : fs::directory_iterator(path_, ignored))
+            if (was_put_aside(entry.path().filename().string())) fs::remove(entry.path(), ignored);
+        for (const char* name : run_files) fs::remove_all(path_ / name, ignored);
     }
     remove_parts(path_);
-    make_folder(path_ / "saves");
+    make_subfolder(path_ / "saves");
     sync_folder(path_);
 }
 
@@ -157,7 +157,7 @@ void RunFolder::save(const Save& save, std::int64_t keep) const {
     std::error_code ignored;
     fs::remove_all(part, ignored);
     try {
-        make_folder(part);
+        make_subfolder(part);
         // Their lengths are in the save.
         for (const fs::path& file : {log(), path_ / event_file_name}) sync_file(file);
         write_save(part, save, identity_);
