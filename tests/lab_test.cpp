@@ -1,4 +1,5 @@
 // The lab itself: its list, its command and its pages. What the experiments find is tested in lab_*_slow_test.cpp.
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -148,6 +149,16 @@ TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {
     EXPECT_EQ(object["findings"]["loss"]["wrong"], "inf");
     EXPECT_EQ(object["findings"]["loss"]["worse"], "nan");
     EXPECT_THAT(lab::text(experiment, result), HasSubstr("nan"));
+}
+
+TEST(Lab, AddsAVariantsNumbersToTheFindingsInTheirOrder) {
+    lab::Result result{.variants = {"right", "wrong"}, .findings = {{"loss", {}}, {"change", {}}}, .why = "", .figures = {}};
+    for (const double number : {1.0, 3.0}) result.add(std::array{number, number + 1});
+    EXPECT_EQ(result.value("loss", "wrong"), 3);
+    EXPECT_EQ(result.value("change", "right"), 2);
+    expect_error([&] { result.add(std::array{1.0}); }, "a variant has 1 numbers for 2 findings");
+    expect_error([&] { result.add(std::array{1.0, 2.0, 3.0}); }, "a variant has 3 numbers for 2 findings");
+    EXPECT_EQ(result.findings[0].values.size(), 2u) << "a row of another length is not added in part";
 }
 
 TEST(Lab, BreaksTheReasonIntoLinesAndKeepsItsWords) {

@@ -134,7 +134,7 @@ Result borrowed_maps(const Options& options) {
                                  aligned(map),
                                  error_of_sums(map),
                                  static_cast<double>(map.dim(3))};
-        for (std::size_t i = 0; i < std::size(values); ++i) result.findings[i].values.push_back(values[i]);
+        result.add(values);
         const std::vector<double> weights = map.to_vector();
         result.figures.push_back({svg(picture::HeatMap{.title = borrowed ? "handed out by mistake" : "the cross attention",
                                                        .rows = length,

@@ -140,7 +140,7 @@ Result dropout_modes(const Options& options) {
         const Learned learned = learn(mode, seen, unseen, options);
         const std::string& name = result.variants[static_cast<std::size_t>(mode)];
         const double values[] = {learned.unseen.back(), learned.seen.back(), 100 * learned.turned, learned.difference};
-        for (std::size_t row = 0; row < result.findings.size(); ++row) result.findings[row].values.push_back(values[row]);
+        result.add(values);
         charts[0].series.push_back({.name = name, .x = learned.steps, .y = learned.unseen});
         charts[1].series.push_back({.name = name, .x = learned.steps, .y = learned.seen});
     }

@@ -81,6 +81,12 @@ const Experiment* find_experiment(std::string_view name) {
     return found == all.end() ? nullptr : &*found;
 }
 
+void Result::add(std::span<const double> values) {
+    check(values.size() == findings.size(), "lab: a variant has {} numbers for {} findings; it needs one each", values.size(),
+          findings.size());
+    for (std::size_t i = 0; i < findings.size(); ++i) findings[i].values.push_back(values[i]);
+}
+
 double Result::value(std::string_view what, std::string_view variant) const {
     const auto column = std::find(variants.begin(), variants.end(), variant);
     check(column != variants.end(), "lab: there is no variant '{}'; there are {}", variant, fmt::join(variants, ", "));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ struct Result {
     std::string why;                    ///< three sentences: what the mistake does, why, and what the correct form does instead
     std::vector<picture::Figure> figures;
 
+    /// The numbers of one more variant, in the order of the findings. Error when they are not as many.
+    void add(std::span<const double> values);
     /// The number of one variant. Error when there is no such finding or variant; the message lists what there is.
     double value(std::string_view what, std::string_view variant) const;
 };

@@ -171,7 +171,7 @@ Result length_penalty(const Options& options) {
     for (const Divisor& divisor : {power(1), power(0), shifted(1)}) {
         const Translated each = candidates.best_by(divisor);
         const double values[] = {ratio(each.bleu), each.bleu.score, each.bleu.brevity_penalty, 100 * each.empty};
-        for (std::size_t row = 0; row < 4; ++row) result.findings[row].values.push_back(values[row]);
+        result.add(values);
     }
     return result;
 }

@@ -7,6 +7,8 @@
 // wrong way is the same model with spans that call padding words.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/stacks.h"
@@ -160,10 +162,8 @@ Result no_padding_mask(const Options& options) {
             line.y.push_back(share_right(tokens, answers(net, tokens, time, masked)));
         }
         const std::vector<double> weights = first_weights(net, tokens, masked);
-        result.findings[0].values.push_back(relative_change(alone, answers(net, tokens, longest, masked)));
-        result.findings[1].values.push_back(line.y.front());
-        result.findings[2].values.push_back(line.y.back());
-        result.findings[3].values.push_back(on_padding(weights));
+        const double change = relative_change(alone, answers(net, tokens, longest, masked));
+        result.add(std::array{change, line.y.front(), line.y.back(), on_padding(weights)});
         result.figures.push_back(
             {svg(picture::HeatMap{.title = "attention of the first layer: " + name,
                                   .rows = length,

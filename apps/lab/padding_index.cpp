@@ -181,7 +181,7 @@ Result padding_index(const Options& options) {
                                  learned.nll,
                                  learned.largest_weight};
         result.variants.push_back(variant.name);
-        for (std::size_t row = 0; row < result.findings.size(); ++row) result.findings[row].values.push_back(values[row]);
+        result.add(values);
         chart.series.push_back({.name = variant.name, .x = learned.steps, .y = learned.accuracy_of_zero});
         picture::Bars& each = bars.bars.emplace_back(picture::Bars{variant.name, {}});
         for (std::size_t word = 0; word < vocabulary; ++word) each.values.push_back(100 * learned.accuracy(word, word + 1));

@@ -141,8 +141,7 @@ Result projections(const Options& options) {
         });
         const NoGrad no_grad;
         const Net::Attended attended = net.forward(make_batch(key(options, "last batch")).x);
-        result.findings[0].values.push_back(mean_of_last(errors, 10));
-        result.findings[1].values.push_back(share_of_negative(attended.scores.value()));
+        result.add(std::array{mean_of_last(errors, 10), share_of_negative(attended.scores.value())});
         losses.series.push_back(curve(name, errors));
         const std::vector<double> weights = attended.weights.value().to_vector();  // the first sentence's heads stand first
         maps.push_back({svg(picture::HeatMap{.title = "both heads: " + name,

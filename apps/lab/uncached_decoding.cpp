@@ -258,7 +258,7 @@ Result uncached_decoding(const Options& options) {
         const double values[] = {decoder.count().total(), static_cast<double>(decoder.count().rows()),
                                  static_cast<double>(decoder.tokens() - kept), static_cast<double>(different), 1000 * seconds};
         result.variants.push_back(variant.name);
-        for (std::size_t row = 0; row < result.findings.size(); ++row) result.findings[row].values.push_back(values[row]);
+        result.add(values);
         chart.series.push_back(curve(variant.name, decoder.count().steps()));
         bars.bars.push_back({variant.name, {values[0] / result.findings[0].values[0], values[4] / result.findings[4].values[0]}});
     }
