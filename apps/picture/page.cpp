@@ -63,8 +63,8 @@ std::string address(std::string_view file) {
     return text;
 }
 
-std::string cell(std::string_view text, std::string_view tag) {
-    return fmt::format("<{0}{1}>{2}</{0}>", tag, reads_as_number(std::string(text)) ? " class=\"n\"" : "", escaped(text));
+std::string cell(std::string_view text) {
+    return fmt::format("<td{}>{}</td>", reads_as_number(std::string(text)) ? " class=\"n\"" : "", escaped(text));
 }
 
 std::string figure_html(const Figure& figure) {
@@ -132,7 +132,7 @@ Page& Page::table(const std::vector<std::string>& header, const std::vector<std:
         check(rows[row].size() == header.size(), "page '{}': row {} of a table has {} cells, its header {}", title_, row,
               rows[row].size(), header.size());
         html += "<tr>";
-        for (const std::string& text : rows[row]) html += cell(text, "td");
+        for (const std::string& text : rows[row]) html += cell(text);
         html += "</tr>\n";
     }
     body_ += html + "</table></div>\n";
