@@ -11,7 +11,6 @@
 namespace heddle::picture {
 namespace {
 
-constexpr double plot_height = 260;
 constexpr double value_size = 11;
 constexpr double turned_width = 150;  // a group's name that does not fit upright may be as long
 
@@ -58,8 +57,7 @@ void draw_value(Drawing& drawing, double value, double x, double top, double bot
     drawing.text(x, value < 0 ? bottom + 12 : top - 4, text, style);
 }
 
-void draw_bars(Drawing& drawing, const BarChart& chart, const Area& area, const Scale& y, const Slots& slots) {
-    const double base = y.logarithmic ? area.bottom : std::clamp(y(0), area.top, area.bottom);
+void draw_bars(Drawing& drawing, const BarChart& chart, const Area& area, const Scale& y, const Slots& slots, double base) {
     for (std::size_t i = 0; i < chart.bars.size(); ++i)
         for (std::size_t group = 0; group < chart.groups.size(); ++group) {
             const double value = chart.bars[i].values[group];
@@ -117,14 +115,12 @@ std::string svg(const BarChart& chart) {
     Slots slots{.group = (area.right - area.left) / groups};
     slots.bar = std::min(slots.group * 0.8 / bars, 90.0);
     slots.start = area.left + (slots.group - slots.bar * bars) / 2;
-    draw_bars(drawing, chart, area, y, slots);
-    const double zero = y.logarithmic ? area.bottom : std::clamp(y(0), area.top, area.bottom);
-    drawing.line(area.left, zero, area.right, zero, "currentColor", 1, "", 0.6);
+    const double base = y.logarithmic ? area.bottom : std::clamp(y(0), area.top, area.bottom);
+    draw_bars(drawing, chart, area, y, slots, base);
+    draw_base(drawing, area, base);
     draw_levels(drawing, area, y, chart.levels);
     const double depth = draw_groups(drawing, chart, area, slots, slots.bar * bars);
-    if (chart.groups.empty() || chart.bars.empty())
-        drawing.text((area.left + area.right) / 2, (area.top + area.bottom) / 2, "no value to draw",
-                     {.anchor = Anchor::middle, .opacity = 0.7});
+    if (chart.groups.empty() || chart.bars.empty()) draw_no_value(drawing, area);
     return drawing.svg(chart_width, area.bottom + depth + 8, chart.title);
 }
 

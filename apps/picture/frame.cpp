@@ -13,6 +13,8 @@ namespace {
 constexpr double faint = 0.18;
 constexpr std::string_view ink = "currentColor";
 
+std::string_view level_dashes(std::size_t index) { return index % 2 == 0 ? "7 4" : "2 3"; }
+
 void draw_mark(Drawing& drawing, double x, double y, const LegendEntry& entry) {
     if (entry.mark == LegendEntry::Mark::box) return drawing.rect(x + 4, y - 6, 12, 12, entry.color);
     if (entry.mark == LegendEntry::Mark::dot) return drawing.circle(x + 10, y, 3.5, entry.color);
@@ -61,7 +63,7 @@ void draw_left_axis(Drawing& drawing, const Area& area, const Scale& scale, cons
 
 void draw_bottom_axis(Drawing& drawing, const Area& area, const Scale& scale, const std::vector<Tick>& ticks,
                       const std::string& label) {
-    drawing.line(area.left, area.bottom, area.right, area.bottom, ink, 1, "", 0.6);
+    draw_base(drawing, area, area.bottom);
     for (const Tick& tick : ticks) {
         const double x = scale(tick.value);
         drawing.line(x, area.bottom, x, area.bottom + 4, ink, 1, "", 0.6);
@@ -71,19 +73,25 @@ void draw_bottom_axis(Drawing& drawing, const Area& area, const Scale& scale, co
                  {.anchor = Anchor::middle});
 }
 
+void draw_base(Drawing& drawing, const Area& area, double y) { drawing.line(area.left, y, area.right, y, ink, 1, "", 0.6); }
+
+void draw_no_value(Drawing& drawing, const Area& area) {
+    drawing.text((area.left + area.right) / 2, (area.top + area.bottom) / 2, "no value to draw",
+                 {.anchor = Anchor::middle, .opacity = 0.7});
+}
+
 void draw_levels(Drawing& drawing, const Area& area, const Scale& scale, const std::vector<Level>& levels) {
     drawing.open_clip(area.left, area.top, area.right - area.left, area.bottom - area.top);
     for (std::size_t i = 0; i < levels.size(); ++i)
         if (drawable(levels[i].y, scale.logarithmic))
-            drawing.line(area.left, scale(levels[i].y), area.right, scale(levels[i].y), ink, 1.5, i % 2 == 0 ? "7 4" : "2 3",
-                         0.8);
+            drawing.line(area.left, scale(levels[i].y), area.right, scale(levels[i].y), ink, 1.5, level_dashes(i), 0.8);
     drawing.close();
 }
 
 std::vector<LegendEntry> legend_of(const std::vector<Level>& levels) {
     std::vector<LegendEntry> entries;
     for (std::size_t i = 0; i < levels.size(); ++i)
-        entries.push_back({fmt::format("{} ({})", levels[i].name, number(levels[i].y)), ink, i % 2 == 0 ? "7 4" : "2 3"});
+        entries.push_back({fmt::format("{} ({})", levels[i].name, number(levels[i].y)), ink, level_dashes(i)});
     return entries;
 }
 

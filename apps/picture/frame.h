@@ -11,6 +11,7 @@ namespace heddle::picture {
 
 inline constexpr double chart_width = 580;
 inline constexpr double text_size = 12;
+inline constexpr double plot_height = 260;  ///< of the place for values
 
 /// A place for values, in pixels.
 struct Area {
@@ -39,6 +40,11 @@ void draw_left_axis(Drawing& drawing, const Area& area, const Scale& scale, cons
 /// Marks below with their values, and the label under them.
 void draw_bottom_axis(Drawing& drawing, const Area& area, const Scale& scale, const std::vector<Tick>& ticks,
                       const std::string& label);
+
+/// The line on which values stand.
+void draw_base(Drawing& drawing, const Area& area, double y);
+/// What stands in the place for values when there are none.
+void draw_no_value(Drawing& drawing, const Area& area);
 
 /// Dashed lines across, and what they are called in the legend.
 void draw_levels(Drawing& drawing, const Area& area, const Scale& scale, const std::vector<Level>& levels);

@@ -16,8 +16,6 @@ struct Point {
     double y = 0;
 };
 
-constexpr double plot_height = 260;
-
 void check_chart(const LineChart& chart) {
     for (const Series& one : chart.series)
         check(one.x.size() == one.y.size(),
@@ -122,9 +120,7 @@ std::string svg(const LineChart& chart) {
         draw(drawing, chart.series[i], i, std::min(2 + 0.8 * above, 4.4), x, y);
     }
     drawing.close();
-    if (nothing)
-        drawing.text((area.left + area.right) / 2, (area.top + area.bottom) / 2, "no value to draw",
-                     {.anchor = Anchor::middle, .opacity = 0.7});
+    if (nothing) draw_no_value(drawing, area);
     return drawing.svg(chart_width, area.bottom + (chart.x.label.empty() ? 26 : 46), chart.title);
 }
 
