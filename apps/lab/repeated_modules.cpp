@@ -1,8 +1,8 @@
 // Layers and heads that are one object, and layers that nobody told the model of.
 //
-//     wrong    layers = [layer] * 6,  heads = [head] * 8,  one attention for self and cross      one set of weights, used again
-//     wrong    layers = a plain list of six                                                     used, but unknown to the
-//     optimizer right    a module of its own for each, registered with the model
+//     wrong    layers = [layer] * 6,  heads = [head] * 8,  one attention for self and cross    one set of weights, used again
+//     wrong    layers = a plain list of six                                                    used, but unknown to the optimizer
+//     right    a module of its own for each, registered with the model
 //
 // The forward pass runs in all three, with the right shapes. Parameters are counted in three ways: those that the description of
 // the model means, those that a backward pass reaches, and those that the optimizer is given.

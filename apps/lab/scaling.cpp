@@ -1,9 +1,9 @@
 // The scale of dot-product attention.
 //
-//     right    softmax(q k^T / sqrt(d_k))                 scores of variance 1 for every width (Vaswani et al. 2017,
-//     section 3.2.1) wrong    softmax(q k^T)                             variance d_k: one weight is nearly 1, and the softmax
-//     passes no gradient wrong    softmax(q k^T / sqrt(another width))       variance d_k / 64 here beside   softmax(v^T tanh(q +
-//     k))                   additive attention, bounded without a scale (Bahdanau et al. 2015)
+//     right    softmax(q k^T / sqrt(d_k))              scores of variance 1 for every width (Vaswani et al. 2017, section 3.2.1)
+//     wrong    softmax(q k^T)                          variance d_k: one weight is nearly 1, and the softmax passes no gradient
+//     wrong    softmax(q k^T / sqrt(another width))    variance d_k / 64 here
+//     beside   softmax(v^T tanh(q + k))                additive attention, bounded without a scale (Bahdanau et al. 2015)
 //
 // The gradient is that of the weight at [0, 0] in q and k of 512 columns, uniform in [0, 1), with 1,024 keys; it meets row 0 of
 // the queries alone, so the other rows are left out. What a softmax passes on is measured by 1 - sum p^2, the trace of its
