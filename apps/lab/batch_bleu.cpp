@@ -30,17 +30,19 @@ constexpr int draws = 20;
 
 const std::vector<std::string> names = {"all segments", "full batches", "no short ones", "mean of cumulative", "mean of batches"};
 
+using Words = std::vector<std::int32_t>;
+
 struct Segment {
-    std::vector<int> reference;
-    std::vector<int> translation;
+    Words reference;
+    Words translation;
 };
 
 // Few words make up most of a text.
-int draw_word(Sequence& numbers) { return static_cast<int>(std::pow(3000.0, numbers.uniform())); }
+std::int32_t draw_word(Sequence& numbers) { return static_cast<std::int32_t>(std::pow(3000.0, numbers.uniform())); }
 
-std::vector<int> disturbed(const std::vector<int>& reference, double rate, Sequence& numbers) {
-    std::vector<int> words;
-    for (const int word : reference) {
+Words disturbed(const Words& reference, double rate, Sequence& numbers) {
+    Words words;
+    for (const std::int32_t word : reference) {
         const double event = numbers.uniform() / rate;
         if (event < 0.2) continue;
         words.push_back(event < 0.8 ? draw_word(numbers) : word);
@@ -67,12 +69,6 @@ std::vector<Segment> draw_segments(Sequence& numbers) {
     return result;
 }
 
-std::string text(const std::vector<int>& words) {
-    std::string line;
-    for (const int word : words) line += "w" + std::to_string(word) + " ";
-    return line;
-}
-
 // One test set as the five see it.
 struct Scores {
     std::vector<double> bleu;                 // of each variant
@@ -85,7 +81,7 @@ Scores score(const std::vector<Segment>& test) {
     Scores scores;
     std::size_t longer_ones = 0;
     for (std::size_t i = 0; i < test.size(); ++i) {
-        const app::BleuStatistics one = app::bleu_statistics(text(test[i].translation), text(test[i].reference));
+        const app::BleuStatistics one = app::bleu_statistics(line_of(test[i].translation), line_of(test[i].reference));
         all += one;
         of_batch += one;
         if (i < test.size() / batch * batch) full += one;

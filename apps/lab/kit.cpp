@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
 
 #include "core/format.h"
 #include "nn/flat.h"
@@ -38,6 +37,12 @@ Tensor words(std::int64_t count, std::int64_t vocabulary, std::uint64_t key) {
     for (std::int32_t& token : tokens.span<std::int32_t>())
         token = static_cast<std::int32_t>(sequence.below(static_cast<std::uint64_t>(vocabulary)));
     return tokens;
+}
+
+std::string line_of(std::span<const std::int32_t> tokens) {
+    std::string line;
+    for (const std::int32_t token : tokens) line += "w" + std::to_string(token) + " ";
+    return line;
 }
 
 picture::Series curve(std::string name, const std::vector<double>& values) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,9 @@ Tensor normal(const Shape& shape, double deviation, std::uint64_t key, DType dty
 
 /// Token ids, uniform in [0, vocabulary): i32 [count].
 Tensor words(std::int64_t count, std::int64_t vocabulary, std::uint64_t key);
+
+/// Tokens as a score of texts reads them: "w7 w12 ".
+std::string line_of(std::span<const std::int32_t> tokens);
 
 /// A line through what was measured at 0, 1, 2, ..: a loss for each step.
 picture::Series curve(std::string name, const std::vector<double>& values);

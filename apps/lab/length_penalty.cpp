@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <set>
 #include <string>
 
 #include "apps/lab/experiments.h"
@@ -46,12 +45,6 @@ app::TokenPair draw_pair(Sequence& numbers) {
     return pair;
 }
 
-std::string text(const std::vector<std::int32_t>& tokens) {
-    std::string line;
-    for (const std::int32_t token : tokens) line += "w" + std::to_string(token) + " ";
-    return line;
-}
-
 // How a score divides, by the tokens with the end mark.
 using Divisor = std::function<double(double length)>;
 
@@ -76,7 +69,7 @@ class Candidates {
         std::vector<std::vector<std::int32_t>> sources;
         for (std::int64_t i = 0; i < sentences; ++i) {
             sources.push_back(draw_source(numbers));
-            references_.push_back(text(sources.back()));  // each symbol's usual word has its number
+            references_.push_back(line_of(sources.back()));  // each symbol's usual word has its number
             sources.back().push_back(app::eos_id);
         }
         lists_.resize(sources.size());
@@ -95,7 +88,7 @@ class Candidates {
                 return one.log_probability / divisor(static_cast<double>(one.tokens.size() + 1));
             };
             const app::Hypothesis& best = *std::ranges::max_element(list, {}, score);
-            lines.push_back(text(best.tokens));
+            lines.push_back(line_of(best.tokens));
             result.empty += best.tokens.empty() ? 1.0 / sentences : 0;
         }
         result.bleu = app::corpus_bleu(lines, references_);
