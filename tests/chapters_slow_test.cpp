@@ -2,13 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/chapters/chapter.h"
 #include "apps/chapters/clauses.h"
-#include "core/file.h"
+#include "tests/documents.h"
 #include "tests/support.h"
 
 namespace heddle::chapters {
@@ -37,7 +37,7 @@ Report measure(const std::string& name, std::uint64_t seed = 1) {
         EXPECT_FALSE(statement.numbers.empty()) << statement.claim;
         for (const Measured& one : statement.numbers) EXPECT_THAT(shown, HasSubstr(one.what));
     }
-    const std::string written = on_one_line(read_file(HEDDLE_SOURCE_DIR "/docs/presets/" + name + ".md"));
+    const std::string written = on_one_line(project_file("docs/presets/" + name + ".md"));
     for (const Statement& statement : report.statements)
         EXPECT_THAT(written, HasSubstr("*" + statement.claim + "*")) << name << ".md";
     const auto expect_shown = [&](const std::vector<picture::Figure>& figures) {

@@ -4,10 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "apps/picture/chart.h"
+#include "core/file.h"
 #include "tests/markup.h"
 #include "tests/support.h"
 
@@ -86,9 +84,7 @@ TEST(Page, RefusesARowOfAnotherLength) {
 TEST(Page, IsWrittenAsAWholeOrAnErrorNamesThePath) {
     const TemporaryFolder folder;
     Page("p").write(folder / "p.html");
-    std::ostringstream text;
-    text << std::ifstream(folder / "p.html").rdbuf();
-    EXPECT_EQ(text.str(), Page("p").html());
+    EXPECT_EQ(read_file(folder / "p.html"), Page("p").html());
     expect_error([&] { Page("p").write(folder / "no/p.html"); }, "no/p.html");
 }
 
