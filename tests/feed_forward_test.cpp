@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"

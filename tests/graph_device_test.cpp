@@ -1,7 +1,6 @@
 // Captured work, its memory, and the way its inputs take (core/graph.h, core/storage.h), on the emulated device or a real one.
 #include "core/graph.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>

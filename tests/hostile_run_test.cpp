@@ -1,8 +1,6 @@
 // Runs whose files are not what they were: every one is refused with an Error, none crashes the program or translates nonsense.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <fstream>
 #include <sstream>
 #include <utility>
 

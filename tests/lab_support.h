@@ -1,7 +1,6 @@
 // What the tests of the lab's experiments share.
 #pragma once
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,6 @@
 // The lab itself: its list, its command and its pages. What the experiments find is tested in lab_*_slow_test.cpp.
+#include <gmock/gmock.h>
+
 #include <array>
 #include <cmath>
 #include <filesystem>

@@ -1,8 +1,6 @@
 // The loss that never holds all logits, against the one that does.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <numeric>
 
 #include "autograd/checkpoint.h"
 #include "autograd/ops.h"

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "apps/translation/run_folder.h"
 #include "core/digest.h"
 #include "core/random.h"

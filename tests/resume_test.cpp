@@ -4,7 +4,6 @@
 
 #include <fstream>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/digest.h"

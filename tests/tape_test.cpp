@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "autograd/gradcheck.h"
 #include "planted.h"
 #include "support.h"

@@ -1,5 +1,4 @@
 // Training steps that are captured and replayed, against the same steps as they come.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 //     right    check d/dx sum_i c_i y_i with random c
 //
 // The op under test is softmax with a planted mistake: its backward times 1000, times 0, times -1.
-#include <algorithm>
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"

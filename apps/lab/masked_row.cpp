@@ -6,8 +6,6 @@
 //     right    e^s over the places that may attend, and zeros where there are none
 //
 // The softmax of the wrong ones is composed, as a framework's is: the library's gives zeros for a row of -inf, too.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <limits>
 

@@ -5,9 +5,7 @@
 //
 // Vocabularies are sorted by frequency, so a table that is too small fails at rare words only, and one that is too large never
 // fails: its last rows are words that do not exist.
-#include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"

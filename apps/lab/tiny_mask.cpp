@@ -2,7 +2,6 @@
 //
 //     wrong    softmax(s * m), m = 1 for the past, -1e-9 for the future: a logit of 0, and e^0 = 1
 //     right    softmax over the places that may attend
-#include <algorithm>
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"

@@ -6,7 +6,6 @@
 // A sentence as long as the table is the one that write-ups try. One of a single token, the first step of every decoder, becomes
 // as many rows as the table has, and nothing fails.
 #include <limits>
-#include <string>
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
