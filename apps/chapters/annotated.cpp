@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 
 #include "apps/chapters/chapters.h"
 #include "apps/chapters/codes.h"
@@ -100,16 +101,18 @@ Statement steps_are_the_whole_prefix(const nn::Transformer& model, const nn::Sen
     const Tensor memory = model.encode(source.tokens, source.spans).value();
     nn::DecoderCache cache = model.start_decoding(memory, source.spans, 1, length);
     Tensor prefix = Tensor::zeros({length, 1}, DType::i32);  // token 0 stands for the beginning
-    double difference = 0;
+    std::vector<double> with_cache, without;                 // the scores of all words
     std::int64_t rows_with_cache = 0, rows_without = 0;
     for (std::int64_t i = 0; i < length; ++i) {
         const Tensor step = model.step(prefix.slice(i, i + 1).reshape({1}), cache);
         const Tensor tokens = prefix.slice(0, i + 1).reshape({i + 1});
         const Tensor hidden = model.decode(tokens, lab::equal_spans(1, i + 1), Variable(memory), source.spans).value();
-        difference = std::max(difference, lab::largest_difference(step, model.logits(hidden.slice(i, i + 1))));
+        std::ranges::copy(step.to_vector(), std::back_inserter(with_cache));
+        std::ranges::copy(model.logits(hidden.slice(i, i + 1)).to_vector(), std::back_inserter(without));
         rows_with_cache += 1, rows_without += i + 1;
         if (i + 1 < length) prefix.data<std::int32_t>()[i + 1] = best(step);
     }
+    const double difference = lab::largest_difference(with_cache, without);
     return {"Reading one word at a time gives what the whole prefix gives, if keys and values of the words before are kept.",
             {{"largest difference of the scores, 10 words", difference},
              {"rows through the decoder, with what is kept", static_cast<double>(rows_with_cache)},
