@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <system_error>
 
 namespace heddle::app {
@@ -36,6 +37,13 @@ std::string shell_word(std::string_view word) {
     std::string quoted = "'";
     for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
     return quoted + "'";
+}
+
+std::string indented(std::string_view text) {
+    std::istringstream stream{std::string(text)};
+    std::string lines;
+    for (std::string line; std::getline(stream, line);) lines += "    " + line + "\n";
+    return lines;
 }
 
 nlohmann::ordered_json json_number(double value) {

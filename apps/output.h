@@ -20,6 +20,9 @@ std::string wrapped(std::string_view text);
 /// A word of a command line as a shell reads it: quoted where it has to be.
 std::string shell_word(std::string_view word);
 
+/// Each line of the text four columns further to the right; behind the last one stands a line end, whether it had one or not.
+std::string indented(std::string_view text);
+
 /// A number as JSON, which has no NaN and no infinities: these are the texts "nan", "inf" and "-inf".
 nlohmann::ordered_json json_number(double value);
 

@@ -88,5 +88,11 @@ TEST(Wrapped, BreaksAtSpacesAndKeepsEveryWord) {
     EXPECT_EQ(wrapped(std::string(100, 'y') + " z"), std::string(100, 'y') + "\nz");
 }
 
+TEST(Indented, MovesEveryLineToTheRightAndEndsTheLast) {
+    EXPECT_EQ(indented(""), "");
+    EXPECT_EQ(indented("a\n  b\n\nc"), "    a\n      b\n    \n    c\n");
+    EXPECT_EQ(indented("a\n"), "    a\n");
+}
+
 }  // namespace
 }  // namespace heddle::app

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "apps/chapters/chapters.h"
 #include "apps/output.h"
@@ -15,14 +14,6 @@ namespace heddle::chapters {
 namespace {
 
 std::string_view verdict(const Statement& statement) { return statement.holds ? "holds" : "does not show"; }
-
-// Each line four columns further to the right.
-std::string indented(const std::string& lines) {
-    std::string text;
-    std::istringstream stream(lines);
-    for (std::string line; std::getline(stream, line);) text += "    " + line + "\n";
-    return text;
-}
 
 }  // namespace
 
@@ -52,7 +43,7 @@ std::string text(const Chapter& chapter, const Report& report) {
     std::string lines = fmt::format("{}: {}\n", chapter.name, chapter.title);
     for (const Statement& statement : report.statements) {
         lines += fmt::format("\n{}\n", app::wrapped(statement.claim));
-        for (const std::string& printed : statement.printed) lines += indented(printed) + "\n";
+        for (const std::string& printed : statement.printed) lines += app::indented(printed) + "\n";
         std::size_t width = 0;
         for (const Measured& one : statement.numbers) width = std::max(width, one.what.size());
         for (const Measured& one : statement.numbers)

@@ -22,22 +22,14 @@ std::string number(double value) {
 // Without the line breaks at both ends.
 std::string_view lines_of(std::string_view code) { return code.substr(1, code.size() - 2); }
 
-std::string indented(std::string_view code) {
-    std::string lines;
-    for (const char letter : "    " + std::string(lines_of(code))) {
-        lines += letter;
-        if (letter == '\n') lines += "    ";
-    }
-    return lines + '\n';
-}
-
 }  // namespace
 
 std::string text(const Experiment& experiment, const Result& result) {
     std::size_t width = 0;
     for (const Finding& finding : result.findings) width = std::max(width, finding.what.size());
     std::string lines = fmt::format("{}: {}\n\n{}:\n{}\n{}:\n{}\n", experiment.name, experiment.title, what_people_write,
-                                    indented(experiment.code.wrong), what_is_right, indented(experiment.code.right));
+                                    app::indented(lines_of(experiment.code.wrong)), what_is_right,
+                                    app::indented(lines_of(experiment.code.right)));
     lines += std::string(width, ' ');
     for (const std::string& variant : result.variants) lines += fmt::format("  {:>12}", variant);
     lines += '\n';
