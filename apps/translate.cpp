@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 #include "apps/commands.h"
 #include "apps/ensemble_run.h"
@@ -108,21 +108,53 @@ std::vector<std::int32_t> prefix_tokens(const std::string& prefix, const Vocabul
 
 // The form that Moses gave its output: fields between " ||| ", a line for each translation of a list.
 struct Form {
-    bool list = false;    // ids in front
-    bool scores = false;  // log p and log p / length^A
-    std::function<std::string(const std::string& line, const Translation&)> alignment = {};
+    bool list = false;       // ids in front
+    bool scores = false;     // log p and log p / length^A
+    bool alignment = false;  // the pairs behind everything
 };
 
+using TranslationLists = std::vector<std::vector<Translation>>;
+
+// Where the model looked for some lines' translations.
+struct Looks {
+    std::vector<std::vector<std::string>> alignments;  // of every translation, when they are wanted
+    std::vector<TranslationAttention> shown;           // the first lines' first translations
+};
+
+// No translation goes through the model twice for both.
+Looks look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::vector<std::string>& lines,
+              const TranslationLists& translations, bool alignments, std::int64_t shown) {
+    Looks looks;
+    looks.alignments.resize(lines.size());
+    looks.shown.resize(std::min(lines.size(), static_cast<std::size_t>(shown)));
+    std::vector<TranslatedLine> pairs;
+    std::vector<std::pair<std::size_t, std::size_t>> places;  // line, and place in its list
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        looks.alignments[i].resize(translations[i].size());
+        for (std::size_t j = 0; j < translations[i].size(); ++j) {
+            if (!alignments && (j > 0 || i >= looks.shown.size())) continue;
+            pairs.push_back({lines[i], &translations[i][j]});
+            places.emplace_back(i, j);
+        }
+    }
+    attend(model, vocabularies, pairs, [&](std::size_t pair, TranslationAttention attention) {
+        const auto [i, j] = places[pair];
+        if (alignments) looks.alignments[i][j] = alignment_text(word_attention(attention));
+        if (i < looks.shown.size() && j == 0) looks.shown[i] = std::move(attention);
+    });
+    return looks;
+}
+
 // Of lines that are numbered from `first` on.
-std::string written(const Form& form, std::int64_t first, const std::vector<std::string>& lines,
-                    const std::vector<std::vector<Translation>>& translations) {
+std::string written(const Form& form, std::int64_t first, const TranslationLists& translations, const Looks& looks) {
     std::string text;
-    for (std::size_t i = 0; i < lines.size(); ++i)
-        for (const Translation& each : translations[i]) {
+    for (std::size_t i = 0; i < translations.size(); ++i)
+        for (std::size_t j = 0; j < translations[i].size(); ++j) {
+            const Translation& each = translations[i][j];
             if (form.list) text += fmt::format("{} ||| ", first + static_cast<std::int64_t>(i));
             text += each.text;
             if (form.scores) text += fmt::format(" ||| {:.6f} {:.6f}", each.log_probability, each.score);
-            if (form.alignment) text += fmt::format(" ||| {}", form.alignment(lines[i], each));
+            if (form.alignment) text += fmt::format(" ||| {}", looks.alignments[i][j]);
             text += '\n';
         }
     return text;
@@ -134,13 +166,9 @@ void translate(TranslateOptions& options) {
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
     const nn::Transformer& model = *run.runs.front().model;
-    Form form{.list = options.n_best || options.scores, .scores = options.scores};
-    if (options.alignment)
-        form.alignment = [&](const std::string& line, const Translation& translation) {
-            return alignment_text(word_attention(attention_of(model, run.vocabularies(), line, translation)));
-        };
+    const Form form{.list = options.n_best || options.scores, .scores = options.scores, .alignment = options.alignment};
     std::optional<AttentionReport> report;
-    if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, model, run.vocabularies());
+    if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines);
 
     Translator translator(run.models(), run.vocabularies(), options.decode);
     LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
@@ -148,10 +176,17 @@ void translate(TranslateOptions& options) {
     for (;;) {
         const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every));
         if (lines.empty()) break;
-        const std::vector<std::vector<Translation>> translations = translator.translate(lines);
-        print(written(form, first, lines, translations));
+        const TranslationLists translations = translator.translate(lines);
+        const std::int64_t shown = report ? report->room() : 0;
+        Looks looks;
+        if (form.alignment || shown > 0) looks = look_at(model, run.vocabularies(), lines, translations, form.alignment, shown);
+        print(written(form, first, translations, looks));
         first += static_cast<std::int64_t>(lines.size());
-        for (std::size_t i = 0; report && i < lines.size(); ++i) report->add(lines[i], translations[i].front());
+        for (std::size_t i = 0; report && i < lines.size(); ++i)
+            if (i < looks.shown.size())
+                report->add(lines[i], translations[i].front().text, looks.shown[i]);
+            else
+                report->leave_out();
     }
     if (report) {
         report->write();

@@ -39,6 +39,11 @@ class Attention : public testing::Test {
         return {.text = text, .tokens = vocabularies_.target->encode(text), .ended = ended};
     }
 
+    void add(AttentionReport& report, const std::string& line, const std::string& translation) const {
+        const Translation found = translation_of(translation);
+        report.add(line, found.text, attention_of(*model_, vocabularies_, line, found));
+    }
+
     Vocabularies vocabularies_;
     Model model_;
 };
@@ -72,6 +77,42 @@ TEST_F(Attention, OfATranslationThatWasCutHasNoStepForTheEndMark) {
         attention_of(*model_, vocabularies_, "one two", translation_of("four five six", false));
     EXPECT_THAT(attention.read, ElementsAre("<s>", "four", "five"));
     EXPECT_THAT(attention.written, ElementsAre("four", "five", "six"));
+}
+
+TEST_F(Attention, OfManyTranslationsAtOnceIsThatOfEachAlone) {
+    std::vector<std::string> lines = {"one two three", "", "five", "seven & one two four"};
+    std::vector<Translation> translations = {translation_of("four five"), translation_of(""),
+                                             translation_of("one two six", false), translation_of("four", false)};
+    // Long ones fill batches of their own; of these the source is cut, too.
+    for (int i = 0; i < 100; ++i) {
+        std::string line = "one";
+        for (int word = 0; word < 20 + i % 20; ++word) line += " two";
+        lines.push_back(line);
+        translations.push_back(translation_of(i % 3 == 0 ? "three five seven" : "six", i % 2 == 0));
+    }
+    std::vector<TranslatedLine> pairs;
+    for (std::size_t i = 0; i < lines.size(); ++i) pairs.push_back({lines[i], &translations[i]});
+    std::vector<int> times(lines.size());
+    attend(*model_, vocabularies_, pairs, [&](std::size_t i, const TranslationAttention& together) {
+        ++times.at(i);
+        const TranslationAttention alone = attention_of(*model_, vocabularies_, lines[i], translations[i]);
+        EXPECT_EQ(together.source, alone.source);
+        EXPECT_EQ(together.read, alone.read);
+        EXPECT_EQ(together.written, alone.written);
+        EXPECT_EQ(together.source_words, alone.source_words);
+        EXPECT_EQ(together.target_words, alone.target_words);
+        const auto expect_same = [&](const std::vector<Tensor>& some, const std::vector<Tensor>& others) {
+            ASSERT_EQ(some.size(), others.size());
+            for (std::size_t layer = 0; layer < some.size(); ++layer) {
+                EXPECT_EQ(some[layer].shape(), others[layer].shape());
+                EXPECT_EQ(some[layer].to_vector(), others[layer].to_vector()) << "pair " << i;
+            }
+        };
+        expect_same(together.maps.encoder, alone.maps.encoder);
+        expect_same(together.maps.decoder, alone.maps.decoder);
+        expect_same(together.maps.cross, alone.maps.cross);
+    });
+    EXPECT_EQ(times, std::vector<int>(lines.size(), 1));
 }
 
 TEST_F(Attention, IsTheSameForTheTokensThatTheTranslatorFound) {
@@ -159,10 +200,12 @@ TEST(WordsOfTokens, CountUnknownWordsAndManySpaces) {
 
 TEST_F(Attention, ReportHasEveryHeadOfEveryLayerAsAFileAndOnThePage) {
     const TemporaryFolder folder;
-    AttentionReport report(folder / "deep/out", 2, *model_, vocabularies_);
-    report.add("one <six> & two", translation_of("four <six>"));
-    report.add("", translation_of(""));
-    report.add("three", translation_of("four"));
+    AttentionReport report(folder / "deep/out", 2);
+    add(report, "one <six> & two", "four <six>");
+    EXPECT_EQ(report.room(), 1);
+    add(report, "", "");
+    report.leave_out();
+    EXPECT_EQ(report.room(), 0);
     report.write();
     const Markup page = markup_of(content(folder / "deep/out/index.html"));
     EXPECT_EQ(page.error, "");
@@ -195,8 +238,8 @@ TEST(AttentionRows, ShowSpacesAndTheMarksThatJoinTokens) {
 TEST_F(Attention, ReportLeavesNoPictureOfAFormerOne) {
     const TemporaryFolder folder;
     const auto report = [&](int lines) {
-        AttentionReport report(folder.path(), 9, *model_, vocabularies_);
-        for (int i = 0; i < lines; ++i) report.add("one two", translation_of("four"));
+        AttentionReport report(folder.path(), 9);
+        for (int i = 0; i < lines; ++i) add(report, "one two", "four");
         report.write();
     };
     report(3);
@@ -216,7 +259,7 @@ TEST_F(Attention, ReportLeavesNoPictureOfAFormerOne) {
 TEST_F(Attention, ReportNamesAFolderThatCannotBeMade) {
     const TemporaryFolder folder;
     std::ofstream(folder / "file") << "x";
-    expect_error([&] { AttentionReport(folder / "file/out", 1, *model_, vocabularies_); }, "--attention");
+    expect_error([&] { AttentionReport(folder / "file/out", 1); }, "--attention");
 }
 
 }  // namespace

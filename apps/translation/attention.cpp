@@ -17,9 +17,31 @@ std::vector<std::string> names_of(const Vocabulary& vocabulary, std::span<const 
     return names;
 }
 
-nn::Sentences one_sentence(const nn::Transformer& model, std::span<const std::int32_t> tokens) {
-    const auto length = static_cast<std::int64_t>(tokens.size());
-    return {Tensor::from(tokens, {length}).to(model.device()), Spans::packed(std::span(&length, 1))};
+nn::Sentences packed(const nn::Transformer& model, const std::vector<std::vector<std::int32_t>>& sentences) {
+    std::vector<std::int32_t> tokens;
+    std::vector<std::int64_t> lengths;
+    for (const std::vector<std::int32_t>& each : sentences) {
+        tokens.insert(tokens.end(), each.begin(), each.end());
+        lengths.push_back(static_cast<std::int64_t>(each.size()));
+    }
+    return {Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())}).to(model.device()), Spans::packed(lengths)};
+}
+
+// A sentence's part of a batch's maps [sentences, heads, queries, keys], without the room that its longer neighbours need.
+std::vector<Tensor> maps_of_sentence(const std::vector<Tensor>& batch, std::size_t sentence, std::size_t queries,
+                                     std::size_t keys) {
+    const auto at = static_cast<std::int64_t>(sentence), rows = static_cast<std::int64_t>(queries),
+               cols = static_cast<std::int64_t>(keys);
+    std::vector<Tensor> maps;
+    for (const Tensor& all : batch) {
+        const Tensor wide = all.slice(at, at + 1);
+        const std::int64_t heads = wide.shape()[1], wide_rows = wide.shape()[2], wide_cols = wide.shape()[3];
+        const Tensor& map = maps.emplace_back(Tensor::empty({1, heads, rows, cols}, DType::f32));
+        for (std::int64_t row = 0; row < heads * rows; ++row)
+            std::copy_n(wide.data<float>() + (row / rows * wide_rows + row % rows) * wide_cols, cols,
+                        map.data<float>() + row * cols);
+    }
+    return maps;
 }
 
 // Tokens that no word has yet belong to the one that comes next.
@@ -73,34 +95,89 @@ std::vector<std::int64_t> words_of_line(const Vocabulary& vocabulary, std::strin
     return words;
 }
 
-TranslationAttention attention_of(const nn::Transformer& model, const Vocabularies& vocabularies, const std::string& line,
-                                  const Translation& translation) {
-    std::vector<std::vector<std::int32_t>> encoded = encode_lines(*vocabularies.source, std::span(&line, 1));
-    cut_to(encoded, Ensemble(model).position_table() - 1);
-    std::vector<std::int32_t>& source = encoded.front();
-    TranslationAttention attention;
-    attention.source_words = words_of_line(*vocabularies.source, line, source);
-    attention.target_words = words_of_text(*vocabularies.target, translation.tokens);
-    source.push_back(eos_id);
-    attention.source_words.push_back(-1);
+namespace {
 
-    std::vector<std::int32_t> read = {bos_id}, written = translation.tokens;
-    read.insert(read.end(), written.begin(), written.end());
-    if (translation.ended) {
+// Weights of a map that are computed at once for a head of a layer: enough rows for the matrix products, and for two stacks of
+// six layers with eight heads some 40 MB. A pair that is wider alone runs alone.
+constexpr std::int64_t weights_at_once = 1 << 16;
+
+// What the decoder reads to write `translation`.
+std::vector<std::int32_t> read_for(const Translation& translation) {
+    std::vector<std::int32_t> read = {bos_id};
+    read.insert(read.end(), translation.tokens.begin(), translation.tokens.end());
+    if (!translation.ended && read.size() > 1) read.pop_back();
+    return read;
+}
+
+// All but the maps. `source`: with the end mark.
+TranslationAttention named(const Vocabularies& vocabularies, const TranslatedLine& pair, const std::vector<std::int32_t>& source,
+                           const std::vector<std::int32_t>& read) {
+    std::vector<std::int32_t> written = pair.translation->tokens;
+    TranslationAttention attention;
+    attention.source_words = words_of_line(*vocabularies.source, pair.line, std::span(source).first(source.size() - 1));
+    attention.source_words.push_back(-1);
+    attention.target_words = words_of_text(*vocabularies.target, written);
+    if (pair.translation->ended) {
         written.push_back(eos_id);
         attention.target_words.push_back(-1);
-    } else if (!written.empty()) {
-        read.pop_back();
     }
     attention.source = names_of(*vocabularies.source, source);
     attention.read = names_of(*vocabularies.target, read);
     attention.written = names_of(*vocabularies.target, written);
-
-    const NoGrad no_grad;
-    const nn::Sentences from = one_sentence(model, source), to = one_sentence(model, read);
-    const Variable memory = model.encode(from.tokens, from.spans, &attention.maps);
-    model.decode(to.tokens, to.spans, memory, from.spans, &attention.maps);
     return attention;
+}
+
+nn::AttentionMaps maps_of(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& read) {
+    nn::AttentionMaps maps;
+    const Variable memory = model.encode(source.tokens, source.spans, &maps);
+    model.decode(read.tokens, read.spans, memory, source.spans, &maps);
+    for (std::vector<Tensor>* kind : {&maps.encoder, &maps.decoder, &maps.cross})
+        for (Tensor& map : *kind) map = map.to(Device::cpu).to(DType::f32);
+    return maps;
+}
+
+}  // namespace
+
+void attend(const nn::Transformer& model, const Vocabularies& vocabularies, std::span<const TranslatedLine> pairs,
+            const std::function<void(std::size_t pair, TranslationAttention attention)>& take) {
+    std::vector<std::string> lines;
+    for (const TranslatedLine& pair : pairs) lines.emplace_back(pair.line);
+    std::vector<std::vector<std::int32_t>> sources = encode_lines(*vocabularies.source, lines);
+    cut_to(sources, Ensemble(model).position_table() - 1);
+    std::vector<std::int64_t> areas;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        sources[i].push_back(eos_id);
+        const std::size_t width = std::max(sources[i].size(), pairs[i].translation->tokens.size() + 1);
+        areas.push_back(static_cast<std::int64_t>(width * width));
+    }
+    const NoGrad no_grad;
+    for (const std::vector<std::int64_t>& batch : batches_by_width(areas, weights_at_once)) {
+        std::vector<std::vector<std::int32_t>> source, read;
+        for (const std::int64_t i : batch) {
+            source.push_back(std::move(sources[static_cast<std::size_t>(i)]));
+            read.push_back(read_for(*pairs[static_cast<std::size_t>(i)].translation));
+        }
+        const nn::AttentionMaps maps = maps_of(model, packed(model, source), packed(model, read));
+        for (std::size_t row = 0; row < batch.size(); ++row) {
+            const auto pair = static_cast<std::size_t>(batch[row]);
+            TranslationAttention attention = named(vocabularies, pairs[pair], source[row], read[row]);
+            const auto part = [&](const std::vector<Tensor>& kind, std::size_t queries, std::size_t keys) {
+                return maps_of_sentence(kind, row, queries, keys);
+            };
+            attention.maps.encoder = part(maps.encoder, source[row].size(), source[row].size());
+            attention.maps.decoder = part(maps.decoder, read[row].size(), read[row].size());
+            attention.maps.cross = part(maps.cross, read[row].size(), source[row].size());
+            take(pair, std::move(attention));
+        }
+    }
+}
+
+TranslationAttention attention_of(const nn::Transformer& model, const Vocabularies& vocabularies, const std::string& line,
+                                  const Translation& translation) {
+    TranslationAttention one;
+    const TranslatedLine pair{line, &translation};
+    attend(model, vocabularies, {&pair, 1}, [&](std::size_t, TranslationAttention attention) { one = std::move(attention); });
+    return one;
 }
 
 WordAttention word_attention(const TranslationAttention& attention) {

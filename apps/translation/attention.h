@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,8 +22,18 @@ struct TranslationAttention {
     std::vector<std::int64_t> target_words;  ///< the same for each written token
 };
 
-/// Runs `line` and a translation that was found for it once more through the model, which must be in evaluation mode, and keeps
-/// all its maps. What the position table has no room for is cut, as Translator does.
+/// A line and a translation that was found for it.
+struct TranslatedLine {
+    std::string_view line;
+    const Translation* translation = nullptr;
+};
+
+/// Runs each line and its translation once more through the model, which must be in evaluation mode, many at once, and gives all
+/// their maps, on the CPU, to `take` with the pair's number: short pairs first. A pair has the same maps alone and among others.
+/// What the position table has no room for is cut, as Translator does.
+void attend(const nn::Transformer& model, const Vocabularies& vocabularies, std::span<const TranslatedLine> pairs,
+            const std::function<void(std::size_t pair, TranslationAttention attention)>& take);
+/// The attention of one pair.
 TranslationAttention attention_of(const nn::Transformer& model, const Vocabularies& vocabularies, const std::string& line,
                                   const Translation& translation);
 

@@ -144,13 +144,8 @@ std::string attention_legend() {
            "tokens that it has read, so nothing stands above the diagonal.";
 }
 
-AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most, const nn::Transformer& model,
-                                 Vocabularies vocabularies)
-    : folder_(std::move(folder)),
-      most_(most),
-      model_(model),
-      vocabularies_(std::move(vocabularies)),
-      page_("Where the model looks") {
+AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most)
+    : folder_(std::move(folder)), most_(most), page_("Where the model looks") {
     make_folder(folder_, "--attention");
     try {
         remove_pictures(folder_);
@@ -160,15 +155,14 @@ AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most
     page_.paragraph(attention_legend());
 }
 
-void AttentionReport::add(const std::string& line, const Translation& translation) {
-    if (++lines_ > most_) return;
-    const TranslationAttention attention = attention_of(model_, vocabularies_, line, translation);
+void AttentionReport::add(const std::string& line, const std::string& translation, const TranslationAttention& attention) {
+    ++lines_;
     const std::filesystem::path pictures = folder_ / fmt::format("line-{}", lines_);
     make_folder(pictures, "--attention");
-    page_.open_section(fmt::format("Line {}: {} → {}", lines_, line, translation.text), lines_ == 1);
+    page_.open_section(fmt::format("Line {}: {} → {}", lines_, line, translation), lines_ == 1);
     const WordAttention words = word_attention(attention);
     if (words.source_words > 0 && words.target_words > 0) {
-        const picture::Figure figure = words_figure(words, line, translation.text);
+        const picture::Figure figure = words_figure(words, line, translation);
         write_picture(pictures / "words.svg", figure.svg);
         page_.figure(figure).code(alignment_text(words));
     }

@@ -4,6 +4,7 @@
 //     FOLDER/line-1/cross-layer-1-head-1.svg  each map by itself; encoder-..., decoder-..., cross-..., and words.svg
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -26,12 +27,17 @@ std::string attention_legend();
 
 class AttentionReport {
   public:
-    /// Makes the folder; pictures of a former report in it go. `most`: lines shown, the first ones; the others are counted. The
-    /// model, in evaluation mode, must outlive this. Error when the folder cannot be made.
-    AttentionReport(std::filesystem::path folder, std::int64_t most, const nn::Transformer& model, Vocabularies vocabularies);
+    /// Makes the folder; pictures of a former report in it go. `most`: lines shown, the first ones; the others are counted. Error
+    /// when the folder cannot be made.
+    AttentionReport(std::filesystem::path folder, std::int64_t most);
 
-    /// The next line and what it was translated to. Writes its pictures. Error when they cannot be written.
-    void add(const std::string& line, const Translation& translation);
+    /// How many more lines are shown.
+    std::int64_t room() const { return std::max<std::int64_t>(0, most_ - lines_); }
+    /// The next line, for which there is room, what it was translated to, and that translation's attention. Writes its pictures.
+    /// Error when they cannot be written.
+    void add(const std::string& line, const std::string& translation, const TranslationAttention& attention);
+    /// The next line, which is counted only.
+    void leave_out() { ++lines_; }
     /// Writes the page. Once, behind the last line.
     void write();
     /// What was written, in a line for a terminal.
@@ -40,8 +46,6 @@ class AttentionReport {
   private:
     std::filesystem::path folder_;
     std::int64_t most_;
-    const nn::Transformer& model_;
-    Vocabularies vocabularies_;
     std::int64_t lines_ = 0;
     picture::Page page_;
 };
