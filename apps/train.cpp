@@ -156,7 +156,8 @@ void check_together(const DataOptions& data) {
 void check_text(const DataOptions& data) {
     if (data.task.empty()) return;
     check_usage(data.train.empty() && data.valid.empty(), "--task and --train are two sources of sentences; give one of them");
-    check_usage(!data.tsv && !data.replace_invalid && data.format == "auto",
+    const bool replaces = data.replace_invalid && data.embeddings.empty();
+    check_usage(!data.tsv && !replaces && data.format == "auto",
                 "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
 
@@ -185,7 +186,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           settings.training.seed);
     if (resumed.empty() && !settings.data.embeddings.empty())
-        load_embeddings(model, data.vocabularies, settings.data.embeddings, say);
+        load_embeddings(model, data.vocabularies, settings.data.embeddings,
+                        {.replace_invalid = settings.data.replace_invalid, .say = say});
     model.to(device_of(settings.machine));
     Trainer::check_data(model, data, settings.training);
     if (!folder) {

@@ -1,6 +1,7 @@
 // Word vectors from files: the two forms, what is matched, and what is wrong with them.
 #include "apps/translation/pretrained_embeddings.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -71,6 +72,40 @@ TEST_F(PretrainedEmbeddings, NameTheLineThatIsWrong) {
     expect_error([&] { load_embedding((folder_.path() / "none").string(), *vocabulary_, table_); }, "none");
 }
 
+// GloVe's 840B vectors have such tokens. A token that a vocabulary cannot have counts as one all the same.
+TEST_F(PretrainedEmbeddings, HaveTokensWithSpaces) {
+    const EmbeddingMatch match = load("4 3\n. . . 1 2 3\nthe  nan\tcat 4 5 6\ncat 7 8 9\n2000 1 1 1\n");
+    EXPECT_EQ(match.vectors, 4);
+    EXPECT_EQ(match.found, 1);
+    EXPECT_THAT(row("cat"), ElementsAre(7, 8, 9));
+    EXPECT_THAT(row("the"), ElementsAre(-1, -1, -1));
+    expect_error([&] { load("cat 1 2 3\nthe cat 1 x 3\n"); }, "vectors.txt:2: number 2 of 'the cat' is 'x'");
+    expect_error([&] { load("the cat 1 2 3 4\n"); }, "vectors.txt:1: a token and 4 numbers, wanted 3");
+    expect_error([&] { load("2000 1 2 3 4 5\n"); }, "vectors.txt:1: a token and 5 numbers, wanted 3");
+}
+
+TEST_F(PretrainedEmbeddings, ReplaceBytesThatAreNotTextWhenAsked) {
+    std::vector<std::string> said;
+    const Reading reading{.replace_invalid = true, .say = [&](std::string_view text) { said.emplace_back(text); }};
+    const EmbeddingMatch match = load_embedding(file("cat 1 2 3\n\xff\xfe 1 2 3\nthe 4 5 6\n"), *vocabulary_, table_, reading);
+    EXPECT_EQ(match.vectors, 3);
+    EXPECT_EQ(match.found, 2);
+    EXPECT_THAT(row("the"), ElementsAre(4, 5, 6));
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_THAT(said[0], HasSubstr("vectors.txt: replaced what is not UTF-8 by U+FFFD in 1 line"));
+}
+
+TEST_F(PretrainedEmbeddings, SayThatSafetensorsIsNoStream) {
+    const std::string path = (folder_.path() / "vectors").string();
+    save_safetensors(path, {{"weight", Tensor::zeros({1, 3}, DType::f32)}}, {{"tokens", "cat"}});
+    const int kept = dup(STDIN_FILENO), in = open(path.c_str(), O_RDONLY);
+    ASSERT_EQ(dup2(in, STDIN_FILENO), STDIN_FILENO);
+    expect_error([&] { load_embedding("-", *vocabulary_, table_); }, "standard input: safetensors is no stream");
+    dup2(kept, STDIN_FILENO);
+    close(kept);
+    close(in);
+}
+
 TEST_F(PretrainedEmbeddings, AreReadFromSafetensorsByTheirTokens) {
     const std::string path = (folder_.path() / "vectors.bin").string();
     const Tensor vectors = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
@@ -104,28 +139,28 @@ TEST_F(PretrainedEmbeddings, GoToTheSideThatTheyAreOf) {
         return nn::named_tensor(model, name).to_vector().at(8 * static_cast<std::size_t>(vocabulary_->encode("cat").at(0)));
     };
     const nn::Transformer apart(options);
-    load_embeddings(apart, vocabularies, {ones, twos}, say);
+    load_embeddings(apart, vocabularies, {ones, twos}, {.say = say});
     EXPECT_EQ(cat(apart, "source_embedding.weight"), 1);
     EXPECT_EQ(cat(apart, "target_embedding.weight"), 2);
     EXPECT_NE(cat(apart, "output.weight"), 2);
     ASSERT_EQ(said.size(), 2u);
     EXPECT_THAT(said[1], HasSubstr("target_embedding.weight: 1 of 7 tokens are in"));
-    load_embeddings(apart, vocabularies, {twos}, say);
+    load_embeddings(apart, vocabularies, {twos}, {.say = say});
     EXPECT_EQ(cat(apart, "source_embedding.weight"), 2);
     const std::string_view threes = "cat 3 3 3 3 3 3 3 3\n";
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
     ASSERT_EQ(write(ends[1], threes.data(), threes.size()), static_cast<ssize_t>(threes.size()));
     close(ends[1]);
-    load_embeddings(apart, vocabularies, {"/dev/fd/" + std::to_string(ends[0])}, say);
+    load_embeddings(apart, vocabularies, {"/dev/fd/" + std::to_string(ends[0])}, {.say = say});
     close(ends[0]);
     EXPECT_EQ(cat(apart, "source_embedding.weight"), 3);
     EXPECT_EQ(cat(apart, "target_embedding.weight"), 3) << "from what can be read only once, such as standard input";
     options.tie = nn::Tie::all;
     const nn::Transformer shared(options);
-    load_embeddings(shared, vocabularies, {ones}, say);
+    load_embeddings(shared, vocabularies, {ones}, {.say = say});
     EXPECT_EQ(cat(shared, "embedding.weight"), 1);
-    expect_error([&] { load_embeddings(shared, vocabularies, {ones, twos}, say); }, "share a matrix");
+    expect_error([&] { load_embeddings(shared, vocabularies, {ones, twos}, {.say = say}); }, "share a matrix");
 }
 
 }  // namespace

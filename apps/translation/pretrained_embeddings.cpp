@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <span>
 #include <unordered_map>
 
@@ -64,6 +65,11 @@ std::vector<std::string_view> fields_of(std::string_view line) {
     return fields;
 }
 
+// From the first field to the last one, with what stands between.
+std::string_view text_of(std::span<const std::string_view> fields) {
+    return {fields.front().data(), static_cast<std::size_t>(fields.back().data() - fields.front().data()) + fields.back().size()};
+}
+
 template <class T>
 bool read_number(std::string_view text, T& number) {
     const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -73,6 +79,21 @@ bool read_number(std::string_view text, T& number) {
 // "3000000 300", which a table of vectors with one number cannot be told from: those need the first line.
 bool is_header(const std::vector<std::string_view>& fields, std::int64_t& vectors, std::int64_t& numbers) {
     return fields.size() == 2 && read_number(fields[0], vectors) && read_number(fields[1], numbers);
+}
+
+bool is_finite_number(std::string_view text) {
+    float number = 0;
+    return read_number(text, number) && std::isfinite(number);
+}
+
+// How many fields of a line are its token. The numbers are the last ones; one more before them belongs to a wider vector, unless
+// it is the token itself.
+std::size_t fields_of_token(const std::vector<std::string_view>& fields, std::size_t width, const LineReader& lines) {
+    std::size_t numbers = std::min(fields.size() - 1, width);
+    while (numbers >= width && numbers + 1 < fields.size() && is_finite_number(fields[fields.size() - numbers - 1])) ++numbers;
+    check(numbers == width, "{}:{}: a token and {} numbers, wanted {} numbers, which is --d-model", lines.name(), lines.number(),
+          numbers, width);
+    return fields.size() - width;
 }
 
 void read_text(LineReader& lines, std::span<Rows> tables) {
@@ -91,13 +112,13 @@ void read_text(LineReader& lines, std::span<Rows> tables) {
             continue;
         }
         if (fields.empty()) continue;
-        check(fields.size() == vector.size() + 1, "{}:{}: a token and {} numbers, wanted {} numbers, which is --d-model",
-              lines.name(), lines.number(), fields.size() - 1, first.numbers());
+        const std::size_t begin = fields_of_token(fields, vector.size(), lines);
+        const std::string token(text_of(std::span(fields).first(begin)));
         for (std::size_t i = 0; i < vector.size(); ++i)
-            check(read_number(fields[i + 1], vector[i]) && std::isfinite(vector[i]),
-                  "{}:{}: number {} of '{}' is '{}', wanted a finite number", lines.name(), lines.number(), i + 1, fields[0],
-                  fields[i + 1]);
-        for (Rows& rows : tables) rows.take(std::string(fields[0]), vector.data());
+            check(read_number(fields[begin + i], vector[i]) && std::isfinite(vector[i]),
+                  "{}:{}: number {} of '{}' is '{}', wanted a finite number", lines.name(), lines.number(), i + 1, token,
+                  fields[begin + i]);
+        for (Rows& rows : tables) rows.take(token, vector.data());
     }
     check(!promised || *promised == first.match().vectors, "{}: the first line promises {} vectors, but there are {}",
           lines.name(), *promised, first.match().vectors);
@@ -135,12 +156,16 @@ void read_safetensors(const std::string& path, std::span<Rows> tables) {
 }
 
 // The file's vectors to all tables at once: standard input can be read only once, and word2vec's files have gigabytes.
-void read_vectors(const std::string& path, std::span<Rows> tables) {
-    LineReader lines(path, false);
-    if (is_safetensors(lines.beginning()))
+void read_vectors(const std::string& path, std::span<Rows> tables, const Reading& reading) {
+    LineReader lines(path, reading.replace_invalid);
+    if (is_safetensors(lines.beginning())) {
+        check(path != standard_input && std::filesystem::is_regular_file(path),
+              "{}: safetensors is no stream, its tensors are found by their places; give the path of a file", lines.name());
         read_safetensors(path, tables);
-    else
+    } else {
         read_text(lines, tables);
+        lines.say_changes(reading.say);
+    }
     for (const Rows& rows : tables)
         check(rows.match().found > 0,
               "{}: none of its {} tokens is one of the vocabulary's {}; wanted tokens as the vocabulary writes them",
@@ -149,14 +174,14 @@ void read_vectors(const std::string& path, std::span<Rows> tables) {
 
 }  // namespace
 
-EmbeddingMatch load_embedding(const std::string& path, const Vocabulary& vocabulary, Tensor table) {
+EmbeddingMatch load_embedding(const std::string& path, const Vocabulary& vocabulary, Tensor table, const Reading& reading) {
     Rows rows(vocabulary, std::move(table));
-    read_vectors(path, std::span(&rows, 1));
+    read_vectors(path, std::span(&rows, 1), reading);
     return rows.match();
 }
 
 void load_embeddings(const nn::Transformer& model, const Vocabularies& vocabularies, const std::vector<std::string>& files,
-                     const Say& say) {
+                     const Reading& reading) {
     check(files.size() == 1 || files.size() == 2, "embeddings: {} files, wanted one, or one for each side", files.size());
     const bool one = model.options().one_embedding();
     check(!one || files.size() == 1, "embeddings: {} and {}, but source and target share a matrix; give one file", files.front(),
@@ -168,15 +193,15 @@ void load_embeddings(const nn::Transformer& model, const Vocabularies& vocabular
         for (const auto& [each, tensor] : model.named_tensors())
             if (each == name) tables.emplace_back(tables.empty() ? *vocabularies.source : *vocabularies.target, tensor);
     const bool same = files.front() == files.back();
-    if (same) read_vectors(files.front(), tables);
+    if (same) read_vectors(files.front(), tables, reading);
     for (std::size_t i = 0; i < tables.size(); ++i) {
         const std::string& file = same ? files.front() : files[i];
-        if (!same) read_vectors(file, std::span(tables).subspan(i, 1));
+        if (!same) read_vectors(file, std::span(tables).subspan(i, 1), reading);
         const EmbeddingMatch& match = tables[i].match();
         std::string text = fmt::format("{}: {} of {} tokens are in {}, which has {} vectors", names[i], grouped_text(match.found),
                                        grouped_text(tables[i].tokens()), spoken_name(file), grouped_text(match.vectors));
         if (match.repeated > 0) text += fmt::format("; {} repeat a token and do not count", grouped_text(match.repeated));
-        say(text);
+        if (reading.say) reading.say(text);
     }
 }
 
