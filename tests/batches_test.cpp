@@ -145,12 +145,29 @@ TEST(EncodedPairs, KnowTheirWordsBetweenSpaces) {
 
 TEST(BatchPlan, WithoutAnyPairIsAnErrorThatSaysWhy) {
     const std::vector<TokenPair> pairs{{tokens(30, 10), tokens(30, 10)}};
-    try {
-        plan_batches(pairs, {.batch_tokens = 20, .max_length = 0}, 1, 0);
-        FAIL() << "wanted an error";
-    } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("1 that alone exceed 20 tokens"), std::string::npos) << error.what();
-    }
+    const std::vector<TokenPair> empty(2);
+    const auto why = [](const std::vector<TokenPair>& pairs, const BatchOptions& options) {
+        try {
+            plan_batches(pairs, options, 1, 0);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    // A limit that is off is no reason.
+    const std::string table = " tokens (--max-length, or the table of learned positions)",
+                      hint = "; give larger limits, or other text";
+    EXPECT_EQ(why(pairs, {.batch_tokens = 20, .max_length = 0}),
+              "batches: none of the 1 pairs can be used: 1 that alone exceed 20 tokens (--batch-tokens)" + hint);
+    EXPECT_EQ(why(pairs, {.batch_tokens = 20, .max_length = 25}),
+              "batches: none of the 1 pairs can be used: 1 longer than 25" + table + hint);
+    std::vector<TokenPair> wordy = pairs;
+    wordy[0].words = 30;
+    EXPECT_EQ(why(wordy, {.batch_tokens = 0, .batch_sentences = 4, .max_length = 0, .max_words = 9}),
+              "batches: none of the 1 pairs can be used: 1 longer than 9 words (--max-words)" + hint);
+    EXPECT_EQ(why(empty, {.batch_tokens = 20, .max_length = 0}),
+              "batches: none of the 2 pairs can be used: 2 with an empty side; give other text");
+    EXPECT_EQ(why({}, {.batch_tokens = 20}), "batches: there are no pairs; wanted at least one");
     EXPECT_THROW(plan_batches(pairs, {.batch_tokens = 0}, 1, 0), Error);
     EXPECT_THROW(plan_batches({}, {}, 1, 0), Error);
 }

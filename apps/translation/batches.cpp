@@ -1,5 +1,8 @@
 #include "apps/translation/batches.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -46,6 +49,21 @@ void sort_by_length(std::vector<std::int64_t>& order, std::span<const TokenPair>
     std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
 }
 
+// Each reason that left out a pair, with the limits that are on.
+std::string why_none(std::size_t pairs, const BatchPlan& plan, const BatchOptions& options) {
+    if (pairs == 0) return "there are no pairs; wanted at least one";
+    std::vector<std::string> reasons, limits;
+    if (options.max_length > 0)
+        limits.push_back(fmt::format("{} tokens (--max-length, or the table of learned positions)", options.max_length));
+    if (options.max_words > 0) limits.push_back(fmt::format("{} words (--max-words)", options.max_words));
+    if (plan.empty > 0) reasons.push_back(fmt::format("{} with an empty side", plan.empty));
+    if (plan.too_long > 0) reasons.push_back(fmt::format("{} longer than {}", plan.too_long, fmt::join(limits, " or ")));
+    if (plan.too_wide > 0)
+        reasons.push_back(fmt::format("{} that alone exceed {} tokens (--batch-tokens)", plan.too_wide, options.batch_tokens));
+    return fmt::format("none of the {} pairs can be used: {}; give {}", pairs, fmt::join(reasons, ", "),
+                       plan.too_long + plan.too_wide > 0 ? "larger limits, or other text" : "other text");
+}
+
 bool is_full(const std::vector<std::int64_t>& batch, std::int64_t widest, const BatchOptions& options) {
     const auto with_one_more = static_cast<std::int64_t>(batch.size()) + 1;
     return (options.batch_tokens > 0 && widest * with_one_more > options.batch_tokens) ||
@@ -75,11 +93,7 @@ BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& opt
     check(options.max_length >= 0, "batches: max_length is {}; wanted a number of tokens, or 0 for no limit", options.max_length);
     BatchPlan plan;
     std::vector<std::int64_t> order = usable_pairs(pairs, options, plan);
-    check(!order.empty(),
-          "batches: none of the {} pairs can be used: {} with an empty side, {} longer than {} tokens (--max-length, or the "
-          "table of learned positions) or --max-words, {} that alone "
-          "exceed {} tokens (batch tokens)",
-          pairs.size(), plan.empty, plan.too_long, options.max_length, plan.too_wide, options.batch_tokens);
+    check(!order.empty(), "batches: {}", why_none(pairs.size(), plan, options));
 
     Sequence numbers = epoch_numbers(seed, epoch);
     std::vector<std::uint64_t> ties(options.shuffle ? pairs.size() : 0);
