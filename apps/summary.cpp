@@ -112,13 +112,19 @@ std::unique_ptr<nn::Transformer> new_model(SummaryOptions& options) {
                                                                  options.target_size.value_or(options.vocab_size)));
 }
 
+// A slip of the command line; the model knows its parts.
+void check_module(const nn::Transformer& model, const std::string& module) {
+    try {
+        nn::part_of(model, module);
+    } catch (const Error& error) {
+        throw UsageError(fmt::format("--module {}: {}; heddle summary without it lists all modules", module, error.what()));
+    }
+}
+
 int summary(SummaryOptions& options) {
     const std::unique_ptr<nn::Transformer> model = options.run.empty() ? new_model(options) : open_run(options.run).model;
     const nn::SummaryBatch batch = batch_of(options.input, model->options(), !options.run.empty());
-    const std::vector<nn::SummaryRow> modules = nn::summary(*model);
-    const nn::Part part(options.module);
-    check_usage(std::any_of(modules.begin(), modules.end(), [&](const nn::SummaryRow& row) { return part.has(row.module); }),
-                fmt::format("--module {}: the model has no such module; heddle summary without it lists them", options.module));
+    check_module(*model, options.module);
     const auto smaller_input = [&] {
         return fmt::format("--input {}x{}x{} goes through the model: give fewer sentences or tokens, or a smaller model",
                            batch.sentences, batch.source, batch.target);
@@ -126,7 +132,6 @@ int summary(SummaryOptions& options) {
     const nn::ModelSummary summary =
         with_memory_advice(smaller_input, [&] { return nn::summarize(*model, batch, options.module); });
     fmt::print("{}", options.json ? summary_json(summary, batch, options.depth) : summary_table(summary, batch, options.depth));
-    if (options.preset == "explained" && !options.json) fmt::print("{}", explained_note(model->options()));
     if (!options.pictures.empty()) write_model_pictures(options.pictures, model->options());
     return 0;
 }

@@ -174,17 +174,4 @@ std::string summary_json(const nn::ModelSummary& summary, const nn::SummaryBatch
     return all.dump(2) + "\n";
 }
 
-HeadCount explained_head(std::int64_t d_model, std::int64_t width) {
-    return {.projected = 3 * (d_model * width + width), .written = 3 * (width * d_model + d_model)};
-}
-
-std::string explained_note(const nn::TransformerOptions& model) {
-    const HeadCount head = explained_head(model.d_model, model.head_dim);
-    return fmt::format(
-        "\none head's query, key and value, of width {}\n"
-        "  here: three projections of all {} columns              {:>14}\n"
-        "  in the write-up: three layers from {} columns to {}     {:>14}\n",
-        model.head_dim, model.d_model, grouped_text(head.projected), model.head_dim, model.d_model, grouped_text(head.written));
-}
-
 }  // namespace heddle::app

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "autograd/tape.h"
 #include "core/format.h"
 #include "core/random.h"
@@ -51,14 +53,21 @@ std::vector<SummaryRow> summary(const Module& module) {
     return rows;
 }
 
+Part part_of(const Module& model, const std::string& name) {
+    Part part(name);
+    const std::vector<SummaryRow> rows = summary(model);
+    check(std::any_of(rows.begin(), rows.end(), [&](const SummaryRow& row) { return part.has(row.module); }),
+          "summary: the model has no module '{}'; its parts are {}", name, parts_of(model));
+    return part;
+}
+
 ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std::string& part_name) {
     check(batch.sentences > 0 && batch.source > 0 && batch.target > 0,
           "summary: a batch of {} sentences of {} and {} tokens, wanted at least one of each", batch.sentences, batch.source,
           batch.target);
-    const Part part(part_name);
+    const Part part = part_of(model, part_name);
     ModelSummary result{.rows = summary(model), .total = {.module = part_name, .kind = "total"}};
     std::erase_if(result.rows, [&](const SummaryRow& row) { return !part.has(row.module); });
-    check(!result.rows.empty(), "summary: the model has no module '{}'; its parts are {}", part_name, parts_of(model));
     for (const Parameter& parameter : model.parameters()) {
         if (!part.has(parameter.name)) continue;
         result.total.parameters += parameter.variable.value().numel();

@@ -21,6 +21,9 @@ struct SummaryRow {
 /// One row per module, in order of construction, without a pass.
 std::vector<SummaryRow> summary(const Module& module);
 
+/// The modules of `model` whose names are `name` or begin so, as Part says. Error that names the parts when there is none.
+Part part_of(const Module& model, const std::string& name);
+
 /// The shape of the batch that goes through the model: so many pairs of sentences, all of one length on each side.
 struct SummaryBatch {
     std::int64_t sentences = 1;
@@ -38,8 +41,8 @@ struct ModelSummary {
 };
 
 /// Sends a batch through the model and looks on: once in evaluation mode, with the generator, and once as training does, with
-/// backward. The model is in evaluation mode afterwards, its parameters lie in one array, and its gradients are zero. `part` is a
-/// Part. Error when the model has none such, or the batch does not fit it.
+/// backward. The model is in evaluation mode afterwards, its parameters lie in one array, and its gradients are zero. `part` is
+/// for part_of(). Error when the model has none such, or the batch does not fit it.
 ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std::string& part = "");
 
 /// torchinfo's table for a module: mult-adds are parameters times the first extent of the output, whatever the other extents, and

@@ -85,6 +85,11 @@ TEST(Chapters, ExplainedHoldsButForOneClaim) {
         EXPECT_EQ(statement.holds, shows) << statement.claim;
     }
     EXPECT_EQ(about(report, "residual connection").value("with residual, layers that change nothing"), 1);
+    const Statement& head = about(report, "has fewer parameters");
+    EXPECT_EQ(head.value("from 64 columns to all 512"), 99840);
+    EXPECT_EQ(head.value("from all 512 columns to 64"), 98496);
+    EXPECT_EQ(head.value("from 42 columns to all 512"), 66048);
+    EXPECT_EQ(head.value("from all 512 columns to 42"), 64638);
     EXPECT_EQ(about(report, "A causal head").value("tokens read"), 5000);
     EXPECT_LT(about(report, "Dropout of attention").value("mean of 2000 draws, of the output"), 0.02);
     EXPECT_GT(about(report, "Dropout of attention").value("one draw, of the output"), 0.1);

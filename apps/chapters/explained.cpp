@@ -127,6 +127,26 @@ Statement one_head_is_the_single_head(const Options& options) {
     return statement;
 }
 
+// Weights and biases of query, key and value.
+Statement a_head_has_fewer_parameters(const Options& options) {
+    constexpr std::int64_t d_model = 512;
+    Statement statement{
+        "The write-up counts three layers from a head's own columns to all 512; a head that sees all columns has fewer "
+        "parameters.",
+        {},
+        true};
+    for (const auto& [width, counted] : {std::pair<std::int64_t, std::int64_t>{64, 99'840}, {42, 66'048}}) {
+        nn::Module root(options.seed);
+        const nn::SelfAttention attention(root, "head", {.d_model = d_model, .heads = 1, .head_dim = width});
+        const nn::Linear layer(root, "narrow", width, d_model);
+        const std::int64_t own = attention.children().front()->parameter_count(), narrow = 3 * layer.parameter_count();
+        statement.numbers.push_back({fmt::format("from all 512 columns to {}", width), static_cast<double>(own)});
+        statement.numbers.push_back({fmt::format("from {} columns to all 512", width), static_cast<double>(narrow)});
+        statement.holds = statement.holds && narrow == counted && own < narrow;
+    }
+    return statement;
+}
+
 // The output projection is a sum over heads: each has columns of its own in it.
 Statement heads_add_up(const Options& options) {
     constexpr std::int64_t tokens = 20, d_model = 512, heads = 8, width = 64;
@@ -295,6 +315,7 @@ Report explained(const Options& options) {
     report.statements.push_back(low_columns_turn_fast());
     report.statements.push_back(order_is_in_the_codes(options));
     report.statements.push_back(one_head_is_the_single_head(options));
+    report.statements.push_back(a_head_has_fewer_parameters(options));
     report.statements.push_back(causal_heads_read_any_length(options));
     report.statements.push_back(dropout_keeps_the_mean(options));
     report.statements.push_back(heads_add_up(options));
