@@ -128,7 +128,9 @@ void add_learning_options(OptionTable& table, TrainingOptions& options) {
     table.add("adam-eps", options.adam_eps, "added to the root of Adam's second moment").at_least(0);
     table.add("momentum", options.momentum, "of sgd").at_least(0).less_than(1);
     table.add("weight-decay", options.weight_decay, "L2 penalty; with adamw decoupled from the gradient").at_least(0);
-    table.add("lr", options.lr, "the peak learning rate; with noam the factor of the formula").at_least(0);
+    table.add("lr", options.lr, "the peak learning rate; with noam the factor of the formula")
+        .at_least(0)
+        .defaults_to(fmt::format("{}; with noam {}", default_rate(options.schedule), default_rate("noam")));
     table.add("schedule", options.schedule, "of the learning rate").one_of({"inverse-sqrt", "noam", "cosine", "constant"});
     table.add("warmup", options.warmup, "updates until the peak; a shorter cosine run takes a tenth of its own").at_least(0);
     table.add("clip", options.clip, "largest norm of the gradient; 0: no limit").at_least(0);

@@ -52,7 +52,10 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
                     *model.decoder_layers, *model.encoder_layers));
 }
 
+double default_rate(std::string_view schedule) { return schedule == "noam" ? 1 : 3e-3; }
+
 void resolve(TrainingOptions& training) {
+    if (!training.lr) training.lr = default_rate(training.schedule);
     if (!training.epochs && !training.updates && !training.minutes) training.epochs = default_epochs;
     check_usage(training.schedule != "cosine" || training.epochs || training.updates,
                 "--schedule cosine must know where it ends: give --updates or --epochs");

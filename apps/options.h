@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -78,7 +79,7 @@ struct TrainingOptions {
     double adam_eps = 1e-9;
     double momentum = 0.9;
     double weight_decay = 0;
-    double lr = 3e-3;
+    std::optional<double> lr;  ///< default_rate(schedule)
     std::string schedule = "inverse-sqrt";
     std::int64_t warmup = 500;
     std::int64_t batch_tokens = 1500;
@@ -128,14 +129,16 @@ struct TrainSettings {
     MachineOptions machine;
 };
 
+/// The --lr of a run that was given none: a peak for small models, or with noam the factor of the formula, 1 as in the paper.
+double default_rate(std::string_view schedule);
 inline constexpr std::int64_t default_epochs = 20;
 inline constexpr std::int64_t default_subwords = 6000;
 
 /// Sets what follows from the rest. UsageError for a shape that cannot be: heads that do not divide d_model, an odd d_model with
 /// sinusoidal positions, embeddings tied across two vocabularies, and for options that nothing would come of.
 void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
-/// Sets the limit of a run without one. UsageError for a cosine schedule without --updates or --epochs, for options of another
-/// optimizer, and for batches without a limit.
+/// Sets the limit and the rate of a run without one. UsageError for a cosine schedule without --updates or --epochs, for options
+/// of another optimizer, and for batches without a limit.
 void resolve(TrainingOptions& training);
 
 /// Sets the number of threads of the process, and whether its results are batch-invariant. UsageError when there is no such

@@ -54,13 +54,23 @@ std::string list(const std::vector<Difference>& differences) {
     return text;
 }
 
+// The run's rate is a factor for noam and the peak for the others; which one it was is known by its schedule.
+void check_rate_is_meant(const std::filesystem::path& run, const Difference& schedule) {
+    const std::string noam = "\"noam\"";
+    check_usage((schedule.before == noam) == (shown(*schedule.option) == noam),
+                fmt::format("--resume {}: --schedule {} and {}, which the run has, mean another --lr; give --lr X, too",
+                            run.string(), shown(*schedule.option), schedule.before));
+}
+
 }  // namespace
 
 std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem::path& run) {
+    const bool rate_given = table.given("lr");
     std::vector<Difference> refused;
     std::vector<std::string> changes;
     for (const Difference& difference : take_over(table, run, [](const Option&) { return true; })) {
         if (difference.option->fixed) refused.push_back(difference);
+        if (difference.option->name == "schedule" && !rate_given) check_rate_is_meant(run, difference);
         changes.push_back(fmt::format("{} = {} (was {})", difference.option->name, shown(*difference.option), difference.before));
     }
     check_usage(refused.empty(),

@@ -157,6 +157,20 @@ TEST(Options, ReadEveryKindOfValue) {
     EXPECT_EQ(settings.training.lr, 1e-4);
 }
 
+// 3e-3 would be noam's factor, and the peak of such a run 1.2e-5: it learns next to nothing.
+TEST(Options, HaveARateThatSuitsTheSchedule) {
+    const auto rate = [](const std::vector<const char*>& words) {
+        TrainSettings settings = parsed(words);
+        resolve(settings.training);
+        return settings.training.lr;
+    };
+    EXPECT_EQ(rate({}), 3e-3);
+    EXPECT_EQ(rate({"--schedule", "constant"}), 3e-3);
+    EXPECT_EQ(rate({"--schedule", "noam"}), 1);
+    EXPECT_EQ(rate({"--schedule", "noam", "--lr", "3e-3"}), 3e-3);
+    EXPECT_EQ(rate({"--lr", "0.5"}), 0.5);
+}
+
 TEST(Options, TakeTwoNumbersWithAComma) {
     EXPECT_EQ(parsed({"--adam-betas", "0.7,0.95"}).training.adam_betas, std::pair(0.7, 0.95));
 }

@@ -98,13 +98,13 @@ TEST(Presets, GiveWayToOptionsThatTakeThePlaceOfTheirs) {
     EXPECT_EQ(preset_settings("translator").training.adam_eps, 1e-8);
     EXPECT_EQ(preset_settings("translator", {"--optimizer", "sgd"}).training.adam_eps, 1e-9);
     // With noam the rate is the factor of a formula, and would be a huge rate, or a tiny factor, elsewhere.
-    const double rate = TrainingOptions().lr;
+    const double rate = default_rate("inverse-sqrt");
     EXPECT_EQ(preset_settings("paper").training.lr, 1);
     EXPECT_EQ(preset_settings("paper", {"--schedule", "noam"}).training.lr, 1);
     EXPECT_EQ(preset_settings("paper", {"--schedule", "inverse-sqrt"}).training.lr, rate);
     EXPECT_EQ(preset_settings("paper", {"--schedule", "inverse-sqrt", "--lr", "0.1"}).training.lr, 0.1);
     EXPECT_EQ(preset_settings("translator", {"--schedule", "cosine"}).training.lr, 1e-4);
-    EXPECT_EQ(preset_settings("translator", {"--schedule", "noam"}).training.lr, rate);
+    EXPECT_EQ(preset_settings("translator", {"--schedule", "noam"}).training.lr, 1);
     // The vocabulary of a task is for that task alone.
     EXPECT_EQ(preset_settings("annotated-copy").vocabulary.size, 14);
     EXPECT_EQ(preset_settings("annotated-copy", {"--task", "dates"}).vocabulary.size, std::nullopt);

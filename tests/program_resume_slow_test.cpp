@@ -157,6 +157,7 @@ TEST_F(Resuming, RefusesWhatItCannotChangeAndNamesIt) {
     };
     EXPECT_THAT(refused(" --resume run --d-model 32"), AllOf(HasSubstr("--d-model 32 (it has 16)"), HasSubstr("--init run")));
     EXPECT_THAT(refused(" --resume run --seed 9 --layers 2"), AllOf(HasSubstr("--seed 9"), HasSubstr("--layers 2")));
+    EXPECT_THAT(refused(" --resume run --schedule noam"), AllOf(HasSubstr("mean another --lr"), HasSubstr("give --lr X, too")));
     EXPECT_THAT(refused(" --resume run --out other"), HasSubstr("--resume and --out"));
     EXPECT_EQ(train(" --resume nothing").status, 1);
     EXPECT_EQ(here_.read("run/config.toml"), before);

@@ -297,7 +297,7 @@ TEST(Resume, KeepsAsManySavesAsWasAskedFor) {
     fs::remove(here / "run" / "saves" / "latest");
     fs::create_directory_symlink("7", here / "run" / "saves" / "latest");
     options.updates = 8;
-    options.lr *= 0.5;
+    *options.lr *= 0.5;
     train_in(here / "run", data, options);
     EXPECT_EQ(saved_updates(here / "run"), (std::vector<std::int64_t>{7, 8}));
 }

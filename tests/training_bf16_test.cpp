@@ -85,7 +85,7 @@ std::vector<double> cpu_losses(const Setting& setting, std::int64_t updates, std
         const Variable loss = loss_of(model, setting.batch(update));
         losses.push_back(loss.value().item());
         backward(loss);
-        optimizer.step({.lr = setting.options.lr, .clip = setting.options.clip});
+        optimizer.step({.lr = *setting.options.lr, .clip = setting.options.clip});
     }
     return losses;
 }
@@ -342,7 +342,7 @@ TEST_F(HalfTraining, ARunGoesOnInTheOtherDtypeAndOnTheOtherDevice) {
     double largest = 0;
     for (std::size_t i = 0; i < weights[0].size(); ++i) largest = std::max(largest, std::abs(weights[0][i] - weights[1][i]));
     // Adam turns a tiny gradient's sign into a whole step, so each of the six updates may lead a weight the other way.
-    EXPECT_LE(largest, 2 * 6 * setting.options.lr);
+    EXPECT_LE(largest, 2 * 6 * *setting.options.lr);
 }
 
 // ---- divergence

@@ -127,7 +127,7 @@ Trained train_waiting(const Setting& setting, std::int64_t updates) {
             sums.targets += batch.target_tokens;
         }
         sums.loss += update_loss;
-        sums.gradient_norm = optimizer.step({.lr = setting.options.lr, .clip = setting.options.clip});
+        sums.gradient_norm = optimizer.step({.lr = *setting.options.lr, .clip = setting.options.clip});
         ++sums.updates;
     }
     return {sums, copy_on_cpu(parameters.values)};
@@ -365,7 +365,7 @@ TEST_F(DeviceTraining, ARunSavedOnOneDeviceResumesOnTheOther) {
         difference = std::max(difference, std::abs(static_cast<double>(cpu[i]) - static_cast<double>(mixed[i])));
     }
     // Two of six updates were computed with other roundings, and Adam turns a tiny gradient's sign into a whole step.
-    EXPECT_LE(difference, 2 * 2 * options.lr);
+    EXPECT_LE(difference, 2 * 2 * *options.lr);
     EXPECT_GT(largest, 0);
 }
 
