@@ -311,11 +311,13 @@ TEST(TrainingState, SurvivesItsText) {
     TrainingState state;
     state.updates = 1'234'567'890'123;
     state.interval.loss = 0.1 + 0.2;
+    state.event_interval = {.loss = 0.1, .correct = 2, .targets = 3, .tokens = 7, .seconds = 0.5};
     state.best_loss = 1.0 / 3;
     state.text = {3, "abc", 0, "def"};
     const std::string text = state.serialized();
     EXPECT_EQ(TrainingState::parse(text, "state").serialized(), text);
     EXPECT_EQ(*TrainingState::parse(text, "state").best_loss, 1.0 / 3);
+    EXPECT_EQ(TrainingState::parse(text, "state").event_interval.tokens, 7);
     EXPECT_EQ(TrainingState::parse(text, "state").text, state.text);
     EXPECT_FALSE(TrainingState::parse(TrainingState().serialized(), "state").best_loss);
 }
@@ -348,7 +350,10 @@ TEST(TrainingState, OfAnEarlierSaveIsReadAndAnyChangeIsNoticed) {
         object["digest"] = digest(object.dump(1));
         return object.dump(1) + "\n";
     };
-    const TrainingState earlier = TrainingState::parse(without({"epoch_batches", "interval_correct"}), "before");
+    const TrainingState earlier =
+        TrainingState::parse(without({"epoch_batches", "interval_correct", "event_loss", "event_correct", "event_targets",
+                                      "event_tokens", "event_seconds"}),
+                             "before");
     EXPECT_EQ(earlier.updates, 12);
     EXPECT_EQ(earlier.epoch_batches, 0);
     EXPECT_FALSE(earlier.epoch_is_over());

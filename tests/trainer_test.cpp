@@ -10,6 +10,7 @@
 #include "apps/run.h"
 #include "core/error.h"
 #include "tests/numbers.h"
+#include "tests/support.h"
 #include "tests/training_support.h"
 
 namespace heddle::app {
@@ -76,6 +77,29 @@ TEST(Trainer, GivesTheSameBitsForTheSameSeedAndAnyNumberOfThreads) {
         EXPECT_EQ(trained_weights(data, 3), once) << count << " threads";
     }
     EXPECT_NE(trained_weights(data, 4), once);
+}
+
+// What TensorBoard and all_scalars.json have of the losses and accuracies.
+std::vector<std::pair<std::int64_t, float>> curve_points(std::int64_t log_every, std::int64_t events_every) {
+    const TrainingData data = copy_data(300);
+    TrainingOptions options = tiny_training();
+    options.updates = 24;
+    options.log_every = log_every;
+    options.events_every = events_every;
+    nn::Transformer model(tiny_model(data));
+    const TemporaryFolder folder;
+    TrainingLog log(folder / "log.jsonl", true);
+    Trainer(model, data, options, log).run();
+    std::vector<std::pair<std::int64_t, float>> points;
+    for (const ReadScalar& scalar : read_scalars(folder / event_file_name))
+        if (scalar.tag == "train/loss" || scalar.tag == "train/accuracy") points.emplace_back(scalar.step, scalar.value);
+    return points;
+}
+
+TEST(Trainer, GivesTensorBoardEveryUpdateHoweverOftenLogLinesCome) {
+    const auto points = curve_points(8, 8);
+    ASSERT_EQ(points.size(), 2u * 3);
+    for (const std::int64_t log_every : {1, 5, 24, 100}) EXPECT_EQ(curve_points(log_every, 8), points) << log_every;
 }
 
 TEST(Trainer, EndsAfterUpdatesInTheMiddleOfAnEpoch) {

@@ -242,10 +242,12 @@ void Trainer::update(std::span<const Batch> batches) {
 void Trainer::after_update(const UpdateReport& report) {
     state_.updates = learner_.updates();
     state_.sentences += report.sentences;
-    state_.interval.targets += report.targets;
-    state_.interval.tokens += report.tokens;
     const double seconds = seconds_since(update_start_);
-    state_.interval.seconds += seconds;
+    for (Interval* sums : {&state_.interval, &state_.event_interval}) {
+        sums->targets += report.targets;
+        sums->tokens += report.tokens;
+        sums->seconds += seconds;
+    }
     times_.steps += seconds;
     ++times_.updates;
     learning_rate_ = report.learning_rate;
@@ -260,7 +262,10 @@ void Trainer::write_log() {
     const bool line = state_.updates % options_.log_every == 0,
                events = state_.updates % options_.events_every.value_or(options_.log_every) == 0;
     if (line || events) read_losses();
-    if (events) log_.events(interval());
+    if (events) {
+        log_.events(state_.event_interval.means(interval()));
+        state_.event_interval = {};
+    }
     if (line) {
         log_.interval(interval());
         state_.interval = {};
@@ -276,21 +281,20 @@ void Trainer::read_losses() {
     const Clock::time_point start = Clock::now();
     const LossReading reading = learner_.read();
     if (reading.updates == 0) return;
-    state_.interval.seconds += seconds_since(start);
-    times_.steps += seconds_since(start);
+    const double seconds = seconds_since(start);
+    for (Interval* sums : {&state_.interval, &state_.event_interval}) sums->seconds += seconds;
+    times_.steps += seconds;
     know(reading.loss, reading.correct, reading.gradient_norm);
 }
 
 // Called when the losses of all updates are known.
 void Trainer::know(double loss, std::int64_t correct, double gradient_norm) {
-    Interval& sums = state_.interval;
-    const auto targets = static_cast<double>(std::max<std::int64_t>(1, sums.targets));
-    sums.loss += loss;
-    sums.correct += correct;
-    known_.loss = sums.loss / targets;
-    known_.accuracy = static_cast<double>(sums.correct) / targets;
+    for (Interval* sums : {&state_.interval, &state_.event_interval}) {
+        sums->loss += loss;
+        sums->correct += correct;
+    }
+    known_ = state_.interval.means(known_);
     known_.gradient_norm = gradient_norm;
-    known_.tokens_per_second = static_cast<double>(sums.tokens) / std::max(sums.seconds, 1e-9);
 }
 
 IntervalReport Trainer::interval() const {

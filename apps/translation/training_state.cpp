@@ -1,5 +1,6 @@
 #include "apps/translation/training_state.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/digest.h"
@@ -23,6 +24,11 @@ void visit(State& state, Field&& field) {
     field("interval_targets", state.interval.targets);
     field("interval_tokens", state.interval.tokens);
     field("interval_seconds", state.interval.seconds);
+    field("event_loss", state.event_interval.loss);
+    field("event_correct", state.event_interval.correct);
+    field("event_targets", state.event_interval.targets);
+    field("event_tokens", state.event_interval.tokens);
+    field("event_seconds", state.event_interval.seconds);
     field("seconds", state.seconds);
     field("skipped", state.skipped);
     field("skipped_in_a_row", state.skipped_in_a_row);
@@ -39,7 +45,9 @@ void visit(State& state, Field&& field) {
 }
 
 // Fields that the first saves did not have.
-bool came_later(std::string_view name) { return name == "epoch_batches" || name == "interval_correct"; }
+bool came_later(std::string_view name) {
+    return name == "epoch_batches" || name == "interval_correct" || name.starts_with("event_");
+}
 
 template <class T>
 void put(Json& value, const T& field) {
@@ -56,6 +64,14 @@ void take(const Json& value, std::optional<double>& field) {
 }
 
 }  // namespace
+
+IntervalReport Interval::means(IntervalReport report) const {
+    const auto all = static_cast<double>(std::max<std::int64_t>(1, targets));
+    report.loss = loss / all;
+    report.accuracy = static_cast<double>(correct) / all;
+    report.tokens_per_second = static_cast<double>(tokens) / std::max(seconds, 1e-9);
+    return report;
+}
 
 std::string TrainingState::serialized() const {
     Json object;

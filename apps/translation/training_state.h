@@ -11,13 +11,16 @@
 
 namespace heddle::app {
 
-/// What the next log line will say, so far.
+/// Sums over some updates, the last one among them.
 struct Interval {
     double loss = 0;  ///< summed over targets
     std::int64_t correct = 0;
     std::int64_t targets = 0;
     std::int64_t tokens = 0;
     double seconds = 0;  ///< of updates only: validations do not slow the tokens per second down
+
+    /// `report` with the loss, accuracy and speed of these updates.
+    IntervalReport means(IntervalReport report) const;
 };
 
 struct TrainingState {
@@ -26,9 +29,10 @@ struct TrainingState {
     std::int64_t batches = 0;        ///< of this epoch that are done
     std::int64_t epoch_batches = 0;  ///< that it has; 0 in a save that did not know it
     std::int64_t sentences = 0;      ///< in these
-    Interval interval = {};
-    double seconds = 0;        ///< of training
-    std::int64_t skipped = 0;  ///< updates that were left out because they diverged
+    Interval interval = {};          ///< since the last log line
+    Interval event_interval = {};    ///< since the last numbers for TensorBoard
+    double seconds = 0;              ///< of training
+    std::int64_t skipped = 0;        ///< updates that were left out because they diverged
     std::int64_t skipped_in_a_row = 0;
     std::int64_t validated_at = -1;
     std::optional<double> best_loss = {};
@@ -41,7 +45,8 @@ struct TrainingState {
 
     /// As JSON that knows whether it was changed.
     std::string serialized() const;
-    /// The reverse; saves that were made before there were counts of correct targets and of an epoch's batches have 0 for them.
+    /// The reverse; saves that were made before there were counts of correct targets and of an epoch's batches, or sums
+    /// for TensorBoard, have 0 for them.
     /// Error, with `name`, when the text is not exactly what serialized() made.
     static TrainingState parse(std::string_view text, std::string_view name);
 };
