@@ -103,8 +103,10 @@ Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf
     const bool recorded = will_record(slices.bases);
     kernels::AttentionResult result = kernels::attention_forward(query.value(), key.value(), value.value(), rules, recorded);
     if (options.weights != nullptr) *options.weights = kernels::attention_weights(query.value(), key.value(), rules);
-    if (observed()) note_multiply_adds(allowed_pairs(rules) * (query.count + value.count));
-    if (!recorded) return record(std::move(result.output), {.op = "attention", .where = where, .inputs = slices.bases});
+    const std::int64_t multiply_adds = observed() ? allowed_pairs(rules) * (query.count + value.count) : 0;
+    if (!recorded)
+        return record(std::move(result.output),
+                      {.op = "attention", .where = where, .inputs = slices.bases, .multiply_adds = multiply_adds});
     std::vector<Tensor> saved;
     for (const Variable& base : slices.bases) saved.push_back(base.value());
     saved.push_back(result.output);
@@ -114,6 +116,7 @@ Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf
     return record(result.output, {.op = "attention",
                                   .where = where,
                                   .inputs = slices.bases,
+                                  .multiply_adds = multiply_adds,
                                   .saved = std::move(saved),
                                   .backward = [layout = Layout(slices), rules = std::move(rules),
                                                masked = options.mask.defined()](Gradients& g) {

@@ -1,6 +1,5 @@
 #include "kernels/feed_forward/feed_forward.h"
 
-#include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -26,10 +25,10 @@ Variable ops::feed_forward(const Variable& x, const Variable& w1, const Variable
             kernels::feed_forward_backward(g.output(), g.saved(0), g.saved(1), saved, activation, dropout, wants, gradients);
         if (wants.x) g.give(0, std::move(dx));
     };
-    note_multiply_adds(x.rows() * (w1.value().numel() + w2.value().numel()));
     return record(y, {.op = "feed_forward",
                       .where = where,
                       .inputs = {x, w1, b1, w2, b2},
+                      .multiply_adds = x.rows() * (w1.value().numel() + w2.value().numel()),
                       .saved = {x.value(), hidden, w1.value(), w2.value()},
                       .backward = backward});
 }

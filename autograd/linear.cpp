@@ -1,6 +1,5 @@
 #include "kernels/linear/linear.h"
 
-#include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -8,10 +7,10 @@ namespace heddle {
 
 Variable ops::linear(const Variable& x, const Variable& weight, const Variable& bias, Where where) {
     Tensor y = kernels::linear_forward(x.value(), weight.value(), bias.defined() ? bias.value() : Tensor());
-    note_multiply_adds(x.rows() * weight.value().numel());
     return record(y, {.op = "linear",
                       .where = where,
                       .inputs = {x, weight, bias},
+                      .multiply_adds = x.rows() * weight.value().numel(),
                       .saved = {x.value(), weight.value()},
                       .backward = [](Gradients& g) {
                           const Tensor dy = g.output();

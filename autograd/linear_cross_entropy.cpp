@@ -1,6 +1,5 @@
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 
-#include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -22,10 +21,10 @@ Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, co
             saved.push_back(*made[i]);
             inputs.push_back(i);
         }
-    note_multiply_adds(x.rows() * weight.value().numel());
     return record(result.loss, {.op = "linear_cross_entropy",
                                 .where = where,
                                 .inputs = {x, weight, bias},
+                                .multiply_adds = x.rows() * weight.value().numel(),
                                 .saved = std::move(saved),
                                 .backward = [inputs](Gradients& g) {
                                     for (std::size_t i = 0; i < inputs.size(); ++i) {

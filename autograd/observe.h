@@ -18,8 +18,7 @@ struct ObservedOp {
     std::span<const Tensor> outputs;
     std::span<const Tensor> saved;   ///< what the tape keeps for backward; empty when it does not record
     bool recorded = false;           ///< backward will come by: the outputs get gradients, though nothing may be saved
-    std::int64_t multiply_adds = 0;  ///< of its matrix products, biases left out; attention: of the pairs that spans and the
-                                     ///< causal rule allow
+    std::int64_t multiply_adds = 0;  ///< as its Record says
 };
 
 /// While it lives, `look` is called for each op of this thread, recorded or not. Of nested ones the innermost counts.
@@ -37,7 +36,5 @@ class ObserveOps {
 
 /// Whether somebody looks on in this thread.
 bool observed();
-/// For ops, before they record: the multiply-adds of what they computed.
-void note_multiply_adds(std::int64_t count);
 
 }  // namespace heddle

@@ -20,7 +20,6 @@ thread_local bool grad_mode = true;
 thread_local bool anomaly_mode = false;
 thread_local const std::string* current_module = nullptr;
 thread_local const std::function<void(const ObservedOp&)>* observer = nullptr;
-thread_local std::int64_t noted_multiply_adds = 0;
 
 const std::shared_ptr<Tape>& tape() {
     if (!current_tape) current_tape = std::make_shared<Tape>();
@@ -61,7 +60,6 @@ bool will_record(std::initializer_list<Variable> inputs) { return will_record(st
 namespace {
 
 void tell_observer(std::span<const Tensor> outputs, const Record& entry, bool recorded) {
-    const std::int64_t multiply_adds = std::exchange(noted_multiply_adds, 0);
     if (observer == nullptr) return;
     (*observer)({.op = entry.op,
                  .module = current_module != nullptr ? std::string_view(*current_module) : std::string_view(),
@@ -69,7 +67,7 @@ void tell_observer(std::span<const Tensor> outputs, const Record& entry, bool re
                  .outputs = outputs,
                  .saved = recorded ? std::span<const Tensor>(entry.saved) : std::span<const Tensor>(),
                  .recorded = recorded,
-                 .multiply_adds = multiply_adds});
+                 .multiply_adds = entry.multiply_adds});
 }
 
 }  // namespace
@@ -125,7 +123,6 @@ ObserveOps::ObserveOps(std::function<void(const ObservedOp&)> look)
 ObserveOps::~ObserveOps() { observer = before_; }
 
 bool observed() { return observer != nullptr; }
-void note_multiply_adds(std::int64_t count) { noted_multiply_adds = count; }
 
 FreshTape::FreshTape() : before_(current_tape), grad_before_(grad_mode) {
     current_tape = std::make_shared<Tape>();

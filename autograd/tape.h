@@ -55,6 +55,8 @@ struct Record {
     const char* op;                  ///< the op's name; a string literal
     Where where;                     ///< the caller's source line
     std::vector<Variable> inputs;    ///< undefined ones (an absent bias) are allowed and never need a gradient
+    std::int64_t multiply_adds = 0;  ///< of its matrix products, biases left out, for who looks on (autograd/observe.h);
+                                     ///< attention: of the pairs that spans and the causal rule allow
     std::vector<Tensor> saved = {};  ///< what backward reads, with the versions they have now
     Backward backward = {};
     bool always = false;  ///< record even when no input requires a gradient (activation checkpointing)

@@ -39,8 +39,8 @@ Variable Linear::forward(const Variable& x, Where where) const {
     const Tensor bias = bias_.defined() ? bias_.value() : Tensor();
     const Tensor y = kernels::linear_forward(x.value(), weight_.value(), bias, &packed_);
     if (!observed()) return record(y, {.op = "linear", .where = where, .inputs = {}});
-    note_multiply_adds(x.rows() * weight_.value().numel());
-    return record(y, {.op = "linear", .where = where, .inputs = {x, weight_, bias_}});
+    return record(
+        y, {.op = "linear", .where = where, .inputs = {x, weight_, bias_}, .multiply_adds = x.rows() * weight_.value().numel()});
 }
 
 }  // namespace heddle::nn

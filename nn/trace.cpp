@@ -1,7 +1,6 @@
 #include "nn/trace.h"
 
 #include <algorithm>
-#include <set>
 
 namespace heddle::nn {
 namespace {
@@ -58,7 +57,7 @@ void Trace::note(const ObservedOp& observed) {
     for (const Tensor& tensor : observed.saved) {
         if (!tensor.defined()) continue;
         const Seen saved = seen(tensor);
-        if (!parameters_.contains(saved.id) && kept_.emplace(saved.id, true).second) op.kept += saved.bytes;
+        if (!parameters_.contains(saved.id) && kept_.insert(saved.id).second) op.kept += saved.bytes;
     }
     if (observed.recorded)
         for (const Seen& output : op.outputs) op.gradients += output.bytes;

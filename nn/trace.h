@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +71,7 @@ class Trace {
     void note(const ObservedOp& observed);
 
     std::map<Id, std::string> parameters_;  // and the module that each belongs to
-    std::map<Id, bool> kept_;
+    std::set<Id> kept_;
     std::vector<Op> ops_;
     ObserveOps observer_;
 };
