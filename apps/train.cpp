@@ -76,21 +76,18 @@ std::filesystem::path save_to_go_on_from(const DataOptions& data) {
     return data.preload ? save_of_epoch(data.resume, *data.preload) : latest_save(data.resume);
 }
 
-Vocabularies vocabularies_of(TrainSettings& settings, const Corpus& text, const Say& say) {
+Vocabularies vocabularies_of(TrainSettings& settings, const std::filesystem::path& save, const Corpus& text, const Say& say) {
     const DataOptions& data = settings.data;
-    if (!data.resume.empty()) {
-        const std::filesystem::path save = save_to_go_on_from(data);
-        return known_vocabularies(settings, data.resume, save.empty() ? save : save / "model.safetensors");
-    }
+    if (!data.resume.empty()) return known_vocabularies(settings, data.resume, save.empty() ? save : save / "model.safetensors");
     if (!data.init.empty())
         return known_vocabularies(settings, data.init, std::filesystem::path(data.init) / "model.safetensors");
     return make_vocabularies(settings.vocabulary, text, say);
 }
 
-// Where a run begins: its last save, another run's weights, or new ones.
-void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& settings, TrainingLog& log) {
+// Where a run begins: a save of it, another run's weights, or new ones.
+void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& settings, const std::filesystem::path& save,
+           TrainingLog& log) {
     const DataOptions& data = settings.data;
-    const std::filesystem::path save = save_to_go_on_from(data);
     if (!save.empty()) {
         trainer.resume(save);
         const std::string epoch = data.preload ? fmt::format(", the end of epoch {}", *data.preload) : "";
@@ -169,7 +166,6 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
         if (!settings.data.init.empty()) take_over_model(table, settings.data.init);
     } else {
         changes = take_over_run(table, run);
-        save_to_go_on_from(settings.data);  // an epoch without a save is an error before the text is read
     }
     check_text(settings.data);
     apply(settings.machine);
@@ -178,10 +174,12 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     const Say say = [&](std::string_view text) { console.note(text); };
     std::optional<RunFolder> folder;
     if (!resumed.empty()) folder = RunFolder::reopen(run);
+    const std::filesystem::path save =
+        save_to_go_on_from(settings.data);  // before the text is read: there may be none of this epoch
     Text text = read_text(table, settings, say);
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
-    Vocabularies vocabularies = vocabularies_of(settings, text.training.training, say);
+    Vocabularies vocabularies = vocabularies_of(settings, save, text.training.training, say);
     const TrainingData data = encode_training_data(std::move(text.training), std::move(vocabularies));
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           settings.training.seed);
@@ -201,7 +199,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
     TrainingLog log(folder->log(), false, settings.training.log_style == "batch" ? LogStyle::batch : LogStyle::update);
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
-    begin(trainer, *folder, settings, log);
+    begin(trainer, *folder, settings, save, log);
     for (const std::string& change : changes) log.note("changed: " + change);
     const std::string config = read_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());

@@ -215,15 +215,14 @@ void Trainer::run_epoch() {
         const std::int64_t end = std::min(state_.batches + options_.accumulate, batches_per_epoch());
         std::vector<Batch> batches;
         for (; state_.batches < end; ++state_.batches) batches.push_back(feed->next());
-        times_.loading += seconds_since(update_start_);
-        update(batches);
+        update(batches, seconds_since(update_start_));
         if (!state_.epoch_is_over() && over()) return;
     }
     if (options_.valid_every == 0) validate_now();
     if (options_.save_every == 0) save_now();
 }
 
-void Trainer::update(std::span<const Batch> batches) {
+void Trainer::update(std::span<const Batch> batches, double loading) {
     UpdateReport report;
     try {
         report = learner_.update(batches);
@@ -236,6 +235,7 @@ void Trainer::update(std::span<const Batch> batches) {
             fmt::format("{} updates in a row diverged; the last one: {}", state_.skipped_in_a_row, divergence.what()));
     }
     state_.skipped_in_a_row = 0;
+    times_.loading += loading;  // not of skipped ones, whose steps are not counted either
     after_update(report);
 }
 

@@ -71,7 +71,7 @@ class Trainer {
     using Clock = std::chrono::steady_clock;
 
     void run_epoch();
-    void update(std::span<const Batch> batches);
+    void update(std::span<const Batch> batches, double loading);  // seconds that the batches took
     void after_update(const UpdateReport& report);
     void read_losses();
     void know(double loss, std::int64_t correct, double gradient_norm);
