@@ -248,6 +248,7 @@ std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + (bytes 
 std::byte* allocate(std::size_t bytes, const std::string& place) { return memory().allocate(bytes, place); }
 bool release(const void* start) { return memory().release(start); }
 MemoryUse memory_use() { return memory().use(); }
+std::size_t memory_total() { return device_memory(); }
 
 std::optional<Allocation> nearest_allocation(const void* address) {
     if (!is_device_memory(address)) return {};

@@ -39,6 +39,8 @@ struct MemoryUse {
     std::size_t total, used;
 };
 MemoryUse memory_use();
+/// Its total alone: nothing is reserved for it, so who only asks what device there is needs no addresses.
+std::size_t memory_total();
 
 namespace detail {
 extern constinit const std::byte* device_range_start;

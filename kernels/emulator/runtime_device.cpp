@@ -37,7 +37,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (const cudaError_t error = no_such_device(device); error != cudaSuccess) return error;
     *properties = {};
     std::snprintf(properties->name, sizeof properties->name, "Heddle emulator (%s)", profile().name);
-    properties->totalGlobalMem = memory_use().total;
+    properties->totalGlobalMem = memory_total();
     properties->sharedMemPerBlock = kSharedUnasked;
     properties->sharedMemPerBlockOptin = profile().shared_per_block;
     properties->sharedMemPerMultiprocessor = profile().shared_per_multiprocessor;
