@@ -232,7 +232,7 @@ TEST_F(Translator, RefusesWhatCannotBe) {
                      "--results is for translating");
     const ProgramResult none = train("--train train.tags.de-en --source de --target en --vocab-type word --max-words 1 --out x");
     EXPECT_EQ(none.status, 1);
-    EXPECT_THAT(none.err, HasSubstr("or --max-words"));
+    EXPECT_THAT(none.err, HasSubstr("words (--max-words)"));
     here_.write("short.de", "<talkid>1</talkid>\na\nb\n");
     here_.write("short.en", "<talkid>1</talkid>\na\n");
     const ProgramResult uneven = train("--train short --source de --target en --out x");
