@@ -19,7 +19,7 @@ struct Sampling {
 struct DecodeOptions {
     std::int64_t beam = 5;      ///< hypotheses kept at each step; 1: greedy
     double length_penalty = 1;  ///< alpha
-    double patience = 1;        ///< a search ends when patience (1 or more) x beam hypotheses have ended; 0: when none can win
+    double patience = 2;        ///< a search ends when patience (1 or more) x beam hypotheses have ended; 0: when none can win
     std::int64_t n_best = 1;    ///< translations of each source: the best ones of the beam, or so many samples
     std::vector<std::int32_t> prefix = {};  ///< the tokens that every translation begins with
     std::optional<Sampling> sampling = {};  ///< set: draw
