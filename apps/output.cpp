@@ -46,9 +46,11 @@ std::string indented(std::string_view text) {
     return lines;
 }
 
+double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
+
 nlohmann::ordered_json json_number(double value) {
     if (std::isfinite(value)) return value;
-    return std::isnan(value) ? "nan" : fmt::format("{}", value);  // some have a sign, which says nothing
+    return fmt::format("{}", unsigned_nan(value));
 }
 
 }  // namespace heddle::app

@@ -23,6 +23,9 @@ std::string shell_word(std::string_view word);
 /// Each line of the text four columns further to the right; behind the last one stands a line end, whether it had one or not.
 std::string indented(std::string_view text);
 
+/// The number; a NaN has a sign, which says nothing, and loses it.
+double unsigned_nan(double value);
+
 /// A number as JSON, which has no NaN and no infinities: these are the texts "nan", "inf" and "-inf".
 nlohmann::ordered_json json_number(double value);
 

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <vector>
 
+#include "apps/translation/batch_tensors.h"
+
 namespace heddle::lab {
 
 nn::TransformerOptions small_transformer(std::int64_t vocabulary) {
@@ -17,10 +19,8 @@ nn::TransformerOptions small_transformer(std::int64_t vocabulary) {
 }
 
 Variable translation_loss(const nn::Transformer& model, const app::Batch& batch, const ops::LossOptions& options) {
-    const Shape targets{batch.target_tokens};
-    return model.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
-                      {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets),
-                      options);
+    const app::BatchTensors tensors = app::tensors_of(batch);
+    return model.loss(tensors.source, tensors.target_in, tensors.target_out, options);
 }
 
 app::Batch one_batch(std::span<const app::TokenPair> pairs) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/translation/batch_tensors.h"
 #include "apps/translation/line_batches.h"
 #include "apps/translation/unicode.h"
 #include "autograd/tape.h"
@@ -15,16 +16,6 @@ std::vector<std::string> names_of(const Vocabulary& vocabulary, std::span<const 
     std::vector<std::string> names;
     for (const std::int32_t token : tokens) names.push_back(vocabulary.token(token));
     return names;
-}
-
-nn::Sentences packed(const nn::Transformer& model, const std::vector<std::vector<std::int32_t>>& sentences) {
-    std::vector<std::int32_t> tokens;
-    std::vector<std::int64_t> lengths;
-    for (const std::vector<std::int32_t>& each : sentences) {
-        tokens.insert(tokens.end(), each.begin(), each.end());
-        lengths.push_back(static_cast<std::int64_t>(each.size()));
-    }
-    return {Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())}).to(model.device()), Spans::packed(lengths)};
 }
 
 // A sentence's part of a batch's maps [sentences, heads, queries, keys], without the room that its longer neighbours need.
@@ -157,7 +148,7 @@ void attend(const nn::Transformer& model, const Vocabularies& vocabularies, std:
             source.push_back(std::move(sources[static_cast<std::size_t>(i)]));
             read.push_back(read_for(*pairs[static_cast<std::size_t>(i)].translation));
         }
-        const nn::AttentionMaps maps = maps_of(model, packed(model, source), packed(model, read));
+        const nn::AttentionMaps maps = maps_of(model, packed(source), packed(read));
         for (std::size_t row = 0; row < batch.size(); ++row) {
             const auto pair = static_cast<std::size_t>(batch[row]);
             TranslationAttention attention = named(vocabularies, pairs[pair], source[row], read[row]);

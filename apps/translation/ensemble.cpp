@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/translation/batch_tensors.h"
 #include "apps/translation/vocabulary.h"
 #include "autograd/tape.h"
 #include "core/format.h"
@@ -51,15 +52,9 @@ Decoding::Decoding(const Ensemble& models, std::span<const std::vector<std::int3
                    std::int64_t longest)
     : models_(models), sources_(static_cast<std::int64_t>(sources.size())) {
     const NoGrad no_grad;
-    std::vector<std::int32_t> tokens;
-    std::vector<std::int64_t> lengths;
-    for (const auto& source : sources) {
-        tokens.insert(tokens.end(), source.begin(), source.end());
-        lengths.push_back(static_cast<std::int64_t>(source.size()));
-    }
-    const Spans spans = Spans::packed(lengths);
+    const auto [tokens, spans] = packed(sources);
     for (const nn::Transformer* model : models.models())
-        caches_.push_back(model->start_decoding(model->encode(as_tensor(tokens), spans).value(), spans, hypotheses, longest));
+        caches_.push_back(model->start_decoding(model->encode(tokens, spans).value(), spans, hypotheses, longest));
 }
 
 Decoding::Start Decoding::start(std::span<const std::int32_t> prefix) {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "apps/output.h"
+#include "apps/translation/batch_tensors.h"
 #include "autograd/tape.h"
 #include "kernels/update_tally/update_tally.h"
 
@@ -46,10 +48,7 @@ optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, s
             .total = planned_updates};
 }
 
-// The sign of a NaN says nothing.
-optim::NotFinite loss_not_finite(double loss) {
-    return optim::NotFinite(fmt::format("the loss is {}", std::isnan(loss) ? std::abs(loss) : loss));
-}
+optim::NotFinite loss_not_finite(double loss) { return optim::NotFinite(fmt::format("the loss is {}", unsigned_nan(loss))); }
 
 }  // namespace
 
@@ -87,11 +86,9 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
         graphs_->steps.run(batch, generator().step_key(), divisor);
         parameters_.gradients.bump_version();
     } else {
-        const Shape targets{batch.target_tokens};
+        const BatchTensors tensors = tensors_of(batch);
         const ops::LossStatistics statistics =
-            add_gradients({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
-                          {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets),
-                          {.divisor = divisor});
+            add_gradients(tensors.source, tensors.target_in, tensors.target_out, {.divisor = divisor});
         report.loss += statistics.loss;
         report.correct += statistics.correct;
     }

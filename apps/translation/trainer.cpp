@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "apps/output.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -32,7 +33,7 @@ void check_loss(double loss, std::int64_t updates) {
     throw Divergence(
         fmt::format("training diverged: after update {} the loss without dropout is {}. Lower --lr or --clip, or raise "
                     "--warmup",
-                    updates, std::isnan(loss) ? std::abs(loss) : loss));
+                    updates, unsigned_nan(loss)));
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {

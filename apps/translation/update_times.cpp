@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "apps/translation/batch_tensors.h"
 #include "autograd/op_times.h"
 #include "core/random.h"
 
@@ -67,16 +68,11 @@ class MeasuredUpdates {
         optimizer_.zero_gradients();
         steps_.zeroing += lap();
         const Batch batch = trainer_.batch(number);
-        const auto to_model = [&](const std::vector<std::int32_t>& ids) {
-            return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}).to(model_.device());
-        };
-        const nn::Sentences source{to_model(batch.source), batch.source_spans},
-            target_in{to_model(batch.target_in), batch.target_spans};
-        const Tensor target_out = to_model(batch.target_out);
+        const BatchTensors tensors = tensors_of(batch, model_.device());
         steps_.making += lap();
         if (timer != nullptr) timer->start();
         Tensor statistics;
-        backward(model_.loss(source, target_in, target_out,
+        backward(model_.loss(tensors.source, tensors.target_in, tensors.target_out,
                              {.label_smoothing = options_.label_smoothing, .divisor = static_cast<double>(batch.target_tokens)},
                              &statistics));
         steps_.passes += lap();

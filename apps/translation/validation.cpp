@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "apps/translation/batch_tensors.h"
 #include "apps/translation/bleu.h"
 #include "autograd/tape.h"
 
@@ -53,10 +54,8 @@ Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> p
     for (const std::vector<std::int64_t>& indices : plan.batches) {
         const Batch batch = make_batch(pairs, indices);
         Tensor counts;
-        const Shape targets{batch.target_tokens};
-        model.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
-                   {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets), {},
-                   &counts);
+        const BatchTensors tensors = tensors_of(batch);
+        model.loss(tensors.source, tensors.target_in, tensors.target_out, {}, &counts);
         const ops::LossStatistics statistics = ops::loss_statistics(counts);
         sum.nll += statistics.nll;
         sum.tokens += statistics.counted;
