@@ -49,7 +49,7 @@ class Sentence {
         for (const Candidate& candidate : ranked(values, ids, k)) {
             const bool in_beam = rank++ < options_.beam;
             if (candidate.token == options_.end) {
-                if (in_beam && (*found_ == 0 || candidate.log_probability / divisors_[longest_] > numbers_[1])) ++*ended_;
+                if (in_beam && can_beat(1, candidate.log_probability)) ++*ended_;
                 finish(candidate.node, -1, candidate.log_probability);
                 continue;
             }
@@ -89,9 +89,11 @@ class Sentence {
 
     bool full() const { return *found_ == options_.n_best; }
 
-    bool can_win(double log_probability) const {
-        return !full() || log_probability / divisors_[longest_] > numbers_[2 * (*found_ - 1) + 1];
+    // Whether a hypothesis of this log-probability may yet come among the `count` best finished ones.
+    bool can_beat(std::int64_t count, double log_probability) const {
+        return *found_ < count || log_probability / divisors_[longest_] > numbers_[2 * (count - 1) + 1];
     }
+    bool can_win(double log_probability) const { return can_beat(options_.n_best, log_probability); }
 
     // The hypothesis that ends in `token` behind `node`; -1: in the end mark.
     void finish(std::int32_t node, std::int32_t token, double log_probability) {

@@ -104,9 +104,11 @@ struct Search {
         }
     }
 
-    __device__ __forceinline__ bool can_win(double log_p) const {
-        return *found < n_best || log_p / divisors[*longest] > found_numbers[2 * (n_best - 1) + 1];
+    // Whether a hypothesis of this log-probability may yet come among the `count` best finished ones.
+    __device__ __forceinline__ bool can_beat(std::int64_t count, double log_p) const {
+        return *found < count || log_p / divisors[*longest] > found_numbers[2 * (count - 1) + 1];
     }
+    __device__ __forceinline__ bool can_win(double log_p) const { return can_beat(n_best, log_p); }
 
     // The hypothesis that ends in `token` behind `last`; -1: in the end mark.
     __device__ __forceinline__ void finish(std::int32_t last, std::int32_t token, double log_p) const {
@@ -138,7 +140,7 @@ struct Search {
             const double log_p = ranked[i];
             const std::int32_t hypothesis = ranked_paths[3 * i], token = ranked_paths[3 * i + 1], last = ranked_paths[3 * i + 2];
             if (token == end) {
-                if (i < beam && (*found == 0 || log_p / divisors[*longest] > found_numbers[1])) ++*ended;
+                if (i < beam && can_beat(1, log_p)) ++*ended;
                 finish(last, -1, log_p);
             } else if (kept < beam && can_win(log_p)) {
                 if (length == *longest) {
