@@ -76,19 +76,23 @@ std::string one_line(const std::string& text) {
     return more == 0 ? result : result + "; and " + std::to_string(more) + " more";
 }
 
-const std::string more_memory = "; end other programs, or let this one have more";
-
 int complain(const std::string& message, int status) {
     std::fflush(stdout);
     std::fprintf(stderr, "heddle: %s\n", one_line(message).c_str());
     return status;
 }
 
+int finished(Arguments arguments) {
+    const int status = run(arguments);
+    // What is still queued on the device may yet fail.
+    if (heddle::device::statistics().copies_to_device > 0) heddle::device::synchronize();
+    return status;
+}
+
 int guarded(Arguments arguments) {
     try {
-        const int status = run(arguments);
-        // What is still queued on the device may yet fail.
-        if (heddle::device::statistics().copies_to_device > 0) heddle::device::synchronize();
+        const int status = with_memory_advice([] { return "end other programs, or let this one have more"; },
+                                              [&] { return finished(arguments); });
         if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
         if (errno == EPIPE) return nobody_reads;
         return complain(std::string("the results cannot be written to stdout: ") + std::strerror(errno), 1);
@@ -99,10 +103,6 @@ int guarded(Arguments arguments) {
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::broken_pipe) return nobody_reads;
         return complain(error.what(), 1);
-    } catch (const heddle::OutOfMemory& error) {  // of a command without an option that makes it smaller
-        return complain(error.what() + more_memory, 1);
-    } catch (const std::bad_alloc&) {
-        return complain(no_memory_left + more_memory, 1);
     } catch (const std::exception& error) {
         return complain(error.what(), 1);
     }
