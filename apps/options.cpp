@@ -53,9 +53,10 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
 }
 
 double default_rate(std::string_view schedule) { return schedule == "noam" ? 1 : 3e-3; }
+double rate_of(const TrainingOptions& training) { return training.lr.value_or(default_rate(training.schedule)); }
 
 void resolve(TrainingOptions& training) {
-    if (!training.lr) training.lr = default_rate(training.schedule);
+    training.lr = rate_of(training);
     if (!training.epochs && !training.updates && !training.minutes) training.epochs = default_epochs;
     check_usage(training.schedule != "cosine" || training.epochs || training.updates,
                 "--schedule cosine must know where it ends: give --updates or --epochs");

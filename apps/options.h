@@ -131,6 +131,8 @@ struct TrainSettings {
 
 /// The --lr of a run that was given none: a peak for small models, or with noam the factor of the formula, 1 as in the paper.
 double default_rate(std::string_view schedule);
+/// The --lr that was given, or that default.
+double rate_of(const TrainingOptions& training);
 inline constexpr std::int64_t default_epochs = 20;
 inline constexpr std::int64_t default_subwords = 6000;
 

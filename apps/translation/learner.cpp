@@ -42,7 +42,7 @@ constexpr std::int64_t batches_ahead = 8;
 optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
     const bool too_short = options.schedule == "cosine" && options.warmup >= planned_updates;
     return {.kind = optim::schedule_kind(options.schedule),
-            .lr = options.lr.value_or(default_rate(options.schedule)),
+            .lr = rate_of(options),
             .warmup = too_short ? planned_updates / 10 : options.warmup,
             .d_model = d_model,
             .total = planned_updates};

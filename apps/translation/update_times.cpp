@@ -76,7 +76,7 @@ class MeasuredUpdates {
                              {.label_smoothing = options_.label_smoothing, .divisor = static_cast<double>(batch.target_tokens)},
                              &statistics));
         steps_.passes += lap();
-        const optim::StepOptions step{.lr = options_.lr.value_or(default_rate(options_.schedule)), .clip = options_.clip};
+        const optim::StepOptions step{.lr = rate_of(options_), .clip = options_.clip};
         const Tensor measured = optimizer_.measure(step);
         steps_.norm += lap();
         optimizer_.step_measured(step, measured);
