@@ -87,10 +87,10 @@ Padded padded(std::span<const app::TokenPair> pairs) {
 Statement padding_flatters(const Options& options) {
     Sequence numbers(lab::key(options, "padded pairs"));
     nn::Transformer model(clause_transformer(), lab::key(options, "padded model"));
-    picture::Series all{.name = "padding counted", .x = {}, .y = {}}, words{.name = "without padding", .x = {}, .y = {}};
+    std::vector<double> all, words;  // with the padding and without it
     double padding = 0, positions = 0;
     constexpr std::int64_t steps = 150;
-    lab::train(model, {.steps = steps, .lr = 5e-3, .warmup = 30, .clip = 1}, [&](std::int64_t step) {
+    lab::train(model, {.steps = steps, .lr = 5e-3, .warmup = 30, .clip = 1}, [&](std::int64_t) {
         const Padded batch = padded(short_pairs(64, numbers));
         Tensor statistics;
         const auto accuracy = [&] {
@@ -101,39 +101,39 @@ Statement padding_flatters(const Options& options) {
             const NoGrad none;
             model.loss(batch.source, batch.target_in, batch.target_out, {.ignore = app::pad_id}, &statistics);
         }
-        words.y.push_back(100 * accuracy());
+        words.push_back(100 * accuracy());
         const double counted = static_cast<double>(ops::loss_statistics(statistics).counted);
         const Variable loss = model.loss(batch.source, batch.target_in, batch.target_out, {}, &statistics);
-        all.y.push_back(100 * accuracy());
+        all.push_back(100 * accuracy());
         positions += static_cast<double>(batch.target_out.numel());
         padding += static_cast<double>(batch.target_out.numel()) - counted;
-        for (picture::Series* series : {&all, &words}) series->x.push_back(static_cast<double>(step));
         return loss;
     });
-    Statement statement{"Accuracy that counts padding is too high, most of all at the beginning.",
-                        {{"positions that are padding, %", 100 * padding / positions}},
-                        true,
-                        {},
-                        {{svg(picture::LineChart{.title = "accuracy while learning",
-                                                 .x = {.label = "step"},
-                                                 .y = {.label = "%", .from = 0, .to = 100},
-                                                 .series = {all, words},
-                                                 .levels = {{"share of padding", 100 * padding / positions}}}),
-                          "The same model on the same batches. Padding is the first thing that it learns to name."}}};
+    Statement statement{
+        "Accuracy that counts padding is too high, most of all at the beginning.",
+        {{"positions that are padding, %", 100 * padding / positions}},
+        true,
+        {},
+        {{svg(picture::LineChart{.title = "accuracy while learning",
+                                 .x = {.label = "step"},
+                                 .y = {.label = "%", .from = 0, .to = 100},
+                                 .series = {lab::curve("padding counted", all), lab::curve("without padding", words)},
+                                 .levels = {{"share of padding", 100 * padding / positions}}}),
+          "The same model on the same batches. Padding is the first thing that it learns to name."}}};
     for (const std::size_t step : {20, 50, 149}) {
-        statement.numbers.push_back({fmt::format("accuracy with padding, step {}, %", step), all.y[step]});
-        statement.numbers.push_back({fmt::format("without, step {}, %", step), words.y[step]});
-        statement.holds = statement.holds && all.y[step] > words.y[step];
+        statement.numbers.push_back({fmt::format("accuracy with padding, step {}, %", step), all[step]});
+        statement.numbers.push_back({fmt::format("without, step {}, %", step), words[step]});
+        statement.holds = statement.holds && all[step] > words[step];
     }
-    statement.holds = statement.holds && all.y[20] - words.y[20] > all.y[149] - words.y[149];
+    statement.holds = statement.holds && all[20] - words[20] > all[149] - words[149];
     return statement;
 }
 
 // Adam's second moment of one weight after so many gradients of 1, one of 100, and then 1 again.
 struct Memory {
-    double forgotten = 0;         // updates without a gradient until a moment has fallen to 1/e
-    double recovered = 0;         // updates behind the large one until a step is half as long as before again
-    picture::Series step_length;  // of what it was before the large one
+    double forgotten = 0;              // updates without a gradient until a moment has fallen to 1/e
+    double recovered = 0;              // updates behind the large one until a step is half as long as before again
+    std::vector<double> step_lengths;  // of what it was before the large one
 };
 
 Memory remember(double beta2) {
@@ -154,12 +154,11 @@ Memory remember(double beta2) {
         } while (look(second.data<double>()[0] / start));
         return static_cast<double>(updates);
     };
-    Memory memory{.step_length = {.name = fmt::format("beta2 {}", beta2), .x = {}, .y = {}}};
+    Memory memory;
     memory.forgotten = after([](std::int64_t) { return 0; }, [](double moment) { return moment > std::exp(-1.0); });
     memory.recovered = after([](std::int64_t update) { return update == 0 ? 100 : 1; },
                              [&](double moment) {
-                                 memory.step_length.x.push_back(static_cast<double>(memory.step_length.x.size()));
-                                 memory.step_length.y.push_back(1 / std::sqrt(moment));
+                                 memory.step_lengths.push_back(1 / std::sqrt(moment));
                                  return moment > 4;
                              }) -
                        1;
@@ -175,10 +174,11 @@ Statement adam_forgets() {
              {"behind one gradient of 100, beta2 0.999", longer.recovered}},
             std::abs(shorter.forgotten / 100 - 1) < 0.01 && std::abs(longer.forgotten / 1000 - 1) < 0.01,
             {},
-            {{svg(picture::LineChart{.title = "length of a step behind one gradient of 100 among ones",
-                                     .x = {.label = "updates"},
-                                     .y = {.label = "of what it was before", .from = 0},
-                                     .series = {shorter.step_length, longer.step_length}}),
+            {{svg(picture::LineChart{
+                  .title = "length of a step behind one gradient of 100 among ones",
+                  .x = {.label = "updates"},
+                  .y = {.label = "of what it was before", .from = 0},
+                  .series = {lab::curve("beta2 0.99", shorter.step_lengths), lab::curve("beta2 0.999", longer.step_lengths)}}),
               "One over the root of the second moment. A line ends where a step is half as long as before again."}}};
 }
 
@@ -208,14 +208,15 @@ std::vector<picture::Series> moved_rows(const Options& options, const Taught& ta
     for (const std::string side : {"source", "target"}) {
         const std::string name = side + "_positions.weight";
         const Tensor before = table(untaught, name), after = table(taught.model, name);
-        picture::Series& moved = sides.emplace_back(picture::Series{.name = side, .x = {}, .y = {}, .dots = true});
+        std::vector<double> moved;
         for (std::int64_t row = 0; row < before.dim(0); ++row) {
             const std::vector<double> a = before.slice(row, row + 1).to_vector(), b = after.slice(row, row + 1).to_vector();
             double squares = 0;
             for (std::size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
-            moved.x.push_back(static_cast<double>(row));
-            moved.y.push_back(std::sqrt(squares));
+            moved.push_back(std::sqrt(squares));
         }
+        sides.push_back(lab::curve(side, moved));
+        sides.back().dots = true;
     }
     return sides;
 }
