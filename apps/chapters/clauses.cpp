@@ -64,6 +64,26 @@ std::vector<ClausePair> by_length(std::span<const ClausePair> pairs, std::int64_
 
 std::vector<app::TokenPair> token_pairs(std::span<const ClausePair> pairs) { return {pairs.begin(), pairs.end()}; }
 
+std::vector<app::TokenPair> short_pairs(std::size_t count, Sequence& numbers) {
+    return token_pairs(by_length(draw_clauses(count, numbers), short_words, true));
+}
+
+std::vector<std::vector<std::int32_t>> sources_of(std::span<const app::TokenPair> pairs) {
+    std::vector<std::vector<std::int32_t>> sources;
+    for (const app::TokenPair& pair : pairs) {
+        sources.push_back(pair.source);
+        sources.back().push_back(app::eos_id);
+    }
+    return sources;
+}
+
+Tensor filled_up(std::span<const std::int32_t> tokens, const Spans& packed, const Spans& padded, std::int32_t filling) {
+    Tensor result = Tensor::full({padded.rows()}, filling, DType::i32);
+    for (std::int64_t i = 0; i < packed.size(); ++i)
+        std::copy_n(tokens.begin() + packed[i].start, packed[i].length, result.data<std::int32_t>() + padded[i].start);
+    return result;
+}
+
 nn::TransformerOptions clause_transformer() {
     nn::TransformerOptions options = lab::small_transformer(first_joint + joints);
     options.positions = nn::Positions::learned;
@@ -82,12 +102,8 @@ std::vector<double> teach_clauses(nn::Transformer& model, std::span<const app::T
 }
 
 std::vector<std::vector<std::int32_t>> translated(const nn::Transformer& model, std::span<const app::TokenPair> pairs) {
-    std::vector<std::vector<std::int32_t>> sources, result;
-    for (const app::TokenPair& pair : pairs) {
-        sources.push_back(pair.source);
-        sources.back().push_back(app::eos_id);
-    }
-    for (app::HypothesisLists::value_type& found : app::beam_search(model, sources, {.beam = 1}))
+    std::vector<std::vector<std::int32_t>> result;
+    for (app::HypothesisLists::value_type& found : app::beam_search(model, sources_of(pairs), {.beam = 1}))
         result.push_back(std::move(found[0].tokens));
     return result;
 }

@@ -19,6 +19,8 @@ struct ClausePair : app::TokenPair {
     ClausePair cut(std::size_t count) const;
 };
 
+/// Words of a sentence that is short, as in the preset `translator`.
+inline constexpr std::int64_t short_words = 10;
 /// Words of the longest sentence: four clauses of six words, and what joins them.
 inline constexpr std::int64_t longest_sentence = 4 * 6 + 3;
 
@@ -28,6 +30,12 @@ std::vector<ClausePair> draw_clauses(std::size_t count, Sequence& numbers);
 std::vector<ClausePair> by_length(std::span<const ClausePair> pairs, std::int64_t words, bool within);
 /// As the rest of the program takes them.
 std::vector<app::TokenPair> token_pairs(std::span<const ClausePair> pairs);
+/// The short ones among `count` pairs, as the rest of the program takes them.
+std::vector<app::TokenPair> short_pairs(std::size_t count, Sequence& numbers);
+/// The source of each pair with its end mark, as a search reads it.
+std::vector<std::vector<std::int32_t>> sources_of(std::span<const app::TokenPair> pairs);
+/// Packed tokens at the places of `padded`, whose spans begin farther apart, and `filling` in between: i32 [padded.rows()].
+Tensor filled_up(std::span<const std::int32_t> tokens, const Spans& packed, const Spans& padded, std::int32_t filling);
 
 /// Small, without dropout, with learned positions: a table of 32 rows on each side, five more than the longest sentence.
 nn::TransformerOptions clause_transformer();

@@ -17,8 +17,6 @@
 namespace heddle::chapters {
 namespace {
 
-constexpr std::int64_t short_words = 10;  // as in the preset
-
 // ---- pairing lines
 
 constexpr std::size_t talks = 12, sentences_of_talk = 30, sentences = talks * sentences_of_talk;
@@ -137,7 +135,7 @@ std::vector<Statement> long_pairs_are_left_out(const Options& options) {
     const std::vector<ClausePair> within = by_length(all, short_words, true), longer = by_length(all, short_words, false);
     std::vector<ClausePair> whole = by_length(draw_clauses(4 * pairs, numbers), short_words, true), with_cut = within;
     whole.resize(pairs);
-    const std::vector<app::TokenPair> unseen = token_pairs(by_length(draw_clauses(pairs, numbers), short_words, true));
+    const std::vector<app::TokenPair> unseen = short_pairs(pairs, numbers);
     double orphans = 0, with_orphans = 0;
     for (const ClausePair& pair : longer) {
         const ClausePair& cut = with_cut.emplace_back(pair.cut(short_words));
@@ -190,14 +188,6 @@ double padded_rows_per_token(const std::vector<app::TokenPair>& pairs, const std
     return rows / tokens;
 }
 
-// As many rows as the spans have, and `filling` where none of them is. tokens: packed.
-Tensor filled_up(const std::vector<std::int32_t>& tokens, const Spans& packed, const Spans& padded, std::int32_t filling) {
-    Tensor result = Tensor::full({padded.rows()}, filling, DType::i32);
-    for (std::int64_t i = 0; i < packed.size(); ++i)
-        std::copy_n(tokens.begin() + packed[i].start, packed[i].length, result.data<std::int32_t>() + padded[i].start);
-    return result;
-}
-
 Spans padded_spans(const Spans& packed) {
     std::vector<std::int64_t> lengths;
     for (const Span& span : packed) lengths.push_back(span.length);
@@ -216,7 +206,7 @@ double padded_loss(const nn::Transformer& model, const app::Batch& batch) {
 
 Statement packed_batches_have_no_padding(const Options& options) {
     Sequence numbers(lab::key(options, "packed pairs"));
-    const std::vector<app::TokenPair> pairs = token_pairs(by_length(draw_clauses(3000, numbers), short_words, true));
+    const std::vector<app::TokenPair> pairs = short_pairs(3000, numbers);
     picture::BarChart chart{.title = "rows for each token",
                             .y = {.label = "rows", .from = 0},
                             .groups = {"32 sentences", "512 sentences"},

@@ -17,12 +17,7 @@
 namespace heddle::chapters {
 namespace {
 
-constexpr std::int64_t short_words = 10;
 constexpr double smoothing = 0.1;
-
-std::vector<app::TokenPair> short_pairs(std::size_t count, Sequence& numbers) {
-    return token_pairs(by_length(draw_clauses(count, numbers), short_words, true));
-}
 
 // -sum_j q_j log p_j with q = (1 - e) y + e / V, a row for each target.
 double hand_made_loss(const nn::Transformer& model, const app::Batch& batch) {
@@ -71,17 +66,10 @@ struct Padded {
 
 Padded padded(std::span<const app::TokenPair> pairs) {
     const app::Batch batch = lab::one_batch(pairs);
-    const std::int64_t time = batch.target_spans.longest();
-    const Shape rows{batch.sentences * time};
-    Padded result{{Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
-                  {Tensor::full(rows, app::pad_id, DType::i32), lab::equal_spans(batch.sentences, time)},
-                  Tensor::full(rows, app::pad_id, DType::i32)};
-    for (std::int64_t i = 0; i < batch.sentences; ++i) {
-        const Span span = batch.target_spans[i];
-        std::copy_n(batch.target_in.begin() + span.start, span.length, result.target_in.tokens.data<std::int32_t>() + i * time);
-        std::copy_n(batch.target_out.begin() + span.start, span.length, result.target_out.data<std::int32_t>() + i * time);
-    }
-    return result;
+    const Spans target = lab::equal_spans(batch.sentences, batch.target_spans.longest());
+    return {{Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+            {filled_up(batch.target_in, batch.target_spans, target, app::pad_id), target},
+            filled_up(batch.target_out, batch.target_spans, target, app::pad_id)};
 }
 
 Statement padding_flatters(const Options& options) {
@@ -308,12 +296,8 @@ app::Hypothesis without_cache(const nn::Transformer& model, const std::vector<st
 }
 
 Statement greedy_is_greedy(const Taught& taught) {
-    std::vector<std::vector<std::int32_t>> sources;
-    for (const ClausePair& pair : taught.test) {
-        if (sources.size() == 200) break;
-        sources.push_back(pair.source);
-        sources.back().push_back(app::eos_id);
-    }
+    const std::vector<app::TokenPair> pairs = token_pairs(std::span(taught.test).first(200));
+    const std::vector<std::vector<std::int32_t>> sources = sources_of(pairs);
     const app::HypothesisLists together = app::beam_search(taught.model, sources, {.beam = 1});
     double alone = 0, bits = 0, uncached = 0, ended = 0, longest = 0, marks = 0;
     for (std::size_t i = 0; i < sources.size(); ++i) {
