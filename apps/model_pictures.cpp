@@ -83,18 +83,20 @@ Point lead(Diagram& diagram, Point from, double by, const std::string& label = "
 
 std::string dropout_label(double probability) { return probability > 0 ? fmt::format("dropout {}", probability) : ""; }
 
+// A box below `from` with an arrow that leads to it.
+Box draw_below(Diagram& diagram, Point from, const Lines& lines, Part part, double width = box_width) {
+    const Box box = diagram.box(from.x, from.y + gap, width, lines, part);
+    diagram.arrow(from, box.above());
+    return box;
+}
+
 // A sublayer, its residual connection and its norm, below `from`; `own` becomes the sublayer's box.
 Point draw_sublayer(Diagram& diagram, const Column& column, Point from, const Sublayer& sublayer, const nn::TransformerOptions& o,
                     Box& own) {
     const Point fork = down(from, gap / 2);
     Point at = from;
-    if (o.norm == nn::NormPlace::pre) {
-        const Box norm = diagram.box(column.center, at.y + gap, box_width, norm_lines(o), Part::norm);
-        diagram.arrow(at, norm.above());
-        at = norm.below();
-    }
-    own = diagram.box(column.center, at.y + gap, box_width, sublayer.lines, sublayer.part);
-    diagram.arrow(at, own.above());
+    if (o.norm == nn::NormPlace::pre) at = draw_below(diagram, at, norm_lines(o), Part::norm).below();
+    own = draw_below(diagram, at, sublayer.lines, sublayer.part);
     const Box sum = diagram.plus(column.center, own.bottom + gap);
     diagram.arrow(own.below(), sum.above(), dropout_label(o.dropout));
     const double x = column.center + column.side * (box_width / 2 + detour);
@@ -102,9 +104,7 @@ Point draw_sublayer(Diagram& diagram, const Column& column, Point from, const Su
     const Point residual[] = {fork, {x, fork.y}, {x, sum_side.y}, sum_side};
     diagram.arrow(residual);
     if (o.norm == nn::NormPlace::pre) return sum.below();
-    const Box norm = diagram.box(column.center, sum.bottom + gap, box_width, norm_lines(o), Part::norm);
-    diagram.arrow(sum.below(), norm.above());
-    return norm.below();
+    return draw_below(diagram, sum.below(), norm_lines(o), Part::norm).below();
 }
 
 // A layer of the stack below `from` in its frame; `cross` becomes the box that reads the memory.
@@ -130,8 +130,7 @@ Point draw_embedding(Diagram& diagram, const Column& column, const std::string& 
     const Box data = diagram.box(column.center, 12, box_width, Lines{tokens}, Part::data);
     Lines lines = {"embedding", fmt::format("{} x {}", vocabulary, o.d_model)};
     if (o.one_embedding() && !alone) lines.push_back("one matrix for both sides");
-    const Box table = diagram.box(column.center, data.bottom + gap, box_width, lines, Part::embedding);
-    diagram.arrow(data.below(), table.above());
+    const Box table = draw_below(diagram, data.below(), lines, Part::embedding);
     const Box sum = diagram.plus(column.center, table.bottom + gap);
     diagram.arrow(table.below(), sum.above(), o.scale_embeddings ? fmt::format("times sqrt({})", o.d_model) : "");
     const double beside = column.center + column.side * (box_width / 2 + 74);
@@ -146,11 +145,8 @@ Point draw_embedding(Diagram& diagram, const Column& column, const std::string& 
     return sum.below();
 }
 
-Point draw_final_norm(Diagram& diagram, const Column& column, Point from, const nn::TransformerOptions& o) {
-    if (!o.final_norm.value_or(false)) return from;
-    const Box norm = diagram.box(column.center, from.y + gap, box_width, norm_lines(o), Part::norm);
-    diagram.arrow(from, norm.above());
-    return norm.below();
+Point draw_final_norm(Diagram& diagram, Point from, const nn::TransformerOptions& o) {
+    return o.final_norm.value_or(false) ? draw_below(diagram, from, norm_lines(o), Part::norm).below() : from;
 }
 
 ModelPicture whole_model(const nn::TransformerOptions& o) {
@@ -165,8 +161,8 @@ ModelPicture whole_model(const nn::TransformerOptions& o) {
     Box cross;
     target = draw_layer(diagram, decoder, lead(diagram, target, 26, dropout_label(o.dropout)), decoder_layer, o,
                         fmt::format("{} x", o.decoder_layers), &cross);
-    source = draw_final_norm(diagram, encoder, lead(diagram, source, 8), o);
-    target = draw_final_norm(diagram, decoder, lead(diagram, target, 8), o);
+    source = draw_final_norm(diagram, lead(diagram, source, 8), o);
+    target = draw_final_norm(diagram, lead(diagram, target, 8), o);
 
     const double between = (encoder.center + decoder.center) / 2;
     const Point memory[] = {source, down(source), {between, source.y + gap}, {between, cross.from_left().y}, cross.from_left()};
@@ -176,10 +172,8 @@ ModelPicture whole_model(const nn::TransformerOptions& o) {
 
     Lines output_lines = {"linear", fmt::format("{} to {}", o.d_model, o.target_vocabulary)};
     if (o.output_is_tied()) output_lines.push_back("the embedding matrix again");
-    const Box output = diagram.box(decoder.center, target.y + gap, box_width, output_lines, Part::projection);
-    diagram.arrow(target, output.above());
-    const Box softmax = diagram.box(decoder.center, output.bottom + gap, box_width, Lines{"softmax"}, Part::data);
-    diagram.arrow(output.below(), softmax.above());
+    const Box output = draw_below(diagram, target, output_lines, Part::projection);
+    const Box softmax = draw_below(diagram, output.below(), {"softmax"}, Part::data);
     diagram.note(decoder.center, softmax.bottom + 20, "probabilities of the next token");
     return {"model",
             {diagram.svg(820, softmax.bottom + 34, "the whole model"),
@@ -202,8 +196,7 @@ ModelPicture block(const nn::TransformerOptions& o, const std::string& name, con
         const Box memory = diagram.box(91, level - Diagram::box_height(lines.size()) / 2, 150, lines, Part::data);
         diagram.arrow(memory.from_right(), cross.from_left());
     }
-    const Box out = diagram.box(column.center, at.y + gap, box_width, Lines{"output", shape}, Part::data);
-    diagram.arrow(at, out.above());
+    const Box out = draw_below(diagram, at, {"output", shape}, Part::data);
     return {name, {diagram.svg(column.center + box_width / 2 + detour + 16, out.bottom + 12, caption), caption + "."}};
 }
 
@@ -214,10 +207,8 @@ ModelPicture encoder(const nn::TransformerOptions& o) {
     Point at = draw_embedding(diagram, column, "source tokens", o.source_vocabulary, o, true);
     at = draw_layer(diagram, column, lead(diagram, at, 26, dropout_label(o.dropout)), {self_attention(o, false), feed_forward(o)},
                     o, fmt::format("{} x", o.encoder_layers));
-    at = draw_final_norm(diagram, column, lead(diagram, at, 8), o);
-    const Box out =
-        diagram.box(column.center, at.y + gap, box_width, Lines{"output", fmt::format("[tokens, {}]", o.d_model)}, Part::data);
-    diagram.arrow(at, out.above());
+    at = draw_final_norm(diagram, lead(diagram, at, 8), o);
+    const Box out = draw_below(diagram, at, {"output", fmt::format("[tokens, {}]", o.d_model)}, Part::data);
     return {"encoder",
             {diagram.svg(column.center + box_width / 2 + 30, out.bottom + 12, "the encoder"),
              fmt::format("The encoder alone: {} layers of width {}.", o.encoder_layers, o.d_model)}};
@@ -231,25 +222,19 @@ Box draw_attention(Diagram& diagram, const std::array<Box, 3>& inputs, const nn:
         diagram.box(left, query.bottom + gap, box_width, Lines{"query times key", "[queries, keys]"}, Part::projection);
     diagram.arrow(query.below(), {left - 45, product.top});
     diagram.arrow(key.below(), {left + 45, product.top});
-    const Sublayer steps[] = {
-        {{fmt::format("times 1 / sqrt({})", o.head_dim), "variance 1 again"}, Part::norm},
-        {causal ? Lines{"causal mask", "no token sees a later one"} : Lines{"mask", "hidden places take no part"},
-         Part::attention},
-        {{"softmax", "weights of a row sum to 1"}, Part::attention},
-    };
-    Box last = product;
-    for (const Sublayer& step : steps) {
-        const Box next = diagram.box(left, last.bottom + gap, box_width, step.lines, step.part);
-        diagram.arrow(last.below(), next.above());
-        last = next;
-        if (!causal || step.lines[0] != "causal mask") continue;
+    const Box scaled =
+        draw_below(diagram, product.below(), {fmt::format("times 1 / sqrt({})", o.head_dim), "variance 1 again"}, Part::norm);
+    const Lines rule = causal ? Lines{"causal mask", "no token sees a later one"} : Lines{"mask", "hidden places take no part"};
+    const Box mask = draw_below(diagram, scaled.below(), rule, Part::attention);
+    if (causal) {
         constexpr double side = 56;
-        const Box triangle = diagram.triangle(next.right + 26, next.from_right().y - side / 2, side, 4);
-        diagram.line(next.from_right(), triangle.from_left());
+        const Box triangle = diagram.triangle(mask.right + 26, mask.from_right().y - side / 2, side, 4);
+        diagram.line(mask.from_right(), triangle.from_left());
         diagram.note(triangle.below().x, triangle.bottom + 16, "for 4 tokens");
     }
-    const Box sum = diagram.box(middle, last.bottom + gap + 8, 260, Lines{"weights times value"}, Part::projection);
-    diagram.arrow(last.below(), {left, sum.top}, dropout_label(o.attention_dropout.value_or(o.dropout)));
+    const Box softmax = draw_below(diagram, mask.below(), {"softmax", "weights of a row sum to 1"}, Part::attention);
+    const Box sum = diagram.box(middle, softmax.bottom + gap + 8, 260, Lines{"weights times value"}, Part::projection);
+    diagram.arrow(softmax.below(), {left, sum.top}, dropout_label(o.attention_dropout.value_or(o.dropout)));
     const Point from_value[] = {value.below(), {value.below().x, sum.from_right().y}, sum.from_right()};
     diagram.arrow(from_value);
     return sum;
@@ -262,16 +247,9 @@ ModelPicture attention(const nn::TransformerOptions& o) {
                                diagram.box(300, 12, 170, Lines{"key", keys}, Part::data),
                                diagram.box(490, 12, 170, Lines{"value", keys}, Part::data)};
     const Box sum = draw_attention(diagram, inputs, o, false);
-    const Box out = diagram.box(300, sum.bottom + gap, 170, Lines{"output", queries}, Part::data);
-    diagram.arrow(sum.below(), out.above());
+    const Box out = draw_below(diagram, sum.below(), {"output", queries}, Part::data, 170);
     return {"attention",
             {diagram.svg(590, out.bottom + 12, "scaled dot-product attention"), "Scaled dot-product attention of one head."}};
-}
-
-Box draw_below(Diagram& diagram, const Box& last, const Lines& lines, Part part) {
-    const Box next = diagram.box(300, last.bottom + gap, 260, lines, part);
-    diagram.arrow(last.below(), next.above());
-    return next;
 }
 
 // An arrow out of the picture; its new lower edge.
@@ -299,11 +277,12 @@ ModelPicture one_head(const nn::TransformerOptions& o, bool causal) {
             diagram.arrow(turn);
     }
     Box last = draw_attention(diagram, inputs, o, causal);
-    last = draw_below(diagram, last, {"output of the head", fmt::format("[tokens, {}]", o.head_dim)}, Part::data);
+    last = draw_below(diagram, last.below(), {"output of the head", fmt::format("[tokens, {}]", o.head_dim)}, Part::data, 260);
     double bottom = last.bottom + 12;
     if (o.heads == 1) {
-        last = draw_below(diagram, last, {"linear: output", fmt::format("{} to {}{}", o.head_dim, o.d_model, bias_text(o))},
-                          Part::projection);
+        last =
+            draw_below(diagram, last.below(), {"linear: output", fmt::format("{} to {}{}", o.head_dim, o.d_model, bias_text(o))},
+                       Part::projection, 260);
         bottom = draw_output(diagram, last, o);
     }
     const std::string what = fmt::format("One {}head of {} columns", causal ? "causal " : "", o.head_dim);
@@ -333,9 +312,10 @@ ModelPicture several_heads(const nn::TransformerOptions& o) {
         diagram.arrow({centers[i], 30}, projection.above());
         diagram.arrow(projection.below(), {centers[i], heads_top - 6.0 * static_cast<double>(shown - 1)});
     }
-    if (o.heads > 1) last = draw_below(diagram, last, {"heads side by side", fmt::format("{} columns", width)}, Part::data);
-    last = draw_below(diagram, last, {"linear: output", fmt::format("{} to {}{}", width, o.d_model, bias_text(o))},
-                      Part::projection);
+    if (o.heads > 1)
+        last = draw_below(diagram, last.below(), {"heads side by side", fmt::format("{} columns", width)}, Part::data, 260);
+    last = draw_below(diagram, last.below(), {"linear: output", fmt::format("{} to {}{}", width, o.d_model, bias_text(o))},
+                      Part::projection, 260);
     const double bottom = draw_output(diagram, last, o);
     return {"heads", {diagram.svg(590, bottom, "multi-head attention"), "Attention with several heads."}};
 }
