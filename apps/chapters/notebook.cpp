@@ -201,27 +201,22 @@ Translated translated(const nn::Transformer& model, const nn::Sentences& source,
     return result;
 }
 
-constexpr std::int64_t source_length = 7, target_length = 5;
-
-Statement decoder_does_not_look_ahead(const nn::Transformer& model, const Options& options) {
-    const nn::Sentences source = sentences(1, source_length, words, lab::key(options, "source")),
-                        target = sentences(1, target_length, words, lab::key(options, "target"));
+// rows: the decoder's for this source and target.
+Statement decoder_does_not_look_ahead(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& target,
+                                      const Tensor& rows) {
+    const std::int64_t length = target.spans.rows();
     nn::Sentences other{target.tokens.clone(), target.spans};
-    std::int32_t& last = other.tokens.data<std::int32_t>()[target_length - 1];
+    std::int32_t& last = other.tokens.data<std::int32_t>()[length - 1];
     last = (last + 1) % static_cast<std::int32_t>(words);
-    const Tensor rows = translated(model, source, target).hidden, others = translated(model, source, other).hidden;
-    const double before = lab::largest_difference(rows.slice(0, target_length - 1), others.slice(0, target_length - 1));
-    const double itself =
-        lab::largest_difference(rows.slice(target_length - 1, target_length), others.slice(target_length - 1, target_length));
+    const Tensor others = translated(model, source, other).hidden;
+    const double before = lab::largest_difference(rows.slice(0, length - 1), others.slice(0, length - 1));
+    const double itself = lab::largest_difference(rows.slice(length - 1, length), others.slice(length - 1, length));
     return {"A row of the decoder knows the words before it and none behind: another last word changes no earlier row.",
             {{"what earlier rows move", before}, {"what the last row moves", itself}},
             before == 0 && itself > 0.01};
 }
 
-Statement maps_are_distributions(const nn::Transformer& model, const Options& options) {
-    const nn::AttentionMaps maps = translated(model, sentences(1, source_length, words, lab::key(options, "source")),
-                                              sentences(1, target_length, words, lab::key(options, "target")))
-                                       .maps;
+Statement maps_are_distributions(const nn::AttentionMaps& maps) {
     double error = 0;
     std::string printed;
     for (const auto& [kind, layers] :
@@ -255,9 +250,12 @@ Report notebook(const Options& options) {
     report.statements.push_back(codes_are_bounded(codes));
     report.statements.push_back(codes_go_on(codes));
     report.statements.push_back(tokens_by_themselves(model, options));
-    report.statements.push_back(decoder_does_not_look_ahead(model, options));
+    const nn::Sentences source = sentences(1, 7, words, lab::key(options, "source")),
+                        target = sentences(1, 5, words, lab::key(options, "target"));
+    const Translated result = translated(model, source, target);
+    report.statements.push_back(decoder_does_not_look_ahead(model, source, target, result.hidden));
     report.statements.push_back(torchinfo_counts_sentences(model));
-    report.statements.push_back(maps_are_distributions(model, options));
+    report.statements.push_back(maps_are_distributions(result.maps));
     return report;
 }
 
