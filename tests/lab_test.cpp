@@ -221,6 +221,13 @@ TEST(LabKit, NumbersOfCurves) {
     expect_error([&] { lab::largest_difference(values, std::vector<double>()); }, "arrays of different lengths");
 }
 
+TEST(LabKit, TheErrorOfSumsIsThatOfTheWorstRow) {
+    const auto error = [](const std::vector<double>& values) { return lab::error_of_sums(Tensor::from(values, {1, 3, 2})); };
+    EXPECT_EQ(error({0.5, 0.5, 1, 0, 0.25, 0.75}), 0);
+    EXPECT_EQ(error({0.5, 0.5, 1, 0.25, 0.25, 0.25}), 0.5) << "too little counts as too much does";
+    EXPECT_TRUE(std::isnan(error({0.5, std::numeric_limits<double>::quiet_NaN(), 1, 0, 0.5, 0.5})));
+}
+
 TEST(LabKit, AGradientsNormIsThatOfAllParametersTogether) {
     nn::Module root(1);
     const nn::Linear layer(root, "layer", 2, 2), unused(root, "unused", 2, 2);

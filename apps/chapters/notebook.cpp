@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "apps/chapters/chapters.h"
 #include "apps/chapters/codes.h"
@@ -221,12 +220,7 @@ Statement maps_are_distributions(const nn::AttentionMaps& maps) {
     std::string printed;
     for (const auto& [kind, layers] :
          {std::pair("encoder", &maps.encoder), std::pair("decoder", &maps.decoder), std::pair("cross", &maps.cross)}) {
-        for (const Tensor& map : *layers) {
-            const std::vector<double> weights = map.to_vector();
-            const auto keys = static_cast<std::size_t>(map.shape()[-1]);
-            for (std::size_t row = 0; row < weights.size(); row += keys)
-                error = std::max(error, std::abs(std::reduce(weights.begin() + row, weights.begin() + row + keys) - 1));
-        }
+        for (const Tensor& map : *layers) error = std::max(error, lab::error_of_sums(map));
         printed += fmt::format("{:<8} {} maps {}\n", kind, layers->size(), layers->front().shape().str());
     }
     return {"The model hands out every map of the encoder, of the decoder and between them; each row of each head sums to 1.",

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
@@ -41,18 +40,6 @@ Tensor handed_out(const nn::Transformer& model, const Tensor& source, const Tens
     const Variable memory = model.encode(source, spans);
     model.decode(target_in, equal_spans(sentences, target_in.numel() / sentences), memory, spans, &maps);
     return borrowed ? maps.decoder[0] : maps.cross[0];
-}
-
-// Largest distance of a row's sum from one.
-double error_of_sums(const Tensor& map) {
-    const std::vector<double> weights = map.to_vector();
-    double largest = 0;
-    for (std::size_t row = 0; row < weights.size(); row += length) {
-        double sum = 0;
-        for (std::size_t i = row; i < row + length; ++i) sum += weights[i];
-        largest = std::max(largest, std::abs(sum - 1));
-    }
-    return largest;
 }
 
 // Weight of a row on places behind its own, mean over the rows.

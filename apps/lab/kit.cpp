@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "core/format.h"
 #include "nn/flat.h"
@@ -115,6 +116,14 @@ double largest_difference(const Tensor& a, const Tensor& b) {
     check(a.shape() == b.shape(), "lab: the difference of tensors {} and {} was asked for; it needs one shape", a.shape(),
           b.shape());
     return largest_difference(a.to_vector(), b.to_vector());
+}
+
+double error_of_sums(const Tensor& weights) {
+    const std::vector<double> values = weights.to_vector();
+    std::vector<double> sums;
+    for (auto row = values.begin(); row != values.end(); row += weights.shape()[-1])
+        sums.push_back(std::accumulate(row, row + weights.shape()[-1], 0.0));
+    return largest_difference(sums, std::vector<double>(sums.size(), 1));
 }
 
 double gradient_norm(const nn::Module& module) {

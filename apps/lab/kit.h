@@ -62,6 +62,9 @@ double largest_difference(std::span<const double> a, std::span<const double> b);
 /// The same of two tensors. Error when they are not of one shape.
 double largest_difference(const Tensor& a, const Tensor& b);
 
+/// The largest distance of a row's sum from 1; rows run along the last axis. NaN when a sum is.
+double error_of_sums(const Tensor& weights);
+
 /// Of all parameters of the module that have a gradient, as one vector.
 double gradient_norm(const nn::Module& module);
 
