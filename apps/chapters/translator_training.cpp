@@ -10,6 +10,7 @@
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
+#include "apps/translation/batch_tensors.h"
 #include "apps/translation/beam_search.h"
 #include "core/format.h"
 #include "optim/optimizer.h"
@@ -21,9 +22,9 @@ constexpr double smoothing = 0.1;
 
 // -sum_j q_j log p_j with q = (1 - e) y + e / V, a row for each target.
 double hand_made_loss(const nn::Transformer& model, const app::Batch& batch) {
-    const Variable memory = model.encode(Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans);
-    const Variable hidden =
-        model.decode(Tensor::from(batch.target_in, {batch.target_tokens}), batch.target_spans, memory, batch.source_spans);
+    const app::BatchTensors read = app::tensors_of(batch);
+    const Variable memory = model.encode(read.source.tokens, read.source.spans);
+    const Variable hidden = model.decode(read.target_in.tokens, read.target_in.spans, memory, read.source.spans);
     const std::vector<double> log_p = model.generator(hidden).value().to_vector();
     const auto words = static_cast<std::size_t>(model.options().target_vocabulary);
     double sum = 0;
@@ -59,15 +60,10 @@ Statement smoothing_is_the_formula(const Options& options) {
 }
 
 // A padded batch: targets are filled up with padding, which counts as a word unless it is ignored.
-struct Padded {
-    nn::Sentences source, target_in;
-    Tensor target_out;
-};
-
-Padded padded(std::span<const app::TokenPair> pairs) {
+app::BatchTensors padded(std::span<const app::TokenPair> pairs) {
     const app::Batch batch = lab::one_batch(pairs);
     const Spans target = lab::equal_spans(batch.sentences, batch.target_spans.longest());
-    return {{Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+    return {app::tensors_of(batch).source,
             {filled_up(batch.target_in, batch.target_spans, target, app::pad_id), target},
             filled_up(batch.target_out, batch.target_spans, target, app::pad_id)};
 }
@@ -79,7 +75,7 @@ Statement padding_flatters(const Options& options) {
     double padding = 0, positions = 0;
     constexpr std::int64_t steps = 150;
     lab::train(model, {.steps = steps, .lr = 5e-3, .warmup = 30, .clip = 1}, [&](std::int64_t) {
-        const Padded batch = padded(short_pairs(64, numbers));
+        const app::BatchTensors batch = padded(short_pairs(64, numbers));
         Tensor statistics;
         const auto accuracy = [&] {
             const ops::LossStatistics counts = ops::loss_statistics(statistics);
