@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "apps/clock.h"
 #include "apps/commands.h"
 #include "apps/memory_advice.h"
 #include "apps/option_rows.h"
@@ -140,7 +141,7 @@ void evaluate_run(const EvaluateOptions& options) {
     if (!options.results.empty()) make_folder(options.results, "--results");
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::string> hypotheses = translate_lines(*run.model, run.vocabularies, test.sources(), options.decode);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = seconds_since(start);
     fmt::print(stderr, "{} sentences translated in {:.2f} s\n", hypotheses.size(), seconds);
     say_longer(test, run.settings.training.max_words);
     if (!options.output.empty()) write_lines(options.output, hypotheses);

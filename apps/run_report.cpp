@@ -1,4 +1,5 @@
 #include "apps/run_report.h"
+#include "apps/clock.h"
 
 #include <fmt/format.h>
 
@@ -70,8 +71,7 @@ LookedAt look_at(const nn::Transformer& model, const Vocabularies& vocabularies,
 
 void write_run_report(const RunFolder& folder, const TrainingStart& start, const Trainer& trainer, nn::Transformer& model,
                       TrainingLog& log, const std::string& ended) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point begin = Clock::now();
+    const auto begin = std::chrono::steady_clock::now();
     const std::filesystem::path file = folder.path() / "report.html";
     model.eval();
     ReportParts parts{.command = command_of(start.arguments),
@@ -95,7 +95,7 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
                 [&] { parts.looked_at.push_back(look_at(model, start.data.vocabularies, sentence_of(history, start.data))); });
         attempt("Without the time of an update", [&] { parts.times = measure_update(model, trainer); });
         training_report(name_of(folder.path()), history, parts).write(file);
-        log.note(fmt::format("wrote {} in {:.1f} s", file.string(), std::chrono::duration<double>(Clock::now() - begin).count()));
+        log.note(fmt::format("wrote {} in {:.1f} s", file.string(), seconds_since(begin)));
     } catch (const std::exception& error) {  // of any kind: how the training ended is another matter
         log.note(fmt::format("no report: {}", error.what()));
     }

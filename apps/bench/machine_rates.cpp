@@ -1,4 +1,5 @@
 #include "apps/bench/machine_rates.h"
+#include "apps/clock.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -17,7 +18,6 @@ namespace heddle::app {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr int chains = 12;  // latency 4 x 2 units needs 8 independent sums; twelve fit the registers of every level
 constexpr std::int64_t rounds = 1 << 14;

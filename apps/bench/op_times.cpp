@@ -1,4 +1,5 @@
 #include "apps/bench/op_times.h"
+#include "apps/clock.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,6 @@ namespace heddle::app {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 double median(std::vector<double>& values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -10,6 +10,7 @@
 #include "apps/chapters/chapters.h"
 #include "apps/chapters/codes.h"
 #include "apps/chapters/model.h"
+#include "apps/clock.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "autograd/tape.h"
@@ -156,7 +157,7 @@ double least_seconds(const nn::SelfAttention& attention, const Variable& x, cons
     for (int i = 0; i < 15; ++i) {
         const auto start = std::chrono::steady_clock::now();
         attention.forward(x, spans);
-        least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        least = std::min(least, app::seconds_since(start));
     }
     return least;
 }

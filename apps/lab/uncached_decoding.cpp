@@ -13,6 +13,7 @@
 #include <numeric>
 #include <string>
 
+#include "apps/clock.h"
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
@@ -184,7 +185,7 @@ double seconds_of(const std::function<void()>& work) {
     for (int i = 0; i < 5; ++i) {
         const auto start = std::chrono::steady_clock::now();
         work();
-        seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        seconds.push_back(app::seconds_since(start));
     }
     return *std::ranges::min_element(seconds);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "apps/clock.h"
 #include "apps/output.h"
 #include "core/format.h"
 
@@ -34,10 +35,6 @@ void check_loss(double loss, std::int64_t updates) {
         fmt::format("training diverged: after update {} the loss without dropout is {}. Lower --lr or --clip, or raise "
                     "--warmup",
                     updates, unsigned_nan(loss)));
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // "1,500 tokens", "512 sentences".

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "apps/clock.h"
 #include "apps/translation/batch_tensors.h"
 #include "apps/translation/bleu.h"
 #include "autograd/tape.h"
@@ -75,7 +76,7 @@ ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pai
     report.perplexity = std::exp(report.loss);
     report.accuracy = static_cast<double>(sum.correct) / tokens;
     if (std::isfinite(report.loss)) add_translations(report, model, text, translate, options);
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds = seconds_since(start);
     return report;
 }
 
