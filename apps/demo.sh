@@ -10,9 +10,7 @@ run=${1:-runs/demo-$(date +%Y%m%d-%H%M%S)}
 heddle=build/release/heddle
 
 bash apps/setup.sh
-launcher=()
-if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-cmake --preset release -DHEDDLE_TESTS=OFF "${launcher[@]}" >&2
+cmake --preset release -DHEDDLE_TESTS=OFF >&2
 cmake --build build/release --target heddle >&2
 
 start=$SECONDS

@@ -48,6 +48,10 @@ std::string indented(std::string_view text) {
 
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+    return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 nlohmann::ordered_json json_number(double value) {
     if (std::isfinite(value)) return value;
     return fmt::format("{}", unsigned_nan(value));

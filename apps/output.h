@@ -29,6 +29,9 @@ double unsigned_nan(double value);
 /// A number as JSON, which has no NaN and no infinities: these are the texts "nan", "inf" and "-inf".
 nlohmann::ordered_json json_number(double value);
 
+/// The value as text, in one line or indented by `indent` spaces; bytes that are not UTF-8 become U+FFFD.
+std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+
 /// 128 + SIGPIPE: what a shell reports of a program that a closed pipe ended, which is how this one ends where SIGPIPE is not
 /// ignored.
 inline constexpr int nobody_reads = 141;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/output.h"
+
 namespace heddle::app {
 namespace {
 
@@ -18,9 +20,6 @@ const char* key(Metric metric) {
     }
     return "";
 }
-
-/// One line; names of files may hold any bytes.
-std::string dumped(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Json bleu_json(const BleuScore& bleu) {
     return {{"score", bleu.score},
@@ -98,7 +97,7 @@ std::string score_json(std::span<const LineStatistics> lines, bool lowercase, bo
         object["bleu"]["sentence_signature"] = signature(Metric::bleu, {.lowercase = lowercase, .effective_order = true});
         object["sentences"] = sentences_json(lines);
     }
-    return dumped(object);
+    return json_text(object) + "\n";
 }
 
 std::string comparison_text(const ComparedSystems& systems, std::span<const Comparison> comparisons) {
@@ -125,7 +124,7 @@ std::string comparison_json(const ComparedSystems& systems, std::span<const Comp
                                    {"p", one.p},
                                    {"signature", comparison_signature(one.metric, systems)}};
     }
-    return dumped(object);
+    return json_text(object) + "\n";
 }
 
 }  // namespace heddle::app

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "apps/output.h"
 #include "apps/translation/training_log.h"
 
 namespace heddle::app {
@@ -79,15 +80,15 @@ std::string name_in_tree(const std::vector<const nn::SummaryRow*>& rows, std::si
     return std::string(2 * above, ' ') + (row.module.empty() ? "(model)" : row.module.substr(cut));
 }
 
-using Line = std::vector<std::string>;
+using Cells = std::vector<std::string>;
 
 // Columns as wide as they have to be; the first four are text, the others numbers.
-std::string aligned(const std::vector<Line>& lines) {
+std::string aligned(const std::vector<Cells>& lines) {
     std::vector<std::size_t> widths(lines.front().size());
-    for (const Line& line : lines)
+    for (const Cells& line : lines)
         for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
     std::string all;
-    for (const Line& line : lines) {
+    for (const Cells& line : lines) {
         std::string text;
         for (std::size_t i = 0; i < line.size(); ++i)
             text += i < 4 ? fmt::format("{:<{}}  ", line[i], widths[i]) : fmt::format("{:>{}}  ", line[i], widths[i]);
@@ -137,7 +138,7 @@ ordered_json trace_json(const nn::SummaryRow& row) {
 
 std::string summary_table(const nn::ModelSummary& summary, const nn::SummaryBatch& batch, std::optional<std::int64_t> depth) {
     const std::vector<const nn::SummaryRow*> rows = rows_down_to(summary, depth);
-    std::vector<Line> lines{
+    std::vector<Cells> lines{
         {"module", "kind", "input", "output", "parameters", "trained", "mult-adds", "kept MB", "gradients MB"}};
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const nn::SummaryRow& row = *rows[i];
@@ -171,7 +172,7 @@ std::string summary_json(const nn::ModelSummary& summary, const nn::SummaryBatch
                                 {"activation_bytes", listed.activation_bytes},
                                 {"parameter_bytes", listed.parameter_bytes},
                                 {"total_bytes", listed.total_bytes()}}}};
-    return all.dump(2) + "\n";
+    return json_text(all, 2) + "\n";
 }
 
 }  // namespace heddle::app

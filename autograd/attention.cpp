@@ -136,7 +136,7 @@ using ops::ColumnsOf;
 
 constexpr std::int64_t kHeads = 2;
 
-AttentionOptions beside(const Variable& input, AttentionOptions options) {
+AttentionOptions options_beside(const Variable& input, AttentionOptions options) {
     options.mask = proofs::beside(input, options.mask);
     return options;
 }
@@ -145,7 +145,7 @@ AttentionOptions beside(const Variable& input, AttentionOptions options) {
 GradientFunction self_attention(const Spans& spans, std::int64_t dk, std::int64_t dv, const AttentionOptions& options) {
     return [=](std::span<const Variable> in) {
         return ops::attention(ColumnsOf(in[0], 0, kHeads * dk), ColumnsOf(in[0], kHeads * dk, kHeads * dk),
-                              ColumnsOf(in[0], 2 * kHeads * dk, kHeads * dv), spans, spans, beside(in[0], options));
+                              ColumnsOf(in[0], 2 * kHeads * dk, kHeads * dv), spans, spans, options_beside(in[0], options));
     };
 }
 
@@ -153,13 +153,14 @@ GradientFunction self_attention(const Spans& spans, std::int64_t dk, std::int64_
 GradientFunction cross_attention(const Spans& queries, const Spans& keys, std::int64_t width, const AttentionOptions& options) {
     return [=](std::span<const Variable> in) {
         return ops::attention(in[0], ColumnsOf(in[1], 0, kHeads * width), ColumnsOf(in[1], kHeads * width, kHeads * width),
-                              queries, keys, beside(in[0], options));
+                              queries, keys, options_beside(in[0], options));
     };
 }
 
 GradientFunction three_inputs(const Spans& queries, const Spans& keys, const AttentionOptions& options) {
-    return
-        [=](std::span<const Variable> in) { return ops::attention(in[0], in[1], in[2], queries, keys, beside(in[0], options)); };
+    return [=](std::span<const Variable> in) {
+        return ops::attention(in[0], in[1], in[2], queries, keys, options_beside(in[0], options));
+    };
 }
 
 Tensor mask_of(std::vector<std::uint8_t> values, const Shape& shape) { return Tensor::from(values, shape); }

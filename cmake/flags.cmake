@@ -1,10 +1,16 @@
-# Compiler flags of the whole project, for everything that the C++ compiler sees (nvcc's are in cuda.cmake). Warnings are errors.
+# Compiler flags of the whole project, for everything that the C++ compiler sees (nvcc's are in cuda.cmake).
+option(HEDDLE_WERROR "Warnings are errors, as they are in continuous integration" OFF)
 function(heddle_cxx_options)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${ARGN}>")
 endfunction()
-heddle_cxx_options(-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror)
+heddle_cxx_options(-Winvalid-pch -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion)
+if(HEDDLE_WERROR)
+  heddle_cxx_options(-Werror)
+endif()
 # GCC 12 takes the checked writes of Debian's fmt 9 for overflows once they are inlined.
 heddle_cxx_options(-Wno-stringop-overflow)
+# GCC 12 sees writes past std::string once it is inlined from several sources (GCC bug 105329).
+heddle_cxx_options(-Wno-array-bounds)
 # GCC 12 and 13 see an overlap in "text" + std::string (GCC bug 105651).
 heddle_cxx_options(-Wno-restrict)
 # Rooms with loops over numbers ask for more (rooms.cmake); everything else compiles a fifth faster so.

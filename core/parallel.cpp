@@ -94,7 +94,7 @@ void wait_until(std::atomic<std::uint32_t>& value, const Ready& ready) {
 // The gate tells helpers of a loop: ticket * kTicket + (open ? kOpen : 0) + helpers inside. A helper comes in by counting itself
 // while the gate is open. The caller closes it when it finds no more pieces and waits for those inside only: nobody
 // waits for a helper that the system has not even woken.
-class Pool {
+class ThreadPool {
   public:
     // False when the pool is busy: nothing was done.
     bool run(Loop& loop, int helpers) {
@@ -149,8 +149,8 @@ class Pool {
     int started_ = 0;  // helpers there are
 };
 
-Pool& pool() {
-    static Pool* const the_pool = new Pool;
+ThreadPool& pool() {
+    static ThreadPool* const the_pool = new ThreadPool;
     return *the_pool;
 }
 

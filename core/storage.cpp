@@ -17,6 +17,24 @@
 #endif
 
 namespace heddle {
+
+// Where a pool's blocks come from.
+struct PoolMemory {
+    std::byte* (*take)(std::int64_t bytes, void* stream);  // null when there is too little
+    void (*give)(std::byte* block, void* stream);
+    std::string (*left)();  // in words, null where nothing is known
+    const char* name;
+    bool read_by_graphs = false;  // free blocks, too: they are given back in the end only
+};
+
+// How large blocks are, and whether they are kept for the next request.
+enum class PoolBlocks {
+    rounded,     // kept; a request takes one that is up to twice as large
+    exact,       // of exactly the bytes that are asked for, and none kept
+    exact_kept,  // the same, but kept
+    cut,         // cut from large segments, and joined again
+};
+
 namespace {
 
 // Sizes are rounded up to eight steps per power of two, so that the slightly different batches of a training run ask for
@@ -38,30 +56,13 @@ void allow(const std::byte*, std::int64_t) {}
 void forbid(const std::byte*, std::int64_t) {}
 #endif
 
-/// Where a pool's blocks come from.
-struct System {
-    std::byte* (*take)(std::int64_t bytes, void* stream);  // null when there is too little
-    void (*give)(std::byte* block, void* stream);
-    std::string (*left)();  // in words, null where nothing is known
-    const char* name;
-    bool read_by_graphs = false;  // free blocks, too: they are given back in the end only
-};
-
-const System kHost = {
+const PoolMemory kHost = {
     [](std::int64_t bytes, void*) { return static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))); },
     [](std::byte* block, void*) { std::free(block); }, nullptr, "system"};
-const System kCuda = {device::detail::allocate, device::detail::release, device::detail::memory_left, "CUDA device"};
-const System kCapture = {device::detail::allocate_for_capture, device::detail::release, device::detail::memory_left,
-                         "CUDA device", true};
-System tests_own = {};  // in kCuda's place
-
-// How large blocks are, and whether they are kept for the next request.
-enum class Blocks {
-    rounded,     // kept; a request takes one that is up to twice as large
-    exact,       // of exactly the bytes that are asked for, and none kept
-    exact_kept,  // the same, but kept
-    cut,         // cut from large segments, and joined again
-};
+const PoolMemory kCuda = {device::detail::allocate, device::detail::release, device::detail::memory_left, "CUDA device"};
+const PoolMemory kCapture = {device::detail::allocate_for_capture, device::detail::release, device::detail::memory_left,
+                             "CUDA device", true};
+PoolMemory tests_own = {};  // in kCuda's place
 
 }  // namespace
 
@@ -69,7 +70,7 @@ enum class Blocks {
 // stream.
 class Pool {
   public:
-    Pool(const System& system, bool host, Blocks blocks) : system_(system), host_(host), blocks_(blocks) {}
+    Pool(const PoolMemory& system, bool host, PoolBlocks blocks) : system_(system), host_(host), blocks_(blocks) {}
     ~Pool() { release(); }
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
@@ -77,9 +78,9 @@ class Pool {
     std::byte* take(std::int64_t bytes, void* stream, std::int64_t& capacity) {
         const std::lock_guard lock(mutex_);
         ++statistics_.requests;
-        capacity = blocks_ == Blocks::rounded ? rounded(bytes) : bytes;
-        if (blocks_ == Blocks::cut) return cut_block(bytes, stream);
-        std::byte* block = blocks_ == Blocks::exact ? nullptr : kept_block(stream, capacity);
+        capacity = blocks_ == PoolBlocks::rounded ? rounded(bytes) : bytes;
+        if (blocks_ == PoolBlocks::cut) return cut_block(bytes, stream);
+        std::byte* block = blocks_ == PoolBlocks::exact ? nullptr : kept_block(stream, capacity);
         if (block == nullptr && capacity > 0) block = from_system(capacity, stream);
         statistics_.in_use += capacity;
         statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
@@ -92,12 +93,12 @@ class Pool {
 
     void give(std::byte* block, void* stream, std::int64_t capacity) {
         const std::lock_guard lock(mutex_);
-        if (blocks_ == Blocks::cut) {
+        if (blocks_ == PoolBlocks::cut) {
             if (block != nullptr) segments_.give(block);
             return;
         }
         statistics_.in_use -= capacity;
-        if (blocks_ == Blocks::exact || block == nullptr) {
+        if (blocks_ == PoolBlocks::exact || block == nullptr) {
             if (block != nullptr) system_.give(block, stream);
             return;
         }
@@ -127,7 +128,7 @@ class Pool {
     std::byte* kept_block(void* stream, std::int64_t& capacity) {
         auto& free = free_[stream];
         const auto found = free.lower_bound(capacity);
-        if (found == free.end() || found->first > (blocks_ == Blocks::rounded ? 2 * capacity : capacity)) return nullptr;
+        if (found == free.end() || found->first > (blocks_ == PoolBlocks::rounded ? 2 * capacity : capacity)) return nullptr;
         std::byte* const block = found->second;
         capacity = found->first;
         free.erase(found);
@@ -176,12 +177,12 @@ class Pool {
         statistics_.kept = 0;
     }
 
-    const System system_;
+    const PoolMemory system_;
     const bool host_;
-    const Blocks blocks_;
+    const PoolBlocks blocks_;
     std::mutex mutex_;
     std::map<void*, std::multimap<std::int64_t, std::byte*>> free_;  // by stream and capacity
-    Segments segments_;                                              // with Blocks::cut, for one stream
+    Segments segments_;                                              // with PoolBlocks::cut, for one stream
     MemoryStatistics statistics_;
 };
 
@@ -189,11 +190,11 @@ namespace {
 
 // Never destroyed: a tensor with static lifetime may outlive every other object.
 Pool& pool(Device device) {
-    static Pool* const host = new Pool(kHost, true, Blocks::rounded);
+    static Pool* const host = new Pool(kHost, true, PoolBlocks::rounded);
     if (device == Device::cpu) return *host;
     static Pool* const cuda = tests_own.take != nullptr
-                                  ? new Pool(tests_own, false, Blocks::exact)
-                                  : new Pool(kCuda, false, device::emulated() ? Blocks::exact : Blocks::rounded);
+                                  ? new Pool(tests_own, false, PoolBlocks::exact)
+                                  : new Pool(kCuda, false, device::emulated() ? PoolBlocks::exact : PoolBlocks::rounded);
     return *cuda;
 }
 
@@ -216,7 +217,8 @@ Storage::Storage(std::int64_t bytes, Device device) : bytes_(bytes), device_(dev
 Storage::~Storage() { (arena_ != nullptr ? *arena_ : pool(device_)).give(data_, stream_, capacity_); }
 
 MemoryArena::MemoryArena() : MemoryArena(device::emulated()) {}
-MemoryArena::MemoryArena(bool exact) : pool_(std::make_shared<Pool>(kCapture, false, exact ? Blocks::exact_kept : Blocks::cut)) {}
+MemoryArena::MemoryArena(bool exact)
+    : pool_(std::make_shared<Pool>(kCapture, false, exact ? PoolBlocks::exact_kept : PoolBlocks::cut)) {}
 MemoryArena::~MemoryArena() = default;
 MemoryArena::Use::Use(MemoryArena& arena) : before_(std::exchange(arena_in_use, arena.pool_)) {}
 MemoryArena::Use::~Use() { arena_in_use = std::move(before_); }

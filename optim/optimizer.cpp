@@ -11,17 +11,18 @@
 namespace heddle::optim {
 namespace {
 
-constexpr std::pair<Method, std::string_view> kNames[] = {{Method::sgd, "sgd"}, {Method::adam, "adam"}, {Method::adamw, "adamw"}};
+constexpr std::pair<Method, std::string_view> kMethodNames[] = {
+    {Method::sgd, "sgd"}, {Method::adam, "adam"}, {Method::adamw, "adamw"}};
 
 }  // namespace
 
 Method method(std::string_view name) {
-    for (const auto& [method, text] : kNames)
+    for (const auto& [method, text] : kMethodNames)
         if (text == name) return method;
     fail_with("optimizer: there is none called '{}'; wanted sgd, adam or adamw", name);
 }
 
-std::string_view name(Method method) { return kNames[static_cast<std::size_t>(method)].second; }
+std::string_view name(Method method) { return kMethodNames[static_cast<std::size_t>(method)].second; }
 
 NotFinite NotFinite::of_gradient(double norm, std::int64_t updates) {
     return NotFinite(fmt::format("the norm of the gradient is {} at update {}; the parameters were left as they are",

@@ -9,10 +9,10 @@
 namespace heddle::optim {
 namespace {
 
-constexpr std::pair<ScheduleKind, std::string_view> kNames[] = {{ScheduleKind::constant, "constant"},
-                                                                {ScheduleKind::inverse_sqrt, "inverse-sqrt"},
-                                                                {ScheduleKind::noam, "noam"},
-                                                                {ScheduleKind::cosine, "cosine"}};
+constexpr std::pair<ScheduleKind, std::string_view> kScheduleNames[] = {{ScheduleKind::constant, "constant"},
+                                                                        {ScheduleKind::inverse_sqrt, "inverse-sqrt"},
+                                                                        {ScheduleKind::noam, "noam"},
+                                                                        {ScheduleKind::cosine, "cosine"}};
 
 double cosine(const Schedule& s, std::int64_t update) {
     check(s.total > s.warmup, "schedule: cosine ends at update {}, wanted one after the warm-up of {}", s.total, s.warmup);
@@ -41,11 +41,11 @@ double Schedule::rate(std::int64_t update) const {
 }
 
 ScheduleKind schedule_kind(std::string_view name) {
-    for (const auto& [kind, text] : kNames)
+    for (const auto& [kind, text] : kScheduleNames)
         if (text == name) return kind;
     fail_with("schedule: there is none called '{}'; wanted constant, inverse-sqrt, noam or cosine", name);
 }
 
-std::string_view name(ScheduleKind kind) { return kNames[static_cast<std::size_t>(kind)].second; }
+std::string_view name(ScheduleKind kind) { return kScheduleNames[static_cast<std::size_t>(kind)].second; }
 
 }  // namespace heddle::optim

@@ -1,5 +1,5 @@
 // A command of named programs: what it lists, runs, writes and refuses.
-#include "apps/page_command.h"
+#include "apps/lab/page_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

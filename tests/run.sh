@@ -25,14 +25,12 @@ case "${1:-}" in
 esac
 
 bash apps/setup.sh libgtest-dev
-launcher=()
-if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 for build in "${builds[@]}"; do
-    cmake --preset "$build" -DHEDDLE_TESTS=ON "${launcher[@]}"
+    cmake --preset "$build" -DHEDDLE_TESTS=ON
     cmake --build --preset "$build"
 done
 if [ "${1:-}" = --all ] && { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then
-    cmake --preset cuda -DHEDDLE_TESTS=ON "${launcher[@]}"
+    cmake --preset cuda -DHEDDLE_TESTS=ON
     cmake --build --preset cuda
 fi
 

@@ -9,6 +9,7 @@
 #include "apps/bench/op_cases.h"
 #include "apps/bench/op_times.h"
 #include "apps/option_rows.h"
+#include "apps/output.h"
 #include "core/cpu.h"
 #include "core/device.h"
 #include "core/parallel.h"
@@ -155,7 +156,7 @@ int bench_ops(Arguments arguments) {
             print_row(one, times, machine);
     }
     if (options.json)
-        fmt::print("{}\n", object.dump());
+        fmt::print("{}\n", json_text(object));
     else
         print_formulas(cases);
     return 0;

@@ -8,6 +8,7 @@
 #include "apps/bench/bench.h"
 #include "apps/memory_advice.h"
 #include "apps/option_rows.h"
+#include "apps/output.h"
 #include "apps/run.h"
 #include "apps/translation/learner.h"
 #include "apps/translation/training_data.h"
@@ -111,9 +112,9 @@ void measure_and_print(BenchTrainOptions& options) {
                                            {"seconds", std::round(10 * speed.seconds) / 10},
                                            {"peak_memory_mb", peak_memory_mb()}};
     if (options.json)
-        fmt::print("{}\n", result.dump());
+        fmt::print("{}\n", json_text(result));
     else
-        for (const auto& [key, value] : result.items()) fmt::print("{:<20}{}\n", key, value.dump());
+        for (const auto& [key, value] : result.items()) fmt::print("{:<20}{}\n", key, json_text(value));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace heddle::app {
 namespace {
 
-using Run = std::function<Variable()>;
+using OpRun = std::function<Variable()>;
 
 /// The extents of a batch and a model.
 struct Sizes {
@@ -73,7 +73,7 @@ OpCase linear_case(const OpSetting& on, std::int64_t rows, std::int64_t in, std:
     const auto traffic = elements(static_cast<double>(rows * in + in * out + rows * out), on);
     return {.op = "linear",
             .what = fmt::format("[{}, {}] x [{}, {}]^T", rows, in, out, in),
-            .prepare = [=]() -> Run {
+            .prepare = [=]() -> OpRun {
                 const Variable x = random({rows, in}, on), weight = random({out, in}, on), bias = random({out}, on);
                 return [=] { return ops::linear(fresh(x), weight, bias); };
             },
@@ -90,7 +90,7 @@ OpCase matmul_case(const OpSetting& on, const Sizes& at) {
     const auto traffic = elements(static_cast<double>(2 * at.rows() * d_model + sentences * length * length), on);
     return {.op = "matmul",
             .what = fmt::format("{} x [{}, {}] x [{}, {}]^T", sentences, length, d_model, length, d_model),
-            .prepare = [=]() -> Run {
+            .prepare = [=]() -> OpRun {
                 const Variable a = random({sentences, length, d_model}, on), b = random({sentences, length, d_model}, on);
                 return [=] { return ops::matmul(fresh(a), fresh(b), false, true); };
             },
@@ -114,7 +114,7 @@ OpCase attention_case(const OpSetting& on, const std::string& what, const std::v
     const auto width = static_cast<double>(d_model), hidden = static_cast<double>(rows * d_model);
     return {.op = "attention",
             .what = what + (causal ? ", causal" : ""),
-            .prepare = [=]() -> Run {
+            .prepare = [=]() -> OpRun {
                 const Variable qkv = random({rows, 3 * d_model}, on);
                 const Spans where = Spans::packed(lengths);
                 ops::AttentionOptions options;
@@ -140,7 +140,7 @@ OpCase feed_forward_case(const OpSetting& on, const Sizes& at) {
     const auto traffic = elements(static_cast<double>(2 * rows * d_model + rows * d_ff + 2 * d_model * d_ff), on);
     return {.op = "feed_forward",
             .what = fmt::format("[{}, {}], inner {}, relu, dropout", rows, d_model, d_ff),
-            .prepare = [=]() -> Run {
+            .prepare = [=]() -> OpRun {
                 const Variable x = random({rows, d_model}, on), w1 = random({d_ff, d_model}, on), b1 = random({d_ff}, on);
                 const Variable w2 = random({d_model, d_ff}, on), b2 = random({d_model}, on);
                 return [=] { return ops::feed_forward(fresh(x), w1, b1, w2, b2, ops::Activation::relu, dropout()); };
@@ -157,7 +157,7 @@ OpCase linear_cross_entropy_case(const OpSetting& on, std::int64_t rows, std::in
     const auto traffic = elements(static_cast<double>(rows * d_model + vocabulary * d_model), on);
     return {.op = "linear_cross_entropy",
             .what = fmt::format("[{}, {}] x [{}, {}]^T; forward makes the gradients", rows, d_model, vocabulary, d_model),
-            .prepare = [=]() -> Run {
+            .prepare = [=]() -> OpRun {
                 const Variable x = random({rows, d_model}, on), weight = random({vocabulary, d_model}, on);
                 const Tensor targets = random_tokens(rows, vocabulary, on);
                 return [=] { return ops::linear_cross_entropy(fresh(x), weight, {}, targets, {.label_smoothing = 0.1}); };
@@ -174,7 +174,7 @@ OpCase cross_entropy_case(const OpSetting& on, const Sizes& at) {
     const double traffic = elements(static_cast<double>(some_rows * vocabulary), on);
     return {.op = "cross_entropy",
             .what = fmt::format("[{}, {}]", some_rows, vocabulary),
-            .prepare = [=]() -> Run {
+            .prepare = [=]() -> OpRun {
                 const Variable logits = random({some_rows, vocabulary}, on);
                 const Tensor targets = random_tokens(some_rows, vocabulary, on);
                 return [=] { return ops::cross_entropy(fresh(logits), targets, {.label_smoothing = 0.1}); };
@@ -189,7 +189,7 @@ OpCase embedding_case(const OpSetting& on, const Sizes& at) {
     const auto hidden = static_cast<double>(rows * d_model);
     return {.op = "embedding",
             .what = fmt::format("[{}, {}], {} tokens, positions, dropout", vocabulary, d_model, rows),
-            .prepare = [=]() -> Run {
+            .prepare = [=]() -> OpRun {
                 const Variable table = random({vocabulary, d_model}, on);
                 const Tensor tokens = random_tokens(rows, vocabulary, on);
                 ops::EmbeddingOptions options;
@@ -214,7 +214,7 @@ void add_plain(std::vector<OpCase>& cases, const OpSetting& on, std::int64_t row
     cases.push_back(
         {.op = op,
          .what = fmt::format("[{}, {}]{}", rows, cols, what),
-         .prepare = [=]() -> Run {
+         .prepare = [=]() -> OpRun {
              const Inputs in = {random({rows, cols}, on), random({rows, cols}, on), random({cols}, on), random({cols}, on)};
              return [=] { return run(in); };
          },
@@ -289,7 +289,7 @@ void add_plain_cases(std::vector<OpCase>& cases, const OpSetting& on, const Size
     const auto hidden = static_cast<double>(rows * cols);
     cases.push_back({.op = "gather",
                      .what = fmt::format("[{}, {}] rows", rows, cols),
-                     .prepare = [=]() -> Run {
+                     .prepare = [=]() -> OpRun {
                          const Variable x = random({rows, cols}, on);
                          const Tensor indices = random_tokens(rows, rows, on);
                          return [=] { return ops::gather(fresh(x), indices); };
@@ -305,7 +305,7 @@ void add_optimizer(std::vector<OpCase>& cases, const OpSetting& on, std::int64_t
     const Spans all = Spans::packed(std::vector<std::int64_t>{parameters});
     cases.push_back({.op = "gradient_norm",
                      .what = fmt::format("[{}]", parameters),
-                     .prepare = [=]() -> Run {
+                     .prepare = [=]() -> OpRun {
                          return [=, gradients = flat()] {
                              kernels::measure_gradients(gradients, all, 1);
                              return Variable();
@@ -314,7 +314,7 @@ void add_optimizer(std::vector<OpCase>& cases, const OpSetting& on, std::int64_t
                      .forward_bytes = elements(static_cast<double>(parameters), on)});
     cases.push_back({.op = "adam",
                      .what = fmt::format("[{}]", parameters),
-                     .prepare = [=]() -> Run {
+                     .prepare = [=]() -> OpRun {
                          return [=, values = flat(), gradients = flat(), first = flat(), second = flat()]() mutable {
                              kernels::adam_step(values, gradients, first, second, all, {.lr = 1e-4});
                              return Variable();
@@ -328,7 +328,7 @@ void add_top_k(std::vector<OpCase>& cases, const OpSetting& on, const Sizes& at)
     const std::int64_t some_rows = at.some_rows, vocabulary = at.vocabulary;
     cases.push_back({.op = "top_k",
                      .what = fmt::format("[{}, {}], the best 10", some_rows, vocabulary),
-                     .prepare = [=]() -> Run {
+                     .prepare = [=]() -> OpRun {
                          return [logits = numbers({some_rows, vocabulary}, on)] {
                              kernels::top_k_log_softmax(logits, 10);
                              return Variable();

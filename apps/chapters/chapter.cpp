@@ -63,7 +63,7 @@ std::string json(const Chapter& chapter, const Report& report, const Options& op
         for (const Measured& one : statement.numbers) numbers[one.what] = app::json_number(one.value);
         object["statements"].push_back({{"claim", statement.claim}, {"numbers", numbers}, {"holds", statement.holds}});
     }
-    return object.dump() + "\n";
+    return app::json_text(object) + "\n";
 }
 
 picture::Page page(const Chapter& chapter, const Report& report, std::string_view command) {

@@ -55,7 +55,7 @@ std::string json(const Experiment& experiment, const Result& result, const Optio
     for (const Finding& finding : result.findings)
         for (std::size_t i = 0; i < finding.values.size(); ++i)
             object["findings"][finding.what][result.variants[i]] = app::json_number(finding.values[i]);
-    return object.dump() + "\n";
+    return app::json_text(object) + "\n";
 }
 
 picture::Page page(const Experiment& experiment, const Result& result, std::string_view command) {

@@ -9,11 +9,10 @@
 namespace heddle::picture {
 namespace {
 
-constexpr double text_size = 12;
+constexpr double box_text_size = 12;
 constexpr double padding = 7;
 constexpr double plus_radius = 9;
 constexpr double head_length = 7;
-constexpr std::string_view ink = "currentColor";
 
 // Pale, so that the dark text on them is read on white and on black pages.
 std::string_view fill_of(Part part) {
@@ -48,8 +47,8 @@ Box Diagram::box(double center, double top, double width, std::span<const std::s
     drawing_.rounded(center - width / 2, top, width, height, fill_of(part), "#5b6470");
     for (std::size_t i = 0; i < lines.size(); ++i)
         drawing_.text(center, top + padding + line_height * (static_cast<double>(i) + 1) - 6,
-                      shortened(lines[i], width - 8, text_size),
-                      {.size = text_size, .anchor = Anchor::middle, .bold = i == 0, .fill = "#1b1f24"});
+                      shortened(lines[i], width - 8, box_text_size),
+                      {.size = box_text_size, .anchor = Anchor::middle, .bold = i == 0, .fill = "#1b1f24"});
     return {center - width / 2, top, center + width / 2, top + height};
 }
 
@@ -106,7 +105,7 @@ Box Diagram::triangle(double left, double top, double side, int rows) {
 }
 
 void Diagram::note(double x, double y, std::string_view text) {
-    drawing_.text(x, y, text, {.size = text_size, .anchor = Anchor::middle});
+    drawing_.text(x, y, text, {.size = box_text_size, .anchor = Anchor::middle});
 }
 
 }  // namespace heddle::picture

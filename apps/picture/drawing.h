@@ -7,6 +7,8 @@
 
 namespace heddle::picture {
 
+inline constexpr std::string_view ink = "currentColor";  ///< the page's colour of text
+
 enum class Anchor { start, middle, end };
 
 struct TextStyle {

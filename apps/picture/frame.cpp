@@ -11,7 +11,6 @@ namespace heddle::picture {
 namespace {
 
 constexpr double faint = 0.18;
-constexpr std::string_view ink = "currentColor";
 
 std::string_view level_dashes(std::size_t index) { return index % 2 == 0 ? "7 4" : "2 3"; }
 

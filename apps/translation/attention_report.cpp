@@ -16,7 +16,7 @@ namespace {
 
 constexpr double map_side = 230;  // several beside each other on a screen
 
-struct Kind {
+struct MapKind {
     const char* name;   // in file names and titles
     const char* title;  // of a row of pictures
     const std::vector<Tensor>& maps;
@@ -37,7 +37,7 @@ std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
     return labels;
 }
 
-picture::Figure head_figure(const Kind& kind, std::size_t layer, std::int64_t head, std::vector<double> weights) {
+picture::Figure head_figure(const MapKind& kind, std::size_t layer, std::int64_t head, std::vector<double> weights) {
     return {svg(picture::HeatMap{.title = fmt::format("{}, layer {}, head {}", kind.name, layer + 1, head + 1),
                                  .rows = static_cast<std::int64_t>(kind.queries.size()),
                                  .cols = static_cast<std::int64_t>(kind.keys.size()),
@@ -51,7 +51,7 @@ picture::Figure head_figure(const Kind& kind, std::size_t layer, std::int64_t he
             ""};
 }
 
-AttentionRow row_of(const Kind& kind, std::size_t layer) {
+AttentionRow row_of(const MapKind& kind, std::size_t layer) {
     AttentionRow row{.title = fmt::format("{}, layer {}", kind.title, layer + 1), .files = {}, .figures = {}};
     const std::vector<double> weights = kind.maps[layer].to_vector();
     const auto cells = static_cast<std::ptrdiff_t>(kind.queries.size() * kind.keys.size());
@@ -126,12 +126,12 @@ void remove_pictures(const std::filesystem::path& folder) {
 }  // namespace
 
 std::vector<AttentionRow> attention_rows(const TranslationAttention& attention) {
-    const Kind kinds[] = {
+    const MapKind kinds[] = {
         {"encoder", "Self-attention of the encoder", attention.maps.encoder, attention.source, attention.source},
         {"decoder", "Self-attention of the decoder (causal)", attention.maps.decoder, attention.written, attention.read},
         {"cross", "Cross attention from the decoder to the source", attention.maps.cross, attention.written, attention.source}};
     std::vector<AttentionRow> rows;
-    for (const Kind& kind : kinds)
+    for (const MapKind& kind : kinds)
         for (std::size_t layer = 0; layer < kind.maps.size(); ++layer) rows.push_back(row_of(kind, layer));
     return rows;
 }

@@ -11,7 +11,7 @@
 namespace heddle::app {
 namespace {
 
-using Lines = std::span<const LineStatistics>;
+using ScoredLines = std::span<const LineStatistics>;
 using Scores = std::vector<double>;
 
 constexpr std::size_t metric_count = all_metrics.size();
@@ -34,7 +34,7 @@ void put_scores(std::array<Scores, metric_count>& scores, std::size_t resample, 
     for (std::size_t m = 0; m < metric_count; ++m) scores[m][resample] = corpus_score(all_metrics[m], drawn);
 }
 
-Resamples draw(Lines first, Lines second, std::int64_t resamples, std::uint64_t seed) {
+Resamples draw(ScoredLines first, ScoredLines second, std::int64_t resamples, std::uint64_t seed) {
     Resamples out;
     for (auto* scores : {&out.first, &out.second}) scores->fill(Scores(static_cast<std::size_t>(resamples)));
     parallel_for(resamples, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -74,7 +74,7 @@ double p_value(double difference, const Scores& first, const Scores& second) {
 
 }  // namespace
 
-std::vector<Comparison> paired_bootstrap(Lines first, Lines second, std::int64_t resamples, std::uint64_t seed) {
+std::vector<Comparison> paired_bootstrap(ScoredLines first, ScoredLines second, std::int64_t resamples, std::uint64_t seed) {
     check(first.size() == second.size(), "bootstrap: {} lines of the first system, but {} of the second; wanted equally many",
           first.size(), second.size());
     check(!first.empty(), "bootstrap: no lines to draw from");

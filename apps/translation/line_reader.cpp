@@ -18,7 +18,7 @@ constexpr std::size_t beginning_size = 1 << 14;
 
 bool is_text(std::string_view line) { return line.find('\0') == std::string_view::npos && is_utf8(line); }
 
-std::string replaced(std::string_view line) {
+std::string with_replacements(std::string_view line) {
     std::u32string characters = decode_utf8(line);
     std::replace(characters.begin(), characters.end(), U'\0', replacement_character);
     return encode_utf8(characters);
@@ -67,7 +67,7 @@ std::string LineReader::finished() {
     check(replace_invalid_, "{}:{}: {}; convert the text first, for example with iconv -t UTF-8, or go on with --replace-invalid",
           name(), number_, what_is_wrong(line, first));
     ++changes_.replaced;
-    return replaced(line);
+    return with_replacements(line);
 }
 
 bool LineReader::take(std::string& line) {

@@ -18,9 +18,9 @@ namespace heddle::app {
 namespace {
 
 // Takes vectors one by one and keeps those that the vocabulary has a token for.
-class Rows {
+class EmbeddingRows {
   public:
-    Rows(const Vocabulary& vocabulary, Tensor table) : table_(std::move(table)) {
+    EmbeddingRows(const Vocabulary& vocabulary, Tensor table) : table_(std::move(table)) {
         check(table_.dtype() == DType::f32 && table_.rows() == vocabulary.size(),
               "embeddings: the table is {} {}, wanted f32 with a row for each of {} tokens", table_.dtype(), table_.shape(),
               vocabulary.size());
@@ -96,8 +96,8 @@ std::size_t fields_of_token(const std::vector<std::string_view>& fields, std::si
     return fields.size() - width;
 }
 
-void read_text(LineReader& lines, std::span<Rows> tables) {
-    const Rows& first = tables.front();
+void read_text(LineReader& lines, std::span<EmbeddingRows> tables) {
+    const EmbeddingRows& first = tables.front();
     lines.keep_whole_lines();
     std::string line;
     std::optional<std::int64_t> promised;
@@ -118,7 +118,7 @@ void read_text(LineReader& lines, std::span<Rows> tables) {
             check(read_number(fields[begin + i], vector[i]) && std::isfinite(vector[i]),
                   "{}:{}: number {} of '{}' is '{}', wanted a finite number", lines.name(), lines.number(), i + 1, token,
                   fields[begin + i]);
-        for (Rows& rows : tables) rows.take(token, vector.data());
+        for (EmbeddingRows& rows : tables) rows.take(token, vector.data());
     }
     check(!promised || *promised == first.match().vectors, "{}: the first line promises {} vectors, but there are {}",
           lines.name(), *promised, first.match().vectors);
@@ -129,7 +129,7 @@ void read_text(LineReader& lines, std::span<Rows> tables) {
 // Eight bytes with the header's length, and the header, which is JSON; text has no zeros.
 bool is_safetensors(std::string_view bytes) { return bytes.size() > 8 && bytes[7] == '\0' && bytes[8] == '{'; }
 
-void read_safetensors(const std::string& path, std::span<Rows> tables) {
+void read_safetensors(const std::string& path, std::span<EmbeddingRows> tables) {
     const std::int64_t width = tables.front().numbers();
     const SafetensorsFile file(path);
     check(file.names().size() == 1, "{}: there are {} tensors, wanted one, the embedding", path, file.names().size());
@@ -150,13 +150,13 @@ void read_safetensors(const std::string& path, std::span<Rows> tables) {
         const float* vector = vectors.data<float>() + row * width;
         check(std::all_of(vector, vector + width, [](float x) { return std::isfinite(x); }),
               "{}: row {} of {}, of '{}', holds a number that is not finite", path, row, name, rest.substr(0, end));
-        for (Rows& rows : tables) rows.take(std::string(rest.substr(0, end)), vector);
+        for (EmbeddingRows& rows : tables) rows.take(std::string(rest.substr(0, end)), vector);
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
 }
 
 // The file's vectors to all tables at once: standard input can be read only once, and word2vec's files have gigabytes.
-void read_vectors(const std::string& path, std::span<Rows> tables, const Reading& reading) {
+void read_vectors(const std::string& path, std::span<EmbeddingRows> tables, const Reading& reading) {
     LineReader lines(path, reading.replace_invalid);
     if (is_safetensors(lines.beginning())) {
         check(path != standard_input && std::filesystem::is_regular_file(path),
@@ -166,7 +166,7 @@ void read_vectors(const std::string& path, std::span<Rows> tables, const Reading
         read_text(lines, tables);
         lines.say_changes(reading.say);
     }
-    for (const Rows& rows : tables)
+    for (const EmbeddingRows& rows : tables)
         check(rows.match().found > 0,
               "{}: none of its {} tokens is one of the vocabulary's {}; wanted tokens as the vocabulary writes them",
               lines.name(), rows.match().vectors, rows.tokens());
@@ -175,7 +175,7 @@ void read_vectors(const std::string& path, std::span<Rows> tables, const Reading
 }  // namespace
 
 EmbeddingMatch load_embedding(const std::string& path, const Vocabulary& vocabulary, Tensor table, const Reading& reading) {
-    Rows rows(vocabulary, std::move(table));
+    EmbeddingRows rows(vocabulary, std::move(table));
     read_vectors(path, std::span(&rows, 1), reading);
     return rows.match();
 }
@@ -188,7 +188,7 @@ void load_embeddings(const nn::Transformer& model, const Vocabularies& vocabular
           files.back());
     std::vector<std::string> names = {"embedding.weight"};
     if (!one) names = {"source_embedding.weight", "target_embedding.weight"};
-    std::vector<Rows> tables;
+    std::vector<EmbeddingRows> tables;
     for (const std::string& name : names)
         for (const auto& [each, tensor] : model.named_tensors())
             if (each == name) tables.emplace_back(tables.empty() ? *vocabularies.source : *vocabularies.target, tensor);

@@ -11,7 +11,7 @@
 namespace heddle::app {
 namespace {
 
-constexpr std::int64_t tokens_at_once = 3000;
+constexpr std::int64_t tokens_scored_at_once = 3000;
 constexpr std::int64_t logits_at_once = std::int64_t{1} << 21;  // 8 MB of each model
 
 // Each model's last hidden values [target_tokens, d_model].
@@ -62,7 +62,7 @@ std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const Token
     const std::vector<TokenPair> cut = fitting(pairs, most, scores);
     std::vector<std::int64_t> widths;
     for (const TokenPair& pair : cut) widths.push_back(pair.width());
-    for (const std::vector<std::int64_t>& indices : batches_by_width(widths, tokens_at_once)) {
+    for (const std::vector<std::int64_t>& indices : batches_by_width(widths, tokens_scored_at_once)) {
         Batch batch = make_batch(cut, indices);
         for (std::size_t s = 0; s < indices.size(); ++s) {
             const auto i = static_cast<std::size_t>(indices[s]);

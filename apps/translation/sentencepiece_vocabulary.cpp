@@ -86,9 +86,9 @@ class SentencePieceVocabulary final : public Vocabulary {
 };
 
 /// Hands the lines to the trainer, in lower case where that is wanted, without a file.
-class Lines final : public sentencepiece::SentenceIterator {
+class LinesInMemory final : public sentencepiece::SentenceIterator {
   public:
-    Lines(std::span<const std::string_view> lines, bool lowercase) : lines_(lines), lowercase_(lowercase) { prepare(); }
+    LinesInMemory(std::span<const std::string_view> lines, bool lowercase) : lines_(lines), lowercase_(lowercase) { prepare(); }
     bool done() const override { return next_ == lines_.size(); }
     void Next() override {
         ++next_;
@@ -118,7 +118,7 @@ struct Trained {
 };
 
 Trained train(const VocabularyOptions& options, std::int64_t size, std::span<const std::string_view> lines) {
-    Lines iterator(lines, options.lowercase);
+    LinesInMemory iterator(lines, options.lowercase);
     Trained out;
     // The unigram trainer adds up in as many parts as it has threads: their number is part of the result, so it is fixed. 3:
     // fatal only.

@@ -9,24 +9,22 @@
 namespace heddle::app {
 namespace {
 
-using nlohmann::json;
-
-double number(const json& object, const char* name) {
+double number(const nlohmann::json& object, const char* name) {
     const auto found = object.find(name);
     return found != object.end() && found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::int64_t whole(const json& object, const char* name) {
+std::int64_t whole(const nlohmann::json& object, const char* name) {
     const auto found = object.find(name);
     return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
-std::string text(const json& object, const char* name) {
+std::string text(const nlohmann::json& object, const char* name) {
     const auto found = object.find(name);
     return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-IntervalReport interval(const json& object) {
+IntervalReport interval(const nlohmann::json& object) {
     return {.epoch = whole(object, "epoch"),
             .update = whole(object, "update"),
             .sentences = whole(object, "sentences"),
@@ -41,7 +39,7 @@ IntervalReport interval(const json& object) {
             .eta = number(object, "eta")};
 }
 
-ValidationReport validation(const json& object) {
+ValidationReport validation(const nlohmann::json& object) {
     ValidationReport report;
     report.epoch = whole(object, "epoch");
     report.update = whole(object, "update");
@@ -52,7 +50,7 @@ ValidationReport validation(const json& object) {
     report.translated = whole(object, "translated");
     report.exact = whole(object, "exact");
     report.averaged = text(object, "kind") == "average" ? 1 : 0;
-    for (const json& sample : object.value("samples", json::array()))
+    for (const nlohmann::json& sample : object.value("samples", nlohmann::json::array()))
         report.samples.push_back({text(sample, "source"), text(sample, "reference"), text(sample, "translation")});
     return report;
 }
@@ -63,7 +61,7 @@ TrainingHistory read_history(const std::filesystem::path& log) {
     TrainingHistory history;
     std::istringstream lines(read_file(log));
     for (std::string line; std::getline(lines, line);) {
-        const json object = json::parse(line, nullptr, false);
+        const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
         if (!object.is_object()) continue;
         const std::string kind = text(object, "kind");
         if (kind == "training") history.intervals.push_back(interval(object));

@@ -8,17 +8,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "apps/output.h"
 #include "core/file.h"
 #include "core/format.h"
 
 namespace heddle::app {
 
 namespace {
-
-// One line; bytes that are no UTF-8 become U+FFFD.
-std::string dumped(const nlohmann::ordered_json& object) {
-    return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
 
 std::vector<Scalar> scalars(const ValidationReport& r) {
     const bool mean = r.averaged > 0;
@@ -107,7 +103,7 @@ void TrainingLog::json(std::string_view object) {
 
 void TrainingLog::note(std::string_view text) {
     line(text);
-    if (file_.is_open()) json(dumped({{"kind", "note"}, {"text", text}}));
+    if (file_.is_open()) json(json_text({{"kind", "note"}, {"text", text}}));
 }
 
 void TrainingLog::interval(const IntervalReport& r) {
@@ -121,19 +117,19 @@ void TrainingLog::interval(const IntervalReport& r) {
             r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
             r.gradient_norm, r.learning_rate, duration_text(r.eta)));
     if (!file_.is_open()) return;
-    json(dumped({{"kind", "training"},
-                 {"epoch", r.epoch},
-                 {"update", r.update},
-                 {"sentences", r.sentences},
-                 {"loss", r.loss},
-                 {"accuracy", r.accuracy},
-                 {"loading_seconds", r.loading},
-                 {"step_seconds", r.step},
-                 {"tokens_per_second", std::round(r.tokens_per_second)},
-                 {"gradient_norm", r.gradient_norm},
-                 {"learning_rate", r.learning_rate},
-                 {"seconds", r.elapsed},
-                 {"eta", r.eta}}));
+    json(json_text({{"kind", "training"},
+                    {"epoch", r.epoch},
+                    {"update", r.update},
+                    {"sentences", r.sentences},
+                    {"loss", r.loss},
+                    {"accuracy", r.accuracy},
+                    {"loading_seconds", r.loading},
+                    {"step_seconds", r.step},
+                    {"tokens_per_second", std::round(r.tokens_per_second)},
+                    {"gradient_norm", r.gradient_norm},
+                    {"learning_rate", r.learning_rate},
+                    {"seconds", r.elapsed},
+                    {"eta", r.eta}}));
 }
 
 void TrainingLog::events(const IntervalReport& r) {
@@ -151,7 +147,7 @@ void TrainingLog::export_scalars() const {
     nlohmann::ordered_json all = nlohmann::ordered_json::object();
     for (const ReadScalar& scalar : read_scalars(path_.parent_path() / event_file_name))
         all[scalar.tag].push_back({scalar.wall_time, scalar.step, scalar.value});
-    write_file_atomically(path_.parent_path() / scalars_file_name, dumped(all) + "\n");
+    write_file_atomically(path_.parent_path() / scalars_file_name, json_text(all) + "\n");
 }
 
 void TrainingLog::validation(const ValidationReport& r) {
@@ -182,7 +178,7 @@ void TrainingLog::validation(const ValidationReport& r) {
     for (const TranslatedSample& sample : r.samples)
         object["samples"].push_back(
             {{"source", sample.source}, {"reference", sample.reference}, {"translation", sample.hypothesis}});
-    json(dumped(object));
+    json(json_text(object));
 }
 
 void TrainingLog::progress(const IntervalReport& r) {

@@ -13,7 +13,7 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 16384;
+constexpr std::int64_t kAdamBlock = 16384;
 
 double without_subnormals(double x) { return std::abs(x) < std::numeric_limits<double>::min() ? 0 : x; }
 
@@ -134,7 +134,7 @@ void copy_rounded(const T* parameters, const Tensor& copy, std::int64_t begin, s
 template <class Body>
 void for_active(const Spans& active, Body body) {
     for (const Span& range : active)
-        parallel_for(range.length, kBlock,
+        parallel_for(range.length, kAdamBlock,
                      [&](std::int64_t begin, std::int64_t end) { body(range.start + begin, range.start + end); });
 }
 

@@ -40,11 +40,6 @@ Tensor activate(const Tensor& u, Activation activation) {
 }
 
 template <class T>
-MatrixRef<const T> whole(const Tensor& matrix) {
-    return {matrix.data<T>(), matrix.cols(), 1};
-}
-
-template <class T>
 const T* bias_of(const Tensor& bias) {
     return bias.defined() ? bias.data<T>() : nullptr;
 }

@@ -13,7 +13,7 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 8192;
+constexpr std::int64_t kNormBlock = 8192;
 
 // The sum of squares of n elements: sixteen sums side by side, which the compiler keeps in vectors, then folded.
 template <class T>
@@ -31,9 +31,9 @@ double squares(const T* g, std::int64_t n) {
 
 template <class T>
 double squares_of_blocks(const T* g, std::int64_t n) {
-    std::vector<double> blocks(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
-    parallel_for(n, kBlock, [&](std::int64_t begin, std::int64_t end) {
-        blocks[static_cast<std::size_t>(begin / kBlock)] = squares(g + begin, end - begin);
+    std::vector<double> blocks(static_cast<std::size_t>((n + kNormBlock - 1) / kNormBlock));
+    parallel_for(n, kNormBlock, [&](std::int64_t begin, std::int64_t end) {
+        blocks[static_cast<std::size_t>(begin / kNormBlock)] = squares(g + begin, end - begin);
     });
     double total = 0;
     for (const double block : blocks) total += block;
@@ -62,8 +62,9 @@ double gradient_norm(const Tensor& gradients) {
 
 Tensor measure_gradients(const Tensor& gradients, const Spans& active, double max_norm, double scale) {
     check_defined("measure_gradients", "gradients", gradients);
-    check(active.rows() == gradients.numel(), "measure_gradients: the active ranges are those of {} elements, but gradients has {}",
-          active.rows(), gradients.numel());
+    check(active.rows() == gradients.numel(),
+          "measure_gradients: the active ranges are those of {} elements, but gradients has {}", active.rows(),
+          gradients.numel());
     if (gradients.device() == Device::cuda) {
         clip_factor(0, max_norm);  // for its check
         Tensor result = Tensor::empty({2}, DType::f64, Device::cuda);
@@ -90,7 +91,7 @@ void scale_gradients(Tensor& gradients, double factor, Where where) {
     }
     dispatch_float("scale_gradients", gradients, [&]<class T>(TypeTag<T>) {
         T* g = gradients.data<T>();
-        parallel_for(gradients.numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(gradients.numel(), kNormBlock, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) g[i] *= static_cast<T>(factor);
         });
     });

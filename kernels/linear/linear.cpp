@@ -25,11 +25,6 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_dtype("linear", "bias", bias, weight.dtype());
 }
 
-template <class T>
-MatrixRef<const T> whole(const Tensor& matrix) {
-    return {matrix.data<T>(), matrix.cols(), 1};
-}
-
 // The bias has the dtype of y.
 void forward_cuda(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& y) {
     product_cuda({.op = "linear",

@@ -19,11 +19,6 @@ namespace {
 // dW more often.
 constexpr std::int64_t kChunkRows = 192;
 
-template <class T>
-MatrixRef<const T> whole(const Tensor& matrix) {
-    return {matrix.data<T>(), matrix.cols(), 1};
-}
-
 // Turns a chunk's logits into losses and, when wanted, dlogits. An ignored row's dlogits are zero.
 template <class T>
 void chunk_losses(T* logits, std::int64_t vocabulary, std::span<const std::int32_t> targets, const LossOptions& options,

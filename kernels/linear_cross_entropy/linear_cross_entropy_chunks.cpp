@@ -9,7 +9,7 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr const char* kOp = "linear_cross_entropy";
+constexpr const char* kLossOp = "linear_cross_entropy";
 
 // A multiple of 128, a product's tile. It depends on the shape alone, and so do the bits.
 std::int64_t rows_of_chunk(std::int64_t vocabulary, DType dtype) {
@@ -41,7 +41,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
         const std::int64_t count = std::min(chunk_rows, rows - first);
         const DeviceMatrix x_rows(x.slice(first, first + count));
         const Tensor logits = space.slice(0, count);
-        product_cuda({.op = kOp,
+        product_cuda({.op = kLossOp,
                       .m = count,
                       .n = vocabulary,
                       .k = d_model,
@@ -53,7 +53,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                                 gradient ? logits : Tensor(), first);
         // From here on the logits are dlogits.
         if (wants.x)
-            product_cuda({.op = kOp,
+            product_cuda({.op = kLossOp,
                           .m = count,
                           .n = d_model,
                           .k = vocabulary,
@@ -61,7 +61,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                           .b = DeviceMatrix(weight),
                           .c = DeviceMatrix(result.dx.slice(first, first + count))});
         if (wants.weight)
-            product_cuda({.op = kOp,
+            product_cuda({.op = kLossOp,
                           .m = vocabulary,
                           .n = d_model,
                           .k = count,

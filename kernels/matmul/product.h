@@ -28,6 +28,12 @@ struct MatrixRef {
     MatrixRef transposed() const { return {data, col, row}; }
 };
 
+/// All of a tensor, its last axis as columns.
+template <class T>
+MatrixRef<const T> whole(const Tensor& matrix) {
+    return {matrix.data<T>(), matrix.cols(), 1};
+}
+
 /// B packed into panels: panel p holds columns [p * width, (p + 1) * width), k-major, the last one filled up with zeros.
 template <class T>
 struct Panels {

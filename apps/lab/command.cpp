@@ -1,7 +1,7 @@
 #include "apps/lab/lab.h"
 
 #include "apps/commands.h"
-#include "apps/page_command.h"
+#include "apps/lab/page_command.h"
 
 namespace heddle::app {
 

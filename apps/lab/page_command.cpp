@@ -1,4 +1,4 @@
-#include "apps/page_command.h"
+#include "apps/lab/page_command.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,24 @@
+// The `heddle-lab` program, which `heddle lab` and `heddle chapter` start: experiments and the measured chapters.
+#include <string>
+#include <string_view>
+
+#include "apps/commands.h"
+#include "apps/guard.h"
+#include "apps/usage_error.h"
+
+namespace {
+
+using namespace heddle::app;
+
+int run(Arguments arguments) {
+    const std::string_view name = arguments.empty() ? "" : arguments[0];
+    if (name == "lab") return lab_command(arguments.subspan(1));
+    if (name == "chapter") return chapter_command(arguments.subspan(1));
+    throw UsageError("heddle-lab is started by heddle lab and heddle chapter; use these");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    return guarded([&] { return run(Arguments(arguments + (count > 0 ? 1 : 0), arguments + count)); });
+}
