@@ -5,7 +5,7 @@
 # auto takes nvcc when it is found, else off.
 set(HEDDLE_CUDA auto CACHE STRING "CUDA kernels: nvcc, emulated, off, or auto (nvcc when it is found, else off)")
 set_property(CACHE HEDDLE_CUDA PROPERTY STRINGS auto nvcc emulated off)
-option(HEDDLE_EMULATOR_CHECK "Emulated: watch every access of every kernel. Builds the kernels and their device tests only" OFF)
+option(HEDDLE_EMULATOR_CHECK "Emulated: build the kernels a second time, every access watched, and their tests with them" OFF)
 
 set(HEDDLE_CUDA_MODE ${HEDDLE_CUDA})
 if(HEDDLE_CUDA STREQUAL "auto")
@@ -45,56 +45,79 @@ elseif(HEDDLE_CUDA_MODE STREQUAL "nvcc")
   find_package(CUDAToolkit REQUIRED)
 endif()
 
+# heddle_emulator(NAME): a library of the emulator.
+function(heddle_emulator name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/emulator/*.cpp)
+  add_library(${name} STATIC ${sources})
+  # The stand-ins for <cuda_runtime.h> and its kin.
+  target_include_directories(${name} BEFORE PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/kernels/emulator/include>)
+  target_link_libraries(${name} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O3>)
+  # It moves between stacks and tells the sanitizers so; they watch the kernels, not it.
+  target_compile_options(${name} PRIVATE -fno-sanitize=all)
+  if(HEDDLE_HAS_BACKTRACE)
+    target_compile_definitions(${name} PRIVATE HEDDLE_HAS_BACKTRACE)
+    target_link_libraries(${name} PUBLIC backtrace)
+  endif()
+endfunction()
+
 # What Device::cuda is made of, as heddle_cuda: the CUDA runtime with cuBLASLt, the emulator in its place, or nothing.
 add_library(heddle_cuda INTERFACE)
 if(HEDDLE_CUDA_MODE STREQUAL "nvcc")
   target_link_libraries(heddle_cuda INTERFACE CUDA::cudart_static CUDA::cublasLt)
 elseif(HEDDLE_CUDA_MODE STREQUAL "emulated")
-  file(GLOB emulator_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/emulator/*.cpp)
-  if(NOT emulator_sources)
-    set(emulator_sources ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
-  endif()
-  add_library(heddle_emulator STATIC ${emulator_sources})
-  # The stand-ins for <cuda_runtime.h> and its kin.
-  target_include_directories(heddle_emulator BEFORE PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/kernels/emulator/include>)
-  target_link_libraries(heddle_emulator PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
-  target_compile_options(heddle_emulator PRIVATE $<$<CONFIG:Release>:-O3>)
-  # It moves between stacks and tells the sanitizers so; they watch the kernels, not it.
-  target_compile_options(heddle_emulator PRIVATE -fno-sanitize=all)
   # GCC's libbacktrace knows the names of kernels in anonymous namespaces, and the source lines of addresses. Reports show bare addresses without.
   include(CheckCXXSourceCompiles)
   set(CMAKE_REQUIRED_LIBRARIES backtrace)
   check_cxx_source_compiles("#include <backtrace.h>\nint main() { return backtrace_create_state(nullptr, 0, nullptr, nullptr) == nullptr; }"
                             HEDDLE_HAS_BACKTRACE)
   unset(CMAKE_REQUIRED_LIBRARIES)
-  if(HEDDLE_HAS_BACKTRACE)
-    target_compile_definitions(heddle_emulator PRIVATE HEDDLE_HAS_BACKTRACE)
-    target_link_libraries(heddle_emulator PUBLIC backtrace)
-  endif()
+  heddle_emulator(heddle_emulator)
   if(HEDDLE_EMULATOR_CHECK)
-    target_compile_definitions(heddle_emulator PUBLIC $<BUILD_INTERFACE:HEDDLE_EMULATOR_CHECK>)
+    heddle_emulator(heddle_emulator_checked)
+    target_compile_definitions(heddle_emulator_checked PUBLIC HEDDLE_EMULATOR_CHECK)
   endif()
   target_link_libraries(heddle_cuda INTERFACE heddle_emulator)
 endif()
 
-# heddle_kernel_files(TARGET FILES...): adds .cu files to a library, compiled as the mode asks.
+# heddle_kernel_objects(NAME CHECKED FILES...): an object library of .cu files for the emulator. CHECKED: each of their accesses is watched.
+function(heddle_kernel_objects name checked)
+  add_library(${name} OBJECT ${ARGN})
+  target_link_libraries(${name} PRIVATE heddle_core)
+  set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  # Line tables: reports name the source line of an access. No product and sum become one operation where the source has two.
+  target_compile_options(${name} PRIVATE -Wno-unknown-pragmas -ffp-contract=off)
+  if(checked)
+    # The compiler calls __tsan_read4(address) and its kin before each access. These are the emulator's own (kernels/emulator);
+    # nothing is linked with ThreadSanitizer. One access in the source stays one access, so no vectorisation.
+    target_compile_options(${name} PRIVATE -fsanitize=thread -O1 -g1 -fno-tree-vectorize -fno-unroll-loops --param=tsan-instrument-func-entry-exit=0)
+    target_link_libraries(${name} PRIVATE heddle_emulator_checked)
+  else()
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-g1>)
+  endif()
+  # What every kernel file includes, once; kernels that only tests have take the library's.
+  if(name MATCHES "^heddle_kernels_")
+    target_precompile_headers(${name} PRIVATE <algorithm> <array> <cmath> <cstdint> <functional> <limits> <memory> <type_traits> <core/tensor.h>
+                              <kernels/device/dispatch.h> <kernels/device/exponentials.h> <kernels/device/reduce.h> <kernels/device/rows.h>
+                              <kernels/device/vector.h>)
+  elseif(checked)
+    target_precompile_headers(${name} REUSE_FROM heddle_kernels_checked_cu)
+  else()
+    target_precompile_headers(${name} REUSE_FROM heddle_kernels_cu)
+  endif()
+endfunction()
+
+# heddle_kernel_files(TARGET FILES...): adds .cu files to TARGET, compiled as the mode asks.
 function(heddle_kernel_files target)
   if(HEDDLE_CUDA_MODE STREQUAL "off" OR NOT ARGN)
     return()
   endif()
-  target_sources(${target} PRIVATE ${ARGN})
   if(HEDDLE_CUDA_MODE STREQUAL "nvcc")
+    target_sources(${target} PRIVATE ${ARGN})
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
     return()
   endif()
-  # Line tables: reports name the source line of an access. No product and sum become one operation where the source has two.
-  set(options -Wno-unknown-pragmas -ffp-contract=off)
-  if(HEDDLE_EMULATOR_CHECK)
-    # The compiler calls __tsan_read4(address) and its kin before each access. These are the emulator's own (kernels/emulator);
-    # nothing is linked with ThreadSanitizer. One access in the source stays one access, so no vectorisation.
-    list(APPEND options -fsanitize=thread -O1 -g -fno-tree-vectorize -fno-unroll-loops --param=tsan-instrument-func-entry-exit=0)
-  else()
-    list(APPEND options $<$<CONFIG:Release>:-g1>)
-  endif()
-  set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${options}" SKIP_PRECOMPILE_HEADERS ON)
+  heddle_kernel_objects(${target}_cu OFF ${ARGN})
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cu>)
 endfunction()

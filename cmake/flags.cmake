@@ -1,4 +1,5 @@
 # Compiler flags of the whole project, for everything that the C++ compiler sees (nvcc's are in cuda.cmake).
+option(HEDDLE_STEP "Debug: compile for a debugger, so that each line is a step and each variable has a value" OFF)
 option(HEDDLE_WERROR "Warnings are errors, as they are in continuous integration" OFF)
 function(heddle_cxx_options)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${ARGN}>")
@@ -16,6 +17,9 @@ heddle_cxx_options(-Wno-restrict)
 # Rooms with loops over numbers ask for more (rooms.cmake); everything else compiles a fifth faster so.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+if(HEDDLE_STEP)
+  set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+endif()
 include_directories(${PROJECT_SOURCE_DIR})
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -68,8 +68,6 @@ struct Counters {
 };
 Counters counters;
 
-cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()); }
-
 cudaMemcpyKind direction(Device to, Device from) {
     if (from == Device::cpu) return cudaMemcpyHostToDevice;
     return to == Device::cpu ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;

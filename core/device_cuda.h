@@ -3,11 +3,16 @@
 
 #include <cuda_runtime.h>
 
+#include "core/device.h"
+
 namespace heddle::device {
 
 /// Throws an Error with CUDA's words unless `error` is success. CUDA keeps some errors for the next call; this one is told, so it
 /// is taken back.
 void must(cudaError_t error, const char* call);
+
+/// The current stream, as the CUDA runtime calls it.
+inline cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()); }
 
 namespace detail {
 /// While this thread captures, copies between host and device are errors: what they read would be gone at the replay.

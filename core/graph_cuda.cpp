@@ -9,12 +9,6 @@
 #include "core/graph.h"
 
 namespace heddle::device {
-namespace {
-
-cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()); }
-
-}  // namespace
-
 Graph::~Graph() { forget(); }
 
 void Graph::forget() {

@@ -23,7 +23,7 @@ void Stopwatch::mark() {
     cudaEvent_t made = nullptr;
     must(cudaEventCreate(&made), "cudaEventCreate");
     marks_.push_back(made);
-    must(cudaEventRecord(made, static_cast<cudaStream_t>(current_stream())), "cudaEventRecord");
+    must(cudaEventRecord(made, stream()), "cudaEventRecord");
 }
 
 std::vector<double> Stopwatch::laps() {

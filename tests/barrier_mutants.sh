@@ -1,7 +1,7 @@
 #!/bin/bash
 # Removes each barrier, __syncwarp, fence and pipeline wait from the real kernels, one at a time, and demands that the checker says so.
 #
-#     tests/barrier_mutants.sh BUILD [TEST...]       BUILD: a checked build (preset emulated-race)
+#     tests/barrier_mutants.sh BUILD [TEST...]       BUILD: a build with watched kernels (preset emulated)
 #                                                    TEST: names of its *_device_test programs; all of them without
 #
 # A program first runs whole and lists the places where its kernels synchronise. Then it runs once more for each place, which does
@@ -16,7 +16,7 @@ shift
 source=$(cd "$(dirname "$0")/.." && pwd)
 listed=$source/tests/barrier_mutants.txt
 tests=("$@")
-[ ${#tests[@]} -gt 0 ] || for program in "$build"/tests/*_device_test; do tests+=("$(basename "$program")"); done
+[ ${#tests[@]} -gt 0 ] || for program in "$build"/tests/checked/*_device_test; do tests+=("$(basename "$program")"); done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset HEDDLE_EMULATOR_SKIP HEDDLE_EMULATOR_LAUNCHES
@@ -34,7 +34,7 @@ reason() {
 declare -A verdicts  # of each place, the best one
 broken=0
 for test in "${tests[@]}"; do
-    program=$build/tests/$test
+    program=$build/tests/checked/$test
     [ -x "$program" ] || { echo "barrier_mutants.sh: there is no $program" >&2; exit 2; }
     : > "$work/places"
     if ! HEDDLE_EMULATOR_PLACES=$work/places HEDDLE_EMULATOR_SEED=1 "$program" --gtest_filter='-*Large*' > "$work/log" 2>&1; then

@@ -1,23 +1,29 @@
 #!/usr/bin/env bash
 # Builds Heddle and runs its tests:  bash tests/run.sh [--all]
-# Without options, two builds:
-#   emulated       everything, with the CUDA kernels compiled for the emulated device: every test of the CPU, and the kernels' tests
-#   emulated-race  the kernels alone, each of their accesses watched by the emulator, and their tests
+# Without options, one build:
+#   emulated       everything, with the CUDA kernels compiled for the emulated device: the tests of the CPU and of the kernels. The kernels are
+#                  compiled twice: as they are, and with every access watched by the emulator (tests named race:...). All other code is shared.
 # --all adds
 #   release        the build without CUDA
-#   asan, tsan     that build under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer, without *_slow_test.cpp
+#   plain          the same without a precompiled header, each source alone, built only: no file relies on its neighbours
+#   asan, tsan     the CPU's tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer, without *_slow_test.cpp
 #   emulated-asan  the emulated build under AddressSanitizer with UndefinedBehaviorSanitizer, likewise
 #   emulated-tsan  under ThreadSanitizer the emulator's tests and a few kernels (HEDDLE_TEST_FILES in CMakePresets.json): each thread of a block
 #                  is a thread of its own there, so that a missing barrier is a race that TSan sees, too
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs
-# The last line is ctest's own summary.
+# HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-builds=(emulated emulated-race)
+tested=(emulated)
+built=()
 case "${1:-}" in
     "") ;;
-    --all) builds+=(release asan tsan emulated-asan emulated-tsan) ;;
+    --all)
+        tested+=(release asan tsan emulated-asan emulated-tsan)
+        built+=(plain)
+        if { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then built+=(cuda); fi
+        ;;
     *)
         echo "usage: bash tests/run.sh [--all]" >&2
         exit 2
@@ -25,19 +31,22 @@ case "${1:-}" in
 esac
 
 bash apps/setup.sh libgtest-dev
-for build in "${builds[@]}"; do
-    cmake --preset "$build" -DHEDDLE_TESTS=ON
+for build in "${tested[@]}" "${built[@]}"; do
+    cmake --preset "$build" -DHEDDLE_TESTS=ON -DHEDDLE_WERROR="${HEDDLE_WERROR:-OFF}"
     cmake --build --preset "$build"
 done
-if [ "${1:-}" = --all ] && { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then
-    cmake --preset cuda -DHEDDLE_TESTS=ON
-    cmake --build --preset cuda
+
+# Tests write and sync thousands of small files, which takes ten times as long on a disk as in memory.
+if [ -z "${TMPDIR:-}" ] && [ "$(df --output=avail -B1M /dev/shm 2>/dev/null | tail -n 1)" -ge 2048 ] 2>/dev/null; then
+    TMPDIR=$(mktemp -d /dev/shm/heddle-tests-XXXXXX)
+    export TMPDIR
+    trap 'rm -rf "$TMPDIR"' EXIT
 fi
 
 # One run over all builds, so that one summary counts every test of each.
 together=build/together
 mkdir -p "$together"
-printf 'subdirs("../%s")\n' "${builds[@]}" >"$together/CTestTestfile.cmake"
+printf 'subdirs("../%s")\n' "${tested[@]}" >"$together/CTestTestfile.cmake"
 status=0
 ctest --test-dir "$together" -j "$(nproc)" --output-on-failure --no-label-summary | tee "$together/ctest.log" || status=$?
 # ctest lists skipped and failed tests behind its summary.

@@ -42,8 +42,9 @@ void allocated(std::byte* start, std::size_t bytes) {
     const Alone alone;
     State& s = state();
     if (!s.device) {
-        auto* const first = const_cast<std::byte*>(detail::device_range_start);
-        s.device = std::make_unique<Space>(std::span(first, static_cast<std::size_t>(detail::device_range_end - first)));
+        auto* const first = const_cast<std::byte*>(emulator::detail::device_range_start);
+        s.device =
+            std::make_unique<Space>(std::span(first, static_cast<std::size_t>(emulator::detail::device_range_end - first)));
     }
     s.allocations[start] = bytes;
     s.device->set(&Page::allocated, s.device->offset(start), bytes, true, true);

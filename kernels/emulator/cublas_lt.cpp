@@ -14,8 +14,6 @@ using namespace heddle::emulator;
 
 namespace {
 
-cublasStatus_t invalid(const std::string& why) { return refuse({CUBLAS_STATUS_INVALID_VALUE, why}); }
-
 constexpr std::uint64_t kSplitWorkspace = 64 * 1024;
 
 /// Long sums of small results are split, as on a GPU that would be idle otherwise: their bits then depend on the shape.
@@ -24,8 +22,8 @@ bool worth_splitting(const Layout& a, const Layout& d, bool transposed) {
     return k >= 256 && d.rows * d.columns * static_cast<std::uint64_t>(d.batch) <= 64 * 64;
 }
 
-/// As on a GPU, results of few columns and pointers that do not suit wide loads get another algorithm, whose sums are cut elsewhere:
-/// code that promises the same bits for every batch must see to it that it is asked for one and the same.
+/// As on a GPU, results of few columns and pointers that do not suit wide loads get another algorithm, whose sums are cut
+/// elsewhere: code that promises the same bits for every batch must see to it that it is asked for one and the same.
 std::uint32_t terms_at_once(const Layout& d, const Preference& wish) {
     const std::uint32_t alignment = *std::min_element(wish.alignment, wish.alignment + 4);
     return d.columns <= 16 || alignment < 16 ? 32 : 256;
@@ -88,7 +86,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t results[], int* found) {
     if (!lives(handle)) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, "cublasLtMatmulAlgoGetHeuristic: not a handle"});
     if (!descriptor || !a || !b || !c || !d || !preference || !results || !found || wanted < 1)
-        return invalid("cublasLtMatmulAlgoGetHeuristic: a null pointer, or no result wanted");
+        return refuse_invalid("cublasLtMatmulAlgoGetHeuristic: a null pointer, or no result wanted");
     *found = 0;
     const auto& p = static_cast<const Description&>(*descriptor);
     const auto& result = static_cast<const Layout&>(*d);
@@ -121,7 +119,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo, cublasLtMatmulAlgoConfigAttributes_t name,
                                                     void* value, std::size_t bytes, std::size_t* written) {
     if (algo == nullptr || value == nullptr || bytes != sizeof(std::int32_t))
-        return invalid("cublasLtMatmulAlgoConfigGetAttribute: a null pointer, or a size other than 4 bytes");
+        return refuse_invalid("cublasLtMatmulAlgoConfigGetAttribute: a null pointer, or a size other than 4 bytes");
     const auto algorithm = std::bit_cast<Algorithm>(*algo);
     const bool split = algorithm.split > 1;
     const std::int32_t answer = name == CUBLASLT_ALGO_CONFIG_ID           ? (split ? 2 : 1) + (algorithm.terms == 32 ? 2 : 0)
@@ -140,7 +138,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               Place place) {
     if (!lives(handle)) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, "cublasLtMatmul: not a handle"});
     if (!descriptor || !alpha || !beta || !a || !b || !d || !a_layout || !b_layout || !c_layout || !d_layout)
-        return invalid("cublasLtMatmul: a null pointer");
+        return refuse_invalid("cublasLtMatmul: a null pointer");
     const auto& p = static_cast<const Description&>(*descriptor);
     const auto& la = static_cast<const Layout&>(*a_layout);
     const auto& lb = static_cast<const Layout&>(*b_layout);

@@ -85,6 +85,7 @@ struct Answer {
 };
 /// Remembers the reason for cublasLtGetStatusString.
 cublasStatus_t refuse(const Answer& answer);
+inline cublasStatus_t refuse_invalid(const std::string& why) { return refuse({CUBLAS_STATUS_INVALID_VALUE, why}); }
 bool lives(cublasLtHandle_t handle);
 
 /// Whether there is such a product at all: types, shapes, epilogue. Pointers are not looked at.

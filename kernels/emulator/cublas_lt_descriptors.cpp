@@ -12,10 +12,8 @@ struct cublasLtContext {};
 
 namespace {
 
-thread_local cublasStatus_t explained = CUBLAS_STATUS_SUCCESS;
-thread_local const char* explanation = nullptr;
-
-cublasStatus_t invalid(const std::string& why) { return refuse({CUBLAS_STATUS_INVALID_VALUE, why}); }
+thread_local cublasStatus_t explained_status = CUBLAS_STATUS_SUCCESS;
+thread_local const char* explained_by = nullptr;
 
 struct Handles {
     std::mutex mutex;
@@ -36,10 +34,10 @@ Attribute attribute(T& place) {
 }
 
 cublasStatus_t set(const Attribute& attribute, const void* value, std::size_t bytes, const char* call) {
-    if (attribute.place == nullptr) return invalid(std::string(call) + ": an attribute that the emulator does not know");
+    if (attribute.place == nullptr) return refuse_invalid(std::string(call) + ": an attribute that the emulator does not know");
     if (value == nullptr || bytes != attribute.bytes)
-        return invalid(std::string(call) + ": the attribute has " + std::to_string(attribute.bytes) + " bytes, not " +
-                       std::to_string(bytes));
+        return refuse_invalid(std::string(call) + ": the attribute has " + std::to_string(attribute.bytes) + " bytes, not " +
+                              std::to_string(bytes));
     std::memcpy(attribute.place, value, bytes);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -49,8 +47,8 @@ cublasStatus_t set(const Attribute& attribute, const void* value, std::size_t by
 namespace heddle::emulator {
 
 cublasStatus_t refuse(const Answer& answer) {
-    explained = answer.status;
-    explanation = kept(answer.why);
+    explained_status = answer.status;
+    explained_by = kept(answer.why);
     return answer.status;
 }
 
@@ -75,12 +73,12 @@ const char* cublasLtGetStatusName(cublasStatus_t status) {
     return "unknown cuBLAS status";
 }
 const char* cublasLtGetStatusString(cublasStatus_t status) {
-    return status != CUBLAS_STATUS_SUCCESS && status == explained ? explanation : cublasLtGetStatusName(status);
+    return status != CUBLAS_STATUS_SUCCESS && status == explained_status ? explained_by : cublasLtGetStatusName(status);
 }
 std::size_t cublasLtGetVersion() { return 130000; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-    if (handle == nullptr) return invalid("cublasLtCreate: a null pointer for the result");
+    if (handle == nullptr) return refuse_invalid("cublasLtCreate: a null pointer for the result");
     *handle = new cublasLtContext;
     const std::lock_guard lock(handles().mutex);
     handles().living.insert(*handle);
@@ -96,7 +94,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* descriptor, cublasComputeType_t compute, cudaDataType_t scale) {
-    if (descriptor == nullptr) return invalid("cublasLtMatmulDescCreate: a null pointer for the result");
+    if (descriptor == nullptr) return refuse_invalid("cublasLtMatmulDescCreate: a null pointer for the result");
     auto* const made = new Description;
     made->compute = compute;
     made->scale = scale;
@@ -109,7 +107,7 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t descriptor) {
 }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor, cublasLtMatmulDescAttributes_t name,
                                               const void* value, std::size_t bytes) {
-    if (descriptor == nullptr) return invalid("cublasLtMatmulDescSetAttribute: a null pointer for the descriptor");
+    if (descriptor == nullptr) return refuse_invalid("cublasLtMatmulDescSetAttribute: a null pointer for the descriptor");
     auto& d = static_cast<Description&>(*descriptor);
     const auto place = [&]() -> Attribute {
         switch (name) {
@@ -134,7 +132,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor, c
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows,
                                           std::uint64_t columns, std::int64_t leading_dimension) {
-    if (layout == nullptr) return invalid("cublasLtMatrixLayoutCreate: a null pointer for the result");
+    if (layout == nullptr) return refuse_invalid("cublasLtMatrixLayoutCreate: a null pointer for the result");
     auto* const made = new Layout;
     made->type = type;
     made->rows = rows;
@@ -149,7 +147,7 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 }
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t name,
                                                 const void* value, std::size_t bytes) {
-    if (layout == nullptr) return invalid("cublasLtMatrixLayoutSetAttribute: a null pointer for the layout");
+    if (layout == nullptr) return refuse_invalid("cublasLtMatrixLayoutSetAttribute: a null pointer for the layout");
     auto& l = static_cast<Layout&>(*layout);
     const auto place = [&]() -> Attribute {
         switch (name) {
@@ -167,7 +165,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, c
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-    if (preference == nullptr) return invalid("cublasLtMatmulPreferenceCreate: a null pointer for the result");
+    if (preference == nullptr) return refuse_invalid("cublasLtMatmulPreferenceCreate: a null pointer for the result");
     *preference = new Preference;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -178,7 +176,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t name, const void* value,
                                                     std::size_t bytes) {
-    if (preference == nullptr) return invalid("cublasLtMatmulPreferenceSetAttribute: a null pointer for the preference");
+    if (preference == nullptr) return refuse_invalid("cublasLtMatmulPreferenceSetAttribute: a null pointer for the preference");
     auto& p = static_cast<Preference&>(*preference);
     std::uint32_t search_mode = 0;  // there is one
     const auto place = [&]() -> Attribute {

@@ -12,8 +12,6 @@ using namespace heddle::emulator;
 
 namespace {
 
-Streams& streams() { return Streams::all(); }
-
 /// Captures that have begun and not ended.
 std::vector<std::shared_ptr<Capture>>& captures() {
     static auto* const captures = new std::vector<std::shared_ptr<Capture>>;

@@ -61,7 +61,7 @@ void append(const char* variable, const std::vector<std::string>& lines) {
     for (const std::string& line : lines) text += line + "\n";
     const int output = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     const bool good = output >= 0 && write(output, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    if (output >= 0) close(output);
+    if (output >= 0) ::close(output);
     if (!good) fprintf(stderr, "%s: cannot write %s\n", variable, file);
 }
 /// This process's program and arguments.

@@ -9,7 +9,7 @@ namespace heddle::emulator {
 namespace {
 
 /// A pair of pieces, one of each list, that share a byte.
-struct Meeting {
+struct Overlap {
     const Rows *first = nullptr, *second = nullptr;
 };
 
@@ -17,7 +17,7 @@ bool before(const Rows& a, const Rows& b) { return a.start < b.start; }
 
 /// The lists are sorted by address. Pieces of one list may lie between the rows of another one, so all that reach as far are
 /// compared.
-Meeting meeting(const std::vector<Rows>& firsts, const std::vector<Rows>& seconds) {
+Overlap overlap(const std::vector<Rows>& firsts, const std::vector<Rows>& seconds) {
     std::size_t longest = 0;
     for (const Rows& rows : seconds) longest = std::max(longest, rows.extent());
     for (const Rows& first : firsts) {
@@ -37,7 +37,7 @@ std::string name(const Operation& operation) {
 
 void compare(const Operation& operation, const std::vector<Rows>& touched, bool written, const Operation& other,
              const std::vector<Rows>& others, bool others_written) {
-    const Rows* const rows = meeting(touched, others).first;
+    const Rows* const rows = overlap(touched, others).first;
     if (rows == nullptr) return;
     throw Violation("race between streams: " + name(operation) + (written ? " writes " : " reads ") +
                     std::to_string(rows->extent()) + " bytes at " + describe(rows->start) + ", which " + name(other) +

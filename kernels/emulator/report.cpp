@@ -55,7 +55,8 @@ backtrace_state* state() {
 }
 #endif
 
-/// Runs it on a stack of its own: the stacks of kernels' threads are too small for libbacktrace, which recurses, and for the demangler.
+/// Runs it on a stack of its own: the stacks of kernels' threads are too small for libbacktrace, which recurses, and for the
+/// demangler.
 std::string on_another_stack(const std::function<std::string()>& work) {
     std::string result;
     std::thread([&] { result = work(); }).join();

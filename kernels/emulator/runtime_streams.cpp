@@ -10,8 +10,6 @@ using namespace heddle::emulator;
 
 namespace {
 
-Streams& streams() { return Streams::all(); }
-
 cudaError_t no_stream(const char* call) {
     return refuse(cudaErrorInvalidResourceHandle, std::string(call) + ": not a stream, or one that was destroyed");
 }
@@ -28,7 +26,7 @@ std::vector<std::unique_ptr<CUevent_st>>& events() {
     static auto* const events = new std::vector<std::unique_ptr<CUevent_st>>;
     return *events;
 }
-bool known(cudaEvent_t event) {
+bool is_event(cudaEvent_t event) {
     return std::any_of(events().begin(), events().end(), [&](const auto& e) { return e.get() == event; });
 }
 
@@ -110,7 +108,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
     const std::lock_guard lock(streams().mutex());
     CUstream_st* const stream = streams().find(handle);
     if (stream == nullptr) return no_stream("cudaStreamWaitEvent");
-    if (!known(event)) return no_event("cudaStreamWaitEvent");
+    if (!is_event(event)) return no_event("cudaStreamWaitEvent");
     if (event->capture != nullptr || (stream->capture != nullptr && event->mark != nullptr)) return capture_wait(stream, event);
     if (event->mark == nullptr) return cudaSuccess;  // never recorded
     if (const cudaError_t error = check_default_stream(stream, "cudaStreamWaitEvent"); error != cudaSuccess) return error;
@@ -157,7 +155,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
     const std::lock_guard lock(streams().mutex());
     CUstream_st* const stream = streams().find(handle);
     if (stream == nullptr) return no_stream("cudaEventRecord");
-    if (!known(event)) return no_event("cudaEventRecord");
+    if (!is_event(event)) return no_event("cudaEventRecord");
     if (stream->capture != nullptr) return capture_record(stream, event);
     if (const cudaError_t error = check_default_stream(stream, "cudaEventRecord"); error != cudaSuccess) return error;
     event->capture = nullptr;
@@ -175,7 +173,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     std::shared_ptr<Operation> mark;
     {
         const std::lock_guard lock(streams().mutex());
-        if (!known(event)) return no_event("cudaEventSynchronize");
+        if (!is_event(event)) return no_event("cudaEventSynchronize");
         if (event->capture != nullptr) return captured_event("cudaEventSynchronize");
         mark = event->mark;
     }
@@ -188,7 +186,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     std::shared_ptr<Operation> mark;
     {
         const std::lock_guard lock(streams().mutex());
-        if (!known(event)) return no_event("cudaEventQuery");
+        if (!is_event(event)) return no_event("cudaEventQuery");
         if (event->capture != nullptr) return captured_event("cudaEventQuery");
         mark = event->mark;
     }
@@ -199,7 +197,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
     if (const cudaError_t error = check_caller("cudaEventElapsedTime"); error != cudaSuccess) return error;
     const std::lock_guard lock(streams().mutex());
-    if (!known(start) || !known(end)) return no_event("cudaEventElapsedTime");
+    if (!is_event(start) || !is_event(end)) return no_event("cudaEventElapsedTime");
     if (!start->timed || !end->timed || start->mark == nullptr || end->mark == nullptr)
         return refuse(cudaErrorInvalidResourceHandle,
                       "cudaEventElapsedTime: an event that was never recorded, or was made without timing");

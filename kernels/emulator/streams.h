@@ -137,6 +137,8 @@ class Streams {
     std::optional<std::uint64_t> generation_;  ///< of the seed that random_ began with
 };
 
+inline Streams& streams() { return Streams::all(); }
+
 /// True on a thread that runs a host function of a stream: such a function must not call the runtime.
 bool in_host_function();
 

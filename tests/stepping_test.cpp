@@ -1,0 +1,68 @@
+// The sessions with gdb that docs/cuda.md and kernels/emulator/README.md show, as gdb runs them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/documents.h"
+#include "tests/shell.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+// What gdb prints for the commands behind "(gdb)" on a page, and then for `more`, in the program that the page starts with gdb.
+// The page's program is one of the preset emulated-debug; here it stands beside this test as stepped_NAME.
+std::string session(const std::string& page, const std::string& more) {
+    const TemporaryFolder folder;
+    std::ofstream commands(folder / "commands");
+    std::istringstream text(project_file(page));
+    std::string program;
+    for (std::string line; std::getline(text, line);) {
+        const std::size_t prompt = line.find("(gdb) "), start = line.find("gdb --args build/emulated-debug/tests/");
+        if (prompt != std::string::npos) commands << line.substr(prompt + 6) << "\n";
+        if (start != std::string::npos)
+            program = line.substr(start + std::string("gdb --args build/emulated-debug/tests/").size());
+    }
+    commands << more << "\nkill\n";
+    commands.close();
+    EXPECT_NE(program, "") << page;
+    const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    return shell("HEDDLE_EMULATOR_THREADS=1 HEDDLE_EMULATOR_SEED=1 timeout 120 gdb -nx -batch -x " +
+                 quoted((folder / "commands").string()) + " --args " + quoted((here / "stepped_").string()) + program + " 2>&1")
+        .text;
+}
+
+class Stepping : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!has_program("gdb")) GTEST_SKIP() << "there is no gdb";
+        const std::string trial = shell("gdb -nx -batch -ex run --args true 2>&1").text;
+        if (trial.find("exited normally") == std::string::npos) GTEST_SKIP() << "gdb cannot start a program here: " << trial;
+    }
+};
+
+TEST_F(Stepping, ThroughSoftmaxShowsIndicesAndLocals) {
+    const std::string output = session("docs/cuda.md", "print row");
+    EXPECT_THAT(output,
+                AllOf(ContainsRegex("= .thread = .x = [0-9]+"), ContainsRegex("\nrow = [0-9]"), ContainsRegex("\nend = [0-9]"),
+                      ContainsRegex("\nattending = "), Not(HasSubstr("No symbol")), Not(HasSubstr("optimized out"))));
+}
+
+TEST_F(Stepping, OverABarrierStaysInItsThread) {
+    const std::string output =
+        session("kernels/emulator/README.md", "next\nnext\nnext\nprint heddle::emulator::indices.thread.x\ninfo locals");
+    EXPECT_THAT(output, AllOf(HasSubstr("__syncthreads();"), HasSubstr("tile[blockDim.x - 1 - threadIdx.x]"), HasSubstr("= 5\n"),
+                              ContainsRegex("\ntile = 0x"), Not(HasSubstr("No symbol"))));
+}
+
+}  // namespace
+}  // namespace heddle
