@@ -2,22 +2,51 @@
 # From nothing to a translation:  bash apps/demo.sh [RUN FOLDER]
 # Installs what is missing, builds the program, trains a Transformer on English and German number words (347201: "three hundred
 # forty-seven thousand two hundred one", "dreihundertsiebenundvierzigtausendzweihunderteins") and translates 1,000 numbers that it
-# has never seen.
+# has never seen: on a GPU where there is one and nvcc to build for it, otherwise on the CPU.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 run=${1:-runs/demo-$(date +%Y%m%d-%H%M%S)}
-heddle=build/release/heddle
+
+# build PRESET FURTHER OPTIONS
+build() {
+    cmake --preset "$1" -DHEDDLE_TESTS=OFF "${@:2}" >&2 && cmake --build "build/$1" --target heddle >&2
+}
+
+# For this machine's chip alone, where CMake can tell which that is.
+build_for_gpu() {
+    local options=("-DCMAKE_CUDA_COMPILER=$nvcc") version
+    version=$(cmake --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
+    if printf '%s\n' 3.24 "$version" | sort -V -C; then options+=(-DCMAKE_CUDA_ARCHITECTURES=native); fi
+    build cuda "${options[@]}"
+}
 
 bash apps/setup.sh
-cmake --preset release -DHEDDLE_TESTS=OFF >&2
-cmake --build build/release --target heddle >&2
+gpu=$(nvidia-smi -L 2>/dev/null | sed -n '1s/^GPU [0-9]*: \([^(]*\) (.*/\1/p') || gpu=""
+nvcc=$(command -v nvcc || echo "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc")
+device=cpu
+if [ -z "$gpu" ]; then
+    found="no GPU found"
+elif [ ! -x "$nvcc" ]; then
+    found="$gpu found, but no nvcc to build for it"
+elif ! build_for_gpu; then
+    found="$gpu found, but the build for it failed"
+else
+    device=cuda found=$gpu
+fi
+if [ "$device" = cuda ]; then
+    heddle=build/cuda/heddle
+else
+    heddle=build/release/heddle
+    build release
+fi
+echo "Device: $device ($found)"
 
 start=$SECONDS
-"$heddle" train --task numbers --out "$run"
+"$heddle" train --task numbers --device "$device" --out "$run"
 trained=$SECONDS
 # The unseen pairs that training left in the run's folder, one per line.
-"$heddle" translate --model "$run" <"$run/test.en" >"$run/test.translated"
+"$heddle" translate --model "$run" --device "$device" <"$run/test.en" >"$run/test.translated"
 finished=$SECONDS
 
 echo
