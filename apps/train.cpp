@@ -101,6 +101,13 @@ void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& setti
     trainer.save_now();  // that run may be changed later
 }
 
+std::string how_it_ended(const TrainingResult& result) {
+    if (!result.nothing_to_train.empty()) return "nothing to train: " + result.nothing_to_train;
+    const bool told = result.ended_by.ends_with(" updates");
+    return fmt::format("ended after {}{} in {}", result.ended_by,
+                       told ? "," : fmt::format(": {} updates", grouped_text(result.updates)), duration_text(result.seconds));
+}
+
 // Writes the report of a training that ended so.
 using Report = std::function<void(const std::string& ended)>;
 
@@ -118,10 +125,7 @@ int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Rep
             log.note(stopped);
             return 128 + StopSignals::received();
         }
-        const bool told = result.ended_by.ends_with(" updates");
-        report(fmt::format("ended after {}{} in {}", result.ended_by,
-                           told ? "," : fmt::format(": {} updates", grouped_text(result.updates)),
-                           duration_text(result.seconds)));
+        report(how_it_ended(result));
         log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
         return 0;
     } catch (const Divergence& divergence) {

@@ -73,5 +73,34 @@ TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
     EXPECT_EQ(read_file(run / "best.safetensors"), read_file(whole / "best.safetensors"));
 }
 
+TEST(GoingBack, SaysWhyThereIsNothingToTrain) {
+    const TrainingData data = copy_data(40, 6);
+    const TemporaryFolder here;
+    const fs::path run = here / "run";
+    TrainingOptions options = eventful_training();
+    options.patience = 0;
+    options.epochs = 3;
+    const Ended first = train_in(run, data, options);
+    EXPECT_EQ(first.result.ended_by, "3 epochs");
+    EXPECT_EQ(first.result.nothing_to_train, "") << "it was trained";
+    EXPECT_EQ(train_in(run, data, options).result.nothing_to_train,
+              "the run is already at epoch 3, the last of --epochs 3; a larger --epochs goes on");
+    options.epochs = 2;
+    const Ended again = train_in(run, data, options);
+    EXPECT_EQ(again.result.nothing_to_train,
+              "the run is already at epoch 3, which is more than --epochs 2; a larger --epochs goes on");
+    EXPECT_EQ(again.weights, first.weights);
+    const std::string log = read_file(run / "log.jsonl");
+    EXPECT_NE(log.find("\"nothing to train: " + again.result.nothing_to_train + "\""), std::string::npos) << log;
+    options.updates = 1;
+    EXPECT_EQ(train_in(run, data, options).result.nothing_to_train.substr(0, 28), "the run is already at update");
+    options.updates.reset();
+    options.minutes = 1e-9;
+    EXPECT_EQ(train_in(run, data, options).result.nothing_to_train.substr(0, 28), "the run has already trained ");
+    options.minutes.reset();
+    options.epochs = 4;
+    EXPECT_EQ(train_in(run, data, options).result.nothing_to_train, "");
+}
+
 }  // namespace
 }  // namespace heddle::app

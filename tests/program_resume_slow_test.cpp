@@ -333,5 +333,14 @@ TEST_F(Resuming, DivergenceEndsWithStatusThreeAndNamesTheOp) {
     EXPECT_THAT(skipping.err, AllOf(HasSubstr("skipped (1 so far)"), HasSubstr("50 updates in a row")));
 }
 
+TEST_F(Resuming, SaysThatThereIsNothingToTrain) {
+    ASSERT_EQ(train(tiny + std::string(" --epochs 3 --keep 0 --out RUN")).status, 0);
+    const ProgramResult again = train(" --resume RUN --preload 3 --epochs 2");
+    EXPECT_EQ(again.status, 0);
+    EXPECT_THAT(again.err, AllOf(HasSubstr("\nnothing to train: the run is already at epoch 3, which is more than --epochs 2; "),
+                                 Not(HasSubstr("ended after"))));
+    EXPECT_THAT(here_.read("RUN/report.html"), HasSubstr("<p>Nothing to train: the run is already at epoch 3"));
+}
+
 }  // namespace
 }  // namespace heddle

@@ -186,6 +186,9 @@ TrainingResult Trainer::run() {
                               grouped_text(plan_.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
                               grouped_text(plan_.too_long + plan_.too_wide), grouped_text(plan_.empty)));
     start_ = Clock::now();
+    TrainingResult result;
+    if (state_.updates > 0) end_ = training_end(options_, state_, elapsed());
+    if (end_) result.nothing_to_train = end_->already;
     while (!over()) {
         run_epoch();
         if (over()) break;
@@ -194,12 +197,12 @@ TrainingResult Trainer::run() {
         plan_again();
     }
     read_losses();
-    TrainingResult result{
-        .epochs = state_.epoch, .updates = learner_.updates(), .seconds = 0, .ended_by = ended_by_, .stopped = {}, .result = {}};
-    if (ended_by_.empty())
-        stop(result);
-    else
+    result.epochs = state_.epoch;
+    result.updates = learner_.updates();
+    if (end_)
         finish(result);
+    else
+        stop(result);
     if (options_.scalars_every > 0) log_.export_scalars();
     return result;
 }
@@ -333,20 +336,8 @@ double Trainer::eta() const {
 
 bool Trainer::over() {
     stopped_ = stopped_ || (stop_wanted_ && stop_wanted_());
-    return ended() || stopped_;
-}
-
-bool Trainer::ended() {
-    if (!ended_by_.empty()) return true;
-    if (options_.updates && state_.updates >= *options_.updates)
-        ended_by_ = fmt::format("{} updates", *options_.updates);
-    else if (options_.minutes && elapsed() >= 60 * *options_.minutes)
-        ended_by_ = fmt::format("{} minutes", *options_.minutes);
-    else if (options_.epochs && state_.epoch_is_over() && state_.epoch >= *options_.epochs)
-        ended_by_ = fmt::format("{} epochs", *options_.epochs);
-    else if (options_.patience > 0 && state_.validations_since_best >= options_.patience)
-        ended_by_ = fmt::format("{} validations without a better loss", state_.validations_since_best);
-    return !ended_by_.empty();
+    if (!end_) end_ = training_end(options_, state_, elapsed());
+    return end_ || stopped_;
 }
 
 ValidationReport Trainer::validation() {
@@ -394,9 +385,11 @@ void Trainer::finish(TrainingResult& result) {
     validate_now();
     writer_.wait();
     result.seconds = elapsed();
+    result.ended_by = end_->limit;
     const std::string skipped = state_.skipped == 0 ? "" : fmt::format(", {} skipped", state_.skipped);
-    log_.note(fmt::format("training ended after {}: {} updates{} in {}", ended_by_, grouped_text(result.updates), skipped,
-                          duration_text(result.seconds)));
+    log_.note(result.nothing_to_train.empty() ? fmt::format("training ended after {}: {} updates{} in {}", result.ended_by,
+                                                            grouped_text(result.updates), skipped, duration_text(result.seconds))
+                                              : "nothing to train: " + result.nothing_to_train);
     model_.eval();
     learner_.parameters().values.copy_(average_.mean());
     learner_.parameters().round_again();

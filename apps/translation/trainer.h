@@ -14,6 +14,7 @@
 #include "apps/translation/run_folder.h"
 #include "apps/translation/save_writer.h"
 #include "apps/translation/training_data.h"
+#include "apps/translation/training_limits.h"
 #include "apps/translation/training_log.h"
 #include "apps/translation/training_state.h"
 #include "apps/translation/validation.h"
@@ -26,6 +27,7 @@ struct TrainingResult {
     std::int64_t updates = 0;
     double seconds = 0;
     std::string ended_by;                    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
+    std::string nothing_to_train;            ///< why a run that went on was at its end; empty when it was not
     bool stopped = false;                    ///< because somebody asked for it: the run is saved and not at its end
     std::optional<ValidationReport> result;  ///< of the averaged weights, when this process validated
 };
@@ -86,7 +88,6 @@ class Trainer {
     std::int64_t planned_updates() const;
     void plan_again();
     bool over();
-    bool ended();
     double elapsed() const;
     double eta() const;
     IntervalReport interval() const;
@@ -121,7 +122,7 @@ class Trainer {
     IntervalReport known_ = {.loss = std::numeric_limits<double>::quiet_NaN()};
     std::int64_t saved_at_ = -1;
     std::optional<ValidationReport> last_validation_;
-    std::string ended_by_;
+    std::optional<TrainingEnd> end_;
     bool stopped_ = false;
 };
 
