@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "apps/run.h"
+#include "apps/translation/training_history.h"
 #include "core/error.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
@@ -227,6 +228,47 @@ TEST(Validation, TranslatesTheFirstSentencesForBleu) {
     ASSERT_EQ(report.samples.size(), 3u);
     EXPECT_EQ(report.samples[0].source, data.validation_text.pairs[0].source);
     EXPECT_EQ(report.samples[0].hypothesis, report.samples[0].reference);
+}
+
+// What the training says where stderr is no terminal, and what it leaves.
+struct Said {
+    std::string text;
+    std::size_t log_lines = 0;
+    std::vector<float> weights;
+};
+
+Said said_when_silence_lasts(std::chrono::steady_clock::duration longest, LogStyle style = LogStyle::update) {
+    const TrainingData data = copy_data(200);
+    TrainingOptions options = tiny_training();
+    options.updates = 12;
+    options.log_every = 5;
+    nn::Transformer model(tiny_model(data));
+    const TemporaryFolder folder;
+    testing::internal::CaptureStderr();
+    Said said;
+    {
+        TrainingLog log(folder / "log.jsonl", false, style, longest);
+        Trainer trainer(model, data, options, log);
+        trainer.run();
+        said.weights = weights_of(trainer.learner());
+    }
+    said.text = testing::internal::GetCapturedStderr();
+    said.log_lines = read_history(folder / "log.jsonl").intervals.size();
+    return said;
+}
+
+TEST(Trainer, BreaksALongSilenceWhereNobodySeesItsProgress) {
+    using namespace std::chrono_literals;
+    const Said quiet = said_when_silence_lasts(1h), talking = said_when_silence_lasts(0s);
+    for (const char* update : {"| update      4 |", "| update     12 |"}) {
+        EXPECT_THAT(quiet.text, testing::Not(HasSubstr(update)));
+        EXPECT_THAT(talking.text, HasSubstr(update));
+    }
+    EXPECT_THAT(quiet.text, HasSubstr("| update      5 |"));
+    EXPECT_THAT(said_when_silence_lasts(0s, LogStyle::batch).text, testing::ContainsRegex("epoch 1, batch 4/[0-9]+, loss "));
+    EXPECT_EQ(talking.log_lines, quiet.log_lines) << "the file has the lines of --log-every alone";
+    EXPECT_EQ(quiet.log_lines, 2u);
+    EXPECT_EQ(talking.weights, quiet.weights);
 }
 
 TEST(WeightAverage, IsTheMeanOfTheLastSnapshots) {

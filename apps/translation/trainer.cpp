@@ -262,7 +262,7 @@ void Trainer::after_update(const UpdateReport& report) {
 void Trainer::write_log() {
     const bool line = state_.updates % options_.log_every == 0,
                events = state_.updates % options_.events_every.value_or(options_.log_every) == 0;
-    if (line || events) read_losses();
+    if (line || events || log_.progress_is_due()) read_losses();
     if (events) {
         log_.events(state_.event_interval.means(interval()));
         state_.event_interval = {};

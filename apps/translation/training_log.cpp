@@ -51,8 +51,9 @@ std::string grouped_text(std::int64_t number) {
     return text;
 }
 
-TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet, LogStyle style)
-    : path_(file), quiet_(quiet), style_(style), terminal_(isatty(STDERR_FILENO) == 1) {
+TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet, LogStyle style,
+                         std::chrono::steady_clock::duration longest_silence)
+    : path_(file), quiet_(quiet), style_(style), terminal_(isatty(STDERR_FILENO) == 1), longest_silence_(longest_silence) {
     if (file.empty()) return;
     file_.open(file, std::ios::app | std::ios::binary);
     check(static_cast<bool>(file_), "{}: cannot be written; check the folder's permissions", file.string());
@@ -93,6 +94,19 @@ void TrainingLog::line(std::string_view text) {
     if (quiet_) return;
     clear_progress();
     fmt::print(stderr, "{}\n", text);
+    last_line_ = std::chrono::steady_clock::now();
+}
+
+void TrainingLog::line(const IntervalReport& r) {
+    if (style_ == LogStyle::batch)
+        line(fmt::format("epoch {}, batch {}/{}, loss {:.4f}, acc {:.4f}, loading {:.3f} s, step {:.3f} s", r.epoch, r.batch,
+                         r.batches, r.loss, r.accuracy, r.loading, r.step));
+    else
+        line(fmt::format(
+            "epoch {:>3} | update {:>6} | sentences {:>9} | loss {:.4f} | {:>7} tokens/s | gradient {:.3f} | rate {:.2e} "
+            "| ETA {}",
+            r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
+            r.gradient_norm, r.learning_rate, duration_text(r.eta)));
 }
 
 void TrainingLog::json(std::string_view object) {
@@ -107,15 +121,7 @@ void TrainingLog::note(std::string_view text) {
 }
 
 void TrainingLog::interval(const IntervalReport& r) {
-    if (style_ == LogStyle::batch)
-        line(fmt::format("epoch {}, batch {}/{}, loss {:.4f}, acc {:.4f}, loading {:.3f} s, step {:.3f} s", r.epoch, r.batch,
-                         r.batches, r.loss, r.accuracy, r.loading, r.step));
-    else
-        line(fmt::format(
-            "epoch {:>3} | update {:>6} | sentences {:>9} | loss {:.4f} | {:>7} tokens/s | gradient {:.3f} | rate {:.2e} "
-            "| ETA {}",
-            r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
-            r.gradient_norm, r.learning_rate, duration_text(r.eta)));
+    line(r);
     if (!file_.is_open()) return;
     json(json_text({{"kind", "training"},
                     {"epoch", r.epoch},
@@ -181,7 +187,12 @@ void TrainingLog::validation(const ValidationReport& r) {
     json(json_text(object));
 }
 
+bool TrainingLog::progress_is_due() const {
+    return !quiet_ && !terminal_ && std::chrono::steady_clock::now() - last_line_ >= longest_silence_;
+}
+
 void TrainingLog::progress(const IntervalReport& r) {
+    if (progress_is_due()) return line(r);
     if (quiet_ || !terminal_) return;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_progress_ < std::chrono::milliseconds(500)) return;

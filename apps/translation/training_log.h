@@ -72,7 +72,9 @@ struct LogLengths {
 class TrainingLog {
   public:
     /// `file` may be empty: no JSON then. Error when it cannot be written.
-    explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false, LogStyle style = LogStyle::update);
+    /// Where stderr is no terminal, progress() breaks a silence of more than `longest_silence`.
+    explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false, LogStyle style = LogStyle::update,
+                         std::chrono::steady_clock::duration longest_silence = std::chrono::seconds(30));
     ~TrainingLog();
 
     /// Of the files so far; 0 without files. Error when they are no longer there.
@@ -90,11 +92,15 @@ class TrainingLog {
     void validation(const ValidationReport& report);
     /// A line of text: what was read, what was chosen, why the run ended.
     void note(std::string_view text);
-    /// On a terminal: one line that is written over and over, at most twice a second. Elsewhere nothing.
+    /// On a terminal: one line that is written over and over, at most twice a second. Elsewhere a log line when nothing was said
+    /// for long, so that a slow run does not look like one that hangs; the file gets neither.
     void progress(const IntervalReport& report);
+    /// Whether progress() would write such a log line now.
+    bool progress_is_due() const;
 
   private:
     void line(std::string_view text);
+    void line(const IntervalReport& report);
     void json(std::string_view object);
     void clear_progress();
 
@@ -106,6 +112,8 @@ class TrainingLog {
     bool terminal_;
     bool showing_progress_ = false;
     std::chrono::steady_clock::time_point last_progress_{};
+    std::chrono::steady_clock::duration longest_silence_;
+    std::chrono::steady_clock::time_point last_line_ = std::chrono::steady_clock::now();
 };
 
 /// "42 s", "3:07", "1:02:33".
