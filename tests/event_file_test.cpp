@@ -272,6 +272,8 @@ void log_a_run(const std::filesystem::path& log_file) {
     validation.accuracy = 0.25;
     log.validation(validation);
     validation.bleu = 12.5;
+    validation.translated = 4;
+    validation.exact = 1;
     validation.averaged = 3;
     log.validation(validation);
     log.note("a note is no number");
@@ -290,7 +292,8 @@ const Scalars logged = {{"train/loss", {{100, 4.5f}}},
                         {"average/loss", {{150, 4.25f}}},
                         {"average/perplexity", {{150, 70.0f}}},
                         {"average/accuracy", {{150, 0.25f}}},
-                        {"average/bleu", {{150, 12.5f}}}};
+                        {"average/bleu", {{150, 12.5f}}},
+                        {"average/exact", {{150, 0.25f}}}};
 
 TEST_F(EventFileTest, HoldsWhatTheLogSays) {
     const double before = wall_time();

@@ -225,9 +225,27 @@ TEST(Validation, TranslatesTheFirstSentencesForBleu) {
     EXPECT_EQ(report.translated, 8);
     ASSERT_TRUE(report.bleu);
     EXPECT_GT(*report.bleu, 99.9);
+    EXPECT_TRUE(report.bleu_applies);
+    EXPECT_EQ(report.exact_share(), 1);
     ASSERT_EQ(report.samples.size(), 3u);
     EXPECT_EQ(report.samples[0].source, data.validation_text.pairs[0].source);
     EXPECT_EQ(report.samples[0].hypothesis, report.samples[0].reference);
+}
+
+TEST(Validation, KnowsThatBleuMeasuresNothingOfReferencesOfLessThanFourWords) {
+    const TrainingData data = copy_data(50, 3);
+    nn::Transformer model(tiny_model(data));
+    Corpus text{.pairs = {{"a b c d", "a b c"}, {"a", "ab."}, {"b", "b"}}};
+    const auto validated = [&] {
+        return validate(model, data.validation, text,
+                        [](const nn::Transformer&, const std::vector<std::string>& lines) { return lines; }, {});
+    };
+    ValidationReport report = validated();
+    EXPECT_FALSE(report.bleu_applies);
+    EXPECT_TRUE(report.bleu) << "it is in the log all the same";
+    EXPECT_DOUBLE_EQ(*report.exact_share(), 1.0 / 3);
+    text.pairs[1].target = "a b c.";  // four: BLEU counts the full stop
+    EXPECT_TRUE(validated().bleu_applies);
 }
 
 // What the training says where stderr is no terminal, and what it leaves.

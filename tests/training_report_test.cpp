@@ -12,6 +12,7 @@
 
 #include "apps/output.h"
 #include "apps/translation/trainer.h"
+#include "core/file.h"
 #include "tests/markup.h"
 #include "tests/support.h"
 #include "tests/training_support.h"
@@ -64,6 +65,8 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
         report.samples = {{"Quelle", "source", "sauce"}};
         log.validation(report);
         report.bleu = 12.5;
+        report.translated = 8;
+        report.exact = 3;
         report.averaged = 3;
         log.validation(report);
     }
@@ -78,6 +81,8 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
     EXPECT_FALSE(history.validations[0].bleu.has_value());
     EXPECT_EQ(history.validations[0].averaged, 0);
     EXPECT_EQ(history.validations[1].bleu, 12.5);
+    EXPECT_EQ(history.validations[1].exact_share(), 0.375);
+    EXPECT_FALSE(history.validations[0].exact_share().has_value());
     EXPECT_EQ(history.validations[1].averaged, 1);
     EXPECT_EQ(history.validations[0].samples.at(0).hypothesis, "sauce");
     EXPECT_THAT(history.notes, Contains("a <note>"));
@@ -89,10 +94,43 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
     for (const char* part : {"heddle train --x &#39;&lt;&#39;", "BLEU", "Accuracy", "Learning rate", "Quelle",
                              "update\u00a0200, averaged", "a &lt;note&gt;", "lr = 1", "training (1 value not finite)"})
         EXPECT_THAT(page, HasSubstr(part));
-    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"), (Rows{{"averaged weights", "200", "2.0000", "50.00 %", "12.50"},
-                                                                   {"best and last validation", "200", "2.0000", "50.00 %", ""},
-                                                                   {"training, last log line", "200", "nan", "25.00 %", ""}}));
-    EXPECT_EQ(markup_of(page).all("figure").size(), 4u);
+    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
+              (Rows{{"averaged weights", "200", "2.0000", "50.00 %", "12.50", "37.5 %"},
+                    {"best and last validation", "200", "2.0000", "50.00 %", "", ""},
+                    {"training, last log line", "200", "nan", "25.00 %", "", ""}}));
+    EXPECT_EQ(markup_of(page).all("figure").size(), 5u);
+}
+
+// Of references of one word, BLEU is 0 whatever the translations are.
+TEST_F(TrainingReport, ShowsExactTranslationsAloneWhereBleuMeasuresNothing) {
+    testing::internal::CaptureStderr();
+    {
+        TrainingLog log(folder_ / "log.jsonl");
+        ValidationReport report;
+        report.update = 10;
+        report.bleu = 0;
+        report.translated = 200;
+        report.exact = 75;
+        report.bleu_applies = false;
+        log.validation(report);
+        report.bleu = 31.4159;
+        report.bleu_applies = true;
+        log.validation(report);
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr("| exact 37.5 % of 200 sentences (greedy) |"));
+    EXPECT_THAT(said, HasSubstr("| BLEU 31.42, exact 37.5 % of 200 sentences (greedy) |"));
+    EXPECT_THAT(said, Not(HasSubstr("BLEU 0.00")));
+    const std::string lines = read_file(folder_ / "log.jsonl");
+    EXPECT_THAT(lines, HasSubstr(R"("bleu":0.0,"bleu_applies":false,"translated":200,"exact":75,"exact_share":0.375,)"));
+
+    const std::string page = training_report("RUN", history_of(lines.substr(0, lines.find('\n') + 1)),
+                                             {.command = "c", .version = "v", .config = "", .machine = "m"})
+                                 .html();
+    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
+              (Rows{{"best and last validation", "10", "0.0000", "0.00 %", "", "37.5 %"}}));
+    EXPECT_THAT(page, HasSubstr(">Exact translations<"));
+    EXPECT_THAT(page, Not(HasSubstr(">BLEU, greedy<")));
 }
 
 TEST_F(TrainingReport, ShowsTheUpdatesBehindTheLastLogLineAsAPointOfTheirOwn) {
@@ -104,8 +142,9 @@ TEST_F(TrainingReport, ShowsTheUpdatesBehindTheLastLogLineAsAPointOfTheirOwn) {
     const std::string page = training_report("RUN", history, parts).html();
     EXPECT_EQ(markup_of(page).error, "");
     EXPECT_THAT(page, HasSubstr(">since the last log line<"));
-    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"), (Rows{{"training, last log line", "100", "2.0000", "25.00 %", ""},
-                                                                   {"training, since then", "103", "9.0000", "12.50 %", ""}}));
+    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
+              (Rows{{"training, last log line", "100", "2.0000", "25.00 %", "", ""},
+                    {"training, since then", "103", "9.0000", "12.50 %", "", ""}}));
 }
 
 TEST_F(TrainingReport, OfARunThatSaidNothingIsAPageAllTheSame) {

@@ -47,6 +47,7 @@ ValidationReport validation(const nlohmann::json& object) {
     report.perplexity = number(object, "perplexity");
     report.accuracy = number(object, "accuracy");
     if (object.contains("bleu")) report.bleu = number(object, "bleu");
+    report.bleu_applies = object.value("bleu_applies", nlohmann::json()) != false;
     report.translated = whole(object, "translated");
     report.exact = whole(object, "exact");
     report.averaged = text(object, "kind") == "average" ? 1 : 0;

@@ -22,7 +22,15 @@ std::vector<Scalar> scalars(const ValidationReport& r) {
                                {mean ? "average/perplexity" : "validation/perplexity", r.perplexity},
                                {mean ? "average/accuracy" : "validation/accuracy", r.accuracy}};
     if (r.bleu) all.push_back({mean ? "average/bleu" : "validation/bleu", *r.bleu});
+    if (r.exact_share()) all.push_back({mean ? "average/exact" : "validation/exact", *r.exact_share()});
     return all;
+}
+
+// " | BLEU 31.42, exact 12.5 % of 200 sentences (greedy)".
+std::string translations_text(const ValidationReport& r) {
+    if (!r.exact_share()) return "";
+    const std::string bleu = r.bleu && r.bleu_applies ? fmt::format("BLEU {:.2f}, ", *r.bleu) : "";
+    return fmt::format(" | {}exact {:.1f} % of {} sentences (greedy)", bleu, 100 * *r.exact_share(), grouped_text(r.translated));
 }
 
 // A file that is shorter, after a power failure, stays as it is.
@@ -157,10 +165,9 @@ void TrainingLog::export_scalars() const {
 }
 
 void TrainingLog::validation(const ValidationReport& r) {
-    const std::string bleu = r.bleu ? fmt::format(" | BLEU {:.2f}, {} of {} exact (greedy)", *r.bleu, r.exact, r.translated) : "";
     const std::string what = r.averaged > 0 ? fmt::format("average of {} validations", r.averaged) : "validation";
     line(fmt::format("{} | update {} | loss {:.4f} | perplexity {:.3f} | accuracy {:.2f} %{} | {:.1f} s{}", what, r.update,
-                     r.loss, r.perplexity, 100 * r.accuracy, bleu, r.seconds, r.best ? " | best so far" : ""));
+                     r.loss, r.perplexity, 100 * r.accuracy, translations_text(r), r.seconds, r.best ? " | best so far" : ""));
     for (const TranslatedSample& sample : r.samples) {
         line("    source      " + sample.source);
         line("    reference   " + sample.reference);
@@ -176,9 +183,11 @@ void TrainingLog::validation(const ValidationReport& r) {
                                      {"accuracy", r.accuracy}};
     if (r.bleu) {
         object["bleu"] = *r.bleu;
+        object["bleu_applies"] = r.bleu_applies;
         object["translated"] = r.translated;
         object["exact"] = r.exact;
     }
+    if (r.exact_share()) object["exact_share"] = *r.exact_share();
     object["seconds"] = r.seconds;
     object["best"] = r.best;
     for (const TranslatedSample& sample : r.samples)

@@ -46,12 +46,19 @@ struct ValidationReport {
     double perplexity = 0;       ///< exp(loss)
     double accuracy = 0;         ///< share of target tokens that the most likely token names, given the true ones before
     std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
+    bool bleu_applies = true;    ///< false: no reference has the four words that BLEU looks at in a row, so it measures nothing
     std::int64_t translated = 0;
     std::int64_t exact = 0;  ///< of these, how many equal their reference
     std::vector<TranslatedSample> samples;
     double seconds = 0;         ///< what the validation took
     bool best = false;          ///< the lowest loss so far
     std::int64_t averaged = 0;  ///< over how many validations the weights were averaged; 0: they are the last ones
+
+    /// Share of the translated sentences that equal their reference; absent when none are translated.
+    std::optional<double> exact_share() const {
+        if (translated == 0) return {};
+        return static_cast<double>(exact) / static_cast<double>(translated);
+    }
 };
 
 /// Beside log.jsonl: the numbers of the events as tensorboardX exports them, {"train/loss": [[wall time, step, value], ...],

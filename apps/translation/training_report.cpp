@@ -23,6 +23,13 @@ constexpr std::size_t most_times = 12;  // of a sample's translations
 
 // ---- curves
 
+constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+
+// Where BLEU measures nothing it is not shown.
+std::optional<double> shown_bleu(const ValidationReport& report) {
+    return report.bleu_applies ? report.bleu : std::optional<double>();
+}
+
 using Value = double (*)(const ValidationReport&);
 
 // Averaged weights are a point of their own behind the last update.
@@ -57,8 +64,9 @@ LineChart chart_of(const std::string& title, const std::string& label) {
 
 std::vector<Figure> curves(const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     LineChart loss = chart_of("Loss", "nats per target token"), accuracy = chart_of("Accuracy", "% of target tokens");
-    LineChart bleu = chart_of("BLEU", "BLEU, greedy"), rate = chart_of("Learning rate", "rate");
-    accuracy.y.from = bleu.y.from = 0;
+    LineChart bleu = chart_of("BLEU", "BLEU, greedy"), exact = chart_of("Exact translations", "% of sentences, greedy");
+    LineChart rate = chart_of("Learning rate", "rate");
+    accuracy.y.from = bleu.y.from = exact.y.from = 0;
     loss.series.push_back(of_intervals(history, "training", &IntervalReport::loss));
     accuracy.series.push_back(of_intervals(history, "training", &IntervalReport::accuracy, 100));
     rate.series.push_back(of_intervals(history, "rate", &IntervalReport::learning_rate));
@@ -77,12 +85,16 @@ std::vector<Figure> curves(const TrainingHistory& history, const std::optional<I
         {svg(loss), validated ? "Training counts label smoothing and dropout, validation neither."
                               : "Training counts label smoothing and dropout. Nothing was validated."},
         {svg(accuracy), "How often the most likely token is the true one, given the true ones before it."}};
-    if (std::any_of(history.validations.begin(), history.validations.end(),
-                    [](const auto& report) { return report.bleu.has_value(); })) {
-        add_validations(bleu, history, "validation", [](const ValidationReport& report) {
-            return report.bleu.value_or(std::numeric_limits<double>::quiet_NaN());
-        });
+    const auto any = [&](auto&& has) { return std::any_of(history.validations.begin(), history.validations.end(), has); };
+    if (any([](const ValidationReport& report) { return shown_bleu(report).has_value(); })) {
+        add_validations(bleu, history, "validation",
+                        [](const ValidationReport& report) { return shown_bleu(report).value_or(no_value); });
         figures.push_back({svg(bleu), "Of the first --valid-sentences sentences."});
+    }
+    if (any([](const ValidationReport& report) { return report.exact_share().has_value(); })) {
+        add_validations(exact, history, "validation",
+                        [](const ValidationReport& report) { return 100 * report.exact_share().value_or(no_value); });
+        figures.push_back({svg(exact), "How many of these sentences are their reference to the byte."});
     }
     figures.push_back({svg(rate), ""});
     return figures;
@@ -197,11 +209,15 @@ void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& hist
 // What a reader asks first; each validation once.
 void add_summary(Page& page, const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     std::vector<std::vector<std::string>> rows;
-    const auto row = [&](const char* what, std::int64_t update, double loss, double accuracy, const std::string& bleu) {
-        rows.push_back({what, grouped_text(update), fmt::format("{:.4f}", loss), fmt::format("{:.2f} %", 100 * accuracy), bleu});
+    const auto row = [&](const char* what, std::int64_t update, double loss, double accuracy, const std::string& bleu,
+                         const std::string& exact) {
+        rows.push_back(
+            {what, grouped_text(update), fmt::format("{:.4f}", loss), fmt::format("{:.2f} %", 100 * accuracy), bleu, exact});
     };
     const auto validation = [&](const char* what, const ValidationReport& report) {
-        row(what, report.update, report.loss, report.accuracy, report.bleu ? fmt::format("{:.2f}", *report.bleu) : "");
+        const std::optional<double> bleu = shown_bleu(report), exact = report.exact_share();
+        row(what, report.update, report.loss, report.accuracy, bleu ? fmt::format("{:.2f}", *bleu) : "",
+            exact ? fmt::format("{:.1f} %", 100 * *exact) : "");
     };
     const ValidationReport *best = nullptr, *last = nullptr, *average = nullptr;
     for (const ValidationReport& report : history.validations) {
@@ -216,11 +232,11 @@ void add_summary(Page& page, const TrainingHistory& history, const std::optional
     if (best != nullptr) validation(best == last ? "best and last validation" : "best validation", *best);
     if (last != best) validation("last validation", *last);
     const auto training = [&](const char* what, const IntervalReport& report) {
-        row(what, report.update, report.loss, report.accuracy, "");
+        row(what, report.update, report.loss, report.accuracy, "", "");
     };
     if (!history.intervals.empty()) training("training, last log line", history.intervals.back());
     if (rest) training("training, since then", *rest);
-    if (!rows.empty()) page.table({"", "update", "loss", "accuracy", "BLEU"}, rows);
+    if (!rows.empty()) page.table({"", "update", "loss", "accuracy", "BLEU", "exact"}, rows);
 }
 
 std::string sentence(std::string text) {

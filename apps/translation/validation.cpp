@@ -25,13 +25,18 @@ class Evaluating {
     bool before_;
 };
 
+// BLEU looks at up to four words in a row.
+bool has_four_words(const std::string& line) { return bleu_tokens(line).size() >= 4; }
+
 void add_translations(ValidationReport& report, const nn::Transformer& model, const Corpus& text, const TranslateLines& translate,
                       const ValidationOptions& options) {
     const auto count = static_cast<std::size_t>(std::min(options.sentences, text.size()));
     if (count == 0 || !translate) return;
     const Corpus first{.pairs = {text.pairs.begin(), text.pairs.begin() + static_cast<std::ptrdiff_t>(count)}};
     const std::vector<std::string> hypotheses = translate(model, first.sources());
-    report.bleu = corpus_bleu(hypotheses, first.targets()).score;
+    const std::vector<std::string> references = first.targets();
+    report.bleu = corpus_bleu(hypotheses, references).score;
+    report.bleu_applies = std::any_of(references.begin(), references.end(), has_four_words);
     report.translated = static_cast<std::int64_t>(count);
     for (std::size_t i = 0; i < count; ++i) report.exact += hypotheses[i] == first.pairs[i].target ? 1 : 0;
     const auto samples = std::min(static_cast<std::size_t>(options.samples), count);

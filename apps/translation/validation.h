@@ -36,8 +36,9 @@ BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPai
 /// must be in evaluation mode.
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
 
-/// Loss, perplexity and accuracy over `pairs`, BLEU and samples over the first sentences of `text`. Fills everything but epoch,
-/// update and best. Nothing is translated when the loss is not finite. Leaves the model in the mode that it had.
+/// Loss, perplexity and accuracy over `pairs`, BLEU, exact matches and samples over the first sentences of `text`. Fills
+/// everything but epoch, update and best. Nothing is translated when the loss is not finite. Leaves the model in the mode that it
+/// had.
 ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const Corpus& text,
                           const TranslateLines& translate, const ValidationOptions& options);
 
