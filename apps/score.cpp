@@ -54,7 +54,10 @@ OptionTable score_table(ScoreOptions& options) {
 class Scorer {
   public:
     Scorer(const ScoreOptions& options)
-        : normalize_(options.normalize), run_(open_ensemble(options.runs, options.weights, options.machine)) {}
+        : normalize_(options.normalize),
+          run_(open_ensemble(options.runs, options.weights, options.machine)),
+          unknown_source_(spoken_name(options.source_file), *run_.vocabularies().source, say),
+          unknown_target_(spoken_name(options.target_file), *run_.vocabularies().target, say) {}
 
     std::string text(std::span<const SentencePair> pairs) {
         std::vector<std::string> sources, targets;
@@ -62,7 +65,8 @@ class Scorer {
             sources.push_back(pair.source);
             targets.push_back(pair.target);
         }
-        const LineScores lines = score_lines(run_.models(), run_.vocabularies(), sources, targets);
+        const LineScores lines = score_lines(run_.models(), run_.vocabularies(), sources, targets,
+                                             {.source = &unknown_source_, .target = &unknown_target_});
         cut_sources_ += lines.cut_sources;
         std::string text;
         for (const PairScore& each : lines.scores) {
@@ -72,7 +76,9 @@ class Scorer {
         return text;
     }
 
-    void report_cuts() const {
+    void report() const {
+        unknown_source_.report();
+        unknown_target_.report();
         const std::int64_t most = run_.models().position_table();
         if (cut_sources_ > 0)
             fmt::print(stderr, "{} sources were cut to {} tokens, the length of the model's position table\n", cut_sources_,
@@ -85,6 +91,8 @@ class Scorer {
   private:
     bool normalize_;
     EnsembleRun run_;
+    UnknownText unknown_source_;
+    UnknownText unknown_target_;
     std::int64_t cut_sources_ = 0;
     std::int64_t cut_targets_ = 0;
 };
@@ -109,7 +117,7 @@ int score_command(Arguments arguments) {
         Scorer scorer(options);
         for (std::size_t begin = 0; begin < pairs.size(); begin += pairs_at_once)
             print(scorer.text(pairs.subspan(begin, std::min(pairs_at_once, pairs.size() - begin))));
-        scorer.report_cuts();
+        scorer.report();
     });
     return 0;
 }

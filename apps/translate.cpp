@@ -172,6 +172,8 @@ void translate(TranslateOptions& options) {
 
     Translator translator(run.models(), run.vocabularies(), options.decode);
     LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
+    UnknownText unknown("standard input", *run.vocabularies().source, say);
+    translator.show(unknown);
     std::int64_t first = 0;
     for (;;) {
         const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every));
@@ -193,6 +195,7 @@ void translate(TranslateOptions& options) {
         say(report->summary());
     }
     input.say_changes(say);
+    unknown.report();
     translator.report_cuts();
 }
 

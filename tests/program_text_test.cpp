@@ -187,7 +187,9 @@ TEST_F(ProgramText, TranslatesEveryLineWhateverItHolds) {
         "\xEF\xBB\xBFHund\r\n\n\t\n\u00a0\nein\tHund\n\x01\x1b[0m\n\U0001F600\nHund\rKatze\u2028x\n \nKatze";
     const ProgramResult result = here.run(translate, awkward);
     ASSERT_EQ(result.status, 0) << result.err;
-    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(result.err,
+              "warning: standard input, line 6: 'U+0001' is not in the vocabulary; the model reads it as unknown\n"
+              "standard input: 6 words in 3 of 10 lines were not in the vocabulary\n");
     const std::vector<std::string> line = lines_of(result.out);
     ASSERT_EQ(line.size(), 10u);
     for (const std::size_t empty : {1u, 2u, 3u, 8u}) EXPECT_EQ(line[empty], "");
@@ -211,7 +213,10 @@ TEST_F(ProgramText, NamesTheLineOfStandardInputThatIsNoText) {
     expect_complaint(here.run("translate --model RUN", "a\0b\n"s), 1, "standard input:1: there is a NUL byte");
     const ProgramResult replaced = here.run("translate --model RUN --replace-invalid", "Hund\n\ngr\xFCn\na\0b\n"s);
     EXPECT_EQ(replaced.status, 0);
-    EXPECT_EQ(replaced.err, "standard input: replaced what is not UTF-8 by U+FFFD in 2 lines\n");
+    EXPECT_EQ(replaced.err,
+              "warning: standard input, line 3: 'gr' is not in the vocabulary; the model reads it as unknown\n"
+              "standard input: replaced what is not UTF-8 by U+FFFD in 2 lines\n"
+              "standard input: 5 words in 2 of 4 lines were not in the vocabulary\n");
     EXPECT_EQ(count(replaced.out, "\n"), 4u);
 }
 
@@ -234,7 +239,11 @@ TEST_F(ProgramText, ScoresTextReadLikeAnyOther) {
     EXPECT_EQ(lines_of(replaced.out).size(), 2u);
     EXPECT_EQ(replaced.err,
               "bad.de: replaced what is not UTF-8 by U+FFFD in 1 line\n"
-              "bad.en: cut 1 line to 65,536 bytes, the longest a line may be\n");
+              "bad.en: cut 1 line to 65,536 bytes, the longest a line may be\n"
+              "warning: bad.de, line 1: 'gr' is not in the vocabulary; the model reads it as unknown\n"
+              "warning: bad.en, line 1: 'green' is not in the vocabulary; the model reads it as unknown\n"
+              "bad.de: 3 words in 1 of 2 lines were not in the vocabulary\n"
+              "bad.en: 2 words in 2 of 2 lines were not in the vocabulary\n");
 }
 
 TEST_F(ProgramText, TakesLinesOfManyMegabytesInItsStride) {

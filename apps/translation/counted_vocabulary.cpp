@@ -50,6 +50,12 @@ class CountedVocabulary final : public Vocabulary {
         return out;
     }
 
+    std::string first_unknown(std::string_view text) const override {
+        for (const std::string& token : split(type_, lowercase_, text))
+            if (!ids_.contains(token)) return type_ == VocabularyType::word ? join_words(std::span(&token, 1)) : token;
+        return {};
+    }
+
     std::string decode(std::span<const std::int32_t> ids) const override {
         std::vector<std::string> tokens;
         for (const std::int32_t id : ids) {

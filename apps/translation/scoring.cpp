@@ -84,10 +84,12 @@ std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const Token
 }
 
 LineScores score_lines(const Ensemble& models, const Vocabularies& vocabularies, std::span<const std::string> sources,
-                       std::span<const std::string> targets) {
+                       std::span<const std::string> targets, const UnknownSides& unknown) {
     check(sources.size() == targets.size(), "scoring: {} sources, but {} targets", sources.size(), targets.size());
     std::vector<std::vector<std::int32_t>> from = encode_lines(*vocabularies.source, sources);
     std::vector<std::vector<std::int32_t>> to = encode_lines(*vocabularies.target, targets);
+    if (unknown.source != nullptr) unknown.source->look_at(sources, from);
+    if (unknown.target != nullptr) unknown.target->look_at(targets, to);
     LineScores result;
     result.cut_sources = cut_to(from, models.position_table() - 1);
     std::vector<TokenPair> pairs;

@@ -8,6 +8,7 @@
 
 #include "apps/translation/batches.h"
 #include "apps/translation/ensemble.h"
+#include "apps/translation/unknown_text.h"
 #include "apps/translation/vocabularies.h"
 
 namespace heddle::app {
@@ -24,12 +25,16 @@ struct PairScore {
 /// evaluation mode.
 std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const TokenPair> pairs);
 
-/// The same for lines, sources cut as for translating (see Translator).
+/// The same for lines, sources cut as for translating (see Translator). `unknown` is shown each side, where it is given.
+struct UnknownSides {
+    UnknownText* source = nullptr;
+    UnknownText* target = nullptr;
+};
 struct LineScores {
     std::vector<PairScore> scores;
     std::int64_t cut_sources = 0;
 };
 LineScores score_lines(const Ensemble& models, const Vocabularies& vocabularies, std::span<const std::string> sources,
-                       std::span<const std::string> targets);
+                       std::span<const std::string> targets, const UnknownSides& unknown = {});
 
 }  // namespace heddle::app

@@ -44,6 +44,15 @@ class SentencePieceVocabulary final : public Vocabulary {
         return ids;
     }
 
+    std::string first_unknown(std::string_view text) const override {
+        std::vector<std::string> pieces;
+        const auto status = lowercase_ ? processor_.Encode(to_lower(text), &pieces) : processor_.Encode(text, &pieces);
+        check(status.ok(), "vocabulary: SentencePiece could not encode a line: {}", status.ToString());
+        for (const std::string& piece : pieces)
+            if (processor_.PieceToId(piece) == unk_id) return piece;
+        return {};
+    }
+
     std::string decode(std::span<const std::int32_t> ids) const override {
         for (const std::int32_t id : ids) check_id(id);
         std::string text;

@@ -53,6 +53,7 @@ Translation Translator::empty_line() {
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
     std::vector<std::vector<std::int32_t>> encoded = encode_lines(*vocabularies_.source, lines);
+    if (unknown_ != nullptr) unknown_->look_at(lines, encoded);
     cut_ += cut_to(encoded, models_.position_table() - 1);
     const Sources sources = with_tokens(std::move(encoded));
     std::vector<std::vector<Translation>> translations(lines.size());

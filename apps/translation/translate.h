@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/translation/hypothesis.h"
+#include "apps/translation/unknown_text.h"
 #include "apps/translation/vocabularies.h"
 
 namespace heddle::app {
@@ -32,6 +33,9 @@ class Translator {
     /// positions.
     std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
 
+    /// From now on shows `unknown`, which must outlive this, the lines and their tokens.
+    void show(UnknownText& unknown) { unknown_ = &unknown; }
+
     /// Says on stderr how many of all lines so far were cut, if any.
     void report_cuts() const;
 
@@ -44,6 +48,7 @@ class Translator {
     std::optional<Translation> empty_line_;
     std::int64_t lines_ = 0;
     std::int64_t cut_ = 0;
+    UnknownText* unknown_ = nullptr;
 };
 
 /// The best translation of each line; says on stderr how many were cut.

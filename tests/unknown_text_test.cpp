@@ -1,0 +1,58 @@
+#include "apps/translation/unknown_text.h"
+
+#include <gtest/gtest.h>
+
+#include "apps/translation/line_batches.h"
+
+namespace heddle::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+const Lines known = {"ein Hund, ein Haus", "das Haus ist klein", "der Hund ist da"};
+
+// What is said of these lines, which come piece by piece.
+Lines said_of(VocabularyType type, const std::vector<Lines>& pieces) {
+    const auto vocabulary = train_vocabulary({.type = type, .size = type == VocabularyType::bpe ? 30 : 0}, known);
+    Lines said;
+    UnknownText unknown("input", *vocabulary, [&](std::string_view line) { said.emplace_back(line); });
+    for (const Lines& lines : pieces) unknown.look_at(lines, encode_lines(*vocabulary, lines));
+    unknown.report();
+    return said;
+}
+
+TEST(UnknownText, SaysNothingOfTextThatIsKnown) {
+    for (const VocabularyType type : {VocabularyType::word, VocabularyType::character, VocabularyType::bpe})
+        EXPECT_EQ(said_of(type, {known, {}, {"", " "}}), Lines{}) << name(type);
+}
+
+TEST(UnknownText, WarnsAtTheFirstPartAndCountsAtTheEnd) {
+    const std::vector<Lines> pieces = {{"ein Haus", "ein QX, QX; da"}, {"da", "QX"}};
+    EXPECT_EQ(said_of(VocabularyType::word, pieces),
+              (Lines{"warning: input, line 2: 'QX' is not in the vocabulary; the model reads it as unknown",
+                     "input: 4 words in 2 of 4 lines were not in the vocabulary"}));
+    EXPECT_EQ(said_of(VocabularyType::character, pieces),
+              (Lines{"warning: input, line 2: 'Q' is not in the vocabulary; the model reads it as unknown",
+                     "input: 7 characters in 2 of 4 lines were not in the vocabulary"}));
+    const Lines subwords = said_of(VocabularyType::bpe, {{"ein Haus"}, {"Haus Q"}});
+    EXPECT_EQ(subwords, Lines{"warning: input, line 2: 'Q' is not in the vocabulary; the model reads it as unknown"});
+}
+
+TEST(UnknownText, CountsNothingBeyondTheOneOfTheWarning) {
+    EXPECT_EQ(said_of(VocabularyType::word, {{"Katze"}, {"Hund"}}),
+              Lines{"warning: input, line 1: 'Katze' is not in the vocabulary; the model reads it as unknown"});
+    EXPECT_EQ(said_of(VocabularyType::word, {{"Hund;"}}),
+              Lines{"warning: input, line 1: ';' is not in the vocabulary; the model reads it as unknown"})
+        << "without the mark that joins it to its word";
+}
+
+TEST(UnknownText, ShowsTheBeginningOfALongWordAndNoSignThatATerminalObeys) {
+    EXPECT_EQ(said_of(VocabularyType::word, {{std::string(1000, 'x')}}),
+              Lines{"warning: input, line 1: '" + std::string(40, 'x') +
+                    "...' is not in the vocabulary; the model reads it as unknown"});
+    EXPECT_EQ(said_of(VocabularyType::character, {{"\x1b"}}),
+              Lines{"warning: input, line 1: 'U+001B' is not in the vocabulary; the model reads it as unknown"});
+}
+
+}  // namespace
+}  // namespace heddle::app
