@@ -49,6 +49,18 @@ std::string completed_lines(const std::string& lines, const VocabularyRequest& v
     return model_lines(std::move(settings));
 }
 
+// ", update 4,400 (epoch 12)" of the last save, or of that of an epoch.
+std::string progress_of(const std::filesystem::path& run, const WeightsChoice& weights) {
+    try {
+        const std::filesystem::path save = weights.epoch ? save_of_epoch(run, *weights.epoch) : latest_save(run);
+        if (save.empty()) return "";
+        const TrainingState state = read_state(save);
+        return fmt::format(", update {} (epoch {})", grouped_text(state.updates), state.epoch);
+    } catch (const std::exception&) {  // the weights were read all the same
+        return "";
+    }
+}
+
 }  // namespace
 
 nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
@@ -120,6 +132,14 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     opened.model->to(dtype_of(machine));
     opened.model->eval();
     return opened;
+}
+
+std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights) {
+    const DataOptions& data = opened.settings.data;
+    const std::string languages = data.source.empty() ? "" : fmt::format(" {} to {},", data.source, data.target);
+    const std::string task = data.task.empty() ? "" : fmt::format(" task {},", data.task);
+    return fmt::format("{}:{}{} {} parameters{}", run.string(), task, languages, grouped_text(opened.model->parameter_count()),
+                       progress_of(run, weights));
 }
 
 }  // namespace heddle::app

@@ -160,6 +160,12 @@ std::string written(const Form& form, std::int64_t first, const TranslationLists
     return text;
 }
 
+// Who typed the command learns what answers, and that it is waiting.
+void greet(const TranslateOptions& options, const EnsembleRun& run) {
+    for (std::size_t i = 0; i < run.runs.size(); ++i) say(description(options.runs[i], run.runs[i], options.weights));
+    say(fmt::format("on {}; type a line to have it translated, ^D to end", description(options.machine)));
+}
+
 void translate(TranslateOptions& options) {
     const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
     options.decode.n_best = options.n_best.value_or(1);
@@ -174,6 +180,7 @@ void translate(TranslateOptions& options) {
     LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
     UnknownText unknown("standard input", *run.vocabularies().source, say);
     translator.show(unknown);
+    if (isatty(STDIN_FILENO) == 1) greet(options, run);
     std::int64_t first = 0;
     for (;;) {
         const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every));

@@ -15,10 +15,11 @@
 
 namespace heddle {
 
-/// A running `heddle ARGUMENTS`, with the workplace as its working directory and both outputs in the file "log" there.
+/// A running `heddle ARGUMENTS`, with the workplace as its working directory and both outputs in the file "log" there. It reads
+/// what this process reads, or from the descriptor `input`.
 class RunningProgram {
   public:
-    RunningProgram(const Workplace& here, std::vector<std::string> arguments) {
+    RunningProgram(const Workplace& here, std::vector<std::string> arguments, int input = STDIN_FILENO) {
         arguments.insert(arguments.begin(), HEDDLE_PROGRAM);
         std::vector<char*> words;
         for (std::string& argument : arguments) words.push_back(argument.data());
@@ -30,6 +31,7 @@ class RunningProgram {
         const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
         dup2(output, STDOUT_FILENO);
         dup2(output, STDERR_FILENO);
+        dup2(input, STDIN_FILENO);
         if (chdir(folder.c_str()) == 0) execv(HEDDLE_PROGRAM, words.data());
         _exit(127);
     }
