@@ -14,6 +14,7 @@ int translate_command(Arguments arguments);
 int score_command(Arguments arguments);
 int evaluate_command(Arguments arguments);
 int average_command(Arguments arguments);
+int data_command(Arguments arguments);  ///< data list, data NAME
 int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);
 int lab_command(Arguments arguments);      ///< lab list, lab NAME, lab all; in heddle-lab

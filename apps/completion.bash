@@ -12,7 +12,7 @@ _heddle_placeholder() {
 # The words that can stand for placeholder $1; "FILE" where a path is wanted.
 _heddle_values() {
     case ${1%...} in
-        FILE | "FILE FILE" | PREFIX | RUN) echo FILE ;;
+        FILE | "FILE FILE" | FOLDER | PREFIX | RUN) echo FILE ;;
         *'|'*) tr -d '[]' <<<"${1//|/ }" ;;
     esac
 }

@@ -25,6 +25,7 @@ constexpr Command commands[] = {
     {"score", "gives the log-probability of given translations", score_command},
     {"evaluate", "scores a run or a file, or compares two files", evaluate_command},
     {"average", "averages the weights of a run's saves", average_command},
+    {"data", "names the corpora that can be had, and fetches one", data_command},
     {"summary", "lists a model's modules and parameters", summary_command},
     {"gradcheck", "proves every op's gradient", gradcheck_command},
     {"lab", "shows by measurement what known mistakes break",

@@ -73,6 +73,7 @@ TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_EQ(offered("heddle lab ti"), "tiny-mask\n");
     EXPECT_THAT(offered("heddle lab \"\""), StartsWith("list all split-heads "));
     EXPECT_EQ(offered("heddle lab tiny-mask --se"), "--seed\n");
+    EXPECT_EQ(offered("heddle data m"), "multi30k\n");
     EXPECT_EQ(offered("heddle nothing --"), "\n");
     EXPECT_EQ(offered("heddle --v"), "--version\n");
 }
@@ -86,6 +87,7 @@ TEST(Completion, OffersPathsWhereOneMayStand) {
     EXPECT_EQ(offered("heddle evaluate --compare one two /et"), "\n");
     EXPECT_EQ(offered("heddle average /et"), "/etc\n") << "the run is the first word";
     EXPECT_EQ(offered("heddle average runs --la"), "--last\n");
+    EXPECT_EQ(offered("heddle data multi30k --out /et"), "/etc\n") << "a folder";
 }
 
 TEST(Completion, FindsAProgramBelowTheTilde) {

@@ -1,0 +1,32 @@
+// The corpora that `heddle data` knows: rows of a table.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace heddle::app {
+
+/// A text of a set, published under an address that never shows anything else.
+struct CorpusFile {
+    std::string_view name;       ///< what it is called here: train.de, val.en
+    std::string_view published;  ///< what it is called there, gzipped or not
+    std::string_view sha256;     ///< of the text, unpacked: 64 hexadecimal digits
+};
+
+/// A set has files, or an archive to divide, or steps for a person.
+struct CorpusSet {
+    std::string_view name;
+    std::string_view holds;  ///< what text it is, how many pairs, how much is fetched
+    std::string_view licence;
+    std::string_view source;     ///< the page that publishes it
+    std::string_view base = {};  ///< what stands before the names of its files: "https://HOST/FOLDER/"
+    std::span<const CorpusFile> files = {};
+    std::string_view archive = {};  ///< a ZIP file that changes with time, so no digest of it can be known
+    std::string_view member = {};   ///< the text in the archive: English, tab, German on each line
+    std::string_view steps = {};    ///< what to do by hand
+};
+
+/// In the order of `heddle data list`.
+std::span<const CorpusSet> corpus_sets();
+
+}  // namespace heddle::app

@@ -1,0 +1,140 @@
+#include "apps/corpora/fetch.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "apps/corpora/child.h"
+#include "apps/corpora/split.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+ScratchFile download(const std::string& address) {
+    const ScratchFile nothing;
+    ScratchFile file;
+    const ChildResult curl =
+        run_child({"curl", "--fail", "--location", "--silent", "--show-error", "--", address}, nothing, file);
+    check(curl.found, "curl is missing: install it (apt install curl), or fetch {} by hand and name its folder with --from",
+          address);
+    check(curl.status == 0, "{} cannot be fetched: {}; try again, or fetch it by hand and name its folder with --from", address,
+          curl.errors.empty() ? fmt::format("curl ended with status {}", curl.status) : curl.errors);
+    return file;
+}
+
+// A file, and what messages call it.
+struct Published {
+    std::string name;
+    ScratchFile file;
+};
+
+// A set, and where its files come from.
+struct Origin {
+    const CorpusSet& set;
+    const fs::path& from;
+    const Say& say;
+
+    std::string address(std::string_view name) const { return fmt::format("{}{}", set.base, name); }
+    // A file as it was published: from its address, or from the folder, where it may be `plain`, unpacked.
+    Published file(const std::string& name, const std::string& plain) const {
+        if (from.empty()) {
+            say("fetching " + address(name));
+            return {address(name), download(address(name))};
+        }
+        for (const std::string& each : {name, plain})
+            if (fs::exists(from / each)) return {(from / each).string(), ScratchFile(read_file(from / each))};
+        fail_with("--from {}: there is no {} in it, and no {}; fetch {} by hand", from.string(), name, plain, address(name));
+    }
+};
+
+std::string unpacked(const Published& published) {
+    ByteSource source(published.file.descriptor(), published.name);
+    std::string text;
+    std::array<char, 1 << 16> block;
+    while (const std::size_t got = source.read(block)) text.append(block.data(), got);
+    return text;
+}
+
+// The member of a ZIP file; anything else is that member itself.
+ScratchFile member_of(ScratchFile file, const CorpusSet& set) {
+    constexpr std::string_view zip_magic = "PK\x03\x04";
+    if (!file.text().starts_with(zip_magic)) {
+        file.rewind();
+        return file;
+    }
+    ScratchFile text;
+    const ChildResult unzip = run_child({"unzip", "-p", "/dev/stdin", std::string(set.member)}, file, text);
+    check(unzip.found, "unzip is missing: install it (apt install unzip), or unpack {} by hand and name its folder with --from",
+          set.archive);
+    check(unzip.status == 0, "{}: {} cannot be unpacked: {}; fetch it again", set.archive, set.member, unzip.errors);
+    return text;
+}
+
+// Whether the file is there. Nothing is ever written over another one.
+bool is_there(const fs::path& path, std::string_view wanted) {
+    if (!fs::exists(path)) return false;
+    const std::string found = sha256(read_file(path));
+    check(found == wanted, "{} is another file: its SHA-256 is {}, wanted {}; move it away, or give another folder with --out",
+          path.string(), found, wanted);
+    return true;
+}
+
+void fetch_file(const Origin& origin, const CorpusFile& file, const fs::path& out) {
+    const fs::path path = out / file.name;
+    if (is_there(path, file.sha256)) return origin.say(fmt::format("{}: already there", path.string()));
+    const std::string packed(file.published);
+    const std::string plain = packed.ends_with(".gz") ? packed.substr(0, packed.size() - 3) : packed;
+    const Published published = origin.file(packed, plain);
+    const std::string text = unpacked(published), found = sha256(text);
+    check(found == file.sha256,
+          "{} is not the file that was wanted: the SHA-256 of its text is {}, wanted {}; nothing was written", published.name,
+          found, file.sha256);
+    write_file_atomically(path, text);
+    origin.say(fmt::format("{}: written, its SHA-256 is right", path.string()));
+}
+
+void write_side(const fs::path& path, const std::vector<std::string_view>& lines, const Say& say) {
+    std::string text;
+    for (const std::string_view line : lines) text.append(line).push_back('\n');
+    if (is_there(path, sha256(text))) return say(fmt::format("{}: already there", path.string()));
+    write_file_atomically(path, text);
+    say(fmt::format("{}: {}", path.string(), counted_lines(static_cast<std::int64_t>(lines.size()))));
+}
+
+void divide_archive(const Origin& origin, const fs::path& out) {
+    const auto& [set, from, say] = origin;
+    const std::string archive(set.archive), member(set.member);
+    Published published = origin.file(archive, member);
+    say(fmt::format("it changes with time, so there is no digest to hold it against; the SHA-256 of this one is {}",
+                    sha256(published.file.text())));
+    const ScratchFile text = member_of(std::move(published.file), set);
+    LineReader lines(text.descriptor(), member, false);
+    const DividedCorpus divided = divide_corpus(lines);
+    lines.say_changes(say);
+    check(divided.train.size() > 0 && divided.val.size() > 0 && divided.test.size() > 0,
+          "{}: {} cannot be divided into train, val and test; give a larger text", member, counted_lines(lines.number()));
+    say(fmt::format("left out, empty or with a sentence that is in val or test: {}", counted_lines(divided.left_out)));
+    const std::pair<std::string_view, const Corpus*> parts[] = {
+        {"train", &divided.train}, {"val", &divided.val}, {"test", &divided.test}};
+    for (const auto& [name, corpus] : parts) {
+        write_side(out / fmt::format("{}.de", name), corpus->source_views(), say);
+        write_side(out / fmt::format("{}.en", name), corpus->target_views(), say);
+    }
+}
+
+}  // namespace
+
+void fetch_corpus(const CorpusSet& set, const fs::path& out, const fs::path& from, const Say& say) {
+    check(set.steps.empty(), "{} is not fetched by this command; see {}: {}", set.name, set.source, set.steps);
+    check(from.empty() || fs::is_directory(from), "--from {}: there is no such folder", from.string());
+    say(fmt::format("{}, from {}; licence: {}", set.name, set.source, set.licence));
+    const Origin origin{set, from, say};
+    for (const CorpusFile& file : set.files) fetch_file(origin, file, out);
+    if (!set.archive.empty()) divide_archive(origin, out);
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,21 @@
+// One text with two columns, divided into training, validation and test.
+#pragma once
+
+#include <cstdint>
+
+#include "apps/translation/corpus.h"
+
+namespace heddle::app {
+
+struct DividedCorpus {
+    Corpus train, val, test;
+    std::int64_t left_out = 0;  ///< pairs, because a sentence of theirs stands in val or test, or is empty
+};
+
+/// Divides the lines "target, tab, source"; further columns are ignored. Where a pair goes follows from the words of its source
+/// alone, case and punctuation aside: one in a hundred goes to test, one to val. So all translations of a sentence stay together,
+/// and a text that grows later keeps its test sentences. No sentence of val or test, on either side, is in train, and none of
+/// test in val: pairs that would bring one there are left out. Error with name and line when a line has no tab or is not UTF-8.
+DividedCorpus divide_corpus(LineReader& lines);
+
+}  // namespace heddle::app

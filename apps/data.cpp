@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/commands.h"
+#include "apps/corpora/fetch.h"
+#include "apps/option_table.h"
+#include "apps/output.h"
+#include "apps/output_folder.h"
+
+namespace heddle::app {
+namespace {
+
+void list_corpora() {
+    for (const CorpusSet& set : corpus_sets()) {
+        print(fmt::format("{:<17}{}\n", set.name, set.holds));
+        print(fmt::format("{:17}licence: {}\n{:17}source: {}\n", "", set.licence, "", set.source));
+        if (!set.steps.empty()) print(fmt::format("{:17}by hand: {}\n", "", set.steps));
+    }
+}
+
+}  // namespace
+
+int data_command(Arguments arguments) {
+    std::string out = "corpus", from;
+    OptionTable table("data", "names the corpora that can be had, and fetches one");
+    table.usage = "usage: heddle data list\n       heddle data NAME [options]\n";
+    table.group("Data");
+    table.add("out", out, "the folder for train.de, train.en, val.*, test.*").called("FOLDER");
+    table.add("from", from, "take the published files from this folder, not from the network").called("FOLDER");
+    const std::string name = arguments.empty() || arguments[0][0] == '-' ? "list" : arguments[0];
+    const bool named = !arguments.empty() && arguments[0][0] != '-';
+    if (!parse_command_line(table, named ? arguments.subspan(1) : arguments)) return 0;
+    if (name == "list") {
+        for (const Option& option : table.options())
+            check_usage(!option.given, fmt::format("data: list fetches nothing: --{} has no effect", option.name));
+        list_corpora();
+        return 0;
+    }
+    const auto set = std::ranges::find(corpus_sets(), name, &CorpusSet::name);
+    check_usage(set != corpus_sets().end(), fmt::format("data: there is no corpus '{}'; see heddle data list", name));
+    if (set->steps.empty()) make_folder(out, "--out");
+    fetch_corpus(*set, out, from, say);
+    say(fmt::format("train with it: heddle train --train {0}/train --valid {0}/val --source de --target en --out runs/first",
+                    shell_word(out)));
+    return 0;
+}
+
+}  // namespace heddle::app
