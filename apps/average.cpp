@@ -42,13 +42,9 @@ int average_command(Arguments arguments) {
     OptionTable table("average", "averages the weights of a run's last saves");
     table.usage = "usage: heddle average RUN --last N\n";
     table.group("Average");
-    table.add("model", options.run, "the folder of a run, as the first word or here").called("RUN");
+    table.add("model", options.run, "the folder of a run").called("RUN").positional();
     table.add("last", options.last, "how many saves; train with --keep N to have so many").at_least(1);
     table.add("out", options.out, "write this file").called("FILE").defaults_to("the run's model.safetensors");
-    if (!arguments.empty() && arguments[0][0] != '-') {
-        options.run = arguments[0];
-        arguments = arguments.subspan(1);
-    }
     if (!parse_command_line(table, arguments)) return 0;
     check_usage(!options.run.empty(), "average: no run; give heddle average RUN --last N");
 

@@ -50,12 +50,12 @@ struct EvaluateOptions {
 OptionTable evaluate_table(EvaluateOptions& options) {
     OptionTable table("evaluate", "scores a run on a test set or a file of translations, or compares two files");
     table.usage =
-        "usage: heddle evaluate --model RUN --test PREFIX\n"
-        "       heddle evaluate --model RUN                 (of a generated task: its own test sentences)\n"
+        "usage: heddle evaluate RUN --test PREFIX\n"
+        "       heddle evaluate RUN                         (of a generated task: its own test sentences)\n"
         "       heddle evaluate --hypotheses FILE --reference FILE\n"
         "       heddle evaluate --compare FILE FILE --reference FILE\n";
     table.group("A run");
-    table.add("model", options.run, "the folder of a trained run").called("RUN");
+    table.add("model", options.run, "the folder of a trained run").called("RUN").positional();
     table.add("test", options.test, "sentence pairs to translate: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de").defaults_to("the run's");
     table.add("target", options.target, "file ending of the target language").called("en").defaults_to("the run's");
@@ -216,7 +216,7 @@ void check_together(const OptionTable& table, const EvaluateOptions& options) {
     const bool run = table.given("model"), hypotheses = table.given("hypotheses"), compare = table.given("compare");
     const bool reference = table.given("reference");
     check_usage(run || reference || hypotheses || compare,
-                "evaluate: nothing to evaluate; give --model RUN --test PREFIX, or --hypotheses FILE --reference FILE");
+                "evaluate: nothing to evaluate; give RUN --test PREFIX, or --hypotheses FILE --reference FILE");
     check_usage(!run || !(hypotheses || reference),
                 "evaluate: --model and --hypotheses are two ways to get translations; give one of them");
     check_usage(!compare || !(run || hypotheses),

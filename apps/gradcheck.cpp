@@ -8,6 +8,7 @@
 
 #include "apps/commands.h"
 #include "apps/option_rows.h"
+#include "apps/suggestion.h"
 #include "core/out_of_memory.h"
 #include "core/parallel.h"
 
@@ -33,8 +34,9 @@ std::vector<GradientCase> wanted_cases(const std::string& op) {
     std::vector<GradientCase> wanted;
     for (const GradientCase& one : cases)
         if (one.op == op) wanted.push_back(one);
-    check_usage(!wanted.empty(),
-                fmt::format("--op {}: there is no such op; choose one of {}", op, fmt::join(op_names(cases), ", ")));
+    const std::vector<std::string> names = op_names(cases);
+    check_usage(!wanted.empty(), fmt::format("--op {}: there is no such op; choose one of {}{}", op, fmt::join(names, ", "),
+                                             did_you_mean(op, names)));
     return wanted;
 }
 
@@ -98,9 +100,9 @@ class Table {
 int gradcheck_command(Arguments arguments) {
     GradcheckCommandOptions options;
     OptionTable table("gradcheck", "proves every op's gradient: backward against central differences, in double precision");
-    table.usage = "usage: heddle gradcheck [--op NAME] [--list]\n";
+    table.usage = "usage: heddle gradcheck [NAME] [--list]\n";
     table.group("Cases");
-    table.add("op", options.op, "prove this op only").called("NAME").defaults_to("all");
+    table.add("op", options.op, "prove this op only").called("NAME").defaults_to("all").positional();
     table.add("list", options.list, "print the cases, prove none");
     add_machine_options(table, options.machine);
     if (!parse_command_line(table, arguments)) return 0;

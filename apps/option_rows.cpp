@@ -200,7 +200,9 @@ void add_weights_option(OptionTable& table, WeightsChoice& weights) {
 }
 
 void add_models_options(OptionTable& table, std::vector<std::string>& runs, WeightsChoice& weights) {
-    table.add("model", runs, "the folder of a trained run; of several: the mean of their probabilities").called("RUN...");
+    table.add("model", runs, "the folder of a trained run; of several: the mean of their probabilities")
+        .called("RUN...")
+        .positional();
     add_weights_option(table, weights);
 }
 
@@ -211,7 +213,7 @@ void check_weights(const OptionTable& table) {
 
 void check_models(const std::string& command, const std::vector<std::string>& runs) {
     check_usage(!runs.empty() && !runs.front().empty(),
-                fmt::format("{}: no model; give --model RUN, a folder that heddle train made", command));
+                fmt::format("{0}: no model; give heddle {0} RUN, a folder that heddle train made", command));
 }
 
 void add_decode_options(OptionTable& table, DecodeOptions& options) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/suggestion.h"
 #include "apps/toml.h"
 
 namespace heddle::app {
@@ -42,11 +43,7 @@ T number(const Option& option, const std::string& text) {
 }
 
 bool boolean(const Option& option, const std::vector<std::string>& values) {
-    if (values.empty() || values[0].empty()) return true;
-    for (const char* yes : {"true", "on", "yes", "1"})
-        if (values[0] == yes) return true;
-    for (const char* no : {"false", "off", "no", "0"})
-        if (values[0] == no) return false;
+    if (const std::optional<bool> value = truth(values[0])) return *value;
     wrong("--{} is '{}', wanted true or false", option.name, values[0]);
 }
 
@@ -61,7 +58,8 @@ std::string text(const Option& option, const std::string& value) {
     if (option.choices.empty()) return value;
     for (const std::string& choice : option.choices)
         if (value == choice) return value;
-    wrong("--{} is '{}', wanted one of {}", option.name, value, fmt::join(option.choices, ", "));
+    wrong("--{} is '{}', wanted one of {}{}", option.name, value, fmt::join(option.choices, ", "),
+          did_you_mean(value, option.choices));
 }
 
 // Always reads back as a floating-point number of TOML: 3 becomes 3.0.
@@ -128,12 +126,31 @@ std::string left_column(const Option& option) {
 std::string shown_default(const Option& option) {
     if (!option.default_text.empty()) return option.default_text;
     std::string value = option.write();
+    if (option.comma) {  // as it is typed: 0.9,0.98
+        std::erase_if(value, [](char c) { return c == '[' || c == ']' || c == ' '; });
+        return value;
+    }
     if (value == "\"\"") return "none";
     if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
     return value.empty() ? "none" : value;
 }
 
+std::vector<std::string> config_names(const std::vector<Option>& rows) {
+    std::vector<std::string> names;
+    for (const Option& option : rows)
+        if (option.in_config) names.push_back(option.name);
+    return names;
+}
+
 }  // namespace
+
+std::optional<bool> truth(std::string_view word) {
+    for (const char* yes : {"true", "on", "yes", "1"})
+        if (word == yes) return true;
+    for (const char* no : {"false", "off", "no", "0"})
+        if (word == no) return false;
+    return std::nullopt;
+}
 
 Option& Option::one_of(std::vector<std::string> texts) {
     choices = std::move(texts);
@@ -151,7 +168,7 @@ Option& OptionTable::row(std::string name, std::string help, const char* placeho
 }
 
 Option& OptionTable::add(std::string name, bool& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "");
+    Option& option = row(std::move(name), std::move(help), "true|false");
     option.is_flag = true;
     bind(option, target);
     return option;
@@ -213,7 +230,7 @@ Option& OptionTable::add(std::string name, std::vector<std::string>& target, std
 }
 
 Option& OptionTable::add(std::string name, std::optional<bool>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "");
+    Option& option = row(std::move(name), std::move(help), "true|false");
     option.is_flag = true;
     bind(option, target);
     return option;
@@ -259,7 +276,8 @@ std::string OptionTable::help() const {
             help += left + "\n" + std::string(42, ' ');
         else
             help += fmt::format("{:<42}", left);
-        help += fmt::format("{} [{}]\n", option.help, shown_default(option));
+        const std::string word = option.takes_word ? fmt::format("; also without --{}", option.name) : "";
+        help += fmt::format("{}{} [{}]\n", option.help, word, shown_default(option));
     }
     help += "\nOther:\n";
     help += fmt::format("{:<42}{}\n", "  --config FILE", "read options from a TOML file; the command line goes first [none]");
@@ -284,8 +302,8 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
     for (const TomlItem& item : items) {
         Option* option = find(item.key);
         if (option == nullptr || !option->in_config)
-            wrong("{}:{}: '{}' is no option that a file for heddle {} can hold; see heddle {} --help", name, item.line, item.key,
-                  command, command);
+            wrong("{}:{}: '{}' is no option that a file for heddle {} can hold{}", name, item.line, item.key, command,
+                  did_you_mean(item.key, config_names(rows_), fmt::format("see heddle {} --help", command)));
         if (std::find(read.begin(), read.end(), item.key) != read.end())
             wrong("{}:{}: '{}' stands twice in this file", name, item.line, item.key);
         read.push_back(item.key);

@@ -35,6 +35,9 @@ struct Option {
     bool comma = false;           ///< a comma may stand between them
     bool given = false;           ///< on the command line or in the configuration file
 
+    /// Whether a word that belongs to no option is this one's value; empty: none is.
+    std::function<bool(const std::string&)> takes_word;
+
     std::function<void(Option&, const std::vector<std::string>&)> read;  ///< text to value; UsageError
     std::function<std::string()> write;                                  ///< value to TOML; empty: no value, leave the line out
 
@@ -46,6 +49,11 @@ struct Option {
     Option& called(std::string text) { return placeholder = std::move(text), *this; }
     Option& defaults_to(std::string text) { return default_text = std::move(text), *this; }
     Option& not_in_config() { return in_config = false, *this; }
+    /// `heddle COMMAND VALUE` is `heddle COMMAND --name VALUE`. Of several such rows the first whose test likes the word takes
+    /// it.
+    Option& positional(std::function<bool(const std::string&)> test = [](const std::string&) { return true; }) {
+        return takes_word = std::move(test), *this;
+    }
 };
 
 /// The options of one command, in the order of --help.
@@ -100,6 +108,9 @@ class OptionTable {
     std::vector<Option> rows_;
     std::string heading_ = "Options";
 };
+
+/// What a flag's value says: true, on, yes, 1; false, off, no, 0. Nothing for other words.
+std::optional<bool> truth(std::string_view word);
 
 /// Reads `arguments` (without program and command name), and the file that --config names, into the table. True when the command
 /// should run; false when --help was asked for: the help was printed on stdout. UsageError.

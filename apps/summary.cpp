@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "apps/commands.h"
 #include "apps/memory_advice.h"
@@ -11,6 +12,7 @@
 #include "apps/option_rows.h"
 #include "apps/presets/presets.h"
 #include "apps/run.h"
+#include "apps/suggestion.h"
 #include "apps/summary_report.h"
 #include "apps/translation/training_log.h"
 
@@ -35,12 +37,15 @@ struct SummaryOptions {
 OptionTable options_table(SummaryOptions& options) {
     OptionTable table("summary", "prints a model as a table: what goes in and out of each module, parameters, mult-adds, memory");
     table.usage =
-        "usage: heddle summary --model RUN\n"
-        "       heddle summary --preset NAME [model options]\n"
+        "usage: heddle summary RUN\n"
+        "       heddle summary PRESET [model options]\n"
         "       heddle summary [model options] --input 32x50 --depth 2\n";
     table.group("Which model");
     table.add("model", options.run, "the run's folder; model options are then taken from it").called("RUN");
-    add_preset_option(table, options.preset);
+    const std::vector<std::string> presets = add_preset_option(table, options.preset).positional().choices;
+    table.find("model")->positional([presets](const std::string& word) {
+        return std::filesystem::exists(std::filesystem::path(word) / "config.toml") || did_you_mean(word, presets).empty();
+    });
     table.group("What to show");
     table.add("input", options.input, "the batch: sentences x tokens, or sentences x source tokens x target tokens")
         .called("32x50")

@@ -38,10 +38,10 @@ struct TranslateOptions {
 OptionTable translate_table(TranslateOptions& options) {
     OptionTable table("translate", "translates stdin to stdout: one line in, one line out; an empty line stays empty");
     table.usage =
-        "usage: heddle translate --model RUN < in > out\n"
-        "       heddle translate --model RUN --n-best 5 --scores < in      (id ||| text ||| log p, log p / length^A)\n"
-        "       heddle translate --model RUN --sample --top-k 10 < in\n"
-        "       heddle translate --model RUN --attention FOLDER < in       (FOLDER/index.html: where the model looks)\n";
+        "usage: heddle translate RUN < in > out\n"
+        "       heddle translate RUN --n-best 5 --scores < in      (id ||| text ||| log p, log p / length^A)\n"
+        "       heddle translate RUN --sample --top-k 10 < in\n"
+        "       heddle translate RUN --attention FOLDER < in       (FOLDER/index.html: where the model looks)\n";
     table.group("Model");
     add_models_options(table, options.runs, options.weights);
     table.group("Text");

@@ -83,7 +83,7 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
     EXPECT_EQ(here.run("train --out RUN --task copy --positions learned --position-table 1").status, 1) << "no sentence fits";
     expect_complaint(here.run("train --out RUN --speed 3"), 2, "--speed");
     expect_complaint(here.run("train --config none.toml --out RUN"), 2, "none.toml");
-    expect_complaint(here.run("translate"), 2, "--model RUN");
+    expect_complaint(here.run("translate"), 2, "give heddle translate RUN");
     expect_complaint(here.run("translate --model RUN --beam 0"), 2, "--beam is '0'");
     expect_complaint(here.run("evaluate"), 2, "--hypotheses FILE --reference FILE");
     expect_complaint(here.run("evaluate --hypotheses x --model y"), 2, "two ways");

@@ -10,6 +10,7 @@
 #include "apps/bench/op_times.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
+#include "apps/suggestion.h"
 #include "core/cpu.h"
 #include "core/device.h"
 #include "core/parallel.h"
@@ -28,9 +29,9 @@ struct BenchOpsOptions {
 
 OptionTable bench_ops_table(BenchOpsOptions& options) {
     OptionTable table("bench ops", "runs every op, forward and backward, beside what the machine could do");
-    table.usage = "usage: heddle bench ops [--op NAME...] [--sizes translator] [--json]\n";
+    table.usage = "usage: heddle bench ops [NAME...] [--sizes translator] [--json]\n";
     table.group("Measurement");
-    table.add("op", options.ops, "measure these ops only").called("NAME...").defaults_to("all");
+    table.add("op", options.ops, "measure these ops only").called("NAME...").defaults_to("all").positional();
     table
         .add("sizes", options.sizes,
              "the standard translator's, a toy's, attention over sentences of 10-60 tokens, or 512 MB and 16k tokens")
@@ -105,8 +106,9 @@ std::vector<OpCase> wanted_cases(const OpSetting& setting, const std::vector<std
         if (ops.empty() || among(ops, one.op)) wanted.push_back(std::move(one));
     }
     for (const std::string& op : ops)
-        check_usage(among(names, op), fmt::format("--op {}: there is no such op with --sizes {} and --dtype {}; choose one of {}",
-                                                  op, setting.sizes, name(setting.dtype), fmt::join(names, ", ")));
+        check_usage(among(names, op),
+                    fmt::format("--op {}: there is no such op with --sizes {} and --dtype {}; choose one of {}{}", op,
+                                setting.sizes, name(setting.dtype), fmt::join(names, ", "), did_you_mean(op, names)));
     return wanted;
 }
 

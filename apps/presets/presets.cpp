@@ -96,8 +96,8 @@ bool speaks_of(std::string_view message, const std::string& option) {
 
 }  // namespace
 
-void add_preset_option(OptionTable& table, std::string& name) {
-    table.add("preset", name, "begin with the options of a model that is known by name; what you give yourself goes first")
+Option& add_preset_option(OptionTable& table, std::string& name) {
+    return table.add("preset", name, "begin with the options of a model that is known by name; what you give yourself goes first")
         .one_of(preset_names())
         .not_in_config();
 }

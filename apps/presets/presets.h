@@ -20,7 +20,7 @@ struct Preset {
 std::span<const Preset> presets();
 
 /// A row --preset whose value, the name of a preset, goes to `name`. It stands in no configuration file: what comes of it does.
-void add_preset_option(OptionTable& table, std::string& name);
+Option& add_preset_option(OptionTable& table, std::string& name);
 
 /// Gives `table` the preset's options, but for those that were given before: the command line and --config go first. So do
 /// options that take the place of a preset's (--updates that of its epochs, --task that of its task's vocabulary, --schedule
