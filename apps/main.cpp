@@ -2,10 +2,12 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/commands.h"
 #include "apps/guard.h"
 #include "apps/lab_program.h"
+#include "apps/suggestion.h"
 #include "apps/usage_error.h"
 #include "apps/version.h"
 
@@ -39,18 +41,35 @@ int print_help() {
     std::puts("usage: heddle COMMAND [options]\n\ncommands:");
     for (const Command& command : commands) std::printf("  %-12s%s\n", command.name.data(), command.summary);
     std::puts(
-        "\nheddle COMMAND --help shows every option with its default.\nheddle --version says what the program computes with.");
+        "\nheddle COMMAND --help, or heddle help COMMAND, shows every option with its default.\n"
+        "heddle --version says what the program computes with.");
     return 0;
 }
 
+const Command& command_named(std::string_view name) {
+    std::vector<std::string> names = {"help", "version"};
+    for (const Command& command : commands) {
+        if (command.name == name) return command;
+        names.emplace_back(command.name);
+    }
+    throw UsageError("there is no command '" + std::string(name) + "'" + did_you_mean(name, names, "see heddle --help"));
+}
+
+// heddle help bench train: what heddle bench train --help prints.
+int help_command(Arguments words) {
+    if (words.empty()) return print_help();
+    std::vector<const char*> arguments(words.begin() + 1, words.end());
+    arguments.push_back("--help");
+    return command_named(words[0]).run(arguments);
+}
+
 int run(Arguments arguments) {
-    const std::string_view name = arguments.empty() ? "" : arguments[0];
-    if (name == "--help" || name == "-h" || name == "help") return print_help();
+    if (arguments.empty()) return print_help();
+    const std::string_view name = arguments[0];
+    if (name == "--help" || name == "-h") return print_help();
+    if (name == "help") return help_command(arguments.subspan(1));
     if (name == "--version" || name == "version") return version_command(build_commit);
-    for (const Command& command : commands)
-        if (command.name == name) return command.run(arguments.subspan(1));
-    throw UsageError(name.empty() ? "no command given; see heddle --help"
-                                  : "there is no command '" + std::string(name) + "'; see heddle --help");
+    return command_named(name).run(arguments.subspan(1));
 }
 
 }  // namespace

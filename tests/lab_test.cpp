@@ -239,8 +239,8 @@ TEST(LabKit, AGradientsNormIsThatOfAllParametersTogether) {
 }
 
 TEST(Lab, SaysWhatIsWrongWithTheCommand) {
-    expect_error([] { run_lab({}); }, "no experiment; heddle lab list names them, heddle lab all runs all");
-    expect_error([] { run_lab({"tiny-musk"}); }, "there is no experiment 'tiny-musk'; see heddle lab list");
+    expect_error([] { run_lab({"tiny-musk"}); },
+                 "there is no experiment 'tiny-musk'; did you mean tiny-mask? see heddle lab list");
     expect_error([] { run_lab({"list", "--seed", "3"}); }, "list runs nothing: --seed has no effect");
     expect_error([] { run_lab({"list", "--json"}); }, "list runs nothing: --json has no effect");
     expect_error([] { run_lab({"tiny-mask", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");

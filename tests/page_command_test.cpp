@@ -53,10 +53,12 @@ TEST(PageCommand, ListsRunsAndWritesPages) {
     const TemporaryFolder folder;
     const std::string to = (folder / "a").string() + "/b";
     EXPECT_EQ(run({"list"}), "one    the one\nthree  the three\n");
+    EXPECT_EQ(run({}), run({"list"}));
     EXPECT_EQ(run({"three", "--out", to.c_str(), "--seed", "7"}), "three 7\n");
     EXPECT_THAT(read_file(to + "/three.html"), HasSubstr("heddle show three --seed 7"));
     EXPECT_FALSE(std::filesystem::exists(to + "/one.html"));
-    EXPECT_EQ(run({"one", "--out", to.c_str(), "--json"}), "{\"seed\":1}\n");
+    EXPECT_EQ(run({"--out", to.c_str(), "--json", "one"}), "{\"seed\":1}\n");
+    EXPECT_EQ(run({"--thing", "one", "--out", to.c_str()}), "one 1\n");
     EXPECT_EQ(run({"all", "--out", to.c_str()}), "one 1\n\nthree 1\n\n");
     EXPECT_EQ(run({"all", "--out", to.c_str(), "--json"}), "{\"seed\":1}\n{\"seed\":1}\n");
     for (const char* name : {"one", "three"})
@@ -64,9 +66,12 @@ TEST(PageCommand, ListsRunsAndWritesPages) {
 }
 
 TEST(PageCommand, SaysWhatItWanted) {
-    expect_error([] { run({}); }, "show: no thing; heddle show list names them, heddle show all runs all");
     expect_error([] { run({"two"}); }, "show: there is no thing 'two'; see heddle show list");
-    expect_error([] { run({"list", "--json"}); }, "show: list runs nothing: --json has no effect");
+    expect_error([] { run({"thre"}); }, "show: there is no thing 'thre'; did you mean three? see heddle show list");
+    expect_error([] { run({""}); }, "show: there is no thing ''; see heddle show list");
+    expect_error([] { run({"one", "three"}); }, "'three' belongs to no option; see heddle show --help");
+    for (const std::vector<const char*>& words : {std::vector<const char*>{"list", "--json"}, {"--json"}})
+        expect_error([&] { run(words); }, "show: list runs nothing: --json has no effect");
     expect_error([] { run({"one", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");
 }
 

@@ -61,6 +61,9 @@ std::string offered(const std::string& words) {
 TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_EQ(offered("heddle t"), "train translate\n");
     EXPECT_EQ(offered("heddle bench \"\""), "train ops\n");
+    EXPECT_EQ(offered("heddle h"), "help\n");
+    EXPECT_EQ(offered("heddle help t"), "train translate\n");
+    EXPECT_EQ(offered("heddle help bench \"\""), "train ops\n");
     EXPECT_EQ(offered("heddle bench train --sk"), "--skip\n");
     EXPECT_EQ(offered("heddle translate --model RUN --be"), "--beam --beam-patience\n");
     EXPECT_EQ(offered("heddle train --norm \"\""), "pre post\n");
@@ -74,6 +77,11 @@ TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_THAT(offered("heddle lab \"\""), StartsWith("list all split-heads "));
     EXPECT_EQ(offered("heddle lab tiny-mask --se"), "--seed\n");
     EXPECT_EQ(offered("heddle data m"), "multi30k\n");
+    EXPECT_EQ(offered("heddle chapter pap"), "paper\n");
+    EXPECT_EQ(offered("heddle gradcheck softm"), "softmax\n");
+    EXPECT_EQ(offered("heddle gradcheck --op softm"), "softmax\n");
+    EXPECT_EQ(offered("heddle summary pap"), "paper\n") << "a preset, or a folder";
+    EXPECT_EQ(offered("heddle summary /et"), "/etc\n");
     EXPECT_EQ(offered("heddle nothing --"), "\n");
     EXPECT_EQ(offered("heddle --v"), "--version\n");
 }
@@ -88,6 +96,7 @@ TEST(Completion, OffersPathsWhereOneMayStand) {
     EXPECT_EQ(offered("heddle average /et"), "/etc\n") << "the run is the first word";
     EXPECT_EQ(offered("heddle average runs --la"), "--last\n");
     EXPECT_EQ(offered("heddle data multi30k --out /et"), "/etc\n") << "a folder";
+    EXPECT_EQ(offered("heddle translate /et"), "/etc\n");
 }
 
 TEST(Completion, FindsAProgramBelowTheTilde) {

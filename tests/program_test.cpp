@@ -27,6 +27,58 @@ TEST(Program, ShowsHelpOfEveryCommandOnStdout) {
     }
 }
 
+TEST(Program, HelpsByWordAsByOption) {
+    const Workplace here;
+    const std::string all = here.run("--help").out;
+    for (const char* words : {"", "help", "-h"}) {
+        const ProgramResult result = here.run(words);
+        EXPECT_EQ(result.status, 0) << words;
+        EXPECT_EQ(result.out, all) << words;
+        EXPECT_EQ(result.err, "") << words;
+    }
+    std::vector<std::string> commands = every_command();
+    commands.push_back("bench");
+    for (const std::string& command : commands) {
+        const ProgramResult result = here.run("help " + command);
+        EXPECT_EQ(result.status, 0) << command;
+        EXPECT_EQ(result.out, here.run(command + " --help").out) << command;
+    }
+}
+
+TEST(Program, ListsWhatThereIsWhereANameIsMissing) {
+    const Workplace here;
+    for (const std::string command : {"lab", "chapter"}) {
+        const ProgramResult result = here.run(command);
+        EXPECT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(result.out, here.run(command + " list").out);
+        EXPECT_GT(lines_of(result.out).size(), 4u);
+    }
+    const ProgramResult bench = here.run("bench");
+    EXPECT_EQ(bench.status, 0) << bench.err;
+    EXPECT_THAT(bench.out, AllOf(HasSubstr("heddle bench train "), HasSubstr("heddle bench ops ")));
+}
+
+// The first word is the option that everybody gives.
+TEST(Program, TakesItsObviousOptionAsAWord) {
+    const Workplace here;
+    const auto same = [&](const std::string& word, const std::string& option) {
+        const ProgramResult one = here.run(word), other = here.run(option);
+        EXPECT_EQ(one.status, other.status) << word;
+        EXPECT_EQ(one.out, other.out) << word;
+        EXPECT_EQ(one.err, other.err) << word;
+    };
+    same("gradcheck softmax --list", "gradcheck --op softmax --list");
+    same("gradcheck --list softmax", "gradcheck --op softmax --list");
+    same("summary paper --layers 1 --input 1x2 --depth 0", "summary --preset paper --layers 1 --input 1x2 --depth 0");
+    for (const char* command : {"summary", "translate", "evaluate", "average"})
+        same(std::string(command) + " RUN", std::string(command) + " --model RUN");
+    same("score RUN --source-file x --target-file y", "score --model RUN --source-file x --target-file y");
+    same("bench ops nothing --sizes tiny", "bench ops --op nothing --sizes tiny");
+    EXPECT_EQ(here.run("gradcheck softmax").status, 0);
+    EXPECT_EQ(here.run("evaluate RUN").status, 1) << "there is none";
+    expect_complaint(here.run("train numbers --out RUN"), 2, "'numbers' belongs to no option; did you mean --task numbers? ");
+}
+
 // The version stands in CMakeLists.txt alone.
 std::string project_version() {
     const std::string text = project_file("CMakeLists.txt"), before = "project(heddle VERSION ";
@@ -64,9 +116,10 @@ TEST(Program, WarnsWhenTheProcessorCouldDoBetter) {
 
 TEST(Program, EndsUsageErrorsWithStatusTwo) {
     const Workplace here;
-    expect_complaint(here.run(""), 2, "no command given");
-    expect_complaint(here.run("trian"), 2, "there is no command 'trian'");
-    expect_complaint(here.run("bench"), 2, "bench train or heddle bench ops");
+    expect_complaint(here.run("''"), 2, "there is no command ''; see heddle --help");
+    expect_complaint(here.run("trian"), 2, "there is no command 'trian'; did you mean train? see heddle --help");
+    expect_complaint(here.run("help trian"), 2, "there is no command 'trian'; did you mean train? see heddle --help");
+    expect_complaint(here.run("bench tran"), 2, "did you mean train? wanted heddle bench train or heddle bench ops");
     expect_complaint(here.run("train"), 2, "--out RUN");
     expect_complaint(here.run("train --out RUN"), 2, "--task numbers");
     expect_complaint(here.run("train --out RUN --train x"), 2, "--source de --target en");
@@ -74,6 +127,7 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
     expect_complaint(here.run("train --out RUN --lr fast"), 2, "--lr is 'fast'");
     expect_complaint(here.run("train --out RUN --lr inf"), 2, "--lr is 'inf'");
     expect_complaint(here.run("train --out RUN --task jokes"), 2, "wanted one of numbers");
+    expect_complaint(here.run("train --out RUN --task number"), 2, "; did you mean numbers?\n");
     expect_complaint(here.run("train --out RUN --task copy --tsv"), 2, "--task makes its own");
     expect_complaint(here.run("train --resume RUN --overwrite"), 2, "--overwrite");
     expect_complaint(here.run("train --config / --out RUN"), 2, "it is a folder");
@@ -88,6 +142,11 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
     expect_complaint(here.run("evaluate"), 2, "--hypotheses FILE --reference FILE");
     expect_complaint(here.run("evaluate --hypotheses x --model y"), 2, "two ways");
     expect_complaint(here.run("gradcheck --op nothing"), 2, "choose one of");
+    expect_complaint(here.run("gradcheck sofmax"), 2, "; did you mean softmax?\n");
+    expect_complaint(here.run("gradcheck softmax --op matmul"), 2, "'softmax' is read as --op, which is given, too");
+    expect_complaint(here.run("lab tiny-mesk"), 2, "did you mean tiny-mask? see heddle lab list");
+    expect_complaint(here.run("chapter papr"), 2, "did you mean paper? see heddle chapter list");
+    expect_complaint(here.run("summary papr"), 2, "; did you mean paper?\n");
     expect_complaint(here.run("summary --heads 3"), 2, "--heads 3 does not divide");
     EXPECT_FALSE(here.exists("RUN")) << "a run that cannot begin leaves nothing behind";
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "apps/suggestion.h"
 #include "apps/usage_error.h"
 
 namespace heddle::app {
@@ -11,7 +12,7 @@ int bench_command(Arguments arguments) {
     const std::string what = arguments.empty() ? "" : arguments[0];
     if (what == "train") return bench_train(arguments.subspan(1));
     if (what == "ops") return bench_ops(arguments.subspan(1));
-    if (what == "--help" || what == "-h") {
+    if (what.empty() || what == "--help" || what == "-h") {
         std::puts(
             "heddle bench - measures\n\n"
             "  heddle bench train    training speed and memory on a corpus\n"
@@ -19,8 +20,8 @@ int bench_command(Arguments arguments) {
             "heddle bench train --help and heddle bench ops --help show the options.");
         return 0;
     }
-    throw UsageError((what.empty() ? std::string("bench: nothing to measure") : "bench: there is no '" + what + "'") +
-                     "; wanted heddle bench train or heddle bench ops");
+    throw UsageError("bench: there is no '" + what + "'" +
+                     did_you_mean(what, {"train", "ops"}, "wanted heddle bench train or heddle bench ops"));
 }
 
 }  // namespace heddle::app

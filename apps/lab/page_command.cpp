@@ -9,11 +9,13 @@
 #include "apps/option_rows.h"
 #include "apps/output.h"
 #include "apps/output_folder.h"
+#include "apps/suggestion.h"
 
 namespace heddle::app {
 namespace {
 
 struct PageOptions {
+    std::string program = "list";
     std::string out;
     bool json = false;
     std::uint64_t seed = 1;
@@ -27,11 +29,20 @@ OptionTable page_table(const PageCommand& command, PageOptions& options) {
     std::string heading = command.what + "s";
     heading[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(heading[0])));
     table.group(heading);
+    table.add(command.what, options.program, fmt::format("the {} to run; all: each; list: says what there is", command.what))
+        .called("NAME")
+        .positional();
     table.add("out", options.out, "the folder for the pages: NAME.html, and index.html of all").called("FOLDER");
     table.add("seed", options.seed, "of everything random");
     table.add("json", options.json, "the numbers as JSON");
     add_threads_option(table, options.machine);
     return table;
+}
+
+std::vector<std::string> names(const PageCommand& command) {
+    std::vector<std::string> all = {"all", "list"};
+    for (const PageProgram& one : command.programs) all.push_back(one.name);
+    return all;
 }
 
 void list(const PageCommand& command) {
@@ -54,21 +65,20 @@ void run(const PageCommand& command, const PageProgram& program, const PageOptio
 int run_page_command(const PageCommand& command, Arguments arguments) {
     PageOptions options;
     options.out = command.name;
-    const std::string name = arguments.empty() ? "" : arguments[0];
     OptionTable table = page_table(command, options);
-    const bool named = !name.empty() && name[0] != '-';
-    if (!parse_command_line(table, named ? arguments.subspan(1) : arguments)) return 0;
-    check_usage(named,
-                fmt::format("{0}: no {1}; heddle {0} list names them, heddle {0} all runs all", command.name, command.what));
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::string& name = options.program;
     if (name == "list") {
         for (const Option& option : table.options())
-            check_usage(!option.given, fmt::format("{}: list runs nothing: --{} has no effect", command.name, option.name));
+            check_usage(!option.given || option.name == command.what,
+                        fmt::format("{}: list runs nothing: --{} has no effect", command.name, option.name));
         list(command);
         return 0;
     }
     const auto found = std::ranges::find(command.programs, name, &PageProgram::name);
     check_usage(name == "all" || found != command.programs.end(),
-                fmt::format("{0}: there is no {1} '{2}'; see heddle {0} list", command.name, command.what, name));
+                fmt::format("{}: there is no {} '{}'{}", command.name, command.what, name,
+                            did_you_mean(name, names(command), fmt::format("see heddle {} list", command.name))));
     apply(options.machine);
     make_folder(options.out, "--out");
     if (found != command.programs.end()) {

@@ -33,7 +33,7 @@ struct PageCommand {
     std::vector<PageProgram> programs;
 };
 
-/// COMMAND list, COMMAND NAME and COMMAND all, with --out, --seed, --json and --threads. Returns the exit status.
+/// COMMAND list (or nothing), COMMAND NAME and COMMAND all, with --out, --seed, --json and --threads. Returns the exit status.
 int run_page_command(const PageCommand& command, Arguments arguments);
 /// A page with a link to each program's.
 picture::Page page_index(const PageCommand& command);
