@@ -17,8 +17,8 @@ int average_command(Arguments arguments);
 int data_command(Arguments arguments);  ///< data list, data NAME
 int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);
-int lab_command(Arguments arguments);      ///< lab list, lab NAME, lab all; in heddle-lab
-int chapter_command(Arguments arguments);  ///< chapter list, chapter NAME, chapter all; in heddle-lab
+int lab_command(Arguments arguments);      ///< lab [list], lab NAME, lab all; in heddle-lab
+int chapter_command(Arguments arguments);  ///< chapter [list], chapter NAME, chapter all; in heddle-lab
 int bench_command(Arguments arguments);    ///< bench train, bench ops
 /// `commit`: of the build, may be empty.
 int version_command(std::string_view commit);
