@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/safetensors.h"
+#include "kernels/linear/linear.h"
 #include "tests/nn_support.h"
 
 namespace heddle::app {
@@ -48,6 +49,14 @@ TEST_F(PretrainedEmbeddings, AreReadWithAndWithoutAFirstLine) {
         EXPECT_THAT(row("the"), ElementsAre(0, 0, 4));
         EXPECT_THAT(row("sat"), ElementsAre(-1, -1, -1)) << "unknown to the file: as it was";
     }
+}
+
+TEST_F(PretrainedEmbeddings, ReachACopyOfTheTableThatEvaluationKeeps) {
+    const Tensor x = Tensor::full({1, 3}, 1, DType::f32);
+    kernels::PackedWeight packed;
+    kernels::linear_forward(x, table_, {}, &packed);
+    load("cat 1 2 3\n");
+    EXPECT_EQ(kernels::linear_forward(x, table_, {}, &packed).to_vector(), kernels::linear_forward(x, table_, {}).to_vector());
 }
 
 TEST_F(PretrainedEmbeddings, TakeTheFirstVectorOfAToken) {

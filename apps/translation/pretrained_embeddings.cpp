@@ -44,6 +44,7 @@ class EmbeddingRows {
         taken_[row] = true;
         ++match_.found;
         std::copy_n(vector, numbers(), table_.data<float>() + found->second * numbers());
+        table_.bump_version();
     }
 
   private:
