@@ -41,9 +41,20 @@ class NotFinite : public Error {
     static NotFinite of_gradient(double norm, std::int64_t updates);
 };
 
+/// A learning rate. It has no default, because an update without one would train nothing: StepOptions{.clip = 1} does not
+/// compile.
+class Rate {
+  public:
+    Rate(double value) : value_(value) {}  // NOLINT: a number is a rate
+    operator double() const { return value_; }
+
+  private:
+    double value_;
+};
+
 /// What one update is told.
 struct StepOptions {
-    double lr = 0;
+    Rate lr;
     double clip = 0;            ///< the greatest norm of the gradient; 0: no clipping
     double gradient_scale = 1;  ///< the gradients are multiplied by this first: one over the number of accumulated batches
 };

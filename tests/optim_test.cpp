@@ -1,4 +1,5 @@
 #include <fstream>
+#include <type_traits>
 
 #include "autograd/ops.h"
 #include "optim/optimizer.h"
@@ -190,6 +191,21 @@ TEST(Optimizer, NamesItsStateAndItself) {
     EXPECT_EQ(state[1].first, "second_moment");
     for (const Method each : {Method::sgd, Method::adam, Method::adamw}) EXPECT_EQ(method(name(each)), each);
     expect_error([] { method("lion"); }, "optimizer: there is none called 'lion'; wanted sgd, adam or adamw");
+}
+
+template <class Options>
+concept GoesWithoutARate = requires {
+    Options{.clip = 1.0};
+};
+template <class Options>
+concept TakesARate = requires {
+    Options{.lr = 0.0, .clip = 1.0};
+};
+
+TEST(Optimizer, StepWithoutARateDoesNotCompile) {
+    EXPECT_TRUE(TakesARate<StepOptions>) << "a schedule may end at 0";
+    EXPECT_FALSE(GoesWithoutARate<StepOptions>);
+    EXPECT_FALSE(std::is_default_constructible_v<StepOptions>);
 }
 
 TEST(Optimizer, NamesWhatDoesNotFit) {
