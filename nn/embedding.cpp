@@ -15,19 +15,26 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
     : Module(parent, name), positions_(positions), d_model_(d_model) {
     check(table > 0, "positional encoding {}: the table has {} positions, wanted at least one", this->name(), table);
     if (positions == Positions::sinusoidal) {
-        table_ = sinusoidal(table);
+        keep(sinusoidal(table));
         return;
     }
     const Tensor values = Tensor::empty({table, d_model}, dtype());
     fill_embedding(values, initial_key(dotted("weight")));
-    table_ = add_parameter("weight", values);
+    keep(add_parameter("weight", values));
 }
 
 void PositionalEncoding::moved() {
     if (positions_ != Positions::sinusoidal) return;
-    if (table_.value().device() == device() && table_.value().dtype() == dtype()) return;
-    table_ = sinusoidal(table_.dim(0));
-    outgrown_.clear();
+    const Tensor& table = tables_.back().value();
+    if (table.device() == device() && table.dtype() == dtype()) return;
+    Variable elsewhere = sinusoidal(table.rows());
+    tables_.clear();
+    keep(std::move(elsewhere));
+}
+
+const Variable& PositionalEncoding::keep(Variable table) const {
+    longest_.store(&tables_.emplace_back(std::move(table)), std::memory_order_release);
+    return tables_.back();
 }
 
 Variable PositionalEncoding::sinusoidal(std::int64_t count) const {
@@ -37,16 +44,16 @@ Variable PositionalEncoding::sinusoidal(std::int64_t count) const {
 }
 
 const Variable& PositionalEncoding::table(std::int64_t count) const {
-    const std::int64_t rows = table_.dim(0);
-    if (count <= rows) return table_;
+    const Variable& longest = *longest_.load(std::memory_order_acquire);
+    if (count <= longest.dim(0)) return longest;
     check(positions_ == Positions::sinusoidal,
           "positional encoding {}: a sentence has {} tokens, but positions were learned for {}; leave it out or train with a "
           "larger "
           "--position-table",
-          name(), count, rows);
-    outgrown_.push_back(table_);
-    table_ = sinusoidal(std::max(count, 2 * rows));
-    return table_;
+          name(), count, longest.dim(0));
+    const std::lock_guard lock(extending_);
+    const std::int64_t rows = tables_.back().dim(0);
+    return count <= rows ? tables_.back() : keep(sinusoidal(std::max(count, 2 * rows)));
 }
 
 Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model, EmbeddingInit init,

@@ -1,8 +1,10 @@
 // Token embeddings and positional encodings.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <vector>
+#include <deque>
+#include <mutex>
 
 #include "autograd/ops.h"
 #include "nn/module.h"
@@ -23,7 +25,7 @@ class PositionalEncoding : public Module {
     PositionalEncoding(Module& parent, std::string_view name, Positions positions, std::int64_t table, std::int64_t d_model);
 
     std::string_view kind() const override { return "PositionalEncoding"; }
-    /// A table with at least `count` rows. Error when a learned table has fewer.
+    /// A table with at least `count` rows; several threads may ask at once. Error when a learned table has fewer.
     const Variable& table(std::int64_t count) const;
 
   protected:
@@ -31,11 +33,13 @@ class PositionalEncoding : public Module {
 
   private:
     Variable sinusoidal(std::int64_t count) const;
+    const Variable& keep(Variable table) const;
 
     Positions positions_;
     std::int64_t d_model_;
-    mutable Variable table_;
-    mutable std::vector<Variable> outgrown_;  // shorter tables: a captured step reads the one that it found
+    mutable std::deque<Variable> tables_;  // ever longer ones: a captured step, or another thread, reads the one that it found
+    mutable std::atomic<const Variable*> longest_{nullptr};
+    mutable std::mutex extending_;
 };
 
 /// Weight [vocabulary, d_model].

@@ -119,19 +119,35 @@ void reference_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef
         }
 }
 
+bool PackedWeight::Kept::are_of(const Tensor& weight) const {
+    return dtype == weight.dtype() && storage == weight.storage_id() && version == weight.version() &&
+           data == weight.bytes_data() && shape == weight.shape();
+}
+
 template <class T>
 const T* PackedWeight::panels(const Tensor& weight) {
-    const bool fresh = panels_.defined() && panels_.dtype() == weight.dtype() && storage_ == weight.storage_id() &&
-                       version_ == weight.version() && data_ == weight.bytes_data() && shape_ == weight.shape();
-    if (!fresh) {
-        const MatrixRef<const T> rows{weight.data<T>(), weight.cols(), 1};
-        panels_ = make_panels(rows.transposed(), weight.cols(), weight.rows());
-        storage_ = weight.storage_id();
-        version_ = weight.version();
-        data_ = weight.bytes_data();
-        shape_ = weight.shape();
-    }
-    return panels_.data<T>();
+    const Kept* kept = newest_.load(std::memory_order_acquire);
+    if (kept == nullptr || !kept->are_of(weight)) kept = &pack<T>(weight);
+    return kept->panels.data<T>();
+}
+
+template <class T>
+const PackedWeight::Kept& PackedWeight::pack(const Tensor& weight) {
+    const std::lock_guard lock(packing_);
+    const Kept* before = newest_.load(std::memory_order_relaxed);
+    if (before != nullptr && before->are_of(weight)) return *before;  // another thread was faster
+    const MatrixRef<const T> rows{weight.data<T>(), weight.cols(), 1};
+    const std::size_t turn = before == &kept_[0] ? 1 : 0;
+    Kept& next = kept_[turn];
+    next = {.storage = weight.storage_id(),
+            .version = weight.version(),
+            .data = weight.bytes_data(),
+            .shape = weight.shape(),
+            .dtype = weight.dtype(),
+            .panels = make_panels(rows.transposed(), weight.cols(), weight.rows())};
+    newest_.store(&next, std::memory_order_release);
+    kept_[1 - turn].panels = Tensor();  // nobody reads these any more
+    return next;
 }
 
 #define HEDDLE_INSTANTIATE(T)                                                                                                \

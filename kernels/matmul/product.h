@@ -11,7 +11,9 @@
 // the packing of A that small matrices do not repay.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "core/tensor.h"
 #include "kernels/level.h"
@@ -97,18 +99,31 @@ void reference_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef
                        const Epilogue<T>& epilogue = {});
 
 /// The panels of a weight [out, in] that are kept between calls, for decoding: packed again only when the weight has changed.
+/// Several threads may ask for one weight at once, as long as none of them changes it: one packs it, the others wait.
 class PackedWeight {
   public:
-    /// Panels of weight^T: what x weight^T reads.
+    /// Panels of weight^T: what x weight^T reads. They stay until the next call with another weight or a changed one.
     template <class T>
     const T* panels(const Tensor& weight);
 
   private:
-    Tensor panels_;
-    std::uint64_t storage_ = 0;
-    std::uint64_t version_ = 0;
-    const void* data_ = nullptr;
-    Shape shape_;
+    struct Kept {
+        bool are_of(const Tensor& weight) const;
+
+        std::uint64_t storage = 0;
+        std::uint64_t version = 0;
+        const void* data = nullptr;
+        Shape shape;
+        DType dtype = DType::f32;
+        Tensor panels;
+    };
+    template <class T>
+    const Kept& pack(const Tensor& weight);
+
+    // In turns: a thread may still be finding out that the ones before are out of date.
+    Kept kept_[2];
+    std::atomic<const Kept*> newest_{nullptr};
+    std::mutex packing_;
 };
 
 }  // namespace heddle::kernels
