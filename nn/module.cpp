@@ -38,8 +38,14 @@ Module::Module(std::uint64_t seed, DType dtype) : seed_(seed), dtype_(dtype) {
 }
 
 Module::Module(Module& parent, std::string_view name)
-    : name_(parent.dotted(name)), seed_(parent.seed_), dtype_(parent.dtype_), training_(parent.training_) {
+    : name_(parent.dotted(name)),
+      seed_(parent.seed_),
+      dtype_(parent.dtype_),
+      device_(parent.device_),
+      training_(parent.training_) {
     check(!name.empty(), "module: a child of \"{}\" has an empty name", parent.name());
+    check(dtype_ != DType::bf16, "module: \"{}\" comes after its parent was converted to bf16; make all children before to(bf16)",
+          name_);
     for (const Module* sibling : parent.children_)
         check(sibling->name_ != name_, "module: there are two children \"{}\"; names in a module must differ", name_);
     parent.children_.push_back(this);
@@ -120,11 +126,11 @@ Dropout Module::dropout(double probability, std::string_view what) const {
     return generator().next_dropout(dotted(what), probability);
 }
 
-Variable Module::add_parameter(std::string_view part, Tensor value, std::vector<ParameterSlice> slices) {
+Variable Module::add_parameter(std::string_view part, const Tensor& value, std::vector<ParameterSlice> slices) {
     Parameter parameter{dotted(part), {}, std::move(slices)};
     for (const Parameter& other : parameters_)
         check(other.name != parameter.name, "module: there are two parameters \"{}\"", parameter.name);
-    parameter.variable = Variable(std::move(value), true, parameter.name);
+    parameter.variable = Variable(value.to(device_), true, parameter.name);
     parameters_.push_back(parameter);
     return parameter.variable;
 }

@@ -46,7 +46,8 @@ class Module {
   public:
     /// A root. The initial values of all parameters are a function of `seed` and their dotted names.
     explicit Module(std::uint64_t seed = 1, DType dtype = DType::f32);
-    /// A child: `name` may contain dots ("layers.0"). Error when the parent has a child of this name.
+    /// A child, on the parent's device and in its dtype and mode: `name` may contain dots ("layers.0"). Error when the parent has
+    /// a child of this name, or was converted to bf16 already.
     Module(Module& parent, std::string_view name);
     virtual ~Module() = default;
     Module(const Module&) = delete;
@@ -96,9 +97,9 @@ class Module {
   protected:
     /// Called by to() behind the change, for what a module keeps beside its parameters.
     virtual void moved() {}
-    /// Registers `value` as a trained leaf; `part` is relative to this module, the slices' names are whole. Error when a name is
-    /// taken.
-    Variable add_parameter(std::string_view part, Tensor value, std::vector<ParameterSlice> slices = {});
+    /// Registers `value` as a trained leaf, moved to the module's device; `part` is relative to this module, the slices' names
+    /// are whole. Error when a name is taken.
+    Variable add_parameter(std::string_view part, const Tensor& value, std::vector<ParameterSlice> slices = {});
     /// The random key for the initial values of the parameter with this dotted name.
     std::uint64_t initial_key(std::string_view dotted_name) const;
 

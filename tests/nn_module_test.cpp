@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/device.h"
 #include "nn/flat.h"
 #include "nn/summary.h"
 #include "tests/nn_support.h"
@@ -183,6 +184,32 @@ TEST(Module, TwoChildrenOfOneNameAreAnError) {
         Linear b{*this, "same", 2, 3};
     };
     expect_error([] { const Twins twins; }, "two children \"same\"");
+}
+
+// A root without parameters is somewhere in every build; a child's weights need the device.
+TEST(Module, AChildThatComesLaterLiesWhereItsParentDoes) {
+    Module root;
+    root.to(Device::cuda);
+    Module child(root, "child");
+    EXPECT_EQ(child.device(), Device::cuda);
+    if (!device::available()) {
+        EXPECT_THROW(Linear(child, "linear", 4, 2), Error);
+        return;
+    }
+    const Linear linear(child, "linear", 4, 2);
+    const PositionalEncoding positions(child, "positions", Positions::sinusoidal, 8, 4);
+    EXPECT_EQ(linear.weight().value().device(), Device::cuda);
+    EXPECT_EQ(positions.table(8).value().device(), Device::cuda);
+    Module on_cpu;
+    const Module same(on_cpu, "child");
+    const Linear before(on_cpu, "child.linear", 4, 2);
+    EXPECT_EQ(linear.weight().value().to_vector(), before.weight().value().to_vector()) << "the same initial values";
+}
+
+TEST(Module, AChildOfABf16ModelIsAnErrorThatSaysWhatToDo) {
+    Module root;
+    root.to(DType::bf16);
+    expect_error([&] { const Module child(root, "late"); }, "module: \"late\" comes after its parent was converted to bf16");
 }
 
 TEST(Flat, ParametersAndGradientsAreViewsOfTwoArrays) {
