@@ -41,7 +41,7 @@ std::vector<Variable> leaves_of(Gradients& g, const Inside& inside) {
     for (std::size_t i = 0; i < inside.defined.size(); ++i) {
         const int at = static_cast<int>(i);
         leaves.push_back(inside.defined[i] ? Variable(g.saved(saved++), g.needs(at)) : Variable());
-        if (g.needs(at)) Tape::set_gradient(leaves.back(), g.so_far(at));
+        if (g.needs(at)) leaves.back().set_grad(g.so_far(at));
     }
     return leaves;
 }

@@ -32,8 +32,6 @@ class Tape {
     std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()) - dead_; }
     std::vector<SavedMemory> saved_memory() const;
     std::string as_dot() const;
-    /// Lets a leaf's gradient start from `gradient`.
-    static void set_gradient(Variable& leaf, Tensor gradient);
 
   private:
     class Sink;

@@ -113,6 +113,4 @@ void Tape::compact() {
     dead_ = 0;
 }
 
-void Tape::set_gradient(Variable& leaf, Tensor gradient) { leaf.slot_->grad = std::move(gradient); }
-
 }  // namespace heddle

@@ -44,11 +44,25 @@ void Variable::set_requires_grad(bool requires_grad) {
     slot_->requires_grad = requires_grad;
 }
 
-void Variable::rebind(const Tensor& value, const Tensor& grad) {
-    check(is_leaf(), "variable: only a leaf can be laid on other memory");
+namespace {
+
+void check_gradient(const Tensor& grad, const Tensor& value) {
     const bool wider = grad.dtype() == DType::f32 && value.dtype() == DType::bf16;
     check(!grad.defined() || (grad.shape() == value.shape() && (grad.dtype() == value.dtype() || wider)),
           "variable: the gradient's memory is {} {}, wanted {} {}", grad.shape(), grad.dtype(), value.shape(), value.dtype());
+}
+
+}  // namespace
+
+void Variable::set_grad(Tensor gradient) {
+    check(is_leaf(), "variable: only a leaf keeps its gradient");
+    check_gradient(gradient, slot_->value);
+    slot_->grad = std::move(gradient);
+}
+
+void Variable::rebind(const Tensor& value, const Tensor& grad) {
+    check(is_leaf(), "variable: only a leaf can be laid on other memory");
+    check_gradient(grad, value);
     Tensor target = value;
     target.copy_(kernels::cast(slot_->value, value.dtype()));
     slot_->value = value;

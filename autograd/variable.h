@@ -37,6 +37,8 @@ class Variable {
     /// The gradient that backward added up so far; undefined before the first backward. Leaves only.
     const Tensor& grad() const;
     void zero_grad();
+    /// Backward adds to `gradient` from now on; undefined: to nothing, as at first. Leaves only. Error as rebind().
+    void set_grad(Tensor gradient);
     /// Freezes or unfreezes a leaf.
     void set_requires_grad(bool requires_grad);
     /// Lays the leaf's value and gradient on given memory (views of the flat parameter and gradient arrays); the value's

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/tape.h"
 #include "core/format.h"
 #include "core/random.h"
 #include "core/storage.h"
-#include "nn/flat.h"
 
 namespace heddle::nn {
 namespace {
@@ -45,6 +45,41 @@ void evaluate(const Transformer& model, const Sentences& source, const Sentences
     model.generator(model.decode(target.tokens, target.spans, memory, source.spans));
 }
 
+/// While it lives, backward adds to other gradients, zero at first. Then these, and every module's mode, are as they were.
+class Visit {
+  public:
+    explicit Visit(Module& model) : parameters_(model.parameters()) {
+        note_modes(model);
+        for (const auto& [name, variable, slices] : parameters_) {
+            const DType dtype = variable.dtype() == DType::bf16 ? DType::f32 : variable.dtype();
+            gradients_.push_back(Tensor::zeros(variable.shape(), dtype, variable.value().device()));
+        }
+        exchange_gradients();
+    }
+    ~Visit() {
+        exchange_gradients();
+        for (const auto& [module, training] : modes_) module->train(training);  // parents first: they set their children's
+    }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+  private:
+    void note_modes(Module& module) {
+        modes_.emplace_back(&module, module.training());
+        for (Module* child : module.children()) note_modes(*child);
+    }
+    void exchange_gradients() {
+        for (std::size_t i = 0; i < parameters_.size(); ++i) {
+            const Tensor other = parameters_[i].variable.grad();
+            parameters_[i].variable.set_grad(std::exchange(gradients_[i], other));
+        }
+    }
+
+    std::vector<Parameter> parameters_;
+    std::vector<Tensor> gradients_;  // those that are not in use
+    std::vector<std::pair<Module*, bool>> modes_;
+};
+
 }  // namespace
 
 std::vector<SummaryRow> summary(const Module& module) {
@@ -75,6 +110,8 @@ ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std:
     }
     const Sentences source = sentences(batch.sentences, batch.source, model.options().source_vocabulary);
     const Sentences target = sentences(batch.sentences, batch.target, model.options().target_vocabulary);
+    const Visit visit(model);
+    const RandomState random{Generator()};
     model.eval();
     {
         const Trace trace(model);
@@ -82,9 +119,7 @@ ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std:
         for (SummaryRow& row : result.rows) row.forward = trace.of(Part(row.module));
         result.total.forward = trace.of(part);
     }
-    FlatParameters flat = flatten(model);
     model.train();
-    generator().start(1, 0);
     {
         const Trace trace(model);
         const std::int64_t before = memory_statistics(model.device()).in_use;
@@ -96,8 +131,6 @@ ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std:
         if (loss.requires_grad()) backward(loss);
         result.peak = memory_statistics(model.device()).peak - before;
     }
-    flat.zero_gradients();
-    model.eval();
     return result;
 }
 

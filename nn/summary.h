@@ -41,8 +41,8 @@ struct ModelSummary {
 };
 
 /// Sends a batch through the model and looks on: once in evaluation mode, with the generator, and once as training does, with
-/// backward. The model is in evaluation mode afterwards, its parameters lie in one array, and its gradients are zero. `part` is
-/// for part_of(). Error when the model has none such, or the batch does not fit it.
+/// backward. The model, its gradients and the thread's generator are afterwards as they were. `part` is for part_of(). Error when
+/// the model has none such, or the batch does not fit it.
 ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std::string& part = "");
 
 /// torchinfo's table for a module: mult-adds are parameters times the first extent of the output, whatever the other extents, and

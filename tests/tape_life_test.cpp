@@ -279,5 +279,20 @@ TEST(Variable, MovesToFlatMemoryWithItsValue) {
     expect_error([&] { x.rebind(flat, gradients); }, "copy");
 }
 
+TEST(Variable, AddsToTheGradientThatItIsGiven) {
+    Variable x(random_input({3}, 1), true);
+    const Tensor first = Tensor::full({3}, 5, DType::f64);
+    x.set_grad(first);
+    backward(step(x), Tensor::full({3}, 2, DType::f64));
+    EXPECT_EQ(first.to_vector(), (std::vector<double>{7, 7, 7}));
+    x.set_grad({});
+    EXPECT_FALSE(x.grad().defined());
+    backward(step(x), Tensor::full({3}, 2, DType::f64));
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{2, 2, 2}));
+    EXPECT_EQ(first.to_vector(), (std::vector<double>{7, 7, 7}));
+    expect_error([&] { x.set_grad(Tensor::zeros({2}, DType::f64)); }, "the gradient's memory is [2] f64, wanted [3] f64");
+    expect_error([&] { step(x).set_grad({}); }, "only a leaf keeps its gradient");
+}
+
 }  // namespace
 }  // namespace heddle
