@@ -124,6 +124,28 @@ TEST(Trainer, EndsWhenPatienceIsOver) {
     EXPECT_THAT(result.ended_by, HasSubstr("2 validations"));
 }
 
+// So many epochs that their updates cannot be counted: the cosine never leaves its peak.
+TEST(Trainer, PlansMoreEpochsThanItCanCountUpdates) {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    const TrainingData data = copy_data(100, 20);
+    for (const std::int64_t accumulate : {std::int64_t{1}, most}) {
+        TrainingOptions options = tiny_training();
+        options.epochs = most;
+        options.accumulate = accumulate;
+        options.schedule = "cosine";
+        options.warmup = 0;
+        options.minutes = 1e-6;
+        options.log_every = 1;
+        nn::Transformer model(tiny_model(data));
+        const TemporaryFolder folder;
+        TrainingLog log(folder / "log.jsonl", true);
+        Trainer trainer(model, data, options, log);
+        ASSERT_GT(trainer.batches_per_epoch(), 1);
+        EXPECT_EQ(trainer.run().updates, 1);
+        EXPECT_EQ(read_history(folder / "log.jsonl").intervals.at(0).learning_rate, *options.lr);
+    }
+}
+
 TEST(Trainer, EndsWhenTheTimeIsOver) {
     const TrainingData data = copy_data(100);
     TrainingOptions options = tiny_training();

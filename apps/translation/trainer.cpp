@@ -15,7 +15,7 @@ constexpr std::int64_t validation_batch_tokens = 3000;
 // With --on-divergence skip: so many skipped updates in a row are no accident.
 constexpr std::int64_t most_skipped_in_a_row = 50;
 
-std::int64_t groups(std::int64_t batches, std::int64_t size) { return (batches + size - 1) / size; }
+std::int64_t groups(std::int64_t batches, std::int64_t size) { return batches / size + (batches % size == 0 ? 0 : 1); }
 
 void check_same_text(const TextDigests& saved, const TextDigests& now) {
     const auto check_one = [](const char* what, std::int64_t pairs_then, const std::string& then, std::int64_t pairs_now,
@@ -95,11 +95,12 @@ Batch Trainer::batch(std::int64_t number) const {
 }
 
 std::int64_t Trainer::planned_updates() const {
+    if (!options_.epochs && !options_.updates) return 0;
     constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
     const std::int64_t per_epoch = groups(batches_per_epoch(), options_.accumulate);
-    const std::int64_t by_epochs = options_.epochs ? *options_.epochs * per_epoch : unlimited;
-    const std::int64_t planned = std::min(by_epochs, options_.updates.value_or(unlimited));
-    return planned == unlimited ? 0 : planned;
+    // No more than 64 bits can count.
+    const std::int64_t by_epochs = options_.epochs ? std::min(*options_.epochs, unlimited / per_epoch) * per_epoch : unlimited;
+    return std::min(by_epochs, options_.updates.value_or(unlimited));
 }
 
 // ---- saving and going on
@@ -213,7 +214,7 @@ void Trainer::run_epoch() {
     const std::unique_ptr<BatchFeed> feed = learner_.feed(data_.training, plan_, state_.batches);
     while (!state_.epoch_is_over()) {
         update_start_ = Clock::now();
-        const std::int64_t end = std::min(state_.batches + options_.accumulate, batches_per_epoch());
+        const std::int64_t end = state_.batches + std::min(options_.accumulate, batches_per_epoch() - state_.batches);
         std::vector<Batch> batches;
         for (; state_.batches < end; ++state_.batches) batches.push_back(feed->next());
         update(batches, seconds_since(update_start_));
