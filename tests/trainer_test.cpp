@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "apps/run.h"
 #include "apps/translation/training_history.h"
@@ -171,6 +172,44 @@ TEST(Learner, ComputesTwoHalfBatchesLikeOneWholeBatch) {
     EXPECT_NEAR(a.gradient_norm, b.gradient_norm, 1e-4 * a.gradient_norm);
     const double scale = 1e-4 * largest_difference(weights_of(whole), std::vector<float>(weights_of(whole).size(), 0.0f));
     EXPECT_LE(largest_difference(weights_of(whole), weights_of(halves)), scale);
+}
+
+// A model with dropout and what trains it.
+struct Pupil {
+    Pupil(const TrainingData& data, std::uint64_t seed) : model(tiny_model(data, 0.3)), learner(model, options(seed), 0) {}
+    static TrainingOptions options(std::uint64_t seed) {
+        TrainingOptions options = tiny_training();
+        options.seed = seed;
+        return options;
+    }
+
+    nn::Transformer model;
+    Learner learner;
+};
+
+TEST(Learner, DrawsFromItsOwnSeedBesideOthersAndOnEveryThread) {
+    const TrainingData data = copy_data(40);
+    const Batch batches[] = {batch_of(data, {0, 1, 2}), batch_of(data, {3, 4, 5})};
+    const auto alone = [&](std::uint64_t seed) {
+        Pupil pupil(data, seed);
+        for (const Batch& batch : batches) pupil.learner.update({&batch, 1});
+        return weights_of(pupil.learner);
+    };
+    const std::vector<float> seven = alone(7), eight = alone(8);
+    ASSERT_NE(seven, eight);
+    const std::uint64_t state = generator().step_key();
+    Pupil one(data, 7), other(data, 8), moved(data, 7);
+    for (const Batch& batch : batches) {
+        one.learner.update({&batch, 1});
+        other.learner.update({&batch, 1});
+    }
+    std::thread([&] {
+        for (const Batch& batch : batches) moved.learner.update({&batch, 1});
+    }).join();
+    EXPECT_EQ(weights_of(one.learner), seven);
+    EXPECT_EQ(weights_of(other.learner), eight);
+    EXPECT_EQ(weights_of(moved.learner), seven) << "made on one thread, used on another";
+    EXPECT_EQ(generator().step_key(), state) << "the thread's own generator is as it was";
 }
 
 TEST(Learner, ReportsTheNormBeforeClippingAndStepsByTheClippedGradient) {

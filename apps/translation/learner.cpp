@@ -60,7 +60,6 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
       schedule_(schedule(options, model.options().d_model, planned_updates)) {
     optimizer_.set_active(parameters_.active());
     if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy);
-    generator().seed = options.seed;
     if (!on_device()) return;
     tally_ = kernels::empty_tally(parameters_.values.device());
     // A checkpointed layer compares what it computes again with what it was, on the host.
@@ -81,7 +80,11 @@ void Learner::set_updates(std::int64_t updates) {
 }
 
 void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report) {
-    generator().start(static_cast<std::uint64_t>(updates()), static_cast<std::uint64_t>(number));
+    // Of this learner alone, whatever else draws on this thread.
+    Generator keys;
+    keys.seed = options_.seed;
+    keys.start(static_cast<std::uint64_t>(updates()), static_cast<std::uint64_t>(number));
+    const RandomState random(std::move(keys));
     if (graphs_ != nullptr && !searching_) {
         graphs_->steps.run(batch, generator().step_key(), divisor);
         parameters_.gradients.bump_version();

@@ -45,8 +45,8 @@ BatchOptions batch_options(const TrainingOptions& options);
 /// The optimizer that the options describe.
 optim::OptimizerOptions optimizer_options(const TrainingOptions& options);
 
-/// Moves the model's parameters to flat storage and updates them. Everything random of an update is a function of the seed and
-/// the update's number.
+/// Moves the model's parameters to flat storage and updates them. Everything random of an update is a function of the options'
+/// seed and the update's number, on every thread; the thread's default generator is left as it is.
 class Learner {
   public:
     /// `planned_updates`: where a cosine schedule ends; 0 when nobody knows. `dtype`: what the model computes in, f32, or on a

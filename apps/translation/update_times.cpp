@@ -125,7 +125,9 @@ double UpdateTimes::unexplained() const {
 
 UpdateTimes measure_update(nn::Transformer& model, const Trainer& trainer) {
     const bool training = model.training();
-    const RandomState as_it_was{Generator(generator())};
+    Generator keys;
+    keys.seed = trainer.options().seed;
+    const RandomState random(std::move(keys));
     model.train();
     UpdateTimes times = MeasuredUpdates(model, trainer).measure();
     if (!training) model.eval();
