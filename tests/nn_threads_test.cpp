@@ -61,17 +61,17 @@ TEST(Threads, EvaluateOneModelWithTheBitsOfEachAlone) {
 }
 
 TEST(Threads, PackAWeightOnce) {
-    Tensor weight = Tensor::empty({300, 200}, DType::f32);
-    const Tensor x = normal({3, 200}, DType::f32, 1);
+    Tensor weight = Tensor::empty({700, 500}, DType::f32);
+    const Tensor x = normal({3, 500}, DType::f32, 1);
     kernels::PackedWeight packed;
-    for (std::uint64_t round = 0; round < 20; ++round) {
+    for (std::uint64_t round = 0; round < 40; ++round) {
         fill_normal(weight, 0, 1, round);
         const std::vector<double> wanted = kernels::linear_forward(x, weight, {}).to_vector();
         std::vector<const float*> panels(kThreads);
         std::vector<std::vector<double>> got(kThreads);
         on_threads([&](std::size_t number) {
-            got[number] = kernels::linear_forward(x, weight, {}, &packed).to_vector();
             panels[number] = packed.panels<float>(weight);
+            got[number] = kernels::linear_forward(x, weight, {}, &packed).to_vector();
         });
         for (std::size_t i = 0; i < kThreads; ++i) {
             ASSERT_EQ(got[i], wanted) << "round " << round << ", thread " << i;
