@@ -18,11 +18,12 @@ _heddle_values() {
     esac
 }
 
-# The names that a command with help text $1, the rest of the arguments, can list: experiments, chapters, ops.
+# The names that a command with help text $1, the rest of the arguments, can list: experiments, chapters, corpora, ops.
 _heddle_names() {
     if grep -q " list$" <<<"$1"; then
-        echo list all
-        "${@:2}" list | cut -d ' ' -f 1
+        echo list
+        ! grep -q " all " <<<"$1" || echo all
+        "${@:2}" list | grep -o "^[^ ]*"
     elif grep -q "^  --list " <<<"$1"; then
         "${@:2}" --list | cut -f 1 | uniq
     fi

@@ -7,6 +7,7 @@
 #include "apps/option_table.h"
 #include "apps/output.h"
 #include "apps/output_folder.h"
+#include "apps/suggestion.h"
 
 namespace heddle::app {
 namespace {
@@ -19,26 +20,33 @@ void list_corpora() {
     }
 }
 
+std::vector<std::string> names() {
+    std::vector<std::string> all = {"list"};
+    for (const CorpusSet& set : corpus_sets()) all.emplace_back(set.name);
+    return all;
+}
+
 }  // namespace
 
 int data_command(Arguments arguments) {
-    std::string out = "corpus", from;
+    std::string name = "list", out = "corpus", from;
     OptionTable table("data", "names the corpora that can be had, and fetches one");
     table.usage = "usage: heddle data list\n       heddle data NAME [options]\n";
     table.group("Data");
+    table.add("corpus", name, "the corpus to fetch; list: says what there is").called("NAME").positional();
     table.add("out", out, "the folder for train.de, train.en, val.*, test.*").called("FOLDER");
     table.add("from", from, "take the published files from this folder, not from the network").called("FOLDER");
-    const std::string name = arguments.empty() || arguments[0][0] == '-' ? "list" : arguments[0];
-    const bool named = !arguments.empty() && arguments[0][0] != '-';
-    if (!parse_command_line(table, named ? arguments.subspan(1) : arguments)) return 0;
+    if (!parse_command_line(table, arguments)) return 0;
     if (name == "list") {
         for (const Option& option : table.options())
-            check_usage(!option.given, fmt::format("data: list fetches nothing: --{} has no effect", option.name));
+            check_usage(!option.given || option.name == "corpus",
+                        fmt::format("data: list fetches nothing: --{} has no effect", option.name));
         list_corpora();
         return 0;
     }
     const auto set = std::ranges::find(corpus_sets(), name, &CorpusSet::name);
-    check_usage(set != corpus_sets().end(), fmt::format("data: there is no corpus '{}'; see heddle data list", name));
+    check_usage(set != corpus_sets().end(),
+                fmt::format("data: there is no corpus '{}'{}", name, did_you_mean(name, names(), "see heddle data list")));
     if (set->steps.empty()) make_folder(out, "--out");
     fetch_corpus(*set, out, from, say);
     say(fmt::format("train with it: heddle train --train {0}/train --valid {0}/val --source de --target en --out runs/first",
