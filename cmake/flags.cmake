@@ -9,7 +9,7 @@ if(HEDDLE_WERROR)
   heddle_cxx_options(-Werror)
 endif()
 # GCC 12 takes the checked writes of Debian's fmt 9 for overflows once they are inlined.
-heddle_cxx_options(-Wno-stringop-overflow)
+heddle_cxx_options(-Wno-stringop-overflow -Wno-stringop-overread)
 # GCC 12 sees writes past std::string once it is inlined from several sources (GCC bug 105329).
 heddle_cxx_options(-Wno-array-bounds)
 # GCC 12 and 13 see an overlap in "text" + std::string (GCC bug 105651).
