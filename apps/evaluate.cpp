@@ -13,10 +13,13 @@
 #include "apps/output.h"
 #include "apps/output_folder.h"
 #include "apps/run.h"
+#include "apps/run_search.h"
 #include "apps/score_report.h"
+#include "apps/tasks/tasks.h"
 #include "apps/translation/bootstrap.h"
 #include "apps/translation/corpus.h"
 #include "apps/translation/metrics.h"
+#include "apps/translation/run_lock.h"
 #include "apps/translation/translate.h"
 #include "core/file.h"
 #include "core/format.h"
@@ -28,6 +31,8 @@ struct EvaluateOptions {
     std::string run;
     WeightsChoice weights;
     std::string test;
+    std::string tune;
+    std::string valid;
     std::string source;
     std::string target;
     std::optional<bool> tsv;  // as the run was trained
@@ -52,6 +57,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     table.usage =
         "usage: heddle evaluate RUN --test PREFIX\n"
         "       heddle evaluate RUN                         (of a generated task: its own test sentences)\n"
+        "       heddle evaluate --tune RUN                  (which length penalty is best; the run keeps it)\n"
         "       heddle evaluate --hypotheses FILE --reference FILE\n"
         "       heddle evaluate --compare FILE FILE --reference FILE\n";
     table.group("A run");
@@ -68,6 +74,12 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     add_decode_options(table, options.decode);
     add_machine_options(table, options.machine);
     add_inference_options(table, options.machine);
+    table.group("Tuning");
+    table
+        .add("tune", options.tune,
+             "choose the run's length penalty on validation pairs, as training does at its end, and store it in RUN/search.toml")
+        .called("RUN");
+    table.add("valid", options.valid, "with --tune: sentence pairs to choose by").called("PREFIX").defaults_to("the run's own");
     table.group("Files");
     table.add("hypotheses", options.hypotheses, "translations, one per line; - is standard input").called("FILE");
     table.add("reference", options.reference, "their references, one per line; - is standard input").called("FILE");
@@ -95,20 +107,36 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
     fmt::print(stderr, "{}", text);
 }
 
-Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
-    const bool own = options.test.empty() && !run.task.empty();
-    check_usage(own || !options.test.empty(), "evaluate: no test set; give --test PREFIX");
-    const Reading given{.tsv = options.tsv.value_or(run.tsv && options.format == "auto"),
-                        .replace_invalid = options.replace_invalid,
-                        .say = say,
-                        .format = text_format(options.format)};
-    const Reading reading = own ? Reading{.format = TextFormat::text} : given;
+// The pairs of an option: --test PREFIX or --valid PREFIX.
+Corpus given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
+    const Reading reading{.tsv = options.tsv.value_or(run.tsv && options.format == "auto"),
+                          .replace_invalid = options.replace_invalid,
+                          .say = say,
+                          .format = text_format(options.format)};
     const std::string &source = options.source.empty() ? run.source : options.source,
                       &target = options.target.empty() ? run.target : options.target;
     check_usage(reading.tsv || (!source.empty() && !target.empty()),
-                fmt::format("evaluate: --test {} needs the file endings of both languages: --source de --target en, or --tsv",
-                            options.test));
-    return read_corpus(own ? options.run + "/test" : options.test, source, target, reading);
+                fmt::format("evaluate: {} {} needs the file endings of both languages: --source de --target en, or --tsv", option,
+                            prefix));
+    return read_corpus(prefix, source, target, reading);
+}
+
+Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
+    if (!options.test.empty()) return given_pairs("--test", options.test, options, run);
+    check_usage(!run.task.empty(), "evaluate: no test set; give --test PREFIX");
+    return read_corpus(options.run + "/test", run.source, run.target, {.format = TextFormat::text});
+}
+
+// What the run was validated on, read as training read it, unless other pairs are given.
+Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
+    const DataOptions& data = run.data;
+    if (!options.valid.empty()) return given_pairs("--valid", options.valid, options, data);
+    if (!data.task.empty()) return generate_task(data.task, run.training.seed).validation;
+    check_usage(!data.valid.empty() && data.valid != standard_input,
+                fmt::format("evaluate: {} names no file of validation pairs; give --valid PREFIX", options.tune));
+    const Reading reading{
+        .tsv = data.tsv, .replace_invalid = data.replace_invalid, .say = say, .format = text_format(data.format)};
+    return read_corpus(data.valid, data.source, data.target, reading);
 }
 
 // FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
@@ -132,6 +160,21 @@ void say_longer(const Corpus& test, std::int64_t max_words) {
     const auto longer = std::count_if(test.pairs.begin(), test.pairs.end(),
                                       [&](const SentencePair& pair) { return words_in(pair.source) > max_words; });
     say(fmt::format("{} of {} sources have more than {} words, the most that training took", longer, test.size(), max_words));
+}
+
+void tune_run(const EvaluateOptions& options) {
+    const Run run = open_run(options.tune, "model.safetensors", options.machine);
+    const RunLock lock(options.tune);  // training writes the same file
+    const Corpus sample = tuning_sample(tuning_set(options, run.settings), most_tuning_sentences);
+    check(sample.size() >= least_tuning_sentences,
+          "evaluate: --tune has {} pairs to choose by, wanted {} or more; give --valid PREFIX", sample.size(),
+          least_tuning_sentences);
+    const Aim aim = options.valid.empty() ? aim_of(run.settings.data) : Aim::bleu;
+    const PenaltyChoice choice = choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, aim);
+    for (const PenaltyTrial& trial : choice.trials) print(trial_text(trial, aim) + "\n");
+    write_search(options.tune, choice.best.length_penalty);
+    say(fmt::format("{}; stored in {}", choice_text(choice, aim, sample.size()),
+                    (std::filesystem::path(options.tune) / search_file_name).string()));
 }
 
 void evaluate_run(const EvaluateOptions& options) {
@@ -208,6 +251,20 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
                 "evaluate: --resamples and --seed belong to --compare FILE FILE");
 }
 
+/// --tune with what it does not use.
+void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
+    constexpr std::string_view useful[] = {"tune",   "valid",           "source", "target",       "tsv",
+                                           "format", "replace-invalid", "beam",   "beam-patience"};
+    for (const Option& option : table.options()) {
+        const bool fits = option.group == "Machine" || std::ranges::find(useful, option.name) != std::end(useful);
+        check_usage(fits || !option.given, fmt::format("evaluate: --tune RUN makes no use of --{}; leave it out", option.name));
+    }
+    for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
+        check_usage(!options.valid.empty() || !table.given(name),
+                    fmt::format("evaluate: --{} says how --valid PREFIX is read; give it, too", name));
+    check_decoding(options.decode);
+}
+
 /// One way to get translations.
 void check_together(const OptionTable& table, const EvaluateOptions& options) {
     const std::string* files[] = {&options.hypotheses, &options.reference, &options.compare.first, &options.compare.second};
@@ -223,6 +280,7 @@ void check_together(const OptionTable& table, const EvaluateOptions& options) {
                 "evaluate: --compare names its two files itself; leave out --model and --hypotheses");
     check_usage(run || reference, "evaluate: no reference; give --reference FILE");
     check_usage(run || hypotheses || compare, "evaluate: no translations; give --hypotheses FILE, or --compare FILE FILE");
+    check_usage(!table.given("valid"), "evaluate: --valid is for --tune RUN; give it, too");
     check_usage(options.output != standard_input,
                 "evaluate: stdout is for the scores; give --output FILE, or heddle translate for translations there");
 }
@@ -233,10 +291,19 @@ int evaluate_command(Arguments arguments) {
     EvaluateOptions options;
     OptionTable table = evaluate_table(options);
     if (!parse_command_line(table, arguments)) return 0;
-    check_together(table, options);
-    check_useful(table, options);
+    const bool tunes = table.given("tune");
+    if (tunes) {
+        check_tuning(table, options);
+    } else {
+        check_together(table, options);
+        check_useful(table, options);
+    }
     apply(options.machine);
-    if (table.given("compare"))
+    if (table.given("model") && take_search_of(options.run, table, options.decode))
+        say(fmt::format("length penalty {}, the run's own", options.decode.length_penalty));
+    if (tunes)
+        with_memory_advice([&] { return search_advice(options.decode); }, [&] { tune_run(options); });
+    else if (table.given("compare"))
         compare_files(options);
     else if (table.given("model"))
         with_memory_advice([&] { return search_advice(options.decode); }, [&] { evaluate_run(options); });

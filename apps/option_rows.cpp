@@ -146,6 +146,8 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
     table.add("minutes", options.minutes, "end after so many minutes of training").at_least(0).defaults_to("no limit");
     table.add("patience", options.patience, "end after so many validations without a better loss; 0: never").at_least(0);
     table.add("average", options.average, "average the weights at the last N validations; 1: the last weights").at_least(1);
+    table.add("tune-search", options.tune_search,
+              "at the end choose the length penalty that validation pairs are translated best with, for translate and evaluate");
     table.add("valid-every", options.valid_every, "updates between validations; 0: at the end of each epoch").at_least(0);
     table.add("valid-sentences", options.valid_sentences, "sentences translated for the BLEU of a validation; 0: none")
         .at_least(0);
@@ -216,6 +218,10 @@ void check_models(const std::string& command, const std::vector<std::string>& ru
                 fmt::format("{0}: no model; give heddle {0} RUN, a folder that heddle train made", command));
 }
 
+Option& add_length_penalty_option(OptionTable& table, DecodeOptions& options) {
+    return table.add("length-penalty", options.length_penalty, "a hypothesis scores log p / length^X").at_least(0).at_most(10);
+}
+
 void add_decode_options(OptionTable& table, DecodeOptions& options) {
     table.group("Search");
     table.add("beam", options.beam, "hypotheses kept at each step; 1: greedy").at_least(1).at_most(1000);
@@ -224,7 +230,7 @@ void add_decode_options(OptionTable& table, DecodeOptions& options) {
              "a search ends when X (1 or more) times --beam hypotheses have ended; 0: when no other can win (slower)")
         .at_least(0)
         .at_most(1000);
-    table.add("length-penalty", options.length_penalty, "a hypothesis scores log p / length^X").at_least(0).at_most(10);
+    add_length_penalty_option(table, options).defaults_to("the run's; of several the first's; else 1");
 }
 
 void check_decoding(const DecodeOptions& options) {

@@ -36,6 +36,8 @@ void add_models_options(OptionTable& table, std::vector<std::string>& runs, Weig
 void check_weights(const OptionTable& table);
 /// UsageError, for this command, when no run was given.
 void check_models(const std::string& command, const std::vector<std::string>& runs);
+/// --length-penalty, which a run's search.toml can hold.
+Option& add_length_penalty_option(OptionTable& table, DecodeOptions& options);
 void add_decode_options(OptionTable& table, DecodeOptions& options);
 /// UsageError for values that no search can have.
 void check_decoding(const DecodeOptions& options);

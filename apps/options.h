@@ -93,6 +93,7 @@ struct TrainingOptions {
     std::int64_t accumulate = 1;
     std::int64_t average = 3;
     std::int64_t patience = 0;
+    bool tune_search = true;
     std::uint64_t seed = 1;
     std::int64_t valid_every = 0;
     std::int64_t valid_sentences = 500;

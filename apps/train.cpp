@@ -10,6 +10,7 @@
 #include "apps/resume.h"
 #include "apps/run.h"
 #include "apps/run_report.h"
+#include "apps/run_search.h"
 #include "apps/task_recipes.h"
 #include "apps/translation/pretrained_embeddings.h"
 #include "apps/translation/stop_signals.h"
@@ -108,10 +109,26 @@ std::string how_it_ended(const TrainingResult& result) {
                        told ? "," : fmt::format(": {} updates", grouped_text(result.updates)), duration_text(result.seconds));
 }
 
+// Chooses how the trained model searches. Like the report, it is no reason to lose a run.
+void tune(const RunFolder& folder, const TrainSettings& settings, const nn::Transformer& model, const TrainingData& data,
+          TrainingLog& log, std::int64_t learned) {
+    if (!settings.training.tune_search) return;
+    try {
+        const std::string chosen =
+            tune_search(folder.path(), model, data.vocabularies, data.validation_text, aim_of(settings.data), learned);
+        if (!chosen.empty()) log.note(chosen);
+    } catch (const std::exception& error) {
+        log.note(fmt::format("no length penalty was chosen: {}; heddle evaluate --tune {} does it", error.what(),
+                             shell_word(folder.path().string())));
+    }
+}
+
+// What comes after the last update, given the pairs that were learned from.
+using Tuning = std::function<void(std::int64_t learned)>;
 // Writes the report of a training that ended so.
 using Report = std::function<void(const std::string& ended)>;
 
-int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Report& report) {
+int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tuning& tune, const Report& report) {
     const std::string run = shell_word(folder.path().string());
     const StopSignals signals;
     trainer.stop_when([] { return StopSignals::received() != 0; });
@@ -125,6 +142,7 @@ int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Rep
             log.note(stopped);
             return 128 + StopSignals::received();
         }
+        if (result.nothing_to_train.empty()) tune(result.pairs);
         report(how_it_ended(result));
         log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
         return 0;
@@ -211,8 +229,9 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     const Report report = [&](const std::string& ended) {
         write_run_report(*folder, {arguments, settings, data}, trainer, model, log, ended);
     };
+    const Tuning tuning = [&](std::int64_t learned) { tune(*folder, settings, model, data, log, learned); };
     try {
-        return train(trainer, *folder, log, report);
+        return train(trainer, *folder, log, tuning, report);
     } catch (const Divergence&) {
         // What was changed has led to no save: the run is what it was.
         const std::vector<std::int64_t> saves = saved_updates(run);

@@ -12,6 +12,7 @@
 #include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
+#include "apps/run_search.h"
 #include "apps/translation/attention_report.h"
 
 namespace heddle::app {
@@ -214,6 +215,7 @@ int translate_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     check_options(options, table);
     apply(options.machine);
+    take_search_of(options.runs.front(), table, options.decode);
     with_memory_advice([&] { return search_advice(options.decode); }, [&] { translate(options); });
     return 0;
 }

@@ -17,19 +17,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // In the order in which they are removed: while one is left, the folder is known as a run.
-constexpr const char* run_files[] = {"vocab.model",
-                                     "vocab.tsv",
-                                     "vocab.source.model",
-                                     "vocab.source.tsv",
-                                     "vocab.target.model",
-                                     "vocab.target.tsv",
-                                     "model.safetensors",
-                                     "best.safetensors",
-                                     "log.jsonl",
-                                     "report.html",
-                                     event_file_name,
-                                     scalars_file_name,
-                                     "saves",
+constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",
+                                     "vocab.source.model", "vocab.source.tsv",
+                                     "vocab.target.model", "vocab.target.tsv",
+                                     "model.safetensors",  "best.safetensors",
+                                     "search.toml",        "log.jsonl",
+                                     "report.html",        event_file_name,
+                                     scalars_file_name,    "saves",
                                      "config.toml"};
 
 bool is_run(const fs::path& path) {

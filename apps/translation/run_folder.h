@@ -4,6 +4,7 @@
 //     RUN/vocab.*            the vocabularies
 //     RUN/model.safetensors  the weights to use: the average of the last validations
 //     RUN/best.safetensors   the weights with the best validation loss
+//     RUN/search.toml        the length penalty to translate with (apps/run_search.h)
 //     RUN/model-<update>.safetensors, RUN/best-<update>.safetensors    the same of a run that went back, up to its last save
 //     RUN/saves/<update>/    what a run goes on from (save.h); RUN/saves/latest names the newest one
 //     RUN/log.jsonl          what the log said

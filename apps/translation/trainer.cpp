@@ -200,6 +200,7 @@ TrainingResult Trainer::run() {
     read_losses();
     result.epochs = state_.epoch;
     result.updates = learner_.updates();
+    result.pairs = (state_.epoch - 1) * plan_.sentences + state_.sentences;
     if (end_)
         finish(result);
     else

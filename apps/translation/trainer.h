@@ -25,6 +25,7 @@ namespace heddle::app {
 struct TrainingResult {
     std::int64_t epochs = 0;  ///< begun
     std::int64_t updates = 0;
+    std::int64_t pairs = 0;  ///< learned from, as often as they came
     double seconds = 0;
     std::string ended_by;                    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
     std::string nothing_to_train;            ///< why a run that went on was at its end; empty when it was not

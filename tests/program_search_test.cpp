@@ -1,0 +1,111 @@
+// RUN/search.toml: who writes it, and who follows it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* tiny = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --dropout 0 --updates 2 --valid-sentences 0";
+
+class ProgramSearch : public testing::Test {
+  protected:
+    ProgramSearch() { train("RUN", "--task copy"); }
+
+    void train(const std::string& run, const std::string& options) const {
+        const ProgramResult trained = here.run("train --out " + run + " " + options + tiny);
+        ASSERT_EQ(trained.status, 0) << trained.err;
+    }
+    // log p / score = length^alpha of the first translation.
+    double divisor(const std::string& options) const {
+        const ProgramResult translated = here.run("translate --scores " + options, "a b c d\n");
+        EXPECT_EQ(translated.status, 0) << translated.err;
+        std::istringstream numbers(translated.out.substr(translated.out.rfind("|||") + 3));
+        double log_probability = 0, score = 0;
+        numbers >> log_probability >> score;
+        EXPECT_LT(log_probability, 0) << translated.out;
+        return log_probability / score;
+    }
+
+    Workplace here;
+};
+
+TEST_F(ProgramSearch, TranslatesWithTheRunsLengthPenaltyUnlessAnotherIsGiven) {
+    EXPECT_FALSE(here.exists("RUN/search.toml")) << "two updates are no training to choose by";
+    const double length = divisor("--model RUN");
+    ASSERT_GT(length, 1.5);
+    here.write("RUN/search.toml", "# none\nlength-penalty = 0\n");
+    EXPECT_NEAR(divisor("--model RUN"), 1, 1e-4);
+    EXPECT_GT(divisor("--model RUN --length-penalty 1"), 1.5);
+    EXPECT_THAT(here.run("evaluate --model RUN --beam 1").err, HasSubstr("length penalty 0, the run's own\n"));
+    EXPECT_THAT(here.run("evaluate --model RUN --beam 1 --length-penalty 0").err, Not(HasSubstr("length penalty")));
+
+    std::filesystem::copy(here.path("RUN"), here.path("OTHER"), std::filesystem::copy_options::recursive);
+    std::filesystem::remove(here.path("OTHER/search.toml"));
+    EXPECT_NEAR(divisor("--model RUN OTHER"), 1, 1e-4) << "the first run's counts";
+    EXPECT_GT(divisor("--model OTHER RUN"), 1.5);
+}
+
+TEST_F(ProgramSearch, NamesFileAndLineOfWhatItCannotRead) {
+    here.write("RUN/search.toml", "\nlength-penalty = much\n");
+    expect_complaint(here.run("translate --model RUN", "a b\n"), 2, "--length-penalty is 'much'");
+    here.write("RUN/search.toml", "beam = 5\n");
+    expect_complaint(here.run("translate --model RUN", "a b\n"), 2, "RUN/search.toml:1: 'beam' is no option");
+}
+
+TEST_F(ProgramSearch, ChoosesAgainAndStoresIt) {
+    const ProgramResult tuned = here.run("evaluate --tune RUN --beam 2");
+    ASSERT_EQ(tuned.status, 0) << tuned.err;
+    EXPECT_EQ(lines_of(tuned.out).size(), 5u) << tuned.out;
+    EXPECT_THAT(tuned.out, HasSubstr("length penalty 1: 0.00 % exact\n"));
+    EXPECT_THAT(tuned.err, HasSubstr("length penalty 1: 0.00 % exact of 500 validation pairs; stored in RUN/search.toml\n"));
+    EXPECT_THAT(here.read("RUN/search.toml"), HasSubstr("\nlength-penalty = 1.0\n"));
+    EXPECT_EQ(here.run("evaluate --tune RUN --beam 2 --threads 1").out, tuned.out);
+
+    // Of other pairs the translations with a penalty of 2 are the references.
+    std::string sources;
+    for (int i = 0; i < 100; ++i) sources += std::string("a b c d e f g").substr(0, 3 + 2 * (i % 6)) + "\n";
+    here.write("v.in", sources);
+    here.write("v.out", here.run("translate --model RUN --beam 2 --length-penalty 2", sources).out);
+    ASSERT_NE(here.read("v.out"), here.run("translate --model RUN --beam 2 --length-penalty 1", sources).out);
+    const ProgramResult given = here.run("evaluate --tune RUN --beam 2 --valid v");
+    ASSERT_EQ(given.status, 0) << given.err;
+    EXPECT_THAT(given.err, AllOf(HasSubstr(": BLEU 100.00 (brevity penalty 1.000) of 100 validation pairs, instead of length "
+                                           "penalty 1: BLEU "),
+                                 HasSubstr("; stored in RUN/search.toml\n")));
+    EXPECT_EQ(here.run("translate --model RUN --beam 2", sources).out, here.read("v.out"));
+
+    train("RUN", "--task copy --overwrite");
+    EXPECT_FALSE(here.exists("RUN/search.toml")) << "it was the run's that is replaced";
+}
+
+TEST_F(ProgramSearch, ReadsTheRunsOwnValidationText) {
+    std::string lines;
+    for (int i = 0; i < 120; ++i) lines += "a b c\td e f\n";
+    here.write("text.tsv", lines);
+    train("TEXT", "--train text.tsv --valid text.tsv --tsv --vocab-type word");
+    EXPECT_THAT(here.run("evaluate --tune TEXT").err, HasSubstr(" of 120 validation pairs"));
+    here.write("few.tsv", lines.substr(0, 12 * 99));
+    expect_complaint(here.run("evaluate --tune TEXT --valid few.tsv"), 1, "--tune has 99 pairs to choose by, wanted 100 or more");
+    train("ALONE", "--train text.tsv --tsv --vocab-type word");
+    expect_complaint(here.run("evaluate --tune ALONE"), 2, "ALONE names no file of validation pairs; give --valid PREFIX");
+}
+
+TEST_F(ProgramSearch, RefusesOptionsThatWouldDoNothing) {
+    for (const std::string option : {"model RUN", "test t", "length-penalty 2", "weights best", "json", "reference r"})
+        expect_complaint(here.run("evaluate --tune RUN --" + option), 2,
+                         "--tune RUN makes no use of --" + option.substr(0, option.find(' ')));
+    expect_complaint(here.run("evaluate --tune RUN --source de"), 2, "--source says how --valid PREFIX is read");
+    expect_complaint(here.run("evaluate --model RUN --valid v"), 2, "--valid is for --tune RUN");
+    expect_complaint(here.run("evaluate --tune NONE"), 1, "NONE");
+}
+
+}  // namespace
+}  // namespace heddle
