@@ -8,7 +8,7 @@
 namespace heddle::app {
 namespace {
 
-constexpr double tried_penalties[] = {0.5, 1, 1.5, 2, 2.5};
+constexpr double tried_penalties[] = {0.5, 1, 1.25, 1.5, 2};
 
 PenaltyTrial try_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
                          const DecodeOptions& decode, Aim aim) {
