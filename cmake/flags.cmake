@@ -8,12 +8,14 @@ heddle_cxx_options(-Winvalid-pch -Wall -Wextra -Wpedantic -Wconversion -Wno-sign
 if(HEDDLE_WERROR)
   heddle_cxx_options(-Werror)
 endif()
-# GCC 12 takes the checked writes of Debian's fmt 9 for overflows once they are inlined.
-heddle_cxx_options(-Wno-stringop-overflow -Wno-stringop-overread)
-# GCC 12 sees writes past std::string once it is inlined from several sources (GCC bug 105329).
-heddle_cxx_options(-Wno-array-bounds)
-# GCC 12 and 13 see an overlap in "text" + std::string (GCC bug 105651).
-heddle_cxx_options(-Wno-restrict)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 takes the checked writes of Debian's fmt 9 for overflows once they are inlined.
+  heddle_cxx_options(-Wno-stringop-overflow -Wno-stringop-overread)
+  # GCC 12 sees writes past std::string once it is inlined from several sources (GCC bug 105329).
+  heddle_cxx_options(-Wno-array-bounds)
+  # GCC 12 and 13 see an overlap in "text" + std::string (GCC bug 105651).
+  heddle_cxx_options(-Wno-restrict)
+endif()
 # Rooms with loops over numbers ask for more (rooms.cmake); everything else compiles a fifth faster so.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")

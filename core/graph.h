@@ -60,7 +60,7 @@ class Staging {
         bool on_its_way = false;
     };
     std::array<Piece, kPieces> pieces_;
-    std::size_t now_ = 0;
+    [[maybe_unused]] std::size_t now_ = 0;  // a build without CUDA does not use it
 };
 
 }  // namespace heddle::device

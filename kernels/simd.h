@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/random.h"
 
@@ -95,12 +96,24 @@ inline Vec<T> iota() {
     return v;
 }
 
+/// Lane i of the result is lane `lane(i)` of a and b; b's lanes are counted on from a's. GCC 11 has only its own builtin.
+template <class V, class Lane, int... i>
+inline V shuffle(V a, V b, Lane lane, std::integer_sequence<int, i...>) {
+#if defined(__clang__)
+    return __builtin_shufflevector(a, b, lane(i)...);
+#else
+    return __builtin_shuffle(a, b, decltype(a > b){lane(i)...});
+#endif
+}
+template <class V, class Lane>
+inline V shuffle(V a, V b, Lane lane) {
+    return shuffle(a, b, lane, std::make_integer_sequence<int, static_cast<int>(sizeof(V) / sizeof(a[0]))>());
+}
+
 /// Lane i of the result is lane i ^ distance of `v`.
 template <int distance, class V>
 inline V exchange(V v) {
-    decltype(v > v) from;
-    for (int i = 0; i < static_cast<int>(sizeof v / sizeof v[0]); ++i) from[i] = i ^ distance;
-    return __builtin_shuffle(v, from);
+    return shuffle(v, v, [](int i) { return i ^ distance; });
 }
 
 /// All lanes joined by `join`, in a fixed order: the upper half meets the lower one until a single lane is left.
@@ -229,13 +242,8 @@ inline void dropout_block(const Dropout& dropout, VecL c0, VecL c1, VecL c2, Vec
     const VecL words01 = (c0 & 0xffffffffu) | (c1 << 32);
     const VecL words23 = (c2 & 0xffffffffu) | (c3 << 32);
     constexpr int n = kDropoutGroups;
-    VecL low, high;
-    for (int i = 0; i < n; i += 2) {
-        low[i] = i;
-        low[i + 1] = n + i;
-    }
-    high = low + 1;
-    const VecL ordered[2] = {__builtin_shuffle(words01, words23, low), __builtin_shuffle(words01, words23, high)};
+    const VecL ordered[2] = {shuffle(words01, words23, [](int i) { return i % 2 == 0 ? i : n + i - 1; }),
+                             shuffle(words01, words23, [](int i) { return i % 2 == 0 ? i + 1 : n + i; })};
     const VecF scale = broadcast(static_cast<float>(dropout.scale()));
     VecI scale_bits;
     std::memcpy(&scale_bits, &scale, sizeof scale_bits);

@@ -75,23 +75,22 @@ inline void product_panel(Left a, const float* b, std::int64_t b_pitch, std::int
     if (v < vectors) product_panel<1>(a, b + v * kFloats, b_pitch, depth, rows, c + v * kFloats, c_pitch, add);
 }
 
-template <int... Lane>
-inline VecF interleave(VecF a, VecF b, bool high, std::integer_sequence<int, Lane...>) {
+/// Lanes a0 b0 a1 b1 ... of the lower or the higher halves.
+inline VecF interleave(VecF a, VecF b, bool high) {
     constexpr int half = kFloats / 2;
-    return high ? __builtin_shufflevector(a, b, (Lane % 2 * kFloats + half + Lane / 2)...)
-                : __builtin_shufflevector(a, b, (Lane % 2 * kFloats + Lane / 2)...);
+    return high ? shuffle(a, b, [](int i) { return i % 2 * kFloats + half + i / 2; })
+                : shuffle(a, b, [](int i) { return i % 2 * kFloats + i / 2; });
 }
 
 /// Lane j of vector i goes to lane i of vector j: log2(kFloats) perfect shuffles of the vectors.
 inline void transpose_lanes(VecF (&rows)[kFloats]) {
-    constexpr auto lanes = std::make_integer_sequence<int, kFloats>();
 #pragma GCC unroll 4
     for (int stage = 1; stage < kFloats; stage *= 2) {
         VecF next[kFloats];
 #pragma GCC unroll 8
         for (int i = 0; i < kFloats / 2; ++i) {
-            next[2 * i] = interleave(rows[i], rows[i + kFloats / 2], false, lanes);
-            next[2 * i + 1] = interleave(rows[i], rows[i + kFloats / 2], true, lanes);
+            next[2 * i] = interleave(rows[i], rows[i + kFloats / 2], false);
+            next[2 * i + 1] = interleave(rows[i], rows[i + kFloats / 2], true);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < kFloats; ++i) rows[i] = next[i];
