@@ -21,12 +21,15 @@ void row_factors(const Dropout& dropout, std::int64_t row, std::int64_t cols, fl
     dropout_factors(dropout, cols, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32), 0, factors);
 }
 
-// sum = x + dropout(sublayer), one multiply-add per element where the level has it, as in the residual op.
+// sum = x + dropout(sublayer), one multiply-add per element where the level has it, as in the residual op. A loop each: of a
+// choice in one loop clang makes a product or none, and then one sum for both.
 void add_residual(const float* x, const float* sublayer, float* sum, std::int64_t cols, const float* factors) {
-    for (std::int64_t j = 0; j < cols; j += kFloats) {
-        const VecF from = load_at(x, j, cols), added = load_at(sublayer, j, cols);
-        store_at(sum, j, cols, factors ? from + added * load(factors + j) : from + added);
+    if (!factors) {
+        for (std::int64_t j = 0; j < cols; j += kFloats) store_at(sum, j, cols, load_at(x, j, cols) + load_at(sublayer, j, cols));
+        return;
     }
+    for (std::int64_t j = 0; j < cols; j += kFloats)
+        store_at(sum, j, cols, load_at(x, j, cols) + load_at(sublayer, j, cols) * load(factors + j));
 }
 
 struct Statistics {
