@@ -1,0 +1,15 @@
+# docker build -t heddle . && docker run -v "$PWD:/data" heddle train --task numbers --out demo
+FROM debian:bookworm-slim AS build
+WORKDIR /heddle
+COPY . .
+RUN bash apps/setup.sh && cmake --preset release -DHEDDLE_TESTS=OFF && cmake --build --preset release --target heddle && \
+    strip build/release/heddle
+
+FROM debian:bookworm-slim
+RUN apt-get update && \
+    apt-get install -y --no-install-recommends libfmt9 libpugixml1v5 libsentencepiece0 zlib1g && \
+    rm -rf /var/lib/apt/lists/*
+COPY --from=build /heddle/build/release/heddle /usr/local/bin/
+WORKDIR /data
+ENTRYPOINT ["heddle"]
+CMD ["--help"]
