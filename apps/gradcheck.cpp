@@ -1,6 +1,7 @@
 #include "autograd/gradcheck.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>

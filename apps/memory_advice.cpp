@@ -1,6 +1,7 @@
 #include "apps/memory_advice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <vector>
 

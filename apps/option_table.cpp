@@ -1,6 +1,7 @@
 #include "apps/option_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -15,7 +16,7 @@ namespace {
 
 template <class... Args>
 [[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) {
-    throw UsageError(fmt::vformat(format, fmt::make_format_args(args...)));
+    throw UsageError(fmt::format(format, std::forward<Args>(args)...));
 }
 
 std::string range_text(const Option& option) {

@@ -48,7 +48,7 @@ class Proof {
     template <class... Args>
     bool failed(fmt::format_string<Args...> format, Args&&... args) {
         report_.passed = false;
-        report_.message = fmt::format("{}: {}", subject_.ops(), fmt::vformat(format, fmt::make_format_args(args...)));
+        report_.message = fmt::format("{}: {}", subject_.ops(), fmt::format(format, std::forward<Args>(args)...));
         return false;
     }
 

@@ -1,6 +1,6 @@
 #include "core/digest.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #define XXH_INLINE_ALL  // the whole library is in its header: nothing to link
 #include <xxhash.h>

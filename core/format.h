@@ -1,9 +1,10 @@
 // Formatted errors for .cpp files. Never include this from a header that nvcc reads (Debian's fmt 9 does not compile there).
 #pragma once
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/dtype.h"
 #include "core/error.h"
@@ -36,13 +37,13 @@ namespace heddle {
 /// Throws an Error with the formatted message.
 template <class... Args>
 [[noreturn]] void fail_with(fmt::format_string<Args...> format, Args&&... args) {
-    fail(fmt::vformat(format, fmt::make_format_args(args...)));
+    fail(fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// Throws an Error with the formatted message unless `good`. Written so that a comparison with NaN fails.
 template <class... Args>
 void check(bool good, fmt::format_string<Args...> format, Args&&... args) {
-    if (!good) fail(fmt::vformat(format, fmt::make_format_args(args...)));
+    if (!good) fail(fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_cached.h"

@@ -1,5 +1,5 @@
 // Attention on batches within a capacity, as captured training steps have them.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "tests/attention_device_cases.h"
 #include "tests/support.h"

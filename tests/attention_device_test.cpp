@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "tests/attention_device_cases.h"
 #include "tests/support.h"

@@ -1,6 +1,6 @@
 #include "kernels/attention/attention.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "kernels/attention/attention_fast.h"
 #include "kernels/attention/attention_prepare.h"

@@ -1,5 +1,6 @@
 // What `heddle evaluate` says about files.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

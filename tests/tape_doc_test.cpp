@@ -1,5 +1,6 @@
 // The worked example of docs/tape.md: the page shows this code, and this is what it prints.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "autograd/ops.h"

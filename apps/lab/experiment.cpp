@@ -1,6 +1,7 @@
 #include "apps/lab/experiment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

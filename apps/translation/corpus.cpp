@@ -1,6 +1,7 @@
 #include "apps/translation/corpus.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,7 @@
 #include "apps/translation/text_format.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "apps/translation/translate.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 //     $build -o products_cblas -DWITH_CBLAS $heddle -lopenblas         # the CBLAS that -lopenblas finds
 //
 // All take the number of threads (OMP_NUM_THREADS for the libraries, the argument for Heddle).
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
