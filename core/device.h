@@ -34,7 +34,7 @@ class WithStream {
     WithStream& operator=(const WithStream&) = delete;
 
   private:
-    [[maybe_unused]] void* before_;  // a build without CUDA does not use it
+    void* before_;
 };
 
 /// Waits for the current stream. Error with CUDA's words (the emulator's report) when something in it went wrong.

@@ -60,7 +60,7 @@ class Staging {
         bool on_its_way = false;
     };
     std::array<Piece, kPieces> pieces_;
-    [[maybe_unused]] std::size_t now_ = 0;  // a build without CUDA does not use it
+    std::size_t now_ = 0;
 };
 
 }  // namespace heddle::device
