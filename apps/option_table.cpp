@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 
 #include "apps/suggestion.h"
 #include "apps/toml.h"
+#include "core/from_chars.h"
 
 namespace heddle::app {
 namespace {
@@ -33,7 +33,7 @@ template <class T>
 T number(const Option& option, const std::string& text) {
     T value{};
     const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    const auto [rest, error] = from_chars(text.data(), end, value);
     const auto real = static_cast<double>(value);
     const bool good = error == std::errc() && rest == end && std::isfinite(real) && (!option.least || real >= *option.least) &&
                       (!option.above || real > *option.above) && (!option.most || real <= *option.most) &&

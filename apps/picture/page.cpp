@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "apps/translation/unicode.h"
 #include "core/file.h"
 #include "core/format.h"
+#include "core/from_chars.h"
 
 namespace heddle::picture {
 namespace {
@@ -48,7 +47,7 @@ bool reads_as_number(std::string text) {
     if (text.ends_with(" %")) text.resize(text.size() - 2);
     if (!text.starts_with(',') && text.find(",,") == std::string::npos) std::erase(text, ',');
     double value = 0;
-    const std::from_chars_result read = std::from_chars(text.data(), text.data() + text.size(), value);
+    const std::from_chars_result read = from_chars(text.data(), text.data() + text.size(), value);
     return !text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size();
 }
 

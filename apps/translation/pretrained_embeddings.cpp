@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <span>
@@ -12,6 +11,7 @@
 #include "apps/translation/training_log.h"
 #include "core/check.h"
 #include "core/format.h"
+#include "core/from_chars.h"
 #include "core/safetensors.h"
 
 namespace heddle::app {
@@ -73,7 +73,7 @@ std::string_view text_of(std::span<const std::string_view> fields) {
 
 template <class T>
 bool read_number(std::string_view text, T& number) {
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto [rest, error] = from_chars(text.data(), text.data() + text.size(), number);
     return error == std::errc() && rest == text.data() + text.size();
 }
 
