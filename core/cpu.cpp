@@ -40,7 +40,11 @@ CpuLevel cpu_level() {
 
 std::string_view name(CpuLevel level) {
     switch (level) {
+#if defined(__x86_64__)
         case CpuLevel::v2: return "v2 (SSE4.2)";
+#else
+        case CpuLevel::v2: return "v2 (the baseline)";
+#endif
         case CpuLevel::v3: return "v3 (AVX2)";
         case CpuLevel::v4: return "v4 (AVX-512)";
     }

@@ -1,4 +1,4 @@
-// Which x86-64 level the vectorised code runs on.
+// Which x86-64 level the vectorised code runs on. Other processors have one build of it, named v2.
 #pragma once
 
 #include <string_view>

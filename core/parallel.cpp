@@ -1,6 +1,8 @@
 #include "core/parallel.h"
 
+#if defined(__linux__)
 #include <sched.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -41,8 +43,10 @@ class FirstException {
 
 // Those that this process may use, which in a container or under taskset are fewer than the machine has.
 int processors() {
+#if defined(__linux__)
     cpu_set_t allowed;
     if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
+#endif
     return static_cast<int>(std::thread::hardware_concurrency());
 }
 

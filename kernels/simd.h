@@ -4,6 +4,10 @@
 // Every lane computes the same thing wherever it stands, so a row's bits do not depend on its place in the batch.
 #pragma once
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -197,7 +201,9 @@ using VecL = Vec<std::uint64_t>;
 inline VecL multiply_low(VecL lanes, std::uint32_t factor) {
     // GCC is told the instruction: it would take the general 64-bit product, which costs three times as much. (Its builtin, not
     // <immintrin.h>, which takes half a second to read.)
-#if defined(__clang__) || !defined(__SSE2__)
+#if defined(__aarch64__)
+    return (VecL)vmull_u32(vmovn_u64((uint64x2_t)lanes), vdup_n_u32(factor));
+#elif defined(__clang__) || !defined(__SSE2__)
     return (lanes & 0xffffffffu) * factor;
 #elif defined(__AVX512F__)
     return (VecL)__builtin_ia32_pmuludq512_mask((VecI)lanes, (VecI)broadcast<std::uint64_t>(factor), Vec<long long>{}, 0xff);

@@ -47,7 +47,11 @@ TEST_F(CpuLevelDeathTest, RefusesWhatIsNoLevel) {
 }
 
 TEST(CpuLevel, HasAName) {
+#if defined(__x86_64__)
     EXPECT_EQ(name(CpuLevel::v2), "v2 (SSE4.2)");
+#else
+    EXPECT_EQ(name(CpuLevel::v2), "v2 (the baseline)");
+#endif
     EXPECT_EQ(name(CpuLevel::v3), "v3 (AVX2)");
     EXPECT_EQ(name(CpuLevel::v4), "v4 (AVX-512)");
 }

@@ -263,6 +263,9 @@ __global__ void divide_kernel(bool broken) {
     static_cast<void>(x);
 }
 TEST(EmulatorErrors, ADivisionByZero) {
+#if defined(__aarch64__)
+    GTEST_SKIP() << "this processor takes 0 for the quotient and says nothing";
+#endif
     if (sanitizer_comes_first) GTEST_SKIP() << "the sanitizer reports it";
     expect_broken({"thread (", "divides an integer by zero"}, {}, divide_kernel);
 }

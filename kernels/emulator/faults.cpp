@@ -50,6 +50,14 @@ void on_signal(int signal, siginfo_t* info, void* context) {
         registers[REG_RIP] = reinterpret_cast<greg_t>(&report);
         return;
     }
+#elif defined(__aarch64__) && defined(__linux__)
+    if (spare != nullptr && in_a_kernel()) {
+        auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+        fault = {signal, info->si_addr, reinterpret_cast<const std::byte*>(registers.pc) + 1};
+        registers.sp = reinterpret_cast<std::uintptr_t>(spare + 2 * kSpare);
+        registers.pc = reinterpret_cast<std::uintptr_t>(&report);
+        return;
+    }
 #endif
     const struct sigaction& before = earlier[signal == kSignals[0] ? 0 : 1];
     if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
