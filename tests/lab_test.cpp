@@ -11,11 +11,13 @@
 
 #include "apps/commands.h"
 #include "apps/lab/kit.h"
+#include "apps/picture/ramp.h"
 #include "apps/usage_error.h"
 #include "core/file.h"
 #include "nn/linear.h"
 #include "tests/documents.h"
 #include "tests/lab_support.h"
+#include "tests/page_support.h"
 #include "tests/support.h"
 
 namespace heddle {
@@ -118,8 +120,8 @@ TEST(Lab, RunsOneExperimentAndWritesItsPage) {
     EXPECT_THAT(page, HasSubstr("<h2>What is right</h2>\n<pre>// the future"));
     EXPECT_THAT(page, HasSubstr("heddle lab tiny-mask --seed 7"));
     EXPECT_THAT(page, HasSubstr("Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor"));
+    expect_loads_nothing(page);
     EXPECT_EQ(page.find("<script"), std::string::npos);
-    EXPECT_EQ(page.find("src="), std::string::npos) << "a page needs nothing but itself";
     EXPECT_FALSE(std::filesystem::exists(out + "/index.html")) << "the index is for all";
 }
 
@@ -137,6 +139,62 @@ TEST(Lab, JsonHoldsEveryNumber) {
     for (const lab::Finding& finding : result.findings)
         for (std::size_t i = 0; i < finding.values.size(); ++i)
             EXPECT_EQ(object["findings"][finding.what][result.variants[i]].get<double>(), finding.values[i]) << finding.what;
+}
+
+// The code shows the mistake first; so do the numbers, in every form, and the pictures.
+TEST(Lab, ShowsTheMistakesFirstAndWhatIsRightLast) {
+    const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr, {"\nbad code\n", "\ngood code\n"}};
+    const lab::Result result{
+        .variants = {"right", "wrong", "worse"}, .findings = {{"loss", {1, 2, 3}}}, .why = "", .figures = {}};
+    const auto in_order = [](const std::string& text, const std::vector<std::string>& parts) {
+        std::size_t at = 0;
+        for (const std::string& part : parts) {
+            const std::size_t found = text.find(part, at);
+            if (found == std::string::npos) return testing::AssertionFailure() << part << " does not come next in " << text;
+            at = found + part.size();
+        }
+        return testing::AssertionSuccess();
+    };
+    const std::string text = lab::text(experiment, result);
+    EXPECT_TRUE(in_order(text, {"bad code", "good code", "       wrong         worse         right\n",
+                                "loss             2             3             1\n"}));
+    EXPECT_TRUE(in_order(lab::page(experiment, result, "").html(),
+                         {"bad code", "good code", ">wrong<", ">worse<", ">right<", ">2<", ">3<", ">1<"}));
+    const auto object = nlohmann::ordered_json::parse(lab::json(experiment, result, {}));
+    EXPECT_EQ(object["variants"].dump(), R"(["wrong","worse","right"])");
+    EXPECT_EQ(object["findings"]["loss"].dump(), R"({"wrong":2.0,"worse":3.0,"right":1.0})");
+    EXPECT_EQ(lab::headline(result), "loss: wrong 2, worse 3, right 1");
+
+    const lab::Result masks = run_experiment("tiny-mask");
+    EXPECT_THAT(masks.figures.at(0).svg, HasSubstr("multiplied by -1e-9"));
+    EXPECT_THAT(masks.figures.at(1).svg, HasSubstr(">masked<"));
+}
+
+// A sixteenth on a scale up to 1 has the colour of nothing.
+TEST(Lab, TheTinyMasksMapShowsASixteenth) {
+    const std::string map = run_experiment("tiny-mask").figures.at(0).svg;
+    std::set<std::string> dark;
+    for (int level = 0; level < picture::ramp_levels / 8; ++level) dark.insert(picture::ramp_color(level, false));
+    int in_row_0 = 0;
+    for (const Element& one : markup_of(map).all("path"))
+        for (std::size_t at = 0; at < one.attributes.at("d").size(); at = one.attributes.at("d").find('M', at + 1)) {
+            const std::string cell = one.attributes.at("d").substr(at, one.attributes.at("d").find('M', at + 1) - at);
+            if (cell.find(" 0h") == std::string::npos) continue;
+            ++in_row_0;
+            EXPECT_FALSE(dark.contains(one.attributes.at("stroke"))) << cell << " of row 0 looks like nothing";
+        }
+    EXPECT_GT(in_row_0, 0);
+}
+
+TEST(Lab, ExperimentsOfAGroupStandTogether) {
+    std::set<std::string_view> groups;
+    std::string_view last;
+    for (const lab::Experiment& one : lab::experiments()) {
+        EXPECT_FALSE(one.group.empty()) << one.name;
+        EXPECT_TRUE(one.group == last || groups.insert(one.group).second) << one.group << " begins again at " << one.name;
+        last = one.group;
+    }
+    EXPECT_GT(groups.size(), 3u);
 }
 
 TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {

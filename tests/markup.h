@@ -100,6 +100,14 @@ class MarkupReader {
         if (open_.empty() && !markup_.elements.empty()) wrong("two roots");
         markup_.elements.push_back(element);
         if (!whole) open_.push_back(markup_.elements.size() - 1);
+        if (!whole && element.name == "script") raw();
+    }
+    // As HTML reads a script: whatever stands there up to the tag that ends it.
+    void raw() {
+        const std::size_t end = text_.find("</script", at_);
+        if (end == std::string_view::npos) return wrong("open script");
+        markup_.elements.back().text = text_.substr(at_, end - at_);
+        at_ = end;
     }
 
     std::string_view text_;

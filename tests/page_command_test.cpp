@@ -11,27 +11,32 @@
 
 #include "apps/output.h"
 #include "core/file.h"
+#include "tests/page_support.h"
 #include "tests/support.h"
 
 namespace heddle::app {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 PageCommand two_programs() {
     const auto program = [](const std::string& name) {
-        return PageProgram{name, "the " + name, [name](std::uint64_t seed, const std::string& command) {
+        return PageProgram{name, "the " + name,
+                           [name](std::uint64_t seed, const std::string& command) {
                                picture::Page page(name);
                                page.code(command);
                                const std::string number = std::to_string(seed);
-                               return PageResult{name + " " + number + "\n", "{\"seed\":" + number + "}\n", page};
-                           }};
+                               return PageResult{name + " " + number + "\n", "{\"seed\":" + number + "}\n", page,
+                                                 "found <" + name + ">", "<svg width=\"1\"></svg>"};
+                           },
+                           name == "five" ? "Odd" : "Even & more"};
     };
     return {.name = "show",
             .summary = "shows things",
             .what = "thing",
             .index_title = "Things",
-            .programs = {program("one"), program("three")}};
+            .programs = {program("one"), program("three"), program("five")}};
 }
 
 std::string run(std::vector<const char*> arguments) {
@@ -52,17 +57,52 @@ std::string run(std::vector<const char*> arguments) {
 TEST(PageCommand, ListsRunsAndWritesPages) {
     const TemporaryFolder folder;
     const std::string to = (folder / "a").string() + "/b";
-    EXPECT_EQ(run({"list"}), "one    the one\nthree  the three\n");
+    EXPECT_EQ(run({"list"}), "one    the one\nthree  the three\nfive   the five\n");
     EXPECT_EQ(run({}), run({"list"}));
     EXPECT_EQ(run({"three", "--out", to.c_str(), "--seed", "7"}), "three 7\n");
     EXPECT_THAT(read_file(to + "/three.html"), HasSubstr("heddle show three --seed 7"));
     EXPECT_FALSE(std::filesystem::exists(to + "/one.html"));
     EXPECT_EQ(run({"--out", to.c_str(), "--json", "one"}), "{\"seed\":1}\n");
     EXPECT_EQ(run({"--thing", "one", "--out", to.c_str()}), "one 1\n");
-    EXPECT_EQ(run({"all", "--out", to.c_str()}), "one 1\n\nthree 1\n\n");
-    EXPECT_EQ(run({"all", "--out", to.c_str(), "--json"}), "{\"seed\":1}\n{\"seed\":1}\n");
-    for (const char* name : {"one", "three"})
-        EXPECT_THAT(read_file(to + "/index.html"), HasSubstr("href=\"" + std::string(name) + ".html\""));
+    EXPECT_EQ(run({"all", "--out", to.c_str()}), "one 1\n\nthree 1\n\nfive 1\n\n");
+    EXPECT_EQ(run({"all", "--out", to.c_str(), "--json"}), "{\"seed\":1}\n{\"seed\":1}\n{\"seed\":1}\n");
+}
+
+TEST(PageCommand, ThePageOfAllHasGroupsWithACardForEach) {
+    const TemporaryFolder folder;
+    const std::string to = folder.path().string();
+    run({"all", "--out", to.c_str()});
+    const std::string page = read_file(to + "/index.html");
+    expect_loads_nothing(page);
+    const Markup index = markup_of(page);
+    std::vector<std::string> groups, links;
+    for (const Element& one : index.all("h2")) groups.push_back(one.text);
+    for (const Element& one : index.all("a")) links.push_back(one.attributes.at("href") + " " + one.text);
+    EXPECT_THAT(groups, ElementsAre("Even &amp; more", "Odd"));
+    EXPECT_THAT(links, ElementsAre("one.html one: the one", "three.html three: the three", "five.html five: the five"));
+    EXPECT_EQ(index.all("ul").size(), 2u);
+    EXPECT_EQ(index.all("svg").size(), 3u);
+    EXPECT_THAT(page, HasSubstr("<p>found &lt;three&gt;</p>"));
+}
+
+std::vector<std::string> links_of(const std::string& file) {
+    std::vector<std::string> links;
+    for (const Element& one : markup_of(read_file(file)).all("a")) links.push_back(one.attributes.at("href") + " " + one.text);
+    links.resize(links.size() / 2);  // the same stand at the end
+    return links;
+}
+
+TEST(PageCommand, APageLeadsToItsNeighboursThatAreThere) {
+    const TemporaryFolder folder;
+    const std::string to = folder.path().string();
+    run({"three", "--out", to.c_str()});
+    EXPECT_THAT(links_of(to + "/three.html"), ElementsAre()) << "nothing else is there";
+    run({"one", "--out", to.c_str()});
+    EXPECT_THAT(links_of(to + "/one.html"), ElementsAre("three.html three →"));
+    run({"all", "--out", to.c_str()});
+    EXPECT_THAT(links_of(to + "/one.html"), ElementsAre("index.html all things", "three.html three →"));
+    EXPECT_THAT(links_of(to + "/three.html"), ElementsAre("one.html ← one", "index.html all things", "five.html five →"));
+    EXPECT_THAT(links_of(to + "/five.html"), ElementsAre("three.html ← three", "index.html all things"));
 }
 
 TEST(PageCommand, SaysWhatItWanted) {

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "apps/picture/chart.h"
 #include "core/file.h"
-#include "tests/markup.h"
+#include "tests/page_support.h"
 #include "tests/support.h"
 
 namespace heddle::picture {
@@ -33,18 +36,86 @@ TEST(Page, IsOneWellFormedFileThatLoadsNothing) {
         .table({"what", "n"}, {{"a & b", "1.5"}, {"c", "nan"}});
     page.figure({svg(LineChart{.title = "<t>", .x = {}, .y = {}, .series = {{"a & b", {0, 1}, {1, 2}}}}), "caption <1>"})
         .figures({{map, "a"}, {map, ""}})
-        .link("a b#c.html", "there");
+        .cards({{{"a b#c.html", "there"}, "what is <there>"}});
+    expect_loads_nothing(page.html());
     const Markup markup = markup_of(page.html());
-    EXPECT_EQ(markup.error, "");
     EXPECT_EQ(markup.all("figure").size(), 3u);
     EXPECT_EQ(markup.all("figcaption").size(), 2u);
     EXPECT_EQ(markup.all("td").at(1).attributes.at("class"), "n");
     EXPECT_EQ(markup.all("td").at(3).attributes.at("class"), "n") << "nan is a number to read, too";
     EXPECT_EQ(markup.all("a").at(0).attributes.at("href"), "a%20b%23c.html");
     EXPECT_TRUE(markup.all("script").empty());
-    for (const Element& one : markup.elements) EXPECT_EQ(one.attributes.count("src"), 0u);
-    EXPECT_EQ(page.html().find("url("), std::string::npos);
-    EXPECT_EQ(page.html().find("@import"), std::string::npos);
+    EXPECT_THAT(page.html(), HasSubstr("script-src &#39;none&#39;")) << "a page without scripts runs none";
+}
+
+TEST(Page, LaysFiguresOutByTheWidthOfTheWidest) {
+    const auto map = [](std::int64_t cols) {
+        return Figure{
+            svg(HeatMap{.title = "", .rows = 1, .cols = cols, .values = std::vector<double>(static_cast<std::size_t>(cols))}),
+            ""};
+    };
+    const Markup markup = markup_of(Page("p").figures({map(2), map(200)}).html());
+    const std::vector<Element> figures = markup.all("figure"), pictures = markup.all("svg");
+    ASSERT_EQ(figures.size(), 2u);
+    const auto width = [&](std::size_t i) { return std::lround(std::stod(pictures[i].attributes.at("width"))); };
+    for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_EQ(figures[i].attributes.at("style"), "--w:" + std::to_string(width(i)) + "px")
+            << "below 0.8 of it, it is scrolled";
+    EXPECT_LT(width(0), width(1));
+    EXPECT_THAT(markup.all("div").at(0).attributes.at("style"), HasSubstr("--w:" + std::to_string(width(1)) + "px;--n:2"));
+}
+
+TEST(Page, BreaksLongWordsAndScrollsWideThingsInPlacesOfTheirOwn) {
+    const std::string page = Page("p").html();
+    EXPECT_THAT(page, HasSubstr("h1, h2, p, summary, figcaption, li { overflow-wrap: anywhere; }"));
+    for (const char* wide :
+         {"figure { margin: 1rem 0; overflow-x: auto; }", ".wide { overflow-x: auto; }", "overflow-x: auto; border"})
+        EXPECT_THAT(page, HasSubstr(wide));
+}
+
+TEST(Page, LeadsToItsNeighboursAtBothEnds) {
+    const Markup markup = markup_of(Page("p").navigation({{"a.html", "← a & b"}, {"index.html", "all"}}).html());
+    EXPECT_EQ(markup.error, "");
+    EXPECT_EQ(markup.all("nav").size(), 2u);
+    const std::vector<Element> links = markup.all("a");
+    ASSERT_EQ(links.size(), 4u);
+    EXPECT_EQ(links[0].attributes.at("href"), "a.html");
+    EXPECT_EQ(links[2].text, "← a &amp; b");
+}
+
+TEST(Page, ShowsOtherPagesAsCards) {
+    const std::string small = svg(HeatMap{.title = "m", .rows = 1, .cols = 1, .values = {0}});
+    const Markup markup = markup_of(Page("p").cards({{{"one.html", "<one>"}, "a & b", small}, {{"two.html", "two"}, ""}}).html());
+    EXPECT_EQ(markup.error, "");
+    EXPECT_EQ(markup.all("li").size(), 2u);
+    EXPECT_EQ(markup.all("svg").size(), 1u);
+    EXPECT_EQ(markup.all("div").at(0).attributes.at("aria-hidden"), "true") << "the link says what it is";
+    EXPECT_EQ(markup.all("a").at(0).text, "&lt;one&gt;");
+    EXPECT_EQ(markup.all("p").at(0).text, "a &amp; b");
+}
+
+// What texts can hold that ends an element, begins a comment or is a line end to JavaScript.
+const std::string hostile = "</script><script>alert(1)</script><!-- ]]> & \u2028 \u2029 \" ' \\ ä 猫";
+
+TEST(Page, KeepsDataThatWouldEndItsElementAsData) {
+    const nlohmann::json data = {{"text", hostile}};
+    const std::string safe = script_json(data.dump());
+    EXPECT_EQ(nlohmann::json::parse(safe), data);
+    for (const char* bad : {"<", ">", "&", "\u2028", "\u2029"}) EXPECT_EQ(safe.find(bad), std::string::npos) << bad;
+    EXPECT_THAT(safe, HasSubstr("\\u003c/script\\u003e"));
+    EXPECT_THAT(safe, HasSubstr("ä 猫"));
+
+    const std::string html = Page("p").data("it", data.dump()).script("if (1 < 2 && true) {}").place("here", "<none>").html();
+    expect_loads_nothing(html);
+    const std::vector<Element> scripts = markup_of(html).all("script");
+    ASSERT_EQ(scripts.size(), 2u);
+    EXPECT_EQ(scripts[0].attributes.at("type"), "application/json");
+    EXPECT_EQ(nlohmann::json::parse(scripts[0].text), data);
+    EXPECT_EQ(scripts[1].text, "if (1 < 2 && true) {}");
+    EXPECT_THAT(html, HasSubstr("<div id=\"here\"><noscript><p>&lt;none&gt;</p></noscript></div>"));
+    EXPECT_LT(html.find("id=\"here\""), html.find("id=\"it\"")) << "scripts stand behind what they fill";
+    EXPECT_THAT(html, HasSubstr("script-src &#39;unsafe-inline&#39;"));
+    expect_error([] { Page("p").script("'</script>'"); }, "page 'p': a script has </script or <!-- in it");
 }
 
 TEST(Page, SetsWhatReadsAsANumberToTheRight) {

@@ -84,4 +84,15 @@ picture::Page page(const Chapter& chapter, const Report& report, std::string_vie
     return page;
 }
 
+std::string headline(const Report& report) {
+    return fmt::format("{} of {} statements hold", std::ranges::count(report.statements, true, &Statement::holds),
+                       report.statements.size());
+}
+
+std::string first_picture(const Report& report) {
+    if (!report.figures.empty()) return report.figures.front().svg;
+    const auto shown = std::ranges::find_if(report.statements, [](const Statement& one) { return !one.figures.empty(); });
+    return shown == report.statements.end() ? "" : shown->figures.front().svg;
+}
+
 }  // namespace heddle::chapters

@@ -56,5 +56,9 @@ std::string text(const Chapter& chapter, const Report& report);
 std::string json(const Chapter& chapter, const Report& report, const Options& options);
 /// The same with the pictures. `command`: how to make it again.
 picture::Page page(const Chapter& chapter, const Report& report, std::string_view command);
+/// "17 of 18 statements hold".
+std::string headline(const Report& report);
+/// The <svg> of the first figure, of no statement or of one; nothing when there is none.
+std::string first_picture(const Report& report);
 
 }  // namespace heddle::chapters

@@ -17,7 +17,8 @@ int chapter_command(Arguments arguments) {
                  const chapters::Options options{.seed = seed};
                  const chapters::Report report = one.run(options);
                  return PageResult{chapters::text(one, report), chapters::json(one, report, options),
-                                   chapters::page(one, report, again)};
+                                   chapters::page(one, report, again), chapters::headline(report),
+                                   chapters::first_picture(report)};
              }});
     return run_page_command(command, arguments);
 }

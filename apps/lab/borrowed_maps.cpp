@@ -123,18 +123,19 @@ Result borrowed_maps(const Options& options) {
                                  static_cast<double>(map.dim(3))};
         result.add(values);
         const std::vector<double> weights = map.to_vector();
-        result.figures.push_back({svg(picture::HeatMap{.title = borrowed ? "handed out by mistake" : "the cross attention",
-                                                       .rows = length,
-                                                       .cols = length,
-                                                       .values = {weights.begin(), weights.begin() + length * length},
-                                                       .row_labels = backwards,
-                                                       .col_labels = labels,
-                                                       .row_title = "word that is said",
-                                                       .col_title = "source",
-                                                       .from = 0,
-                                                       .to = 1}),
-                                  borrowed ? "A lower triangle: a decoder looking at what it has said, under the source's labels."
-                                           : "The sentence backwards: each word looks at its source."});
+        result.figures.insert(result.figures.begin(),
+                              {svg(picture::HeatMap{.title = borrowed ? "handed out by mistake" : "the cross attention",
+                                                    .rows = length,
+                                                    .cols = length,
+                                                    .values = {weights.begin(), weights.begin() + length * length},
+                                                    .row_labels = backwards,
+                                                    .col_labels = labels,
+                                                    .row_title = "word that is said",
+                                                    .col_title = "source",
+                                                    .from = 0,
+                                                    .to = 1}),
+                               borrowed ? "A lower triangle: a decoder looking at what it has said, under the source's labels."
+                                        : "The sentence backwards: each word looks at its source."});
     }
     return result;
 }

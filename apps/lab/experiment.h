@@ -23,7 +23,7 @@ struct Finding {
 
 /// What came out. The texts are plain.
 struct Result {
-    std::vector<std::string> variants;  ///< two or more; the first is the correct one
+    std::vector<std::string> variants;  ///< two or more; the first is the correct one, which is shown last
     std::vector<Finding> findings;      ///< the first one is the headline
     std::string why;                    ///< three sentences: what the mistake does, why, and what the correct form does instead
     std::vector<picture::Figure> figures;
@@ -49,6 +49,7 @@ struct Experiment {
     std::string_view caught_by;  ///< the test that would have caught it: "Attention.CausalSeesNoFuture"
     Result (*run)(const Options&);
     Code code;
+    std::string_view group = {};  ///< what it is about: "Attention"; those of a group stand together
 };
 
 /// All of them, in the order of the list.

@@ -192,16 +192,16 @@ Result head_slices(const Options& options) {
             for (std::size_t column = i; column < i + 8; ++column) sum += read[column] / 8;
             binned.push_back(sum);
         }
-        result.figures.push_back({svg(picture::HeatMap{.title = "what each head reads: " + name,
-                                                       .rows = heads,
-                                                       .cols = d_model / 8,
-                                                       .values = binned,
-                                                       .row_title = "head",
-                                                       .col_title = "columns of the embedding, eight by eight",
-                                                       .from = 0}),
-                                  build == Build::projections
-                                      ? "Every head reads everything."
-                                      : "A staircase: each head reads its own, and the last eight nobody."});
+        result.figures.insert(result.figures.begin(),
+                              {svg(picture::HeatMap{.title = "what each head reads: " + name,
+                                                    .rows = heads,
+                                                    .cols = d_model / 8,
+                                                    .values = binned,
+                                                    .row_title = "head",
+                                                    .col_title = "columns of the embedding, eight by eight",
+                                                    .from = 0}),
+                               build == Build::projections ? "Every head reads everything."
+                                                           : "A staircase: each head reads its own, and the last eight nobody."});
         const std::vector<double> learned = learn_from_the_last_columns(net, options);
         result.findings[3].values.push_back(mean_of_last(learned, 5));
         losses.series.push_back(curve(name, learned));

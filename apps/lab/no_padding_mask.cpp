@@ -164,15 +164,15 @@ Result no_padding_mask(const Options& options) {
         const std::vector<double> weights = first_weights(net, tokens, masked);
         const double change = relative_change(alone, answers(net, tokens, longest, masked));
         result.add(std::array{change, line.y.front(), line.y.back(), on_padding(weights)});
-        result.figures.push_back(
-            {svg(picture::HeatMap{.title = "attention of the first layer: " + name,
-                                  .rows = length,
-                                  .cols = longest,
-                                  .values = weights,
-                                  .row_title = "query",
-                                  .col_title = "key",
-                                  .from = 0}),
-             masked ? "All weight lies on the five words." : "Most of the weight lies on 35 places of padding."});
+        result.figures.insert(result.figures.begin(), {svg(picture::HeatMap{.title = "attention of the first layer: " + name,
+                                                                            .rows = length,
+                                                                            .cols = longest,
+                                                                            .values = weights,
+                                                                            .row_title = "query",
+                                                                            .col_title = "key",
+                                                                            .from = 0}),
+                                                       masked ? "All weight lies on the five words."
+                                                              : "Most of the weight lies on 35 places of padding."});
     }
     result.figures.insert(result.figures.begin(),
                           {svg(accuracy), "One model and the same sentences; only the neighbour differs."});

@@ -51,13 +51,45 @@ void list(const PageCommand& command) {
     for (const PageProgram& one : command.programs) print(fmt::format("{:<{}}  {}\n", one.name, width, one.title));
 }
 
-void run(const PageCommand& command, const PageProgram& program, const PageOptions& options) {
-    const PageResult result =
+std::string file_of(const PageProgram& program) { return program.name + ".html"; }
+
+// To the pages before and behind this one and to that of all. One of them alone may stand in the folder: then no link leads to
+// what is not there.
+std::vector<picture::Page::Link> neighbours(const PageCommand& command, const PageProgram& program, const std::string& out,
+                                            bool all) {
+    const auto number = static_cast<std::size_t>(&program - command.programs.data());
+    std::vector<picture::Page::Link> links;
+    const auto add = [&](const std::string& file, const std::string& text) {
+        if (all || std::filesystem::exists(std::filesystem::path(out) / file)) links.push_back({file, text});
+    };
+    if (number > 0) add(file_of(command.programs[number - 1]), "← " + command.programs[number - 1].name);
+    add("index.html", fmt::format("all {}s", command.what));
+    if (number + 1 < command.programs.size())
+        add(file_of(command.programs[number + 1]), command.programs[number + 1].name + " →");
+    return links;
+}
+
+// What the page of all says of this one.
+picture::Page::Card run(const PageCommand& command, const PageProgram& program, const PageOptions& options, bool all) {
+    PageResult result =
         program.run(options.seed, fmt::format("heddle {} {} --seed {}", command.name, program.name, options.seed));
-    const std::filesystem::path file = std::filesystem::path(options.out) / (program.name + ".html");
-    result.page.write(file);
+    const std::filesystem::path file = std::filesystem::path(options.out) / file_of(program);
+    result.page.navigation(neighbours(command, program, options.out, all)).write(file);
     print(options.json ? result.json : result.text);
     say(fmt::format("wrote {}", file.string()));
+    return {{file_of(program), program.name + ": " + program.title}, result.finding, result.picture};
+}
+
+// Under a heading for each group.
+picture::Page page_of_all(const PageCommand& command, const std::vector<picture::Page::Card>& cards) {
+    picture::Page index(command.index_title);
+    for (std::size_t begin = 0, end = 0; begin < cards.size(); begin = end) {
+        const std::string& group = command.programs[begin].group;
+        for (end = begin + 1; end < cards.size() && command.programs[end].group == group;) ++end;
+        if (!group.empty()) index.heading(group);
+        index.cards({cards.begin() + static_cast<std::ptrdiff_t>(begin), cards.begin() + static_cast<std::ptrdiff_t>(end)});
+    }
+    return index;
 }
 
 }  // namespace
@@ -82,21 +114,16 @@ int run_page_command(const PageCommand& command, Arguments arguments) {
     apply(options.machine);
     make_folder(options.out, "--out");
     if (found != command.programs.end()) {
-        run(command, *found, options);
+        run(command, *found, options, false);
         return 0;
     }
+    std::vector<picture::Page::Card> cards;
     for (const PageProgram& one : command.programs) {
-        run(command, one, options);
+        cards.push_back(run(command, one, options, true));
         if (!options.json) print("\n");
     }
-    page_index(command).write(std::filesystem::path(options.out) / "index.html");
+    page_of_all(command, cards).write(std::filesystem::path(options.out) / "index.html");
     return 0;
-}
-
-picture::Page page_index(const PageCommand& command) {
-    picture::Page index(command.index_title);
-    for (const PageProgram& one : command.programs) index.link(one.name + ".html", one.name + ": " + one.title);
-    return index;
 }
 
 }  // namespace heddle::app

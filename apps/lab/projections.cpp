@@ -9,6 +9,7 @@
 // the two neighbours by 1.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -154,6 +155,7 @@ Result projections(const Options& options) {
                                              .to = 1}),
                         captions[static_cast<std::size_t>(build)]});
     }
+    std::ranges::rotate(maps, maps.begin() + 1);  // what is right stands last
     result.figures.push_back({svg(losses), "The same task, data and width."});
     result.figures.insert(result.figures.end(), maps.begin(), maps.end());
     return result;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "apps/lab/lab.h"
 #include "apps/output.h"
@@ -19,6 +20,14 @@ std::string number(double value) {
     return count ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
+// The variants in the order of the code: mistakes first, what is right last.
+std::vector<std::size_t> order_of(const Result& result) {
+    std::vector<std::size_t> order(result.variants.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::rotate(order, order.begin() + 1);
+    return order;
+}
+
 // Without the line breaks at both ends.
 std::string_view lines_of(std::string_view code) { return code.substr(1, code.size() - 2); }
 
@@ -31,11 +40,11 @@ std::string text(const Experiment& experiment, const Result& result) {
                                     app::indented(lines_of(experiment.code.wrong)), what_is_right,
                                     app::indented(lines_of(experiment.code.right)));
     lines += std::string(width, ' ');
-    for (const std::string& variant : result.variants) lines += fmt::format("  {:>12}", variant);
+    for (const std::size_t i : order_of(result)) lines += fmt::format("  {:>12}", result.variants[i]);
     lines += '\n';
     for (const Finding& finding : result.findings) {
         lines += fmt::format("{:<{}}", finding.what, width);
-        for (std::size_t i = 0; i < finding.values.size(); ++i)
+        for (const std::size_t i : order_of(result))
             lines += fmt::format("  {:>{}}", number(finding.values[i]), std::max<std::size_t>(12, result.variants[i].size()));
         lines += '\n';
     }
@@ -48,12 +57,13 @@ std::string json(const Experiment& experiment, const Result& result, const Optio
                                      {"wrong", lines_of(experiment.code.wrong)},
                                      {"right", lines_of(experiment.code.right)},
                                      {"seed", options.seed},
-                                     {"variants", result.variants},
+                                     {"variants", nlohmann::ordered_json::array()},
                                      {"findings", nlohmann::ordered_json::object()},
                                      {"why", result.why},
                                      {"caught_by", experiment.caught_by}};
+    for (const std::size_t i : order_of(result)) object["variants"].push_back(result.variants[i]);
     for (const Finding& finding : result.findings)
-        for (std::size_t i = 0; i < finding.values.size(); ++i)
+        for (const std::size_t i : order_of(result))
             object["findings"][finding.what][result.variants[i]] = app::json_number(finding.values[i]);
     return app::json_text(object) + "\n";
 }
@@ -62,16 +72,24 @@ picture::Page page(const Experiment& experiment, const Result& result, std::stri
     picture::Page page(fmt::format("{}: {}", experiment.name, experiment.title));
     page.mistake({what_people_write, lines_of(experiment.code.wrong)}, {what_is_right, lines_of(experiment.code.right)});
     std::vector<std::string> header = {"measured"};
-    header.insert(header.end(), result.variants.begin(), result.variants.end());
+    for (const std::size_t i : order_of(result)) header.push_back(result.variants[i]);
     std::vector<std::vector<std::string>> rows;
     for (const Finding& finding : result.findings) {
         rows.push_back({finding.what});
-        for (const double value : finding.values) rows.back().push_back(number(value));
+        for (const std::size_t i : order_of(result)) rows.back().push_back(number(finding.values[i]));
     }
     page.table(header, rows).figures(result.figures).heading("Why").paragraph(result.why);
     page.heading("The test that catches it").code(experiment.caught_by);
     page.heading("Again").code(command);
     return page;
+}
+
+std::string headline(const Result& result) {
+    const Finding& first = result.findings.front();
+    std::string values;
+    for (const std::size_t i : order_of(result))
+        values += fmt::format("{} {} {}", values.empty() ? ":" : ",", result.variants[i], number(first.values[i]));
+    return first.what + values;
 }
 
 }  // namespace heddle::lab

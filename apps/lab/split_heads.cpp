@@ -149,15 +149,16 @@ Result split_heads(const Options& options) {
         result.findings[0].values.push_back(change_of_the_past(reads, true));
         result.findings[1].values.push_back(change_of_the_past(reads, false));
         result.findings[2].values.push_back(mean_of_last(losses, 10));
-        result.figures.push_back({svg(picture::HeatMap{.title = "who reads whom: " + name,
-                                                       .rows = length,
-                                                       .cols = length,
-                                                       .values = reads,
-                                                       .row_title = "place of the output",
-                                                       .col_title = "token that changes",
-                                                       .from = 0}),
-                                  split == Split::transposed ? "Nothing stands above the diagonal: no place reads a later token."
-                                                             : "Every place reads pieces from all parts of the sentence."});
+        result.figures.insert(result.figures.begin(),
+                              {svg(picture::HeatMap{.title = "who reads whom: " + name,
+                                                    .rows = length,
+                                                    .cols = length,
+                                                    .values = reads,
+                                                    .row_title = "place of the output",
+                                                    .col_title = "token that changes",
+                                                    .from = 0}),
+                               split == Split::transposed ? "Nothing stands above the diagonal: no place reads a later token."
+                                                          : "Every place reads pieces from all parts of the sentence."});
         curves.series.push_back(curve(name, losses));
     }
     result.figures.push_back({svg(curves), "A loss below the entropy of the data is a leak."});

@@ -52,7 +52,7 @@ picture::Figure map(const std::string& title, const std::vector<double>& weights
                                  .row_title = "query",
                                  .col_title = "key",
                                  .from = 0,
-                                 .to = 1}),
+                                 .to = 2.0 / length}),  // on a scale up to 1 nobody would see a sixteenth
             caption};
 }
 
@@ -94,8 +94,10 @@ Result tiny_mask(const Options& options) {
                 "A logit times a tiny number is a logit of zero, and the exponential of zero is one: every place of the future "
                 "gets the weight of a place with an average logit. The first of 16 tokens reads about 15/16 of what it sees from "
                 "tokens that it is to predict. A mask leaves these places out of the sum, so that their weight is exactly zero.",
-            .figures = {map("masked", right, "Each row ends at its own place."),
-                        map("multiplied by -1e-9", wrong, "The future has weight everywhere, most where the past is shortest."),
+            .figures = {map("multiplied by -1e-9", wrong,
+                            "The future has weight everywhere, about 1/16 a place where the past is short. The brightest colour "
+                            "is 2/16 and more."),
+                        map("masked", right, "Each row ends at its own place: nothing stands above the diagonal."),
                         {svg(chart), "Only the last of 16 queries has nothing ahead of it."}}};
 }
 

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
 #include "apps/translation/unicode.h"
 #include "core/file.h"
 #include "core/format.h"
@@ -10,12 +14,12 @@
 namespace heddle::picture {
 namespace {
 
-constexpr std::string_view style = R"(
+constexpr std::string_view base_style = R"(
 :root { color-scheme: light dark; --line: #d0d4d9; --soft: #f3f5f7; }
 body { max-width: 78rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
   color: #1b1f24; background: #ffffff; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-p, figcaption { max-width: 48rem; }
+h1, h2, p, summary, figcaption, li { overflow-wrap: anywhere; } p, figcaption { max-width: 48rem; }
 pre { background: var(--soft); padding: .7rem 1rem; overflow-x: auto; border-radius: 4px; }
 .wide { overflow-x: auto; }
 .listings { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 34rem), 1fr)); gap: 0 1.5rem; }
@@ -25,9 +29,14 @@ table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: .25rem .8rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 figure { margin: 1rem 0; overflow-x: auto; } figcaption { font-size: .9rem; opacity: .85; }
-figure > svg { max-width: max(100%, 24rem); height: auto; }
-.row { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: flex-start; } .row figure { max-width: 100%; }
-.row figcaption { width: 0; min-width: 100%; }
+figure > svg { display: block; width: 100%; height: auto; min-width: calc(.8 * var(--w)); max-width: calc(1.25 * var(--w)); }
+.row { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, .8 * var(--w)), 1fr)); gap: 0 1rem;
+  max-width: calc(var(--n) * (1.25 * var(--w) + 1rem)); }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: 1rem 0; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 1rem; padding: 0; list-style: none; }
+.cards li { border: 1px solid var(--line); border-radius: 4px; padding: .7rem; } .cards p { margin: .3rem 0 0; font-size: .9rem; }
+.cards svg { display: block; width: 100%; height: 9rem; margin-bottom: .5rem; }
+:focus-visible { outline: 2px solid #d55e00; outline-offset: 2px; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #0063a3; }
 @media (max-width: 40rem) { th, td { padding: .25rem .4rem; } .listings pre { font-size: .75rem; padding: .5rem .6rem; } }
@@ -66,9 +75,24 @@ std::string cell(std::string_view text) {
     return fmt::format("<td{}>{}</td>", reads_as_number(std::string(text)) ? " class=\"n\"" : "", escaped(text));
 }
 
+// As the <svg> says it in its first tag.
+double width_of(const std::string& svg) {
+    constexpr std::string_view name = " width=\"";
+    const std::size_t at = svg.find(name);
+    double width = 0;
+    if (at < svg.find('>')) from_chars(svg.data() + at + name.size(), svg.data() + svg.size(), width);
+    return width;
+}
+
 std::string figure_html(const Figure& figure) {
     const std::string caption = figure.caption.empty() ? "" : fmt::format("<figcaption>{}</figcaption>", escaped(figure.caption));
-    return fmt::format("<figure>{}{}</figure>\n", figure.svg, caption);
+    const double width = width_of(figure.svg);
+    const std::string room = width > 0 ? fmt::format(" style=\"--w:{:.0f}px\"", width) : "";
+    return fmt::format("<figure{}>{}{}</figure>\n", room, figure.svg, caption);
+}
+
+std::string link_html(const Page::Link& link) {
+    return fmt::format("<a href=\"{}\">{}</a>", address(link.file), escaped(link.text));
 }
 
 }  // namespace
@@ -85,6 +109,16 @@ std::string escaped(std::string_view text) {
             default: app::append_utf8(safe, is_forbidden(letter) ? app::replacement_character : letter);
         }
     }
+    return safe;
+}
+
+std::string script_json(std::string_view json) {
+    std::string safe;
+    for (const char32_t letter : app::decode_utf8(json))
+        if (std::u32string_view(U"<>&\u2028\u2029").find(letter) != std::u32string_view::npos)
+            safe += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(letter));
+        else
+            app::append_utf8(safe, letter);
     return safe;
 }
 
@@ -144,7 +178,9 @@ Page& Page::figure(const Figure& figure) {
 }
 
 Page& Page::figures(const std::vector<Figure>& figures) {
-    body_ += "<div class=\"row\">\n";
+    double widest = 0;
+    for (const Figure& one : figures) widest = std::max(widest, width_of(one.svg));
+    body_ += fmt::format("<div class=\"row\" style=\"--w:{:.0f}px;--n:{}\">\n", widest, figures.size());
     for (const Figure& one : figures) body_ += figure_html(one);
     body_ += "</div>\n";
     return *this;
@@ -160,18 +196,54 @@ Page& Page::close_section() {
     return *this;
 }
 
-Page& Page::link(std::string_view file, std::string_view text) {
-    body_ += fmt::format("<p><a href=\"{}\">{}</a></p>\n", address(file), escaped(text));
+Page& Page::navigation(const std::vector<Link>& links) {
+    navigation_ = "<nav>";
+    for (const Link& one : links) navigation_ += link_html(one);
+    navigation_ += "</nav>\n";
+    return *this;
+}
+
+Page& Page::cards(const std::vector<Card>& cards) {
+    body_ += "<ul class=\"cards\">\n";
+    for (const Card& one : cards) {
+        const std::string picture = one.svg.empty() ? "" : fmt::format("<div aria-hidden=\"true\">{}</div>", one.svg);
+        body_ += fmt::format("<li>{}{}<p>{}</p></li>\n", picture, link_html(one.link), escaped(one.text));
+    }
+    body_ += "</ul>\n";
+    return *this;
+}
+
+Page& Page::style(std::string_view css) {
+    style_ += css;
+    return *this;
+}
+
+Page& Page::place(std::string_view id, std::string_view without) {
+    body_ += fmt::format("<div id=\"{}\"><noscript><p>{}</p></noscript></div>\n", escaped(id), escaped(without));
+    return *this;
+}
+
+Page& Page::data(std::string_view id, std::string_view json) {
+    scripts_ += fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n", escaped(id), script_json(json));
+    return *this;
+}
+
+Page& Page::script(std::string_view text) {
+    check(text.find("</script") == std::string_view::npos && text.find("<!--") == std::string_view::npos,
+          "page '{}': a script has </script or <!-- in it, which would end it", title_);
+    scripts_ += fmt::format("<script>{}</script>\n", text);
     return *this;
 }
 
 std::string Page::html() const {
-    // The empty icon keeps a browser from asking a server for one.
+    // The empty icon keeps a browser from asking a server for one, the policy from asking for anything.
     return fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>{0}</title>"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; img-src data:; "
+        "style-src &#39;unsafe-inline&#39;; script-src &#39;{1}&#39;\"/>"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/>\n"
-        "<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n{2}</body></html>\n",
-        escaped(title_), style, body_);
+        "<style>{2}{3}</style></head>\n<body>\n{4}<h1>{0}</h1>\n{5}{4}{6}</body></html>\n",
+        escaped(title_), scripts_.empty() ? "none" : "unsafe-inline", base_style, style_, navigation_, body_, scripts_);
 }
 
 void Page::write(const std::filesystem::path& path) const { write_file_atomically(path, html()); }

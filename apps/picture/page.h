@@ -1,4 +1,5 @@
-// A page that opens from the disk: one HTML file with its style and pictures inside, no script from elsewhere, no network.
+// A page that opens from the disk: one HTML file with its style, pictures and scripts inside. It says itself that a browser shall
+// load nothing for it.
 #pragma once
 
 #include <filesystem>
@@ -16,6 +17,10 @@ struct Figure {
 
 /// `text` as it stands in HTML and SVG: & < > " ' are written as entities, control characters as U+FFFD.
 std::string escaped(std::string_view text);
+
+/// JSON as it may stand in a <script>: < > & and the line ends of JavaScript that JSON does not escape become \uXXXX. They occur
+/// in its texts alone, so that a reader of JSON gets the same value.
+std::string script_json(std::string_view json);
 
 /// A picture as a file of its own: on white, because what shows it may have a dark page and does not tell it.
 std::string standalone(const std::string& svg);
@@ -39,13 +44,35 @@ class Page {
     /// length.
     Page& table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
     Page& figure(const Figure& figure);
-    /// Figures beside each other, as many in a row as fit.
+    /// Figures beside each other, as many in a row as fit. A picture grows and shrinks a little with its place; below four fifths
+    /// of its own width, where its texts would become too small, it is scrolled.
     Page& figures(const std::vector<Figure>& figures);
     /// What follows, until close_section(), can be folded away under this line; `open`: it is not at first.
     Page& open_section(std::string_view text, bool open);
     Page& close_section();
-    /// A link to a page beside this one.
-    Page& link(std::string_view file, std::string_view text);
+    /// A page beside this one.
+    struct Link {
+        std::string file;
+        std::string text;
+    };
+    /// Links at the top of the page and once more at its end.
+    Page& navigation(const std::vector<Link>& links);
+    /// Pages beside this one, each with what is in it and a small picture (an <svg>, or nothing).
+    struct Card {
+        Link link;
+        std::string text;
+        std::string svg = {};
+    };
+    Page& cards(const std::vector<Card>& cards);
+
+    /// Rules for this page, beside those of every page.
+    Page& style(std::string_view css);
+    /// An empty element of this id, for a script to fill; `without`: what stands there where scripts are off.
+    Page& place(std::string_view id, std::string_view without);
+    /// JSON that a script of the page reads from the element of this id.
+    Page& data(std::string_view id, std::string_view json);
+    /// Runs when the page has been read; nothing may end the element. The page must say what matters without it.
+    Page& script(std::string_view text);
 
     /// The whole file.
     std::string html() const;
@@ -54,7 +81,10 @@ class Page {
 
   private:
     std::string title_;
+    std::string navigation_;
     std::string body_;
+    std::string style_;
+    std::string scripts_;
 };
 
 }  // namespace heddle::picture
