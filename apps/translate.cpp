@@ -18,6 +18,8 @@
 namespace heddle::app {
 namespace {
 
+constexpr std::size_t likeliest_shown = 5;  // tokens of each step that --attention shows
+
 struct TranslateOptions {
     std::vector<std::string> runs;
     WeightsChoice weights;
@@ -29,6 +31,7 @@ struct TranslateOptions {
     bool alignment = false;
     std::string attention;
     std::int64_t attention_lines = 20;
+    bool svg = false;
     std::string prefix;
     std::int64_t flush_every = 500;
     bool sample = false;
@@ -63,9 +66,10 @@ OptionTable translate_table(TranslateOptions& options) {
         "from 0; the last field of a list, too");
     table
         .add("attention", options.attention,
-             "writes FOLDER/index.html and pictures: each layer's and head's attention for the first translation of each line")
+             "writes FOLDER/index.html: each layer's and head's attention for the first translation of each line, to choose in")
         .called("FOLDER");
     table.add("attention-lines", options.attention_lines, "the first lines that --attention shows").at_least(1);
+    table.add("svg", options.svg, "--attention writes each map as FOLDER/line-N/NAME.svg, too");
     table.add("flush-every", options.flush_every, "lines read at most before their translations are written").at_least(1);
     table.group("Sampling");
     table.add("sample", options.sample, "draw translations instead of searching for the best; --n-best in the order drawn");
@@ -89,8 +93,8 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
     for (const char* name : {"beam", "beam-patience"})
         check_usage(!options.sample || !table.given(name),
                     fmt::format("--{} searches and --sample draws; give one of them", name));
-    check_usage(!table.given("attention-lines") || !options.attention.empty(),
-                "--attention-lines is for --attention; give it, too");
+    for (const char* name : {"attention-lines", "svg"})
+        check_usage(!table.given(name) || !options.attention.empty(), fmt::format("--{} is for --attention; give it, too", name));
     check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),
                 fmt::format("--{} looks into one model, and --model names {}; give one",
                             options.alignment ? "alignment" : "attention", options.runs.size()));
@@ -175,7 +179,7 @@ void translate(TranslateOptions& options) {
     const nn::Transformer& model = *run.runs.front().model;
     const Form form{.list = options.n_best || options.scores, .scores = options.scores, .alignment = options.alignment};
     std::optional<AttentionReport> report;
-    if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines);
+    if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, options.svg);
 
     Translator translator(run.models(), run.vocabularies(), options.decode);
     LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
@@ -194,7 +198,8 @@ void translate(TranslateOptions& options) {
         first += static_cast<std::int64_t>(lines.size());
         for (std::size_t i = 0; report && i < lines.size(); ++i)
             if (i < looks.shown.size())
-                report->add(lines[i], translations[i].front().text, looks.shown[i]);
+                report->add(lines[i], translations[i].front().text, looks.shown[i],
+                            decoding_steps(model, *run.vocabularies().target, looks.shown[i], likeliest_shown));
             else
                 report->leave_out();
     }

@@ -5,10 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/decoding_support.h"
-#include "tests/markup.h"
+#include "tests/page_support.h"
 #include "tests/support.h"
 
 namespace heddle::app {
@@ -41,7 +42,8 @@ class Attention : public testing::Test {
 
     void add(AttentionReport& report, const std::string& line, const std::string& translation) const {
         const Translation found = translation_of(translation);
-        report.add(line, found.text, attention_of(*model_, vocabularies_, line, found));
+        const TranslationAttention attention = attention_of(*model_, vocabularies_, line, found);
+        report.add(line, found.text, attention, decoding_steps(*model_, *vocabularies_.target, attention, 5));
     }
 
     Vocabularies vocabularies_;
@@ -198,17 +200,24 @@ TEST(WordsOfTokens, CountUnknownWordsAndManySpaces) {
     EXPECT_THAT(words_of_line(*vocabulary, line, vocabulary->encode(line)), ElementsAre(0, 1, 1, 1, 2));
 }
 
-TEST_F(Attention, ReportHasEveryHeadOfEveryLayerAsAFileAndOnThePage) {
+// The JSON that the page's script reads.
+nlohmann::json data_of(const Markup& page) {
+    for (const Element& one : page.all("script"))
+        if (one.attributes.count("id") > 0) return nlohmann::json::parse(one.text);
+    return {};
+}
+
+TEST_F(Attention, ReportHasEveryHeadOfEveryLayerOnThePageAndOnRequestAsAFile) {
     const TemporaryFolder folder;
-    AttentionReport report(folder / "deep/out", 2);
+    AttentionReport report(folder / "deep/out", 2, true);
     add(report, "one <six> & two", "four <six>");
     EXPECT_EQ(report.room(), 1);
     add(report, "", "");
     report.leave_out();
     EXPECT_EQ(report.room(), 0);
     report.write();
+    expect_loads_nothing(content(folder / "deep/out/index.html"));
     const Markup page = markup_of(content(folder / "deep/out/index.html"));
-    EXPECT_EQ(page.error, "");
     const std::int64_t heads = model_->options().heads;
     std::int64_t files = 0;
     for (const auto& each : std::filesystem::recursive_directory_iterator(folder / "deep/out")) {
@@ -217,12 +226,44 @@ TEST_F(Attention, ReportHasEveryHeadOfEveryLayerAsAFileAndOnThePage) {
         EXPECT_EQ(markup_of(content(each.path())).error, "") << each.path();
     }
     EXPECT_EQ(files, 2 * 3 * heads + 1) << "two lines, three kinds of one layer, and the words of the line that has some";
-    EXPECT_EQ(page.all("svg").size(), static_cast<std::size_t>(files));
+    EXPECT_EQ(page.all("svg").size(), 1u) << "without scripts the words are shown";
     EXPECT_EQ(page.all("details").size(), 2u);
+    EXPECT_EQ(page.all("noscript").size(), 1u);
+    const nlohmann::json data = data_of(page);
+    ASSERT_EQ(data["lines"].size(), 2u);
+    EXPECT_EQ(data["lines"][0]["line"], "one <six> & two");
+    for (const char* kind : {"cross", "decoder", "encoder"}) {
+        ASSERT_EQ(data["lines"][0]["maps"][kind].size(), 1u);
+        EXPECT_EQ(data["lines"][0]["maps"][kind][0].size(), static_cast<std::size_t>(heads));
+    }
+    EXPECT_EQ(data["lines"][1]["source"].dump(), R"(["</s>"])");
     EXPECT_THAT(report.summary(), HasSubstr("the first 2 of 3 lines"));
     EXPECT_THAT(content(folder / "deep/out/index.html"), HasSubstr("The first 2 of 3 lines"));
     EXPECT_TRUE(std::filesystem::exists(folder / "deep/out/line-1/decoder-layer-1-head-1.svg"));
     EXPECT_FALSE(std::filesystem::exists(folder / "deep/out/line-3"));
+}
+
+TEST_F(Attention, ReportWritesNoPictureUnlessAskedTo) {
+    const TemporaryFolder folder;
+    AttentionReport report(folder.path(), 2, false);
+    add(report, "one two", "four");
+    report.write();
+    std::vector<std::string> files;
+    for (const auto& each : std::filesystem::recursive_directory_iterator(folder.path()))
+        files.push_back(each.path().filename().string());
+    EXPECT_THAT(files, ElementsAre("index.html"));
+}
+
+TEST_F(Attention, ReportOfTwentyLinesIsASmallPage) {
+    const TemporaryFolder folder;
+    AttentionReport report(folder.path(), 20, false);
+    for (int i = 0; i < 20; ++i)
+        add(report, "one two three four five one two three four five one two three four five",
+            "four five one two three four five one two three four five one two three");
+    report.write();
+    const auto size = std::filesystem::file_size(folder / "index.html");
+    const auto maps = 20 * 3 * static_cast<std::uintmax_t>(model_->options().heads) * 16 * 16;
+    EXPECT_LT(size, 400'000 + 4 * maps) << "at most four bytes a weight";
 }
 
 TEST(AttentionRows, ShowSpacesAndTheMarksThatJoinTokens) {
@@ -238,7 +279,7 @@ TEST(AttentionRows, ShowSpacesAndTheMarksThatJoinTokens) {
 TEST_F(Attention, ReportLeavesNoPictureOfAFormerOne) {
     const TemporaryFolder folder;
     const auto report = [&](int lines) {
-        AttentionReport report(folder.path(), 9);
+        AttentionReport report(folder.path(), 9, true);
         for (int i = 0; i < lines; ++i) add(report, "one two", "four");
         report.write();
     };
@@ -259,7 +300,7 @@ TEST_F(Attention, ReportLeavesNoPictureOfAFormerOne) {
 TEST_F(Attention, ReportNamesAFolderThatCannotBeMade) {
     const TemporaryFolder folder;
     std::ofstream(folder / "file") << "x";
-    expect_error([&] { AttentionReport(folder / "file/out", 1); }, "--attention");
+    expect_error([&] { AttentionReport(folder / "file/out", 1, false); }, "--attention");
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/markup.h"
+#include <nlohmann/json.hpp>
+
+#include "tests/page_support.h"
 #include "tests/program.h"
 
 namespace heddle {
@@ -69,15 +71,27 @@ TEST_F(ProgramAttention, AlignmentIsTheLastFieldOfEachForm) {
     EXPECT_EQ(all[2], scored[1] + " ||| ");
 }
 
-TEST_F(ProgramAttention, IsWrittenAsAPageAndAsPictures) {
+TEST_F(ProgramAttention, IsWrittenAsAPageAndOnRequestAsPictures) {
     const std::string in = "a b c\n\nd e\n";
-    const ProgramResult result = here_->run("translate --model RUN --attention look --attention-lines 2", in);
+    ASSERT_EQ(here_->run("translate --model RUN --attention look", in).status, 0);
+    EXPECT_FALSE(std::filesystem::exists(here_->path("look/line-1")));
+    const ProgramResult result = here_->run("translate --model RUN --attention look --attention-lines 2 --svg", in);
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(result.out, here_->run("translate --model RUN", in).out) << "what is translated does not change";
     EXPECT_THAT(result.err, HasSubstr("wrote look/index.html: attention of the first 2 of 3 lines"));
+    expect_loads_nothing(here_->read("look/index.html"));
     const Markup page = markup_of(here_->read("look/index.html"));
-    EXPECT_EQ(page.error, "");
-    EXPECT_EQ(page.all("svg").size(), 2u * 3 * 2 + 1);
+    EXPECT_EQ(page.all("svg").size(), 1u);
+    ASSERT_EQ(page.all("script").size(), 2u);
+    const auto data = nlohmann::json::parse(page.all("script")[0].text);
+    ASSERT_EQ(data["lines"].size(), 2u);
+    EXPECT_EQ(data["lines"][0]["line"], "a b c");
+    // What it copied it was sure of: the token that it wrote leads the list.
+    const nlohmann::json& first = data["lines"][0];
+    for (std::size_t i = 0; i < first["written"].size(); ++i) {
+        EXPECT_EQ(first["steps"][i]["likeliest"][0][0], first["written"][i]);
+        EXPECT_EQ(first["steps"][i]["likeliest"][0][1], first["steps"][i]["probability"]);
+    }
     for (const char* kind : {"encoder", "decoder", "cross"})
         for (const char* head : {"1", "2"})
             EXPECT_EQ(markup_of(here_->read("look/line-1/" + std::string(kind) + "-layer-1-head-" + head + ".svg")).error, "");
@@ -88,6 +102,7 @@ TEST_F(ProgramAttention, RefusesWhatWouldHaveNoEffectOrNoMeaning) {
                      "--alignment looks into one model, and --model names 2");
     expect_complaint(here_->run("translate --model RUN RUN --attention look"), 2, "--attention looks into one model");
     expect_complaint(here_->run("translate --model RUN --attention-lines 3"), 2, "--attention-lines is for --attention");
+    expect_complaint(here_->run("translate --model RUN --svg"), 2, "--svg is for --attention; give it, too");
     expect_complaint(here_->run("translate --model RUN --attention ''"), 2, "--attention is empty, wanted FOLDER");
     here_->write("file", "");
     expect_complaint(here_->run("translate --model RUN --attention file/x", "a"), 1,

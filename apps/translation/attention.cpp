@@ -115,6 +115,9 @@ TranslationAttention named(const Vocabularies& vocabularies, const TranslatedLin
     attention.source = names_of(*vocabularies.source, source);
     attention.read = names_of(*vocabularies.target, read);
     attention.written = names_of(*vocabularies.target, written);
+    attention.source_ids = source;
+    attention.read_ids = read;
+    attention.written_ids = std::move(written);
     return attention;
 }
 

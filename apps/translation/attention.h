@@ -17,7 +17,8 @@ struct TranslationAttention {
     std::vector<std::string> source;   ///< what the encoder reads: the line's tokens and the end mark
     std::vector<std::string> read;     ///< what the decoder's steps read: the beginning mark and the tokens before the last one
     std::vector<std::string> written;  ///< what they write: the tokens, and the end mark when the translation ended by itself
-    nn::AttentionMaps maps;            ///< each [1, heads, queries, keys]: source x source, written x read, written x source
+    std::vector<std::int32_t> source_ids, read_ids, written_ids;  ///< the same tokens as the vocabularies count them
+    nn::AttentionMaps maps;  ///< each [1, heads, queries, keys]: source x source, written x read, written x source
     std::vector<std::int64_t> source_words;  ///< for each source token the word that it belongs to, from 0, or -1
     std::vector<std::int64_t> target_words;  ///< the same for each written token
 };

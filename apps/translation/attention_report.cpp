@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <fstream>
 
+#include "apps/output.h"
 #include "apps/output_folder.h"
 #include "apps/picture/chart.h"
+#include "apps/picture/scripts.h"
+#include "apps/translation/attention_data.h"
 #include "apps/translation/unicode.h"
 #include "apps/translation/words.h"
 #include "core/format.h"
@@ -23,19 +26,6 @@ struct MapKind {
     const std::vector<std::string>& queries;
     const std::vector<std::string>& keys;
 };
-
-// Tokens as a browser shows them: few fonts have a sign for the mark that joins words, nearly all have a middle dot. A space is
-// made visible.
-std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
-    std::vector<std::string> labels;
-    for (const std::string& token : tokens) {
-        std::u32string letters = decode_utf8(token);
-        std::replace(letters.begin(), letters.end(), join_mark, U'·');
-        std::replace(letters.begin(), letters.end(), U' ', U'␣');
-        labels.push_back(encode_utf8(letters));
-    }
-    return labels;
-}
 
 picture::Figure head_figure(const MapKind& kind, std::size_t layer, std::int64_t head, std::vector<double> weights) {
     return {svg(picture::HeatMap{.title = fmt::format("{}, layer {}, head {}", kind.name, layer + 1, head + 1),
@@ -72,20 +62,18 @@ std::vector<std::string> words_in(std::string_view text, std::int64_t count) {
     return words;
 }
 
-picture::Figure words_figure(const WordAttention& words, const std::string& line, const std::string& translation) {
-    return {svg(picture::HeatMap{.title = "words",
-                                 .rows = words.target_words,
-                                 .cols = words.source_words,
-                                 .values = words.weights,
-                                 .row_labels = words_in(translation, words.target_words),
-                                 .col_labels = words_in(line, words.source_words),
-                                 .row_title = "translation",
-                                 .col_title = "source",
-                                 .from = 0,
-                                 .to = 1,
-                                 .side = map_side}),
-            "The last layer's cross attention from word to word, mean of its heads, without the end mark; --alignment takes the "
-            "strongest of each row."};
+std::string words_picture(const WordAttention& words, const std::string& line, const std::string& translation) {
+    return svg(picture::HeatMap{.title = "words",
+                                .rows = words.target_words,
+                                .cols = words.source_words,
+                                .values = words.weights,
+                                .row_labels = words_in(translation, words.target_words),
+                                .col_labels = words_in(line, words.source_words),
+                                .row_title = "translation",
+                                .col_title = "source",
+                                .from = 0,
+                                .to = 1,
+                                .side = map_side});
 }
 
 void write_picture(const std::filesystem::path& path, const std::string& svg) {
@@ -123,6 +111,14 @@ void remove_pictures(const std::filesystem::path& folder) {
     }
 }
 
+void write_pictures(const std::filesystem::path& folder, const std::string& words, const TranslationAttention& attention) {
+    make_folder(folder, "--attention");
+    if (!words.empty()) write_picture(folder / "words.svg", words);
+    for (const AttentionRow& row : attention_rows(attention))
+        for (std::size_t head = 0; head < row.files.size(); ++head)
+            write_picture(folder / row.files[head], row.figures[head].svg);
+}
+
 }  // namespace
 
 std::vector<AttentionRow> attention_rows(const TranslationAttention& attention) {
@@ -144,38 +140,40 @@ std::string attention_legend() {
            "tokens that it has read, so nothing stands above the diagonal.";
 }
 
-AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most)
-    : folder_(std::move(folder)), most_(most), page_("Where the model looks") {
+AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most, bool pictures)
+    : folder_(std::move(folder)), most_(most), pictures_(pictures), lines_json_(nlohmann::ordered_json::array()) {
     make_folder(folder_, "--attention");
     try {
         remove_pictures(folder_);
     } catch (const std::filesystem::filesystem_error& error) {
         fail_with("--attention {}: a former report cannot be removed: {}", folder_.string(), error.what());
     }
-    page_.paragraph(attention_legend());
+    page_.style(picture::attention_css).paragraph(attention_legend());
+    page_.place("attention", "With scripts on, every head of every layer is shown here, and the likeliest tokens of each step.");
+    page_.heading("Word by word");
+    page_.paragraph(
+        "The last layer's cross attention from word to word, mean of its heads, without the end mark, and below it what "
+        "--alignment takes: the strongest of each row.");
 }
 
-void AttentionReport::add(const std::string& line, const std::string& translation, const TranslationAttention& attention) {
+void AttentionReport::add(const std::string& line, const std::string& translation, const TranslationAttention& attention,
+                          const std::vector<DecodingStep>& steps) {
     ++lines_;
-    const std::filesystem::path pictures = folder_ / fmt::format("line-{}", lines_);
-    make_folder(pictures, "--attention");
+    lines_json_.push_back(attention_line(line, translation, attention, steps));
     page_.open_section(fmt::format("Line {}: {} → {}", lines_, line, translation), lines_ == 1);
     const WordAttention words = word_attention(attention);
+    std::string words_svg;
     if (words.source_words > 0 && words.target_words > 0) {
-        const picture::Figure figure = words_figure(words, line, translation);
-        write_picture(pictures / "words.svg", figure.svg);
-        page_.figure(figure).code(alignment_text(words));
-    }
-    for (const AttentionRow& row : attention_rows(attention)) {
-        for (std::size_t head = 0; head < row.files.size(); ++head)
-            write_picture(pictures / row.files[head], row.figures[head].svg);
-        page_.heading(row.title).figures(row.figures);
+        words_svg = words_picture(words, line, translation);
+        page_.figure({words_svg, ""}).code(alignment_text(words));
     }
     page_.close_section();
+    if (pictures_) write_pictures(folder_ / fmt::format("line-{}", lines_), words_svg, attention);
 }
 
 void AttentionReport::write() {
     if (lines_ > most_) page_.paragraph(fmt::format("The first {} of {} lines; --attention-lines N shows more.", most_, lines_));
+    page_.data("attention-data", json_text(attention_data(std::move(lines_json_)))).script(picture::attention_js);
     page_.write(folder_ / "index.html");
 }
 

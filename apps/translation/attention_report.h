@@ -1,16 +1,19 @@
-// Every attention map of some translations: pictures in a folder, and a page that shows them.
+// Every attention map of some translations: a page to choose in, and on request each map as a picture.
 //
-//     FOLDER/index.html                       a section for each line; needs no other file
+//     FOLDER/index.html                       all of them and the likeliest tokens of each step; needs no other file
 //     FOLDER/line-1/cross-layer-1-head-1.svg  each map by itself; encoder-..., decoder-..., cross-..., and words.svg
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "apps/picture/page.h"
 #include "apps/translation/attention.h"
+#include "apps/translation/next_tokens.h"
 
 namespace heddle::app {
 
@@ -27,15 +30,16 @@ std::string attention_legend();
 
 class AttentionReport {
   public:
-    /// Makes the folder; pictures of a former report in it go. `most`: lines shown, the first ones; the others are counted. Error
-    /// when the folder cannot be made.
-    AttentionReport(std::filesystem::path folder, std::int64_t most);
+    /// Makes the folder; pictures of a former report in it go. `most`: lines shown, the first ones; the others are counted.
+    /// `pictures`: files of them, too. Error when the folder cannot be made.
+    AttentionReport(std::filesystem::path folder, std::int64_t most, bool pictures);
 
     /// How many more lines are shown.
     std::int64_t room() const { return std::max<std::int64_t>(0, most_ - lines_); }
-    /// The next line, for which there is room, what it was translated to, and that translation's attention. Writes its pictures.
-    /// Error when they cannot be written.
-    void add(const std::string& line, const std::string& translation, const TranslationAttention& attention);
+    /// The next line, for which there is room, what it was translated to, that translation's attention and its steps. Writes its
+    /// pictures. Error when they cannot be written.
+    void add(const std::string& line, const std::string& translation, const TranslationAttention& attention,
+             const std::vector<DecodingStep>& steps);
     /// The next line, which is counted only.
     void leave_out() { ++lines_; }
     /// Writes the page. Once, behind the last line.
@@ -46,8 +50,10 @@ class AttentionReport {
   private:
     std::filesystem::path folder_;
     std::int64_t most_;
+    bool pictures_;
     std::int64_t lines_ = 0;
-    picture::Page page_;
+    nlohmann::ordered_json lines_json_;
+    picture::Page page_{"Where the model looks"};
 };
 
 }  // namespace heddle::app

@@ -1,0 +1,12 @@
+// What makes a page answer: the files of apps/picture/scripts, which the build puts into the program.
+#pragma once
+
+#include <string_view>
+
+namespace heddle::picture {
+
+extern const std::string_view attention_css;
+extern const std::string_view attention_js;  ///< for apps/translation/attention_report.h
+extern const std::string_view chart_js;      ///< for line charts with LineChart::touch
+
+}  // namespace heddle::picture
