@@ -153,6 +153,52 @@ TEST(LineChart, IsWellFormedAndReadable) {
     EXPECT_EQ(svg, picture::svg(losses())) << "the same chart gives the same bytes";
 }
 
+TEST(LineChart, ForTouchHoldsItsRangesAndValues) {
+    LineChart chart = losses();
+    const std::string still = svg(chart);
+    chart.touch = true;
+    chart.series[1].y[7] = nan;
+    const std::string touch = svg(chart);
+    expect_readable(touch);
+    EXPECT_TRUE(markup_of(still).all("g").empty());
+    std::vector<Element> entries, series, plots;
+    for (const Element& one : markup_of(touch).all("g")) {
+        const std::string& name = one.attributes.at("class");
+        (name == "entry" ? entries : name == "series" ? series : plots).push_back(one);
+    }
+    ASSERT_EQ(plots.size(), 1u);
+    ASSERT_EQ(series.size(), 3u);
+    EXPECT_EQ(entries.size(), 3u) << "the levels cannot be taken away";
+    EXPECT_EQ(entries[2].attributes.at("data-series"), "2");
+    EXPECT_EQ(series[2].attributes.at("data-name"), "variant 2");
+    EXPECT_EQ(plots[0].attributes.at("data-name"), "update");
+    double low = 0, high = 0, start = 0, end = 0, logarithmic = 0;
+    std::istringstream(plots[0].attributes.at("data-x")) >> low >> high >> start >> end >> logarithmic;
+    EXPECT_EQ(low, 0);
+    EXPECT_EQ(high, 149);
+    EXPECT_EQ(logarithmic, 0);
+    std::istringstream points(series[1].attributes.at("data-points"));
+    std::size_t count = 0;
+    for (double x = 0, y = 0; points >> x >> y; ++count) {
+        EXPECT_NE(x, 7) << "what is not finite is no value to show";
+        EXPECT_NEAR(y, chart.series[1].y.at(static_cast<std::size_t>(x)), 1e-5);
+    }
+    EXPECT_EQ(count, 149u);
+    // A curve's first point stands where the scale says.
+    const std::string path = markup_of(touch).all("path").at(0).attributes.at("d");
+    EXPECT_NEAR(std::stod(path.substr(1)), start, 0.01);
+    EXPECT_GT(end, start);
+}
+
+TEST(LineChart, ForTouchHoldsSomeOfAMillionPoints) {
+    LineChart chart{.title = "", .x = {}, .y = {}, .series = {{"a", {}, {}}}, .touch = true};
+    for (int i = 0; i < 1000000; ++i) {
+        chart.series[0].x.push_back(i);
+        chart.series[0].y.push_back(std::sin(i));
+    }
+    EXPECT_LT(svg(chart).size(), 130000u);
+}
+
 TEST(LineChart, HasAGapWhereAValueIsNotFiniteAndSaysHowManyThereAre) {
     LineChart chart{
         .title = "", .x = {}, .y = {}, .series = {{"a", {0, 1, 2, 3, 4, 5}, {1, 2, nan, 4, 5, infinity}}, {"b", {1}, {7}}}};

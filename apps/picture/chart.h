@@ -37,6 +37,7 @@ struct LineChart {
     Axis y;
     std::vector<Series> series;
     std::vector<Level> levels = {};  ///< dashed lines across
+    bool touch = false;              ///< with what chart_js (scripts.h) reads: ranges and values
 };
 
 /// A bar for each group and each set of bars: bars.values[group]. A value that is not finite is written instead of drawn.

@@ -70,6 +70,13 @@ void Drawing::open_grid(double x, double y, double width, double height) {
     ends_ += 'g';
 }
 
+void Drawing::open_group(std::string_view name, std::initializer_list<std::pair<std::string_view, std::string>> data) {
+    body_ += fmt::format("<g class=\"{}\"", name);
+    for (const auto& [key, value] : data) body_ += attribute(fmt::format("data-{}", key), value);
+    body_ += '>';
+    ends_ += 'g';
+}
+
 void Drawing::close() {
     body_ += ends_.back() == 's' ? "</svg>" : "</g>";
     ends_.pop_back();

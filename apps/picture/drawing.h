@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace heddle::picture {
 
@@ -37,6 +39,8 @@ class Drawing {
     /// What is drawn until close() has a unit of its own: (0, 0) lies at (x, y), 1 is `width` across and `height` down, and edges
     /// stay sharp.
     void open_grid(double x, double y, double width, double height);
+    /// What is drawn until close() belongs together, for a script: class="NAME" data-KEY="VALUE" ...
+    void open_group(std::string_view name, std::initializer_list<std::pair<std::string_view, std::string>> data);
     void close();
 
     /// The whole picture, `width` by `height` pixels at most; `title` is what a screen reader says.

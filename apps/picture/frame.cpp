@@ -36,8 +36,10 @@ double draw_head(Drawing& drawing, const std::string& title, const std::vector<L
             x = 12;
             y += 18;
         }
+        if (entry.series) drawing.open_group("entry", {{"series", fmt::format("{}", *entry.series)}});
         draw_mark(drawing, x, y + 8, entry);
         drawing.text(x + 26, y + 12, name);
+        if (entry.series) drawing.close();
         x += width + 16;
     }
     return legend.empty() ? y + 4 : y + 26;

@@ -1,6 +1,7 @@
 // What line and bar charts have around their values: title, legend, axes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct LegendEntry {
     std::string_view color;
     std::string_view dashes = "";
     enum class Mark { line, dot, box } mark = Mark::line;
+    std::optional<std::size_t> series = {};  ///< for a script: which series a click on it takes away
 };
 
 /// Draws the title and, below it, the entries from left to right in as many rows as they need. Returns where the rest begins.

@@ -1,0 +1,154 @@
+// The scripts of pages in a browser: what a reader's clicks and keys change. Chromium runs them; without it nothing is tested
+// here.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/picture/chart.h"
+#include "apps/picture/scripts.h"
+#include "apps/translation/attention_report.h"
+#include "core/file.h"
+#include "tests/decoding_support.h"
+#include "tests/shell.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* helpers = R"(
+    const one = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
+    const key = (element, key) => element.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
+    const over = element => element.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+    const choose = (number, value) => {
+        const select = all('select')[number];
+        select.value = value;
+        select.dispatchEvent(new Event('change'));
+    };
+)";
+
+// Of %XX its byte.
+std::string decoded(const std::string& text) {
+    std::string bytes;
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (text[i] == '%') {
+            bytes += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
+            i += 2;
+        } else {
+            bytes += text[i];
+        }
+    return bytes;
+}
+
+// What these scripts return, run one after the other at the end of the page; what the console says instead, when anything
+// complains.
+std::vector<std::string> answers(const std::filesystem::path& page, const std::vector<std::string>& scripts) {
+    std::string html = read_file(page), calls;
+    for (const std::string& script : scripts) calls += "() => { " + script + " },\n";
+    html.insert(html.rfind("</body>"),
+                fmt::format("<script>{}document.title = encodeURIComponent(JSON.stringify([{}].map(ask => ask())));</script>",
+                            helpers, calls));
+    const TemporaryFolder folder;
+    std::ofstream(folder / "page.html", std::ios::binary) << html;
+    const std::string at = folder.path().string();
+    const ShellOutput seen =
+        shell(fmt::format("HOME='{0}' timeout 120 chromium --headless --no-sandbox --disable-gpu --user-data-dir='{0}/profile' "
+                          "--enable-logging=stderr --dump-dom 'file://{0}/page.html' 2> '{0}/log'",
+                          at));
+    std::istringstream log(read_file(folder / "log"));
+    for (std::string line; std::getline(log, line);)
+        if (line.find(":CONSOLE") != std::string::npos) return {"the console says " + line};
+    const std::size_t begin = seen.text.find("<title>") + 7;
+    const std::string title = seen.text.substr(begin, seen.text.find("</title>") - begin);
+    return nlohmann::json::parse(decoded(title)).get<std::vector<std::string>>();
+}
+
+class PageScripts : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the scripts of pages were not run";
+    }
+    TemporaryFolder folder_;
+};
+
+TEST_F(PageScripts, AttentionAnswersPointerKeysAndChoices) {
+    app::Vocabularies vocabularies;
+    vocabularies.source = vocabularies.target = app::train_vocabulary(
+        {.type = app::VocabularyType::word}, std::vector<std::string>{"one two three four five </script> \"quoted\""});
+    const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
+    app::AttentionReport report(folder_.path(), 9, false);
+    for (const char* line : {"one two three", "five", "one </script> \"quoted\""}) {
+        const app::Translation found{.text = "four five", .tokens = vocabularies.target->encode("four five"), .ended = true};
+        const app::TranslationAttention attention = app::attention_of(*model, vocabularies, line, found);
+        report.add(line, found.text, attention, app::decoding_steps(*model, *vocabularies.target, attention, 5));
+    }
+    report.write();
+    const std::int64_t heads = model->options().heads;
+    const std::vector<std::string> said = answers(
+        folder_ / "index.html",
+        {"return [all('select').length, all('.heads canvas').length, all('.map [role=gridcell]').length, "
+         "all('.lines line').length].join();",
+         "over(one('#cell-2-1')); return one('.readout').textContent;",
+         "key(one('.map'), 'ArrowUp'); key(one('.map'), 'End'); return one('.map').getAttribute('aria-activedescendant') + ' ' + "
+         "one('.lines [aria-pressed=true]').textContent;",
+         "for (let i = 0; i < 9; ++i) key(one('.map'), 'ArrowLeft'); return one('.map .here').id;",
+         "all('.lines button')[1].click(); return one('.steps h2').textContent + ' ' + all('.steps li').length;",
+         "choose(1, 1); return all('.map [role=gridcell]').length + ' ' + one('#cell-0-1').getAttribute('style');",
+         "choose(1, 2); return all('.map [role=gridcell]').length + one('.steps').textContent;",
+         "choose(0, 2); return all('.map th[scope=col]').map(head => head.title).join(' ') + all('script').length;",
+         "all('.heads button')[1].click(); return one('.heads [aria-pressed=true]').textContent + ' ' + all('select')[3].value;",
+         "return all('.lines line').reduce((sum, line) => sum + Number(line.getAttribute('stroke-opacity')), 0).toFixed(3);"});
+    ASSERT_EQ(said.size(), 10u) << said.front();
+    EXPECT_EQ(said[0], fmt::format("4,{},12,4", heads + 1)) << "three steps look at three words and the end mark";
+    EXPECT_THAT(said[1], StartsWith("“</s>” looks at “two” with 0."));
+    EXPECT_EQ(said[2], "cell-1-3 five");
+    EXPECT_EQ(said[3], "cell-1-0") << "the first column is the last one to the left";
+    EXPECT_EQ(said[4], "Step 2: likeliest behind “<s> four” 5");
+    EXPECT_EQ(said[5], "9 background:#440154") << "the decoder is causal";
+    EXPECT_EQ(said[6], "16") << "the encoder writes nothing";
+    EXPECT_THAT(said[7], EndsWith("</s>3")) << "a sentence with marks in it is only a text";
+    EXPECT_EQ(said[8], "layer 1, head 1 0");
+    EXPECT_EQ(said[9], "1.000") << "the weights of a row";
+}
+
+TEST_F(PageScripts, AChartTellsItsValuesAndHidesASeries) {
+    picture::LineChart chart{.title = "Loss",
+                             .x = {.label = "update"},
+                             .y = {.label = "nats"},
+                             .series = {{"training", {100, 200, 1300}, {3, 2, 1.5}}, {"validation", {200}, {2.25}}},
+                             .touch = true};
+    picture::Page("p").figure({svg(chart), ""}).script(picture::chart_js).write(folder_ / "chart.html");
+    const std::vector<std::string> said = answers(
+        folder_ / "chart.html",
+        {"key(one('svg'), 'End'); return one('.readout').textContent;",
+         "key(one('svg'), 'Home'); key(one('svg'), 'ArrowRight'); return one('.readout').textContent;",
+         "one('.entry').dispatchEvent(new MouseEvent('click')); return one('.readout').textContent;",
+         "return one('.series').getAttribute('visibility') + ' ' + one('.entry').getAttribute('aria-pressed');",
+         "key(one('.entry'), 'Enter'); return one('.readout').textContent;",
+         "const svg = one('svg'), box = svg.getBoundingClientRect(); svg.dispatchEvent(new PointerEvent('pointermove', {clientX: "
+         "box.right, clientY: box.top + 9})); return one('.readout').textContent;",
+         "key(one('svg'), 'Escape'); return one('.readout').textContent;"});
+    ASSERT_EQ(said.size(), 7u) << said.front();
+    EXPECT_EQ(said[0], "update 1,300: training 1.5");
+    EXPECT_EQ(said[1], "update 200: training 2, validation 2.25");
+    EXPECT_EQ(said[2], "update 200: validation 2.25");
+    EXPECT_EQ(said[3], "hidden false");
+    EXPECT_EQ(said[4], "update 200: training 2, validation 2.25");
+    EXPECT_EQ(said[5], "update 1,300: training 1.5");
+    EXPECT_THAT(said[6], HasSubstr("use the arrow keys"));
+}
+
+TEST_F(PageScripts, AnErrorInAScriptIsSeenHere) {
+    picture::Page("p").script("nothing_of_this_name();").write(folder_ / "p.html");
+    EXPECT_THAT(answers(folder_ / "p.html", {"return 'well';"}).front(), HasSubstr("the console says"));
+}
+
+}  // namespace
+}  // namespace heddle
