@@ -33,7 +33,8 @@ figure > svg { display: block; width: 100%; height: auto; min-width: calc(.8 * v
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, .8 * var(--w)), 1fr)); gap: 0 1rem;
   max-width: calc(var(--n) * (1.25 * var(--w) + 1rem)); }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: 1rem 0; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 1rem; padding: 0; list-style: none; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 1rem; padding: 0;
+  list-style: none; }
 .cards li { border: 1px solid var(--line); border-radius: 4px; padding: .7rem; } .cards p { margin: .3rem 0 0; font-size: .9rem; }
 .cards svg { display: block; width: 100%; height: 9rem; margin-bottom: .5rem; }
 :focus-visible { outline: 2px solid #d55e00; outline-offset: 2px; }

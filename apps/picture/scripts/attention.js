@@ -1,6 +1,6 @@
 // The page of `heddle translate --attention`: one translation, one kind of attention, one layer, one head or their mean. The data
-// is that of apps/translation/attention_data.h. All heads are drawn small, one of them large as a table; the row under the pointer
-// or the arrow keys as lines from token to token; the likeliest tokens of the step that was clicked as bars.
+// is that of apps/translation/attention_data.h. All heads are drawn small, one of them large as a table; the row under the
+// pointer or the arrow keys as lines from token to token; the likeliest tokens of the step that was clicked as bars.
 (() => {
 'use strict';
 const data = JSON.parse(document.getElementById('attention-data').textContent);
@@ -86,7 +86,8 @@ function draw_overview() {
 function draw_table() {
     const weights = map();
     const head = make('tr', {role: 'row'}, make('td', {}),
-                      ...keys().map(token => make('th', {role: 'columnheader', scope: 'col', title: token}, make('span', {}, token))));
+                      ...keys().map(token => make('th', {role: 'columnheader', scope: 'col', title: token},
+                                               make('span', {}, token))));
     const rows = queries().map((token, row) => make('tr', {role: 'row'},
         make('th', {role: 'rowheader', scope: 'row', title: token, onclick: () => open_step(row),
                     onpointerover: () => look(row, at.col)}, token),
@@ -116,7 +117,8 @@ function draw_lines() {
     });
     const focused = lines.contains(document.activeElement);
     const left = queries().map((token, row) => make('button', {type: 'button', tabindex: row === at.row ? 0 : -1,
-        title: token, 'aria-pressed': String(row === at.row), onclick: () => open_step(row), onpointerover: () => look(row, at.col)}, token));
+        title: token, 'aria-pressed': String(row === at.row), onclick: () => open_step(row),
+        onpointerover: () => look(row, at.col)}, token));
     const right = keys().map((token, col) => {
         const value = weight(weights, at.row, col), style = `opacity:${value === value ? 0.45 + 0.55 * value : 1}`;
         return make('span', {style, title: token, onpointerover: () => look(at.row, col)}, token);
