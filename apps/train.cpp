@@ -142,7 +142,7 @@ int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tun
             log.note(stopped);
             return 128 + StopSignals::received();
         }
-        if (result.nothing_to_train.empty()) tune(result.pairs);
+        tune(result.pairs);
         report(how_it_ended(result));
         log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
         return 0;

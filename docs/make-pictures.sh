@@ -29,7 +29,7 @@ keep annotated "model encoder-block decoder-block" --preset annotated --vocab-si
 chart() {
   local chapter=$1 title=$2 name=$3
   [ -f "$drawn/$chapter.html" ] || "$program" chapter "$chapter" --out "$drawn" >/dev/null 2>&1
-  sed -n "s|^<figure>\(<svg [^>]*aria-label=\"$title\".*</svg>\)<figcaption>.*|\1|p" "$drawn/$chapter.html" |
+  sed -n "s|^<figure[^>]*>\(<svg [^>]*aria-label=\"$title\".*</svg>\)<figcaption>.*|\1|p" "$drawn/$chapter.html" |
     sed 's|^<svg |<svg style="background:#ffffff;color:#1b1f24" |' >"$folder/$chapter-$name.svg"
   [ -s "$folder/$chapter-$name.svg" ] || { echo "the chapter $chapter has no picture '$title'" >&2; exit 1; }
 }
