@@ -1,22 +1,14 @@
 #include "apps/translation/next_tokens.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "apps/translation/batch_tensors.h"
 #include "autograd/tape.h"
+#include "kernels/softmax/softmax.h"
 
 namespace heddle::app {
 namespace {
-
-std::vector<double> probabilities_of(std::vector<double> logits) {
-    const double largest = *std::ranges::max_element(logits);
-    for (double& logit : logits) logit = std::exp(logit - largest);
-    const double sum = std::accumulate(logits.begin(), logits.end(), 0.0);
-    for (double& share : logits) share /= sum;
-    return logits;
-}
 
 DecodingStep step_of(const std::vector<double>& probabilities, std::int32_t written, const Vocabulary& target,
                      std::size_t count) {
@@ -43,8 +35,8 @@ std::vector<DecodingStep> decoding_steps(const nn::Transformer& model, const Voc
     std::vector<DecodingStep> steps;
     for (std::size_t i = 0; i < attention.written_ids.size(); ++i) {
         const auto row = static_cast<std::int64_t>(i);
-        steps.push_back(step_of(probabilities_of(model.logits(hidden.slice(row, row + 1)).to_vector()), attention.written_ids[i],
-                                target, count));
+        const Tensor logits = model.logits(hidden.slice(row, row + 1)).to(DType::f64);
+        steps.push_back(step_of(kernels::softmax_forward(logits).to_vector(), attention.written_ids[i], target, count));
     }
     return steps;
 }
