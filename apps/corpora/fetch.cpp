@@ -100,7 +100,7 @@ void fetch_file(const Origin& origin, const CorpusFile& file, const fs::path& ou
 void write_side(const fs::path& path, const std::vector<std::string_view>& lines, const Say& say) {
     std::string text;
     for (const std::string_view line : lines) text.append(line).push_back('\n');
-    if (is_there(path, sha256(text))) return say(fmt::format("{}: already there", path.string()));
+    if (fs::exists(path) && is_there(path, sha256(text))) return say(fmt::format("{}: already there", path.string()));
     write_file_atomically(path, text);
     say(fmt::format("{}: {}", path.string(), counted_lines(static_cast<std::int64_t>(lines.size()))));
 }
