@@ -165,7 +165,7 @@ std::string written(const Form& form, std::int64_t first, const TranslationLists
     return text;
 }
 
-// Who typed the command learns what answers, and that it is waiting.
+// Tells an interactive user what was loaded, and how to end.
 void greet(const TranslateOptions& options, const EnsembleRun& run) {
     for (std::size_t i = 0; i < run.runs.size(); ++i) say(description(options.runs[i], run.runs[i], options.weights));
     say(fmt::format("on {}; type a line to have it translated, ^D to end", description(options.machine)));

@@ -96,7 +96,7 @@ function(heddle_kernel_objects name checked)
   else()
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-g1>)
   endif()
-  # What every kernel file includes, once; kernels that only tests have take the library's.
+  # Precompiled: what every kernel file includes. Kernels that only tests have reuse the library's header.
   if(name MATCHES "^heddle_kernels_")
     target_precompile_headers(${name} PRIVATE <algorithm> <array> <cmath> <cstdint> <functional> <limits> <memory> <type_traits> <core/tensor.h>
                               <kernels/device/dispatch.h> <kernels/device/exponentials.h> <kernels/device/reduce.h> <kernels/device/rows.h>

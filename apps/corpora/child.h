@@ -15,7 +15,7 @@ class ScratchFile {
     /// Error when the folder for temporary files has no room.
     explicit ScratchFile(std::string_view content = "");
 
-    /// Stands at the file's beginning until somebody reads from it.
+    /// Positioned at the start of the file until something reads from it.
     int descriptor() const { return fileno(file_.get()); }
     void rewind() const;
     /// All of it; the descriptor stands at its end then.

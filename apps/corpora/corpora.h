@@ -6,7 +6,7 @@
 
 namespace heddle::app {
 
-/// A text of a set, published under an address that never shows anything else.
+/// A text of a set, published under an address whose content never changes.
 struct CorpusFile {
     std::string_view name;       ///< what it is called here: train.de, val.en
     std::string_view published;  ///< what it is called there, gzipped or not
