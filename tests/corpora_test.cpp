@@ -155,6 +155,11 @@ TEST_F(Corpora, SayWhyTheNetworkFailed) {
                 AllOf(HasSubstr(base_ + "published.de.gz cannot be fetched: curl: (37)"), HasSubstr("--from")));
 }
 
+TEST_F(Corpora, AreNeverFetchedUnencrypted) {
+    set_.base = "http://127.0.0.1:1/";
+    EXPECT_THAT(error_of([&] { fetch(set_); }), HasSubstr("Protocol \"http\" not supported or disabled"));
+}
+
 TEST_F(Corpora, SayWhichProgramIsMissing) {
     const TemporaryFolder bin;
     const SearchPath only(bin.path().string());
