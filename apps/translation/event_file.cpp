@@ -4,40 +4,12 @@
 #include <bit>
 #include <chrono>
 
+#include "apps/translation/protobuf.h"
 #include "core/file.h"
 #include "core/format.h"
 
 namespace heddle::app {
 namespace {
-
-// ---- protobuf: a field is a key (its number and the kind of its value) and the value; numbers are little-endian
-
-enum class Wire : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
-
-// Seven bits a byte, the lowest first; the high bit says that more follow.
-void put_varint(std::string& out, std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-    out += static_cast<char>(value);
-}
-
-template <class Unsigned>
-void put_fixed(std::string& out, Unsigned value) {
-    for (std::size_t i = 0; i < sizeof(value); ++i) out += static_cast<char>(value >> (8 * i));
-}
-
-std::uint64_t take_fixed(std::string_view bytes) {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i) value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-    return value;
-}
-
-void put_key(std::string& out, unsigned field, Wire wire) { put_varint(out, field << 3 | static_cast<unsigned>(wire)); }
-
-void put_bytes(std::string& out, unsigned field, std::string_view bytes) {
-    put_key(out, field, Wire::bytes);
-    put_varint(out, bytes.size());
-    out += bytes;
-}
 
 // ---- the messages of event.proto and summary.proto, with their field numbers
 
@@ -72,57 +44,9 @@ std::string scalar_event(std::int64_t step, double wall_time, std::span<const Sc
 
 // ---- and back
 
-// Takes fields off the front of a message. At its end, or where the bytes make no sense, there is none.
-class Fields {
-  public:
-    explicit Fields(std::string_view message) : rest_(message) {}
-
-    bool next() {
-        std::uint64_t key = 0;
-        if (rest_.empty() || !varint(key)) return false;
-        field = static_cast<unsigned>(key >> 3);
-        switch (static_cast<Wire>(key & 7)) {
-            case Wire::varint: return varint(number);
-            case Wire::fixed64: return fixed(8);
-            case Wire::fixed32: return fixed(4);
-            case Wire::bytes: break;
-            default: return false;
-        }
-        std::uint64_t size = 0;
-        if (!varint(size) || size > rest_.size()) return false;
-        bytes = rest_.substr(0, size);
-        rest_.remove_prefix(size);
-        return true;
-    }
-
-    unsigned field = 0;
-    std::uint64_t number = 0;
-    std::string_view bytes;
-
-  private:
-    bool varint(std::uint64_t& value) {
-        value = 0;
-        for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-            const auto byte = static_cast<unsigned char>(rest_.front());
-            rest_.remove_prefix(1);
-            value |= std::uint64_t{byte & 0x7Fu} << shift;
-            if (byte < 0x80) return true;
-        }
-        return false;
-    }
-    bool fixed(std::size_t size) {
-        if (size > rest_.size()) return false;
-        number = take_fixed(rest_.substr(0, size));
-        rest_.remove_prefix(size);
-        return true;
-    }
-
-    std::string_view rest_;
-};
-
 ReadScalar read_value(std::string_view message) {
     ReadScalar scalar;
-    for (Fields value(message); value.next();) {
+    for (ProtobufFields value(message); value.next();) {
         if (value.field == 1) scalar.tag = value.bytes;
         if (value.field == 2) scalar.value = std::bit_cast<float>(static_cast<std::uint32_t>(value.number));
     }
@@ -132,11 +56,11 @@ ReadScalar read_value(std::string_view message) {
 void read_event(std::string_view message, std::vector<ReadScalar>& scalars) {
     double time = 0;
     std::int64_t step = 0;
-    for (Fields event(message); event.next();) {
+    for (ProtobufFields event(message); event.next();) {
         if (event.field == 1) time = std::bit_cast<double>(event.number);
         if (event.field == 2) step = static_cast<std::int64_t>(event.number);
         if (event.field != 5) continue;
-        for (Fields summary(event.bytes); summary.next();) {
+        for (ProtobufFields summary(event.bytes); summary.next();) {
             scalars.push_back(read_value(summary.bytes));
             scalars.back().wall_time = time;
             scalars.back().step = step;

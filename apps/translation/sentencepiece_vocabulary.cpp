@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "apps/translation/sentencepiece_check.h"
 #include "apps/translation/unicode.h"
 #include "core/format.h"
 
@@ -25,7 +26,7 @@ class SentencePieceVocabulary final : public Vocabulary {
   public:
     SentencePieceVocabulary(std::string bytes, std::string_view name, bool lowercase)
         : bytes_(std::move(bytes)), lowercase_(lowercase || bytes_.ends_with(lowercase_mark)) {
-        const auto status = processor_.LoadFromSerializedProto(bytes_);
+        const auto status = processor_.LoadFromSerializedProto(checked_sentencepiece_model(bytes_, name));
         check(status.ok() && processor_.GetPieceSize() > 0,
               "{}: not a vocabulary; wanted a SentencePiece model, or the vocab.tsv of a word or char vocabulary", name);
         check(processor_.pad_id() == pad_id && processor_.unk_id() == unk_id && processor_.bos_id() == bos_id &&

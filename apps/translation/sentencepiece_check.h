@@ -1,0 +1,27 @@
+// What has to be true of a SentencePiece model before the library sees it: it trusts the file it is given.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heddle::app {
+
+/// Limits far beyond every vocabulary that is used. Where the library works in (line x length) they keep it to seconds; where it
+/// recurses or has an array of fixed size they keep it inside.
+inline constexpr std::size_t largest_model = 64 << 20;  ///< bytes of a model file
+inline constexpr std::size_t most_pieces = 1'000'000;   ///< tokens
+inline constexpr std::size_t longest_piece = 1024;      ///< bytes of a token, and of both sides of a normalisation rule
+inline constexpr std::size_t most_nested_rules = 32;    ///< rules for "a", "ab", "abc", ...: Normalizer::kMaxTrieResultsSize
+inline constexpr std::size_t most_nested_symbols = 64;  ///< user-defined symbols "a", "ab", ...: PrefixMatcher::PrefixMatch
+
+/// The message of sentencepiece_model.proto without its self-test, which would be run when it is loaded: what can be handed to
+/// SentencePieceProcessor. Error with `name` when `bytes` are no such message, and when they are one that the library (0.1.97)
+/// would read or write outside its memory for, or that holds text that is not UTF-8.
+std::string checked_sentencepiece_model(std::string_view bytes, std::string_view name);
+
+/// Checks NormalizerSpec.precompiled_charsmap: a 32-bit count of bytes, that many bytes of a double array (a trie whose leaves
+/// are offsets), and the text that the offsets point into, each rule's up to a NUL. Error, without a name, when a search with any
+/// text could leave the array or the text. Source: sentencepiece/src/normalizer.cc; https://github.com/s-yata/darts-clone
+void check_character_map(std::string_view map);
+
+}  // namespace heddle::app
