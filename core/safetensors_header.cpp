@@ -17,7 +17,11 @@ class HeaderListener {
   public:
     SafetensorsHeader take() { return std::move(header_); }
 
-    bool null() { unexpected("null"); }
+    // The reference implementation takes metadata that are null for none.
+    bool null() {
+        if (place_ != Place::header || key_ != "__metadata__") unexpected("null");
+        return true;
+    }
     bool boolean(bool) { unexpected("a truth value"); }
     bool number_integer(std::int64_t) { unexpected("a negative number"); }
     bool number_float(double, const std::string&) { unexpected("a number that is not a 64-bit integer"); }

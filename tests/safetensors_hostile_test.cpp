@@ -76,6 +76,9 @@ std::vector<Fault> faults_of_the_json() {
         {"a name twice", file_text("{" + tensor("a", "2", "0,8") + "," + tensor("a", "2", "0,8") + "}", 8), "'a' occurs twice"},
         {"a name twice, once escaped", file_text("{" + tensor("a", "1", "0,4") + "," + tensor("\\u0061", "1", "4,8") + "}", 8),
          "'a' occurs twice"},
+        {"metadata twice, once null", file_text(R"({"__metadata__":null,"__metadata__":{}})", 0), "occurs twice"},
+        {"null for a metadata key", file_text(R"({"__metadata__":{"k":null}})", 0), "metadata key 'k' has null"},
+        {"nothing but null", file_text("null", 0), "does not start with '{'"},
         {"metadata twice", file_text(R"({"__metadata__":{},"__metadata__":{}})", 0), "occurs twice"},
         {"metadata key twice", file_text(R"({"__metadata__":{"k":"1","k":"2"}})", 0), "metadata key 'k' occurs twice"},
         {"metadata not text", file_text(R"({"__metadata__":{"k":1}})", 0), "metadata key 'k' has a number"},
@@ -162,6 +165,10 @@ TEST(SafetensorsFaults, TheTableStandsOnAValidFile) {
     const SafetensorsFile file(folder / "file");
     EXPECT_EQ(file.names(), (std::vector<std::string>{"b", "a", "c"}));
     EXPECT_EQ(file.load("c").numel(), 0);
+    // As the reference implementation has it.
+    write_file_atomically(folder / "null", file_text("{\"__metadata__\":null," + tensor("a", "2", "0,8") + "}", 8));
+    EXPECT_TRUE(SafetensorsFile(folder / "null").metadata().empty());
+    EXPECT_EQ(SafetensorsFile(folder / "null").names(), std::vector<std::string>{"a"});
 }
 
 TEST(SafetensorsFaults, AWrongHeaderLengthIsAnError) { expect_faults(faults_of_the_length()); }
