@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -206,6 +207,29 @@ TEST_F(Formats, HoldHugeAndHostileSegments) {
     EXPECT_THAT(error(document("<seg id=\"1\">gr\xFCn</seg>")), HasSubstr("t:7: this line is not UTF-8"));
     EXPECT_EQ(lines(document("<seg id=\"1\">gr\xFCn</seg>"), TextFormat::automatic, true), (Lines{"gr\uFFFDn"}));
     EXPECT_THAT(error(document("<seg id=\"1\">a\0b</seg>"s)), HasSubstr("t:7: there is a NUL byte"));
+}
+
+TEST_F(Formats, AreReadInLinearTimeHoweverManyElementsAreOpen) {
+    constexpr int count = 40'000;
+    std::string sgml = "<mteval>";
+    for (int i = 0; i < count; ++i) sgml += "<doc>";
+    for (int i = 0; i < count; ++i) sgml += "<seg>x</seg>";
+    for (int i = 0; i < count; ++i) sgml += "</doc>";
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(lines(sgml + "</mteval> < ").size(), static_cast<std::size_t>(count));
+    EXPECT_THAT(said_, ElementsAre(HasSubstr("read as SGML")));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));  // quadratic: a minute
+}
+
+TEST_F(Formats, KeepNoNamesOfAnyLength) {
+    const std::string name(1000, 'n');
+    for (const char* end : {"", " < "}) {  // XML; SGML
+        EXPECT_EQ(lines("<mteval><doc docid=\"" + name + "\"><seg id=\"" + name + "\">x</seg></doc></mteval>" + end), Lines{"x"});
+        EXPECT_THAT(error("<mteval><doc docid=\"" + name + "n\"><seg>x</seg></doc></mteval>" + end),
+                    HasSubstr("a docid has 1001 bytes"));
+        EXPECT_THAT(error("<mteval><doc docid=\"1\"><seg id=\"" + name + "n\">x</seg></doc></mteval>" + end),
+                    HasSubstr("an id has 1001 bytes"));
+    }
 }
 
 TEST_F(Formats, WithRandomDamageGiveSegmentsOrAnError) {

@@ -52,11 +52,13 @@ class Collector {
 
     // One without an id is not the one before that had none.
     void document(std::string_view id) {
+        check_name("a docid", id);
         document_ = id;
         while (id.empty() && !seen_.empty() && seen_.begin()->first.first.empty()) seen_.erase(seen_.begin());
     }
     void open(std::string_view id, std::size_t offset) {
         const std::int64_t line = line_of(offset);
+        check_name("an id", id);
         check(!open_, "{}:{}: a <seg> inside the one of line {}, which has no end", name_, line, line_);
         open_ = true;
         line_ = line;
@@ -106,6 +108,11 @@ class Collector {
     }
 
   private:
+    // Each segment keeps both.
+    void check_name(const char* attribute, std::string_view name) const {
+        constexpr std::size_t longest = 1000;
+        check(name.size() <= longest, "{}: {} has {} bytes; wanted at most {}", name_, attribute, name.size(), longest);
+    }
     void decode(std::string_view text) {
         constexpr std::size_t longest_entity = 12;
         for (std::size_t at; (at = text.find('&')) != std::string_view::npos;) {
@@ -273,9 +280,11 @@ class SgmlReader {
         }
         if (!tag.end && !tag.empty) return;
         const auto begins_it = [&](const Element& element) { return same_name(element.name, tag.name); };
-        check(std::any_of(open_.begin(), open_.end(), begins_it), "{}:{}: </{}> ends nothing; is the file complete?",
-              segments_.name(), segments_.line_of(offset), tag.name);
-        if (!begins_it(open_.back())) no_end(open_.back());
+        if (open_.empty() || !begins_it(open_.back())) {
+            check(std::any_of(open_.begin(), open_.end(), begins_it), "{}:{}: </{}> ends nothing; is the file complete?",
+                  segments_.name(), segments_.line_of(offset), tag.name);
+            no_end(open_.back());
+        }
         open_.pop_back();
         if (segment) segments_.close();
         if (document) segments_.document("");
