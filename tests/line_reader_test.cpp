@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -19,6 +20,7 @@ namespace heddle::app {
 namespace {
 
 using Lines = std::vector<std::string>;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 using namespace std::string_literals;
@@ -216,6 +218,24 @@ TEST(Gzip, IsUnpackedWhateverTheSizes) {
         }
         for (const int level : {0, 1, 9}) EXPECT_EQ(TextFile(gzipped(text, level)).read().lines, lines) << size;
     }
+}
+
+TEST(Gzip, ThatIsNoTextButABombIsAnError) {
+    const std::string bomb = gzipped(std::string(32 << 20, '\n'));
+    EXPECT_LT(bomb.size(), 40'000u);
+    const TextFile file(bomb);
+    EXPECT_THAT(error_of([&] { file.read(); }), AllOf(StartsWith(file.path() + ": "), HasSubstr("unpack it with gunzip first")));
+    // Members of their own change nothing.
+    std::string members;
+    for (int i = 0; i < 32; ++i) members += gzipped(std::string(1 << 20, '\n'));
+    EXPECT_THAT(error_of([&] { TextFile(members).read(); }), HasSubstr("that is no text"));
+    // A small one does no harm, and a text may well repeat itself.
+    EXPECT_EQ(TextFile(gzipped(std::string(3 << 20, '\n'))).read().lines.size(), std::size_t{3 << 20});
+    std::string text;
+    while (text.size() < 8 << 20) text += "Das ist der Satz Nummer " + std::to_string(text.size() / 1000) + " von vielen.\n";
+    const std::string packed = gzipped(text, 9);
+    EXPECT_GT(text.size(), 30 * packed.size());
+    EXPECT_EQ(TextFile(packed).read().lines.size(), static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
 }
 
 TEST(Gzip, ThatIsDamagedOrEndsTooEarlyIsAnErrorWithTheName) {

@@ -42,7 +42,18 @@ struct ByteSource::Gunzip {
     Gunzip& operator=(const Gunzip&) = delete;
 
     z_stream stream{};
-    bool inside = true;  // a member that has not ended
+    bool inside = true;                      // a member that has not ended
+    std::uint64_t packed = 0, unpacked = 0;  // bytes so far
+
+    // Text packs to a hundredth at best, but a file made for it to a thousandth: its lines would fill the memory.
+    void check_ratio(const std::string& name) const {
+        constexpr std::uint64_t most = 200, free = 4 << 20;
+        check(unpacked <= free + most * packed,
+              "{}: {} bytes of gzip unpack to more than {} bytes, more than {} times as much; that is no text. If it is meant, "
+              "unpack "
+              "it with gunzip first",
+              name, packed, unpacked, most);
+    }
 };
 
 std::string spoken_name(const std::string& path) { return path == standard_input ? "standard input" : path; }
@@ -113,12 +124,15 @@ std::size_t ByteSource::unpack(std::span<char> room) {
         stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(pending_.data()));
         stream.avail_in = static_cast<uInt>(pending_.size());
         const int status = inflate(&stream, Z_NO_FLUSH);
+        gunzip_->packed += pending_.size() - stream.avail_in;
         pending_.remove_prefix(pending_.size() - stream.avail_in);
         check(status == Z_OK || status == Z_STREAM_END, "{}: the gzip data are damaged ({})", name_,
               stream.msg != nullptr ? stream.msg : "unknown reason");
         gunzip_->inside = status != Z_STREAM_END;
         if (!gunzip_->inside) inflateReset(&stream);
     }
+    gunzip_->unpacked += space - stream.avail_out;
+    gunzip_->check_ratio(name_);
     return space - stream.avail_out;
 }
 

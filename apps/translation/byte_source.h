@@ -29,7 +29,8 @@ class ByteSource {
 
     const std::string& name() const { return name_; }
     /// Puts the next bytes at the front of `room`, which is not empty, and returns their number: 0 only at the end. Waits until
-    /// there are some. Error for a folder, when reading fails, and for gzip data that are damaged or end too early.
+    /// there are some. Error for a folder, when reading fails, and for gzip data that are damaged, end too early,
+    /// or unpack to more than 4 MiB and 200 times their size.
     std::size_t read(std::span<char> room);
     /// Whether read() has something to work on now.
     bool ready() const;
