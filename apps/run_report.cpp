@@ -89,7 +89,7 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
         }
     };
     try {
-        parts.config = read_file(folder.path() / "config.toml");
+        parts.config = read_regular_file(folder.path() / "config.toml");
         const TrainingHistory history = read_history(folder.log());
         attempt("Without attention",
                 [&] { parts.looked_at.push_back(look_at(model, start.data.vocabularies, sentence_of(history, start.data))); });

@@ -27,7 +27,7 @@ OptionTable search_table(DecodeOptions& decode) {
 bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode) {
     const std::filesystem::path file = run / search_file_name;
     if (table.given("length-penalty") || !std::filesystem::exists(file)) return false;
-    std::istringstream text(read_file(file));
+    std::istringstream text(read_regular_file(file));
     search_table(decode).read_config(text, file.string());
     return true;
 }

@@ -38,22 +38,17 @@ class Descriptor {
     int number_;
 };
 
-fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
-
-/// A name beside `target` that no other writer of this or another process uses at the same time. It does not contain the target's
-/// name, which may already be as long as the file system allows.
-fs::path part_beside(const fs::path& target) {
-    static std::atomic<unsigned> counter{0};
-    return folder_of(target) / fmt::format(".heddle-{}-{}.part", ::getpid(), counter.fetch_add(1));
+struct stat information_of(const Descriptor& file, const fs::path& path) {
+    struct stat information {};
+    if (!file.good() || ::fstat(file.number(), &information) != 0) fail_at("read", path);
+    return information;
 }
 
-}  // namespace
+void check_regular(const struct stat& information, const fs::path& path) {
+    check(S_ISREG(information.st_mode), "file: cannot read '{}': it is not a regular file", path.string());
+}
 
-std::string read_file(const fs::path& path) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.good()) fail_at("read", path);
-    struct stat information {};
-    if (::fstat(file.number(), &information) != 0) fail_at("read", path);
+std::string read_all(const Descriptor& file, const struct stat& information, const fs::path& path) {
     std::string text;
     // One byte more than the file's size, so that the read that finds the end needs no further block.
     std::size_t room = S_ISREG(information.st_mode) ? static_cast<std::size_t>(information.st_size) + 1 : 65536;
@@ -69,6 +64,32 @@ std::string read_file(const fs::path& path) {
             return text;
         }
     }
+}
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+/// A name beside `target` that no other writer of this or another process uses at the same time. It does not contain the target's
+/// name, which may already be as long as the file system allows.
+fs::path part_beside(const fs::path& target) {
+    static std::atomic<unsigned> counter{0};
+    return folder_of(target) / fmt::format(".heddle-{}-{}.part", ::getpid(), counter.fetch_add(1));
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    return read_all(file, information_of(file, path), path);
+}
+
+std::string read_regular_file(const fs::path& path, std::size_t longest) {
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const struct stat information = information_of(file, path);
+    check_regular(information, path);
+    check(static_cast<std::uintmax_t>(information.st_size) <= longest, "file: '{}' has {} bytes; wanted at most {}",
+          path.string(), information.st_size, longest);
+    return read_all(file, information, path);
 }
 
 void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
@@ -135,10 +156,8 @@ void AtomicFile::commit() {
 MemoryMap::MemoryMap(const fs::path& path) {
     // Without O_NONBLOCK, opening a named pipe would wait for a writer.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!file.good()) fail_at("read", path);
-    struct stat information {};
-    if (::fstat(file.number(), &information) != 0) fail_at("read", path);
-    check(S_ISREG(information.st_mode), "file: cannot read '{}': it is not a regular file", path.string());
+    const struct stat information = information_of(file, path);
+    check_regular(information, path);
     if (information.st_size == 0) return;  // mmap refuses an empty range
     const auto size = static_cast<std::size_t>(information.st_size);
     void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);

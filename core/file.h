@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@ namespace heddle {
 
 /// Everything in the file, which may also be a pipe. Error, with path and reason, when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
+/// Everything in a file that has to be a regular one, of at most `longest` bytes. Error, with path and reason, when it is not: a
+/// named pipe would be waited for, a device has no end.
+std::string read_regular_file(const std::filesystem::path& path, std::size_t longest = std::numeric_limits<std::size_t>::max());
 
 /// Replaces the file at `path` by these bytes: a reader sees the old file or the new one, never a half, and after a power
 /// failure one of the two is on the disk. Error, with path and reason; the old file is then untouched, unless only the last step,

@@ -128,6 +128,18 @@ TEST(ReadFile, ReadsAPipeToItsEnd) {
     writer.join();
 }
 
+TEST(ReadRegularFile, WaitsForNoPipeAndReadsNoMoreThanIsWanted) {
+    const TemporaryFolder folder;
+    ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+    write_file_atomically(folder / "file", "abc");
+    EXPECT_EQ(read_regular_file(folder / "file"), "abc");
+    EXPECT_EQ(read_regular_file(folder / "file", 3), "abc");
+    expect_error([&] { read_regular_file(folder / "file", 2); }, "has 3 bytes; wanted at most 2");
+    for (const auto& path : {folder / "pipe", folder.path(), std::filesystem::path("/dev/zero")})
+        expect_error([&] { read_regular_file(path); }, "not a regular file");
+    expect_error([&] { read_regular_file(folder / "missing"); }, "No such file or directory");
+}
+
 TEST(MemoryMap, ShowsTheBytesOfTheFile) {
     const TemporaryFolder folder;
     write_file_atomically(folder / "file", "abc");

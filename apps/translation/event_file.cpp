@@ -105,7 +105,7 @@ void EventFile::add(std::int64_t step, double wall_time, std::span<const Scalar>
 
 std::vector<ReadScalar> read_scalars(const std::filesystem::path& path) {
     constexpr std::size_t head = 12, tail = 4;  // length and its checksum; the message's checksum
-    const std::string bytes = read_file(path);
+    const std::string bytes = read_regular_file(path);
     std::vector<ReadScalar> scalars;
     for (std::string_view rest = bytes; rest.size() >= head + tail;) {
         const std::uint64_t size = take_fixed(rest.substr(0, 8));

@@ -131,6 +131,11 @@ RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
 RunFolder RunFolder::reopen(fs::path path) {
     check(fs::exists(path / "config.toml"), "--resume {}: there is no run; wanted a folder that heddle train made",
           path.string());
+    for (const char* name : run_files) {
+        const fs::file_status status = fs::status(path / name);
+        check(!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status),
+              "{}: it is a named pipe, a device or a socket; wanted a regular file", (path / name).string());
+    }
     auto lock = std::make_unique<RunLock>(path);
     remove_parts(path);
     return {std::move(path), std::move(lock)};

@@ -49,6 +49,8 @@ void Vocabularies::save(const std::filesystem::path& folder) const {
 
 Vocabularies Vocabularies::load(const std::filesystem::path& folder, bool lowercase) {
     const std::vector<std::filesystem::path> files = files_in(folder);
+    for (const std::filesystem::path& file : files)
+        check(std::filesystem::is_regular_file(file), "{}: it is not a regular file", file.string());
     Vocabularies loaded;
     loaded.source = loaded.target = Vocabulary::load(files.front(), lowercase);
     if (files.size() > 1) loaded.target = Vocabulary::load(files.back(), lowercase);
@@ -57,7 +59,7 @@ Vocabularies Vocabularies::load(const std::filesystem::path& folder, bool lowerc
 
 std::string vocabulary_digest(const std::filesystem::path& folder) {
     Digest digest;
-    for (const std::filesystem::path& file : files_in(folder)) digest.add(file.filename().string()).add(read_file(file));
+    for (const std::filesystem::path& file : files_in(folder)) digest.add(file.filename().string()).add(read_regular_file(file));
     return digest.text();
 }
 
