@@ -37,7 +37,7 @@ std::string one_line(const std::string& text) {
 
 int complain(const std::string& message, int status) {
     std::fflush(stdout);
-    std::fprintf(stderr, "heddle: %s\n", one_line(message).c_str());
+    std::fprintf(stderr, "heddle: %s\n", terminal_text(one_line(message)).c_str());
     return status;
 }
 

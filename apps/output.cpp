@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
+
+#include "apps/translation/unicode.h"
 
 namespace heddle::app {
 
@@ -17,7 +20,24 @@ void print(const std::string& text) {
         throw std::system_error(errno, std::generic_category(), "the results cannot be written to stdout");
 }
 
-void say(std::string_view line) { fmt::print(stderr, "{}\n", line); }
+std::string terminal_text(std::string_view text) {
+    std::string shown;
+    while (!text.empty()) {
+        const std::size_t length = utf8_length(text);
+        const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+        const char32_t code = length == 0 ? U'\0' : decode_utf8(character)[0];
+        if (length == 0 || (code < 0x20 && code != '\n' && code != '\t') || code == 0x7f)
+            shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(character[0]));
+        else if ((code >= 0x80 && code < 0xa0) || (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+            shown += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
+        else
+            shown += character;
+        text.remove_prefix(character.size());
+    }
+    return shown;
+}
+
+void say(std::string_view line) { fmt::print(stderr, "{}\n", terminal_text(line)); }
 
 std::string wrapped(std::string_view text) {
     std::string lines;

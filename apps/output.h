@@ -11,7 +11,11 @@ namespace heddle::app {
 /// program without a word and with the status `nobody_reads`.
 void print(const std::string& text);
 
-/// Writes a line to stderr: what a person should know, and no result.
+/// The text as a terminal can show it: control characters (but line ends and tabs), those that turn the direction of writing, and
+/// bytes that are not UTF-8 become \x1b, \u202e, ... They may come from any file, and a terminal obeys them.
+std::string terminal_text(std::string_view text);
+
+/// Writes a line to stderr, as terminal_text: what a person should know, and no result.
 void say(std::string_view line);
 
 /// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end behind the last one.

@@ -101,7 +101,7 @@ void TrainingLog::clear_progress() {
 void TrainingLog::line(std::string_view text) {
     if (quiet_) return;
     clear_progress();
-    fmt::print(stderr, "{}\n", text);
+    fmt::print(stderr, "{}\n", terminal_text(text));
     last_line_ = std::chrono::steady_clock::now();
 }
 

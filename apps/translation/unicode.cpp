@@ -60,6 +60,8 @@ bool is_ascii(std::string_view text) {
 
 }  // namespace
 
+std::size_t utf8_length(std::string_view text) { return first_sequence(text).length; }
+
 bool is_utf8(std::string_view text) {
     while (!text.empty()) {
         const std::size_t length = first_sequence(text).length;

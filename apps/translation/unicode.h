@@ -12,6 +12,8 @@ inline constexpr char32_t replacement_character = U'\uFFFD';
 
 /// Whether all of `text` is well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
 bool is_utf8(std::string_view text);
+/// Bytes of the well-formed sequence that `text`, which is not empty, begins with; 0 when there is none.
+std::size_t utf8_length(std::string_view text);
 /// Code points; each byte that belongs to no well-formed sequence becomes U+FFFD.
 std::u32string decode_utf8(std::string_view text);
 std::string encode_utf8(std::u32string_view text);
