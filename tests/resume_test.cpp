@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -332,6 +333,35 @@ TEST(TrainingState, NoticesEveryChangedByte) {
         changed[i] = static_cast<char>(changed[i] ^ 1);
         expect_error([&] { TrainingState::parse(changed, "RUN/state.json"); }, "RUN/state.json");
         expect_error([&] { TrainingState::parse(text.substr(0, i), "RUN/state.json"); }, "RUN/state.json");
+    }
+}
+
+// Written by somebody who knows how the digest is made.
+TEST(TrainingState, MadeToHarmIsAnError) {
+    const auto sealed = [](const std::string& fields) {
+        return fields + ",\n \"digest\": \"" + digest(fields + "\n}") + "\"\n}\n";
+    };
+    const std::string good = TrainingState().serialized(), fields = good.substr(0, good.find(",\n \"digest\""));
+    EXPECT_EQ(sealed(fields), good);
+    const std::string deep(400'000, '[');
+    const auto refused = [](const std::string& text) {
+        const std::string message = error_of([&] { TrainingState::parse(text, "RUN/state.json"); });
+        EXPECT_EQ(message.find("RUN/state.json: the file is damaged"), 0u) << message;
+    };
+    const auto start = std::chrono::steady_clock::now();
+    refused(deep);
+    refused(sealed("{\n \"updates\": " + deep));
+    refused(sealed("{\n \"updates\": " + deep + std::string(deep.size(), ']')));
+    refused(sealed("[\n 1"));
+    std::string many = "{\n \"x\": 0";
+    for (int i = 0; i < 100'000; ++i) many += ",\n \"" + std::to_string(i) + "\": 0";
+    refused(sealed(many));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+    for (const char* number : {"-1", "1e300", "0.5", "18446744073709551615", "null", "\"1\"", "[1]"}) {
+        std::string changed = fields;
+        const std::string was = "\"batches\": 0";
+        ASSERT_NE(changed.find(was), std::string::npos);
+        refused(sealed(changed.replace(changed.find(was), was.size(), std::string("\"batches\": ") + number)));
     }
 }
 

@@ -158,6 +158,15 @@ TEST_F(TrainingReport, OfARunThatSaidNothingIsAPageAllTheSame) {
     expect_error([&] { read_history(folder_ / "none"); }, "none");
 }
 
+TEST_F(TrainingReport, PassesOverALineThatIsNestedToHarm) {
+    const std::string deep(400'000, '['), closed = deep + std::string(deep.size(), ']');
+    const TrainingHistory history =
+        history_of(deep + "\n{\"kind\":\"validation\",\"update\":1,\"samples\":" + closed +
+                   "}\n{\"kind\":\"note\",\"text\":" + closed + "}\n{\"kind\":\"note\",\"text\":\"after it\"}\n");
+    EXPECT_TRUE(history.validations.empty());
+    EXPECT_EQ(history.notes, std::vector<std::string>{"after it"});
+}
+
 TEST_F(TrainingReport, ShowsManyTranslationsOfASampleAtEvenDistances) {
     std::string lines;
     for (int update = 1; update <= 200; ++update)
@@ -256,6 +265,22 @@ TEST_F(TrainingReport, SaysWhatIsMissing) {
     EXPECT_EQ(markup_of(page).error, "");
     EXPECT_THAT(page, HasSubstr("Without attention: &lt;why&gt;"));
     EXPECT_THAT(page, HasSubstr("<p>Diverged in update 7: &lt;why&gt;.</p>"));
+}
+
+TEST(TerminalText, HasNothingThatATerminalObeys) {
+    EXPECT_EQ(terminal_text("Gr\u00fc\u00dfe, \u0645\u0631\u062d\u0628\u0627 \U0001F468\u200D\U0001F469\tx\ny"),
+              "Gr\u00fc\u00dfe, \u0645\u0631\u062d\u0628\u0627 \U0001F468\u200D\U0001F469\tx\ny");
+    EXPECT_EQ(terminal_text("\x1b]0;title\x07 \x1b[2J\r\b\x7f"), "\\x1b]0;title\\x07 \\x1b[2J\\x0d\\x08\\x7f");
+    EXPECT_EQ(terminal_text(std::string_view("a\0b", 3)), "a\\x00b");
+    EXPECT_EQ(terminal_text("\u0085\u009b31m"), "\\u0085\\u009b31m");
+    EXPECT_EQ(terminal_text("\x9b"
+                            "31m \xff"),
+              "\\x9b31m \\xff");
+    EXPECT_EQ(terminal_text("\u202etxt.exe\u2066"), "\\u202etxt.exe\\u2066");
+    testing::internal::CaptureStderr();
+    say("\x1b[31mred");
+    TrainingLog().note("\x1b[31mred");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "\\x1b[31mred\n\\x1b[31mred\n");
 }
 
 TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {

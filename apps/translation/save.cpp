@@ -34,7 +34,8 @@ void write_save(const fs::path& folder, const Save& save, const ModelIdentity& i
 
 TrainingState read_state(const fs::path& folder) {
     const fs::path path = folder / "state.json";
-    return TrainingState::parse(read_file(path), path.string());
+    constexpr std::size_t longest = 1 << 20;  // a save's has about 1 KB
+    return TrainingState::parse(read_regular_file(path, longest), path.string());
 }
 
 void read_save(const fs::path& folder, const Save& into, const ModelIdentity& identity) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/translation/bounded_json.h"
 #include "core/file.h"
 
 namespace heddle::app {
@@ -60,9 +61,9 @@ ValidationReport validation(const nlohmann::json& object) {
 
 TrainingHistory read_history(const std::filesystem::path& log) {
     TrainingHistory history;
-    std::istringstream lines(read_file(log));
+    std::istringstream lines(read_regular_file(log));
     for (std::string line; std::getline(lines, line);) {
-        const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+        const nlohmann::json object = bounded_json(line);
         if (!object.is_object()) continue;
         const std::string kind = text(object, "kind");
         if (kind == "training") history.intervals.push_back(interval(object));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/translation/bounded_json.h"
 #include "core/digest.h"
 #include "core/format.h"
 
@@ -56,11 +57,21 @@ void put(Json& value, const T& field) {
 void put(Json& value, const std::optional<double>& field) { value = field ? Json(*field) : Json(); }
 
 template <class T>
-void take(const Json& value, T& field) {
+void take(const nlohmann::json& value, T& field) {
     field = value.get<T>();
 }
-void take(const Json& value, std::optional<double>& field) {
+void take(const nlohmann::json& value, std::optional<double>& field) {
     field = value.is_null() ? std::optional<double>() : value.get<double>();
+}
+// Whether it counts something, or is the -1 of a validation that did not take place yet. Any number would be converted, 1e300 as
+// well.
+bool is_count(const nlohmann::json& value, std::string_view name) {
+    return value.is_number_integer() && value.get<std::int64_t>() >= (name == "validated_at" ? -1 : 0);
+}
+
+// What serialized() puts behind the fields: the digest of the bytes before it and of the brace that ends them.
+std::string digest_line(std::string_view fields) {
+    return fmt::format(",\n \"digest\": \"{}\"\n}}\n", digest(fmt::format("{}\n}}", fields)));
 }
 
 }  // namespace
@@ -76,25 +87,29 @@ IntervalReport Interval::means(IntervalReport report) const {
 std::string TrainingState::serialized() const {
     Json object;
     visit(*this, [&](const char* name, const auto& field) { put(object[name], field); });
-    object["digest"] = digest(object.dump(1));
-    return object.dump(1) + "\n";
+    std::string text = object.dump(1);
+    text.resize(text.size() - 2);  // the end: a line break and a brace
+    return text + digest_line(text);
 }
 
 TrainingState TrainingState::parse(std::string_view text, std::string_view name) {
     TrainingState state;
-    bool unchanged = false;
+    // Before anything is made of it.
+    const std::size_t length = digest_line("").size();
+    check(text.size() > length && text.substr(text.size() - length) == digest_line(text.substr(0, text.size() - length)),
+          "{}: the file is damaged or was changed since it was written; delete this save and go on from another", name);
+    const nlohmann::json object = bounded_json(text);
     try {
-        Json object = Json::parse(text);
         visit(state, [&](const char* field_name, auto& field) {
-            if (object.contains(field_name) || !came_later(field_name)) take(object.at(field_name), field);
+            if (!object.contains(field_name) && came_later(field_name)) return;
+            const nlohmann::json& value = object.at(field_name);
+            if constexpr (std::is_same_v<decltype(field), std::int64_t&>)
+                check(is_count(value, field_name), "{}: the file is damaged: {} is no count", name, field_name);
+            take(value, field);
         });
-        const std::string written = object.dump(1) + "\n", given = object.at("digest").get<std::string>();
-        object.erase("digest");
-        unchanged = written == text && given == digest(object.dump(1));
     } catch (const nlohmann::json::exception& error) {
         fail_with("{}: the file is damaged: {}; delete this save and go on from another", name, error.what());
     }
-    check(unchanged, "{}: the file was changed since it was written; delete this save and go on from another", name);
     return state;
 }
 
