@@ -62,7 +62,10 @@ int average_command(Arguments arguments) {
 
     const ModelIdentity identity = model_identity(settings, options.run);
     const Vocabularies vocabularies = Vocabularies::load(options.run, settings.vocabulary.lowercase);
-    nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
+    const nn::TransformerOptions of_model =
+        transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size());
+    check_model_size(of_model, SafetensorsFile(save_folder(options.run, chosen.back()) / "model.safetensors"));
+    nn::Transformer model(of_model);
     with_memory_advice([&] { return fmt::format("lower --last {}", last); },
                        [&] { average_saves(model, options.run, chosen, identity); });
     const std::string out = folder ? (folder->path() / "model.safetensors").string() : options.out;

@@ -4,6 +4,7 @@
 
 #include "apps/option_rows.h"
 #include "apps/translation/run_folder.h"
+#include "core/file.h"
 #include "core/format.h"
 #include "nn/serialize.h"
 
@@ -93,12 +94,23 @@ nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64
     return options;
 }
 
+void check_model_size(const nn::TransformerOptions& options, const SafetensorsFile& weights) {
+    double held = 0;
+    for (const std::string& name : weights.names()) held += static_cast<double>(weights.shape(name).numel());
+    const double wanted = options.complete().matrix_elements();
+    check(wanted <= held,
+          "{}: the configuration is of a model with {:.4g} weights, and this file has {:.4g}; put the run's own config.toml back",
+          weights.path(), wanted, held);
+}
+
 TrainSettings read_settings(const std::filesystem::path& run) {
     const std::filesystem::path config = run / "config.toml";
     check(std::filesystem::exists(config), "{}: there is no config.toml; wanted a folder that heddle train made", run.string());
     TrainSettings settings;
     OptionTable table = train_table(settings);
-    table.read_config(config.string());
+    constexpr std::size_t longest = 1 << 20;
+    std::istringstream text(read_regular_file(config, longest));
+    table.read_config(text, config.string());
     // A run from the time before there were formats: every file was taken as lines of text.
     if (!table.given("format") && settings.data.task.empty() && !settings.data.tsv) settings.data.format = "text";
     resolve(settings.model, settings.vocabulary);
@@ -125,8 +137,10 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     // Before anything is made of them: do the files belong together?
     const SafetensorsFile file = open_weights(run / weights, model_identity(opened.settings, run));
     opened.vocabularies = Vocabularies::load(run, opened.settings.vocabulary.lowercase);
-    opened.model = std::make_unique<nn::Transformer>(
-        transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size()));
+    const nn::TransformerOptions options =
+        transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size());
+    check_model_size(options, file);
+    opened.model = std::make_unique<nn::Transformer>(options);
     nn::load(opened.model->named_tensors(), file);
     opened.model->to(device_of(machine));
     opened.model->to(dtype_of(machine));

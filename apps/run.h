@@ -16,6 +16,9 @@ namespace heddle::app {
 nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
                                            std::int64_t target_vocabulary);
 
+/// Error unless the file has as many elements as a model of these options needs: before anything of its size is made.
+void check_model_size(const nn::TransformerOptions& options, const SafetensorsFile& weights);
+
 /// The settings in RUN/config.toml, resolved. Error when RUN is no folder that heddle train made.
 TrainSettings read_settings(const std::filesystem::path& run);
 

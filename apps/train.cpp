@@ -67,8 +67,11 @@ void load_initial_weights(const nn::FlatParameters& parameters, const std::files
 // Of a run that has weights already, after a look at whether they belong to it.
 Vocabularies known_vocabularies(const TrainSettings& settings, const std::filesystem::path& run,
                                 const std::filesystem::path& weights) {
-    if (!weights.empty()) open_weights(weights, model_identity(settings, run));
-    return Vocabularies::load(run, settings.vocabulary.lowercase);
+    std::optional<SafetensorsFile> file;
+    if (!weights.empty()) file = open_weights(weights, model_identity(settings, run));
+    Vocabularies known = Vocabularies::load(run, settings.vocabulary.lowercase);
+    if (file) check_model_size(transformer_options(settings.model, known.source->size(), known.target->size()), *file);
+    return known;
 }
 
 // Of a run that goes on: its last save, or that of the end of an epoch. Empty when there is none.
@@ -223,7 +226,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
     begin(trainer, *folder, settings, save, log);
     for (const std::string& change : changes) log.note("changed: " + change);
-    const std::string config = read_file(folder->path() / "config.toml");
+    const std::string config = read_regular_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());
     const std::int64_t updates = trainer.state().updates;
     const Report report = [&](const std::string& ended) {

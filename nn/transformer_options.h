@@ -43,10 +43,13 @@ struct TransformerOptions {
     EmbeddingInit embedding_init = EmbeddingInit::scaled;
     bool checkpoint_layers = false;  ///< compute each layer again in backward instead of keeping its inside
 
-    /// The same with every default put in. Error when an extent is not positive, heads do not divide d_model (head_dim 0), a
-    /// dropout leaves [0, 1), the vocabularies cannot be tied, a tied output should have a bias, or MemoryFrom::layer has not
-    /// as many encoder as decoder layers.
+    /// The same with every default put in. Error when an extent is not positive or so large (over 2^24, vocabularies over 2^31, a
+    /// position table of over 2^27 elements) that no model has it and products of extents could overflow, heads do not divide
+    /// d_model (head_dim 0), a dropout leaves [0, 1), the vocabularies cannot be tied, a tied output should have a bias, or
+    /// MemoryFrom::layer has not as many encoder as decoder layers.
     TransformerOptions complete() const;
+    /// Elements of the weights without biases and norms: what a file of such a model has at least. Of complete() options.
+    double matrix_elements() const;
     /// The most tokens that a sentence may have: the rows of learned tables; nothing for sinusoidal positions, which set no
     /// limit.
     std::optional<std::int64_t> longest_sentence() const;

@@ -1,6 +1,10 @@
 // Runs whose files are not what they were: every one is refused with an Error, none crashes the program or translates nonsense.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <array>
+#include <chrono>
 #include <sstream>
 #include <utility>
 
@@ -228,6 +232,62 @@ TEST_F(HostileRun, IsNotGoneOnWith) {
         }
     }
     EXPECT_FALSE(refuses([&] { resume(copy("good-word")); })) << "or everything above was refused for another reason";
+}
+
+TEST_F(HostileRun, WithAConfigurationOfAHugeModelIsRefusedBeforeItIsMade) {
+    const fs::path run = copy("good-word");
+    nn::NamedTensors tensors;
+    {
+        const SafetensorsFile file(run / "model.safetensors");
+        for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+    }
+    save_safetensors(run / "model.safetensors", tensors);  // of another program: nothing in it says which options it has
+    const std::string config = read_file(run / "config.toml");
+    const auto start = std::chrono::steady_clock::now();
+    const std::array<std::string, 3> cases[] = {
+        {"d-ff = 8", "d-ff = 200000000", "d_ff is 200000000"},
+        {"d-ff = 8", "d-ff = 16000000", "put the run's own config.toml back"},
+        {"d-model = 8", "d-model = 100000", "put the run's own config.toml back"},
+        {"head-dim = 4", "head-dim = 9223372036854775807", "2 heads of head_dim 9223372036854775807"},
+        {"encoder-layers = 1", "encoder-layers = 1000000000000", "put the run's own config.toml back"},
+        {"position-table = 512", "position-table = 9223372036854775807", "position_table is"}};
+    for (const auto& [was, now, wanted] : cases) {
+        std::string changed = config;
+        const std::size_t at = changed.find("\n" + was + "\n");
+        ASSERT_NE(at, std::string::npos) << was << " in\n" << config;
+        changed.replace(at + 1, was.size(), now);
+        write_file_atomically(run / "config.toml", std::string_view(changed));
+        const std::string message = error_of([&] { open_run(run); });
+        EXPECT_NE(message.find(wanted), std::string::npos) << now << ": " << message;
+        const std::string name = run.string(), text = path("text1").string(), out = path("from-it").string();
+        const char* const initial[] = {"--init", name.c_str(), "--train", text.c_str(), "--valid",   text.c_str(), "--source",
+                                       "a",      "--target",   "b",       "--out",      out.c_str(), "--updates",  "1"};
+        testing::internal::CaptureStderr();
+        const std::string of_training = error_of([&] { train_command(initial); });
+        testing::internal::GetCapturedStderr();
+        EXPECT_NE(of_training.find(wanted), std::string::npos) << now << ": " << of_training;
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST_F(HostileRun, WithANamedPipeForAFileIsRefusedAtOnce) {
+    const auto pipe = [](const std::string& file) {
+        const fs::path run = copy("good-word");
+        fs::remove(run / file);
+        EXPECT_EQ(::mkfifo((run / file).c_str(), 0600), 0);
+        return run;
+    };
+    for (const char* file : {"config.toml", "vocab.tsv", "model.safetensors"})
+        EXPECT_TRUE(refuses([&] { open_run(pipe(file)); })) << file;
+    for (const char* file : {"config.toml", "vocab.tsv", "log.jsonl", "saves/4/state.json", "saves/4/model.safetensors",
+                             "events.out.tfevents.heddle", "search.toml"}) {
+        if (std::string(file).starts_with("events") && !fs::exists(path("good-word") / file)) continue;
+        const std::string name = pipe(file).string();
+        const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
+        testing::internal::CaptureStderr();
+        EXPECT_TRUE(refuses([&] { train_command(arguments); })) << file;
+        testing::internal::GetCapturedStderr();
+    }
 }
 
 TEST_F(HostileRun, AnotherProgramsWeightsAreTakenAsTheyAre) {

@@ -342,6 +342,46 @@ TEST(Transformer, UndefinedOrForeignTiesAreErrors) {
     expect_error([&] { const Transformer model(options); }, "d_ff is 0");
 }
 
+TEST(Transformer, ExtentsBeyondEveryModelAreAnErrorBeforeAnythingIsMade) {
+    constexpr std::int64_t huge = std::int64_t{1} << 62;
+    const std::pair<std::int64_t TransformerOptions::*, const char*> extents[] = {
+        {&TransformerOptions::d_ff, "d_ff is"},
+        {&TransformerOptions::d_model, "d_model is"},
+        {&TransformerOptions::heads, "heads is"},
+        {&TransformerOptions::head_dim, "2 heads of head_dim"},
+        {&TransformerOptions::position_table, "position"},
+        {&TransformerOptions::source_vocabulary, "source_vocabulary is"}};
+    for (const auto& [extent, message] : extents)
+        for (const std::int64_t value : {huge, INT64_MAX, std::int64_t{200'000'000'000}}) {
+            TransformerOptions options = tiny_options();
+            options.*extent = value;
+            expect_error([&] { const Transformer model(options); }, message);
+        }
+    TransformerOptions table = tiny_options();
+    table.d_model = 1 << 20;
+    table.position_table = 1 << 8;
+    expect_error([&] { (void)table.complete(); }, "position_table is 256, wanted at most 128");
+}
+
+TEST(Transformer, HasTheElementsThatItsOptionsCount) {
+    for (const Tie tie : {Tie::none, Tie::target, Tie::embeddings, Tie::all})
+        for (const Positions positions : {Positions::sinusoidal, Positions::learned}) {
+            TransformerOptions options = tiny_options();
+            options.target_vocabulary = options.source_vocabulary;
+            options.head_dim = 5;
+            options.encoder_layers = 3;
+            options.bias = false;
+            options.norm = NormPlace::post;
+            options.tie = tie;
+            options.positions = positions;
+            const Transformer model(options);
+            std::int64_t vectors = 0;
+            for (const auto& [name, tensor] : model.named_tensors())
+                if (tensor.rank() == 1) vectors += tensor.numel();
+            EXPECT_EQ(options.complete().matrix_elements(), static_cast<double>(model.parameter_count() - vectors));
+        }
+}
+
 TEST(Transformer, SourceAndTargetOfDifferentNumbersAreAnError) {
     const auto model = make(variants()[0]);
     const Sentences source = packed({random_tokens(4, 11, 1)});
