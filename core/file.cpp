@@ -1,6 +1,7 @@
 #include "core/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,21 +23,12 @@ namespace fs = std::filesystem;
     fail_with("file: cannot {} '{}': {}", what, path.string(), reason);
 }
 
-/// A file descriptor that closes itself.
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    ~Descriptor() {
-        if (number_ >= 0) ::close(number_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    int number() const { return number_; }
-    bool good() const { return number_ >= 0; }
+/// Some file systems (on a network, in user space) have no sync of a folder, or none at all, and say so in one of these ways;
+/// there is nothing better to do on them.
+bool sync_is_unknown(int error) { return error == EINVAL || error == EBADF || error == ENOSYS || error == EOPNOTSUPP; }
 
-  private:
-    int number_;
-};
+/// fsync; whether the bytes are as safe as this file system can make them.
+bool synced(int descriptor) { return ::fsync(descriptor) == 0 || sync_is_unknown(errno); }
 
 struct stat information_of(const Descriptor& file, const fs::path& path) {
     struct stat information {};
@@ -105,14 +97,34 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
 void sync_file(const fs::path& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file.good() && errno == ENOENT) return;
-    if (!file.good() || ::fsync(file.number()) != 0) fail_at("sync", path);
+    if (!file.good() || !synced(file.number())) fail_at("sync", path);
 }
 
 void sync_folder(const fs::path& folder) {
     const Descriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // One may write to a folder that one may not list, and some file systems open none.
+    if (!entries.good() && (errno == EACCES || sync_is_unknown(errno))) return;
     if (!entries.good()) fail_at("open the folder", folder);
-    // Some network file systems cannot sync a folder and say EINVAL; there is nothing better to do on them.
-    if (::fsync(entries.number()) != 0 && errno != EINVAL) fail_at("sync the folder", folder);
+    if (!synced(entries.number())) fail_at("sync the folder", folder);
+}
+
+void make_appendable(const fs::path& path) {
+    struct stat information {};
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+    check(file.good() || errno != ELOOP, "file: cannot write '{}': it is a symbolic link, which is not followed; remove it",
+          path.string());
+    if (!file.good() || ::fstat(file.number(), &information) != 0) fail_at("write", path);
+    check(S_ISREG(information.st_mode), "file: cannot write '{}': it is not a regular file", path.string());
+    if (information.st_nlink > 1) write_file_atomically(path, read_file(path));
+}
+
+bool is_being_written(const fs::path& path) {
+    const Descriptor opened(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    return opened.good() && ::flock(opened.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+WriteMark::WriteMark(const fs::path& path) : opened_(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
+    if (opened_.good()) ::flock(opened_.number(), LOCK_EX | LOCK_NB);
 }
 
 AtomicFile::AtomicFile(fs::path target) : target_(std::move(target)) {
@@ -127,6 +139,7 @@ AtomicFile::AtomicFile(fs::path target) : target_(std::move(target)) {
         part_.clear();
         fail_at("write", target_);
     }
+    ::flock(descriptor_, LOCK_EX | LOCK_NB);  // for is_being_written()
 }
 
 AtomicFile::~AtomicFile() {
@@ -146,7 +159,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
     check(descriptor_ >= 0, "file: '{}' is already complete", target_.string());
-    if (::fsync(descriptor_) != 0) fail_at("write", target_);
+    if (!synced(descriptor_)) fail_at("write", target_);
     if (::close(std::exchange(descriptor_, -1)) != 0) fail_at("write", target_);
     if (::rename(part_.c_str(), target_.c_str()) != 0) fail_at("replace", target_);
     part_.clear();

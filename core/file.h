@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/descriptor.h"
+
 namespace heddle {
 
 /// Everything in the file, which may also be a pipe. Error, with path and reason, when it cannot be read.
@@ -22,11 +24,31 @@ std::string read_regular_file(const std::filesystem::path& path, std::size_t lon
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Asks the system to put what was written to a file on the disk. Nothing happens when there is no such file.
+/// Asks the system to put what was written to a file on the disk. Nothing happens when there is no such file, or where the file
+/// system has no sync.
 void sync_file(const std::filesystem::path& path);
 
-/// Asks the system to put a folder's entries on the disk, as a rename is safe only after it. Error when there is no such folder.
+/// Asks the system to put a folder's entries on the disk, as a rename is safe only after it. Error when there is no such folder;
+/// none where the file system cannot sync a folder.
 void sync_folder(const std::filesystem::path& folder);
+
+/// Prepares a file for others to open and append to: makes an empty one where there is none, and a copy of its own where the file
+/// has a second name (a hard link, as in a copy of a folder by `cp -al`). Error when a symbolic link lies there, which would lead
+/// to somebody else's file, or anything else that is no regular file.
+void make_appendable(const std::filesystem::path& path);
+
+/// Whether some process is writing this file or folder: an AtomicFile not yet committed, or one with a WriteMark. What
+/// a killed process left half written is not being written. Always false where the file system has no locks.
+bool is_being_written(const std::filesystem::path& path);
+
+/// While it lives, is_being_written(path).
+class WriteMark {
+  public:
+    explicit WriteMark(const std::filesystem::path& path);
+
+  private:
+    Descriptor opened_;
+};
 
 /// A file under construction: written piece by piece beside its target, which `commit` replaces. Destroyed before that, it
 /// leaves nothing behind.
