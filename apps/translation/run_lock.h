@@ -3,22 +3,33 @@
 
 #include <filesystem>
 
+#include "core/descriptor.h"
+
 namespace heddle::app {
 
 /// Holds RUN/lock, a file with this process's number, while it lives. The lock is the kernel's (flock): it goes with the process,
-/// however that ends, so a file that a killed process left behind locks nothing.
+/// however that ends, so a file that a killed process left behind locks nothing. Where the file system has no such locks, the
+/// file itself is the lock, and one of a process of this machine that has ended is removed.
 class RunLock {
   public:
-    /// Error that names the other process when there is one, and when the folder cannot be written.
+    /// Error that names the other process when there is one, and when the folder cannot be written or its `lock` is somebody
+    /// else's file: that one is neither followed nor changed.
     explicit RunLock(const std::filesystem::path& folder);
-    /// Removes the file.
+    /// Removes the file, in the folder where it was made, unless another process's lies there by now.
     ~RunLock();
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
 
+    /// Error when what lies at the folder's path now is no longer the folder that was locked, or another process has locked it.
+    /// No error when nothing lies there.
+    void check_unmoved() const;
+
   private:
+    bool take();
+
     std::filesystem::path path_;
-    int descriptor_ = -1;
+    Descriptor folder_;  ///< the same folder after it was moved, too
+    Descriptor file_;
 };
 
 }  // namespace heddle::app
