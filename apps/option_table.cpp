@@ -286,8 +286,7 @@ std::string OptionTable::help() const {
 }
 
 std::string OptionTable::config() const {
-    std::string config = fmt::format("# heddle {} --config THIS_FILE --out ANOTHER_FOLDER repeats the run\n", command);
-    std::string heading;
+    std::string config, heading;
     for (const Option& option : rows_) {
         const std::string value = option.in_config ? option.write() : std::string();
         if (value.empty() || value == "\"\"") continue;

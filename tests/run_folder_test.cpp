@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/safetensors.h"
 #include "tests/support.h"
 #include "tests/training_support.h"
@@ -139,6 +140,93 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
         EXPECT_TRUE(std::filesystem::exists(path_ / mine)) << "files that are not the run's stay: " << mine;
 }
 
+// Whatever else people keep in a folder, among it files with the names of a run's.
+TEST_F(RunFolderTest, NeverTakesAFolderOfSomebodyElsesForARun) {
+    namespace fs = std::filesystem;
+    const std::vector<std::string> others = {"config.toml", "model.safetensors", "vocab.model",    "log.jsonl",
+                                             "search.toml", "report.html",       "saves/2024/game"};
+    for (const std::string& file : others) {
+        fs::remove_all(path_);
+        fs::create_directories((path_ / file).parent_path());
+        std::ofstream(path_ / file) << "mine";
+        for (const bool overwrite : {false, true}) {
+            const std::string message = error_of([&] { RunFolder(path_, overwrite); });
+            EXPECT_NE(message.find("choose another --out"), std::string::npos) << file << ": " << message;
+            EXPECT_EQ(error_of([&] { RunFolder::check_free(path_, overwrite); }), message);
+        }
+        EXPECT_EQ(read_file(path_ / file), "mine");
+        EXPECT_EQ(std::distance(fs::recursive_directory_iterator(path_), {}), std::count(file.begin(), file.end(), '/') + 1);
+    }
+}
+
+TEST_F(RunFolderTest, KnowsARunWithoutTheFirstLineByItsSavesAndOneThatHadOnlyBegunByItsFolder) {
+    namespace fs = std::filesystem;
+    fs::create_directories(path_ / "saves" / "40");
+    std::ofstream(path_ / "config.toml") << "layers = 2\n";
+    std::ofstream(path_ / "saves" / "40" / "state.json") << "{}";
+    EXPECT_NO_THROW(RunFolder::reopen(path_));
+    { const RunFolder replaced(path_, true); }
+    EXPECT_FALSE(fs::exists(path_ / "config.toml"));
+    EXPECT_TRUE(fs::is_empty(path_ / "saves"));
+    std::ofstream(path_ / "vocab.model") << "killed before it wrote its configuration";
+    EXPECT_NO_THROW(RunFolder(path_, false));
+}
+
+TEST_F(RunFolderTest, IsReplacedWithoutWhatOthersPutIntoIt) {
+    namespace fs = std::filesystem;
+    RunFolder(path_, false).write_config("x = 1\n");
+    fs::create_directories(path_ / "saves" / "40");
+    fs::create_directories(path_ / "saves" / "mine");
+    fs::create_directories(path_ / "report.html" / "mine");
+    std::ofstream(folder_ / "target") << "mine";
+    fs::create_symlink(folder_ / "target", path_ / "log.jsonl");
+    const RunFolder replaced(path_, true);
+    EXPECT_FALSE(fs::exists(path_ / "saves" / "40"));
+    EXPECT_TRUE(fs::exists(path_ / "saves" / "mine"));
+    EXPECT_TRUE(fs::exists(path_ / "report.html" / "mine")) << "a folder is no report";
+    EXPECT_FALSE(fs::is_symlink(path_ / "log.jsonl"));
+    EXPECT_EQ(read_file(folder_ / "target"), "mine");
+}
+
+TEST_F(RunFolderTest, DoesNotWriteItsLogThroughALink) {
+    namespace fs = std::filesystem;
+    const RunFolder folder(path_, false);
+    for (const fs::path& file : {folder.log(), path_ / event_file_name}) {
+        std::ofstream(folder_ / "target") << "mine";
+        fs::create_symlink(folder_ / "target", file);
+        expect_error([&] { TrainingLog(folder.log(), true); }, file.string() + "': it is a symbolic link, which is not followed");
+        EXPECT_EQ(read_file(folder_ / "target"), "mine");
+        fs::remove(file);
+    }
+    // A copy by `cp -al` shares its files with the run.
+    std::ofstream(folder_ / "target") << "{}\n";
+    fs::remove(folder.log());
+    fs::create_hard_link(folder_ / "target", folder.log());
+    TrainingLog(folder.log(), true).note("only here");
+    EXPECT_EQ(read_file(folder_ / "target"), "{}\n");
+    EXPECT_TRUE(read_file(folder.log()).starts_with("{}\n{\"kind\":\"note\"")) << read_file(folder.log());
+    fs::remove(folder.log());
+    fs::create_directory(folder.log());
+    expect_error([&] { TrainingLog(folder.log(), true); }, "log.jsonl");
+}
+
+TEST_F(RunFolderTest, ThatWasMovedIsNotWrittenToAtItsOldPlace) {
+    namespace fs = std::filesystem;
+    const RunFolder first(path_, false);
+    fs::rename(path_, folder_ / "moved");
+    const RunFolder second(path_, false);
+    second.write_config("of the second\n");
+    const nn::NamedTensors weights = {{"w", Tensor::zeros({2}, DType::f32)}};
+    Save save;
+    save.weights = weights;
+    expect_error([&] { first.save(save, 1); }, "another folder lies there now");
+    expect_error([&] { first.write_model(weights); }, "another folder lies there now");
+    expect_error([&] { first.write_best(weights); }, "another folder lies there now");
+    expect_error([&] { first.write_config("of the first\n"); }, "another folder lies there now");
+    EXPECT_TRUE(saved_updates(path_).empty());
+    EXPECT_TRUE(read_file(path_ / "config.toml").ends_with("of the second\n"));
+}
+
 TEST_F(RunFolderTest, BelongsToOneProcessAtATime) {
     {
         const RunFolder folder(path_, false);
@@ -165,6 +253,24 @@ TEST_F(RunFolderTest, ClearsAwayWhatAKilledProcessLeftHalfWritten) {
     EXPECT_FALSE(std::filesystem::exists(path_ / "saves" / "40.part"));
     EXPECT_TRUE(std::filesystem::exists(path_ / "saves" / "20"));
     expect_error([&] { RunFolder::reopen(folder_ / "nothing"); }, "there is no run");
+}
+
+// Whoever removed the lock of a running process by hand, or another command that is writing to the run.
+TEST_F(RunFolderTest, LeavesWhatAnotherProcessIsWriting) {
+    namespace fs = std::filesystem;
+    RunFolder(path_, false).write_config("x = 1\n");
+    fs::create_directories(path_ / "saves" / "40.part");
+    AtomicFile tuned(path_ / "search.toml");
+    tuned.write("length-penalty = 1\n");
+    {
+        const WriteMark saving(path_ / "saves" / "40.part");
+        const RunFolder folder = RunFolder::reopen(path_);
+        EXPECT_TRUE(fs::exists(path_ / "saves" / "40.part"));
+        EXPECT_NO_THROW(tuned.commit());
+        EXPECT_EQ(read_file(path_ / "search.toml"), "length-penalty = 1\n");
+    }
+    RunFolder::reopen(path_);
+    EXPECT_FALSE(fs::exists(path_ / "saves" / "40.part"));
 }
 
 }  // namespace

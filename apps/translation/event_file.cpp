@@ -93,7 +93,9 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
 
 double wall_time() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-EventFile::EventFile(const std::filesystem::path& path) : path_(path), file_(path, std::ios::app | std::ios::binary) {
+EventFile::EventFile(const std::filesystem::path& path) : path_(path) {
+    make_appendable(path_);
+    file_.open(path_, std::ios::app | std::ios::binary);
     check(file_.is_open(), "{}: cannot be written; check the folder's permissions", path_.string());
     length_ = file_.seekp(0, std::ios::end).tellp();
     if (length_ == 0) write_record(version_event());

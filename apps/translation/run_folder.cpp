@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <string>
 
 #include "apps/output.h"
@@ -17,17 +18,34 @@ namespace {
 namespace fs = std::filesystem;
 
 // In the order in which they are removed: while one is left, the folder is known as a run.
-constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",
-                                     "vocab.source.model", "vocab.source.tsv",
-                                     "vocab.target.model", "vocab.target.tsv",
-                                     "model.safetensors",  "best.safetensors",
-                                     "search.toml",        "log.jsonl",
-                                     "report.html",        event_file_name,
-                                     scalars_file_name,    "saves",
-                                     "config.toml"};
+constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",        "vocab.source.model", "vocab.source.tsv",
+                                     "vocab.target.model", "vocab.target.tsv", "model.safetensors",  "best.safetensors",
+                                     "search.toml",        "log.jsonl",        "report.html",        event_file_name,
+                                     scalars_file_name,    "config.toml"};
+
+// The first line of each config.toml that heddle train writes. Others have files of this name, too: only where this line stands
+// are a run's files removed.
+constexpr std::string_view config_mark = "# heddle train --config THIS_FILE --out ANOTHER_FOLDER repeats the run\n";
 
 bool is_run(const fs::path& path) {
     return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors") || !saved_updates(path).empty();
+}
+
+bool is_marked(const fs::path& config) {
+    std::string text(config_mark.size(), '\0');
+    return std::ifstream(config, std::ios::binary).read(text.data(), static_cast<std::streamsize>(text.size())) &&
+           text == config_mark;
+}
+
+// Whether training made this folder: its configuration says so, or the state of a save; or there is no configuration yet,
+// because a process was killed before it wrote one, and `saves`, which it makes first.
+bool is_ours(const fs::path& path) {
+    if (is_marked(path / "config.toml")) return true;
+    const std::vector<std::int64_t> updates = saved_updates(path);
+    if (std::ranges::any_of(updates, [&](std::int64_t update) { return fs::exists(save_folder(path, update) / "state.json"); }))
+        return true;
+    std::error_code missing;
+    return !is_run(path) && fs::is_empty(path / "saves", missing) && !missing;
 }
 
 // The file that the weights on top become when the run leaves the future that they are of.
@@ -68,17 +86,27 @@ void remove_folder(const fs::path& path) {
     must(failed, "removed", part);
 }
 
-// `latest` is a symbolic link: a new one is made beside it and renamed onto it, so that it always names a whole save.
+// `latest` is a symbolic link, or, where the file system has none (FAT), a file with the name in it: a new one is made beside it
+// and renamed onto it, so that it always names a whole save.
 void point_latest_to(const fs::path& saves, const std::string& name) {
-    const fs::path fresh = saves / "latest.part";
+    const fs::path fresh = saves / "latest.part", latest = saves / "latest";
     std::error_code failed;
+    // A copy of the run that followed links has a folder there.
+    if (fs::is_directory(fs::symlink_status(latest, failed))) remove_folder(latest);
     fs::remove(fresh, failed);
     fs::create_directory_symlink(name, fresh, failed);
-    must(failed, "made", fresh);
-    // A copy of the run that followed links has a folder there.
-    if (!fs::is_symlink(saves / "latest", failed)) remove_folder(saves / "latest");
-    rename_onto(fresh, saves / "latest");
+    if (failed) write_file_atomically(fresh, name + "\n");
+    rename_onto(fresh, latest);
     sync_folder(saves);
+}
+
+// What `latest` says; empty when it is neither of the two.
+std::string named_latest(const fs::path& latest) {
+    std::error_code failed;
+    if (const fs::path link = fs::read_symlink(latest, failed); !failed) return link.string();
+    std::string name;
+    if (fs::is_regular_file(latest, failed)) std::getline(std::ifstream(latest), name);
+    return name;
 }
 
 // The number that a save's folder is called by; -1 for every other name.
@@ -89,27 +117,46 @@ std::int64_t save_number(const fs::path& path) {
     return failed == std::errc{} && end == name.data() + name.size() ? number : -1;
 }
 
-// What a process that was killed left half written; files of these names are nobody else's.
+// What a process that was killed left half written; files of these names are nobody else's. What is still being written stays:
+// programs other than training write to a run, too.
 void remove_parts(const fs::path& run) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(run, ignored)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with(".heddle-") && name.ends_with(".part")) fs::remove(entry.path(), ignored);
+        const bool ours = name.starts_with(".heddle-") && name.ends_with(".part");
+        if (ours && !is_being_written(entry.path())) fs::remove(entry.path(), ignored);
     }
     for (const auto& entry : fs::directory_iterator(run / "saves", ignored)) {
         fs::path stem = entry.path().stem();
         if (stem.extension() == ".old") stem = stem.stem();
-        const bool ours = save_number(stem) >= 0 || stem == "latest";
-        if (ours && entry.path().extension() == ".part") fs::remove_all(entry.path(), ignored);
+        const bool ours = entry.path().extension() == ".part" && (save_number(stem) >= 0 || stem == "latest");
+        if (ours && !is_being_written(entry.path())) fs::remove_all(entry.path(), ignored);
     }
+}
+
+// What runs write, and nothing else.
+void remove_run(const fs::path& run) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(run, ignored))
+        if (was_put_aside(entry.path().filename().string())) fs::remove(entry.path(), ignored);
+    for (const std::int64_t update : saved_updates(run)) fs::remove_all(save_folder(run, update), ignored);
+    fs::remove(run / "saves" / "latest", ignored);
+    for (const char* name : run_files) fs::remove(run / name, ignored);
 }
 
 }  // namespace
 
 void RunFolder::check_free(const fs::path& path, bool overwrite) {
-    check(overwrite || !is_run(path),
+    const bool run = is_run(path);
+    check(overwrite || !run,
           "{} holds a run already; go on with it (--resume {}), choose another --out, or replace it with --overwrite",
           path.string(), path.string());
+    if (is_ours(path)) return;
+    for (const char* name : run_files)
+        check(!fs::exists(fs::symlink_status(path / name)),
+              "{}: heddle train did not write this file, and a run would replace it; choose another --out, or move the file away",
+              (path / name).string());
+    check(!run, "{}: heddle train did not make these folders; choose another --out", (path / "saves").string());
 }
 
 RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
@@ -117,12 +164,7 @@ RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
     make_folder(path_, "--out");
     lock_ = std::make_unique<RunLock>(path_);
     check_free(path_, overwrite);  // another process may have begun in between
-    std::error_code ignored;
-    if (is_run(path_)) {
-        for (const auto& entry : fs::directory_iterator(path_, ignored))
-            if (was_put_aside(entry.path().filename().string())) fs::remove(entry.path(), ignored);
-        for (const char* name : run_files) fs::remove_all(path_ / name, ignored);
-    }
+    if (is_run(path_)) remove_run(path_);
     remove_parts(path_);
     make_subfolder(path_ / "saves");
     sync_folder(path_);
@@ -141,22 +183,30 @@ RunFolder RunFolder::reopen(fs::path path) {
     return {std::move(path), std::move(lock)};
 }
 
-void RunFolder::write_config(std::string_view toml) const { write_file_atomically(path_ / "config.toml", toml); }
+void RunFolder::write_config(std::string_view toml) const {
+    lock_->check_unmoved();
+    const std::string_view mark = toml.starts_with(config_mark) ? "" : config_mark;
+    write_file_atomically(path_ / "config.toml", fmt::format("{}{}", mark, toml));
+}
 
 void RunFolder::write_model(const nn::NamedTensors& weights) const {
+    lock_->check_unmoved();
     save_weights(path_ / "model.safetensors", weights, identity_);
 }
 
 void RunFolder::write_best(const nn::NamedTensors& weights) const {
+    lock_->check_unmoved();
     save_weights(path_ / "best.safetensors", weights, identity_);
 }
 
 void RunFolder::save(const Save& save, std::int64_t keep) const {
+    lock_->check_unmoved();
     const fs::path part = save_folder(path_, save.state.updates).string() + ".part";
     std::error_code ignored;
     fs::remove_all(part, ignored);
     try {
         make_subfolder(part);
+        const WriteMark writing(part);
         // Their lengths are in the save.
         for (const fs::path& file : {log(), path_ / event_file_name}) sync_file(file);
         write_save(part, save, identity_);
@@ -253,8 +303,8 @@ fs::path save_folder(const fs::path& run, std::int64_t update) { return run / "s
 
 fs::path latest_save(const fs::path& run) {
     std::error_code ignored;
-    const fs::path named = fs::read_symlink(run / "saves" / "latest", ignored);
-    if (!named.empty() && fs::is_directory(run / "saves" / named, ignored)) return run / "saves" / named;
+    const std::int64_t named = save_number(named_latest(run / "saves" / "latest"));
+    if (named >= 0 && fs::is_directory(save_folder(run, named), ignored)) return save_folder(run, named);
     const std::vector<std::int64_t> updates = saved_updates(run);
     return updates.empty() ? fs::path() : save_folder(run, updates.back());
 }

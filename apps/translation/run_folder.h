@@ -29,16 +29,19 @@ namespace heddle::app {
 /// A run's folder as the process that trains sees it: nobody else may write there while this object lives.
 class RunFolder {
   public:
-    /// Error when a run is there already, unless `overwrite`. Changes nothing.
+    /// Error when a run is there already, unless `overwrite`, and always when the folder has a file that a run would replace and
+    /// training did not write. Changes nothing.
     static void check_free(const std::filesystem::path& path, bool overwrite);
-    /// Makes the folder. Error when a run is there already, unless `overwrite`: then its files go (no other files do). Error when
-    /// another process trains there.
+    /// Makes the folder. Errors as check_free(); with `overwrite` the files of the run that is there go (no other files do).
+    /// Error when another process trains there.
     RunFolder(std::filesystem::path path, bool overwrite);
     /// The folder of a run that goes on; what a process that was killed left half written goes. Error when there is no run.
     static RunFolder reopen(std::filesystem::path path);
 
     const std::filesystem::path& path() const { return path_; }
     std::filesystem::path log() const { return path_ / "log.jsonl"; }
+    /// Under a first line by which a run is known. This and all that follows: Error when the folder was moved and another one
+    /// lies there now.
     void write_config(std::string_view toml) const;
 
     /// What all weights that are written from now on belong to.

@@ -63,6 +63,7 @@ TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet, LogStyle
                          std::chrono::steady_clock::duration longest_silence)
     : path_(file), quiet_(quiet), style_(style), terminal_(isatty(STDERR_FILENO) == 1), longest_silence_(longest_silence) {
     if (file.empty()) return;
+    make_appendable(file);
     file_.open(file, std::ios::app | std::ios::binary);
     check(static_cast<bool>(file_), "{}: cannot be written; check the folder's permissions", file.string());
     events_.emplace(file.parent_path() / event_file_name);
