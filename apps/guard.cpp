@@ -1,5 +1,8 @@
 #include "apps/guard.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -41,6 +44,13 @@ int complain(const std::string& message, int status) {
     return status;
 }
 
+// Of a program that was started without one of them (2>&-), the first file it opens would get the number, and what is said on
+// stderr would stand in that file. Reading and writing these ends fails, as it would without them.
+void occupy_standard_descriptors() {
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(number, F_GETFD) < 0) open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int finished(const std::function<int()>& run) {
     const int status = run();
     // What is still queued on the device may yet fail.
@@ -51,6 +61,7 @@ int finished(const std::function<int()>& run) {
 }  // namespace
 
 int guarded(const std::function<int()>& run) {
+    occupy_standard_descriptors();
     try {
         const int status =
             with_memory_advice([] { return "end other programs, or let this one have more"; }, [&] { return finished(run); });

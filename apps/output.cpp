@@ -37,7 +37,10 @@ std::string terminal_text(std::string_view text) {
     return shown;
 }
 
-void say(std::string_view line) { fmt::print(stderr, "{}\n", terminal_text(line)); }
+bool say(std::string_view line) {
+    const std::string text = terminal_text(line) + "\n";
+    return std::fwrite(text.data(), 1, text.size(), stderr) == text.size();
+}
 
 std::string wrapped(std::string_view text) {
     std::string lines;

@@ -15,8 +15,9 @@ void print(const std::string& text);
 /// bytes that are not UTF-8 become \x1b, \u202e, ... They may come from any file, and a terminal obeys them.
 std::string terminal_text(std::string_view text);
 
-/// Writes a line to stderr, as terminal_text: what a person should know, and no result.
-void say(std::string_view line);
+/// Writes a line to stderr, as terminal_text: what a person should know, and no result. False, with errno, when that is
+/// impossible: it is never a reason to end.
+bool say(std::string_view line);
 
 /// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end behind the last one.
 std::string wrapped(std::string_view text);

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <optional>
 
 #include "apps/translation/protobuf.h"
 #include "core/file.h"
@@ -83,6 +84,29 @@ constexpr std::array<std::uint32_t, 256> remainders = [] {
 // TFRecord masks its checksums, because the CRC of bytes that hold their own CRC tells nothing.
 std::uint32_t masked(std::string_view bytes) { return std::rotr(crc32c(std::as_bytes(std::span(bytes))), 15) + 0xa282ead8u; }
 
+// ---- records
+
+std::string record(std::string_view message) {
+    std::string record;
+    put_fixed(record, std::uint64_t{message.size()});
+    put_fixed(record, masked(record));
+    record += message;
+    put_fixed(record, masked(message));
+    return record;
+}
+
+// Takes a record off the front; none where it is not whole, and `rest` is then as it was.
+std::optional<std::string_view> next_message(std::string_view& rest) {
+    constexpr std::size_t head = 12, tail = 4;  // length and its checksum; the message's checksum
+    if (rest.size() < head + tail) return {};
+    const std::uint64_t size = take_fixed(rest.substr(0, 8));
+    if (take_fixed(rest.substr(8, 4)) != masked(rest.substr(0, 8)) || size > rest.size() - head - tail) return {};
+    const std::string_view message = rest.substr(head, size);
+    if (take_fixed(rest.substr(head + size, tail)) != masked(message)) return {};
+    rest.remove_prefix(head + size + tail);
+    return message;
+}
+
 }  // namespace
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
@@ -93,40 +117,28 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
 
 double wall_time() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-EventFile::EventFile(const std::filesystem::path& path) : path_(path) {
-    make_appendable(path_);
-    file_.open(path_, std::ios::app | std::ios::binary);
-    check(file_.is_open(), "{}: cannot be written; check the folder's permissions", path_.string());
-    length_ = file_.seekp(0, std::ios::end).tellp();
-    if (length_ == 0) write_record(version_event());
+EventFile::EventFile(const std::filesystem::path& path) : file_(path) {
+    if (file_.length() == 0) file_.append(record(version_event()));
 }
 
 void EventFile::add(std::int64_t step, double wall_time, std::span<const Scalar> scalars) {
-    write_record(scalar_event(step, wall_time, scalars));
+    const std::string begin = file_.length() == 0 ? record(version_event()) : "";
+    file_.append(begin + record(scalar_event(step, wall_time, scalars)));
 }
 
 std::vector<ReadScalar> read_scalars(const std::filesystem::path& path) {
-    constexpr std::size_t head = 12, tail = 4;  // length and its checksum; the message's checksum
     const std::string bytes = read_regular_file(path);
     std::vector<ReadScalar> scalars;
-    for (std::string_view rest = bytes; rest.size() >= head + tail;) {
-        const std::uint64_t size = take_fixed(rest.substr(0, 8));
-        if (size > rest.size() - head - tail) break;
-        read_event(rest.substr(head, size), scalars);
-        rest.remove_prefix(head + size + tail);
-    }
+    for (std::string_view rest = bytes; const std::optional<std::string_view> message = next_message(rest);)
+        read_event(*message, scalars);
     return scalars;
 }
 
-void EventFile::write_record(std::string_view message) {
-    std::string record;
-    put_fixed(record, std::uint64_t{message.size()});
-    put_fixed(record, masked(record));
-    record += message;
-    put_fixed(record, masked(message));
-    file_ << record << std::flush;
-    check(file_.good(), "{}: cannot be written; is the disk full?", path_.string());
-    length_ += static_cast<std::int64_t>(record.size());
+std::size_t whole_records(std::string_view bytes) {
+    std::string_view rest = bytes;
+    while (next_message(rest)) {
+    }
+    return bytes.size() - rest.size();
 }
 
 }  // namespace heddle::app

@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "apps/translation/append_file.h"
 
 namespace heddle::app {
 
@@ -26,21 +27,17 @@ struct Scalar {
 class EventFile {
   public:
     /// Opens `path` to append, and begins a new or empty file with the record that names its version. To go on after an
-    /// interrupted run, cut the file back to a length() first. Error when it cannot be written.
+    /// interrupted run, cut the file back to whole_records() first. Error when it cannot be written.
     explicit EventFile(const std::filesystem::path& path);
 
     /// One event with these numbers, on its way to the disk when the call returns. `wall_time`: seconds since 1970. Error when
-    /// the disk is full.
+    /// the disk is full: the file then ends with the event before. A file that was removed is begun anew.
     void add(std::int64_t step, double wall_time, std::span<const Scalar> scalars);
     /// Bytes of the whole file so far.
-    std::int64_t length() const { return length_; }
+    std::int64_t length() { return file_.length(); }
 
   private:
-    void write_record(std::string_view message);
-
-    std::filesystem::path path_;
-    std::ofstream file_;
-    std::int64_t length_ = 0;
+    AppendFile file_;
 };
 
 /// A number that was read back.
@@ -50,9 +47,11 @@ struct ReadScalar {
     double wall_time = 0;
     float value = 0;
 };
-/// The numbers of a file that EventFile wrote, in its order; what a power failure left half written at the end is left out. Error
-/// when the file cannot be read.
+/// The numbers of a file that EventFile wrote, in its order, up to the first record that is not whole: a power failure may leave
+/// such a one. Error when the file cannot be read.
 std::vector<ReadScalar> read_scalars(const std::filesystem::path& path);
+/// How many of these bytes of an event file, from its beginning, are whole records with the right checksums.
+std::size_t whole_records(std::string_view bytes);
 
 /// Seconds since 1970, now.
 double wall_time();

@@ -207,8 +207,7 @@ void RunFolder::save(const Save& save, std::int64_t keep) const {
     try {
         make_subfolder(part);
         const WriteMark writing(part);
-        // Their lengths are in the save.
-        for (const fs::path& file : {log(), path_ / event_file_name}) sync_file(file);
+        sync_logs();
         write_save(part, save, identity_);
         put_in_place(part, save.state.updates);
     } catch (const Error& error) {
@@ -255,6 +254,16 @@ void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
     std::erase_if(updates, [&](std::int64_t update) {
         if (update > newest) remove_folder(save_folder(path_, update));
         return update > newest;
+// Their lengths are in the save, but no save fails because of them: a run also goes on with shorter ones.
+void RunFolder::sync_logs() const {
+    for (const fs::path& file : {log(), path_ / event_file_name}) {
+        try {
+            sync_file(file);
+        } catch (const Error&) {
+        }
+    }
+}
+
     });
     while (keep > 0 && static_cast<std::int64_t>(updates.size()) > keep) {
         remove_folder(save_folder(path_, updates.front()));

@@ -63,6 +63,7 @@ class RunFolder {
 
     std::vector<std::filesystem::path> put_weights_aside(const std::string& update) const;
     void put_in_place(const std::filesystem::path& part, std::int64_t update) const;
+    void sync_logs() const;
     void remove_all_but(std::int64_t newest, std::int64_t keep) const;
 
     std::filesystem::path path_;

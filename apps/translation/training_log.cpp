@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
 
 #include "apps/output.h"
 #include "core/file.h"
@@ -33,13 +36,16 @@ std::string translations_text(const ValidationReport& r) {
     return fmt::format(" | {}exact {:.1f} % of {} sentences (greedy)", bleu, 100 * *r.exact_share(), grouped_text(r.translated));
 }
 
-// A file that is shorter, after a power failure, stays as it is.
-void cut(const std::filesystem::path& path, std::int64_t length) {
+// `whole` says how much of the first `length` bytes can stay; after a power failure, for example, there are fewer.
+void cut(const std::filesystem::path& path, std::int64_t length, std::size_t (*whole)(std::string_view)) {
+    const std::string bytes = read_file(path);
+    const std::size_t kept = whole(std::string_view(bytes).substr(0, static_cast<std::size_t>(length)));
     std::error_code failed;
-    if (std::filesystem::file_size(path, failed) <= static_cast<std::uintmax_t>(length)) return;
-    if (!failed) std::filesystem::resize_file(path, static_cast<std::uintmax_t>(length), failed);
+    if (kept < bytes.size()) std::filesystem::resize_file(path, kept, failed);
     check(!failed, "{}: cannot be written: {}", path.string(), failed.message());
 }
+
+std::size_t whole_lines(std::string_view text) { return text.rfind('\n') + 1; }  // npos + 1 is 0
 
 }  // namespace
 
@@ -63,26 +69,21 @@ TrainingLog::TrainingLog(const std::filesystem::path& file, bool quiet, LogStyle
                          std::chrono::steady_clock::duration longest_silence)
     : path_(file), quiet_(quiet), style_(style), terminal_(isatty(STDERR_FILENO) == 1), longest_silence_(longest_silence) {
     if (file.empty()) return;
-    make_appendable(file);
-    file_.open(file, std::ios::app | std::ios::binary);
-    check(static_cast<bool>(file_), "{}: cannot be written; check the folder's permissions", file.string());
+    file_.emplace(file);
     events_.emplace(file.parent_path() / event_file_name);
 }
 
-LogLengths TrainingLog::lengths() const {
-    if (!file_.is_open()) return {};
-    std::error_code failed;
-    const auto size = std::filesystem::file_size(path_, failed);
-    check(!failed, "{}: {}; was the folder moved or removed?", path_.string(), failed.message());
-    return {.log = static_cast<std::int64_t>(size), .events = events_->length()};
+LogLengths TrainingLog::lengths() {
+    if (!file_) return {};
+    return {.log = file_->length(), .events = events_->length()};
 }
 
 void TrainingLog::cut_back(const LogLengths& to, bool scalars) {
-    if (!file_.is_open()) return;
+    if (!file_) return;
     const std::filesystem::path events = path_.parent_path() / event_file_name;
     events_.reset();
-    cut(path_, to.log);
-    cut(events, to.events);
+    cut(path_, to.log, whole_lines);
+    cut(events, to.events, whole_records);
     events_.emplace(events);
     const std::filesystem::path exported = path_.parent_path() / scalars_file_name;
     std::error_code failed;
@@ -102,8 +103,24 @@ void TrainingLog::clear_progress() {
 void TrainingLog::line(std::string_view text) {
     if (quiet_) return;
     clear_progress();
-    fmt::print(stderr, "{}\n", terminal_text(text));
     last_line_ = std::chrono::steady_clock::now();
+    const bool said = say(text);
+    const int error = errno;
+    if (!std::exchange(fails_.console, !said) && !said)
+        json(json_text({{"kind", "note"},
+                        {"text", fmt::format("stderr: cannot be written: {}; training goes on, and this file alone tells of it",
+                                             std::generic_category().message(error))}}));
+}
+
+// Whether it was.
+bool TrainingLog::written(bool& fails, const std::function<void()>& write) {
+    try {
+        write();
+        fails = false;
+    } catch (const Error& error) {
+        if (!std::exchange(fails, true)) line(fmt::format("{}; training goes on without", error.what()));
+    }
+    return !fails;
 }
 
 void TrainingLog::line(const IntervalReport& r) {
@@ -119,19 +136,21 @@ void TrainingLog::line(const IntervalReport& r) {
 }
 
 void TrainingLog::json(std::string_view object) {
-    if (!file_.is_open()) return;
-    file_ << object << '\n' << std::flush;
-    check(static_cast<bool>(file_), "log.jsonl cannot be written; is the disk full?");
+    if (!file_) return;
+    std::string lines;
+    if (missing_ > 0) lines = json_text({{"kind", "note"}, {"text", fmt::format("{} lines are missing here", missing_)}}) + "\n";
+    lines.append(object).append("\n");
+    missing_ = written(fails_.file, [&] { file_->append(lines); }) ? 0 : missing_ + 1;
 }
 
 void TrainingLog::note(std::string_view text) {
     line(text);
-    if (file_.is_open()) json(json_text({{"kind", "note"}, {"text", text}}));
+    if (file_) json(json_text({{"kind", "note"}, {"text", text}}));
 }
 
 void TrainingLog::interval(const IntervalReport& r) {
     line(r);
-    if (!file_.is_open()) return;
+    if (!file_) return;
     json(json_text({{"kind", "training"},
                     {"epoch", r.epoch},
                     {"update", r.update},
@@ -147,22 +166,27 @@ void TrainingLog::interval(const IntervalReport& r) {
                     {"eta", r.eta}}));
 }
 
+void TrainingLog::add_event(std::int64_t update, std::span<const Scalar> numbers) {
+    if (events_) written(fails_.events, [&] { events_->add(update, wall_time(), numbers); });
+}
+
 void TrainingLog::events(const IntervalReport& r) {
-    if (!file_.is_open()) return;
     const Scalar numbers[] = {{"train/loss", r.loss},
                               {"train/accuracy", r.accuracy},
                               {"train/tokens_per_second", r.tokens_per_second},
                               {"train/gradient_norm", r.gradient_norm},
                               {"train/learning_rate", r.learning_rate}};
-    events_->add(r.update, wall_time(), numbers);
+    add_event(r.update, numbers);
 }
 
-void TrainingLog::export_scalars() const {
-    if (!file_.is_open()) return;
-    nlohmann::ordered_json all = nlohmann::ordered_json::object();
-    for (const ReadScalar& scalar : read_scalars(path_.parent_path() / event_file_name))
-        all[scalar.tag].push_back({scalar.wall_time, scalar.step, scalar.value});
-    write_file_atomically(path_.parent_path() / scalars_file_name, json_text(all) + "\n");
+void TrainingLog::export_scalars() {
+    if (!file_) return;
+    written(fails_.scalars, [&] {
+        nlohmann::ordered_json all = nlohmann::ordered_json::object();
+        for (const ReadScalar& scalar : read_scalars(path_.parent_path() / event_file_name))
+            all[scalar.tag].push_back({scalar.wall_time, scalar.step, scalar.value});
+        write_file_atomically(path_.parent_path() / scalars_file_name, json_text(all) + "\n");
+    });
 }
 
 void TrainingLog::validation(const ValidationReport& r) {
@@ -174,8 +198,8 @@ void TrainingLog::validation(const ValidationReport& r) {
         line("    reference   " + sample.reference);
         line("    translation " + sample.hypothesis);
     }
-    if (!file_.is_open()) return;
-    events_->add(r.update, wall_time(), scalars(r));
+    if (!file_) return;
+    add_event(r.update, scalars(r));
     nlohmann::ordered_json object = {{"kind", r.averaged > 0 ? "average" : "validation"},
                                      {"epoch", r.epoch},
                                      {"update", r.update},
@@ -208,9 +232,9 @@ void TrainingLog::progress(const IntervalReport& r) {
     if (now - last_progress_ < std::chrono::milliseconds(500)) return;
     last_progress_ = now;
     showing_progress_ = true;
-    fmt::print(stderr, "\r\x1b[Kepoch {} | update {} | loss {:.4f} | {} tokens/s | ETA {}", r.epoch, r.update, r.loss,
-               grouped_text(std::llround(r.tokens_per_second)), duration_text(r.eta));
-    std::fflush(stderr);
+    const std::string text = fmt::format("\r\x1b[Kepoch {} | update {} | loss {:.4f} | {} tokens/s | ETA {}", r.epoch, r.update,
+                                         r.loss, grouped_text(std::llround(r.tokens_per_second)), duration_text(r.eta));
+    std::fputs(text.c_str(), stderr);
 }
 
 }  // namespace heddle::app

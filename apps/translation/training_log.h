@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/translation/append_file.h"
 #include "apps/translation/event_file.h"
 
 namespace heddle::app {
@@ -75,27 +77,29 @@ struct LogLengths {
     std::int64_t events = 0;
 };
 
-/// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it.
+/// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it. A training
+/// is worth more than its log: what cannot be written later on is lost, and that is said once where one still can: on stderr, or
+/// in the file when it is stderr that nobody reads any more.
 class TrainingLog {
   public:
-    /// `file` may be empty: no JSON then. Error when it cannot be written.
+    /// `file` may be empty: no JSON then. Error when it cannot be opened.
     /// Where stderr is no terminal, progress() breaks a silence of more than `longest_silence`.
     explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false, LogStyle style = LogStyle::update,
                          std::chrono::steady_clock::duration longest_silence = std::chrono::seconds(30));
     ~TrainingLog();
 
-    /// Of the files so far; 0 without files. Error when they are no longer there.
-    LogLengths lengths() const;
-    /// Cuts the files back to what they were when a save was made; all_scalars.json is written anew where it is, or, without
-    /// `scalars`, removed. Error when that fails.
+    /// Of the files so far; 0 without files.
+    LogLengths lengths();
+    /// Cuts the files back to what they were when a save was made, and to whole lines and records: they may have been shortened
+    /// or replaced since. all_scalars.json is written anew where it is, or, without `scalars`, removed. Error when that fails.
     void cut_back(const LogLengths& to, bool scalars);
 
     /// The log line, and its numbers in the file.
     void interval(const IntervalReport& report);
     /// The numbers for TensorBoard.
     void events(const IntervalReport& report);
-    /// Writes all numbers for TensorBoard so far into all_scalars.json. Error when that cannot be.
-    void export_scalars() const;
+    /// Writes all numbers for TensorBoard so far into all_scalars.json.
+    void export_scalars();
     void validation(const ValidationReport& report);
     /// A line of text: what was read, what was chosen, why the run ended.
     void note(std::string_view text);
@@ -109,11 +113,18 @@ class TrainingLog {
     void line(std::string_view text);
     void line(const IntervalReport& report);
     void json(std::string_view object);
+    bool written(bool& fails, const std::function<void()>& write);
+    void add_event(std::int64_t update, std::span<const Scalar> numbers);
     void clear_progress();
 
     std::filesystem::path path_;
-    std::ofstream file_;
+    std::optional<AppendFile> file_;
     std::optional<EventFile> events_;
+    // What could not be written the last time, so that it is said once.
+    struct Fails {
+        bool console = false, file = false, events = false, scalars = false;
+    } fails_;
+    std::int64_t missing_ = 0;  // lines of the file, since the last one that could be written
     bool quiet_;
     LogStyle style_;
     bool terminal_;

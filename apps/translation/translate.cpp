@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/output.h"
 #include "apps/translation/beam_search.h"
 #include "apps/translation/line_batches.h"
 #include "apps/translation/sampling.h"
@@ -81,8 +82,8 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
 
 void Translator::report_cuts() const {
     if (cut_ == 0) return;
-    fmt::print(stderr, "{} of {} lines were cut to {} tokens, the length of the model's position table\n", cut_, lines_,
-               models_.position_table());
+    say(fmt::format("{} of {} lines were cut to {} tokens, the length of the model's position table", cut_, lines_,
+                    models_.position_table()));
 }
 
 std::vector<std::string> translate_lines(const Ensemble& models, const Vocabularies& vocabularies,
