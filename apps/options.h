@@ -98,6 +98,7 @@ struct TrainingOptions {
     std::int64_t valid_every = 0;
     std::int64_t valid_sentences = 500;
     std::int64_t save_every = 0;
+    std::string save_on_signal = "none";
     std::int64_t keep = 1;
     std::string on_divergence = "stop";
     std::int64_t log_every = 100;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <csignal>
 #include <functional>
 
 #include "apps/commands.h"
@@ -131,10 +132,16 @@ using Tuning = std::function<void(std::int64_t learned)>;
 // Writes the report of a training that ended so.
 using Report = std::function<void(const std::string& ended)>;
 
+int signal_to_save_on(const TrainingOptions& training) {
+    if (training.save_on_signal == "USR1") return SIGUSR1;
+    return training.save_on_signal == "USR2" ? SIGUSR2 : 0;
+}
+
 int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tuning& tune, const Report& report) {
     const std::string run = shell_word(folder.path().string());
-    const StopSignals signals;
+    const StopSignals signals(signal_to_save_on(trainer.options()));
     trainer.stop_when([] { return StopSignals::received() != 0; });
+    trainer.save_when(StopSignals::save_wanted);
     try {
         const TrainingResult result = trainer.run();
         if (result.stopped) {
@@ -252,6 +259,7 @@ int train_command(Arguments arguments) {
     check_together(settings.data);
     return with_memory_advice(
         [&] { return batch_advice(settings.training, settings.data.resume); },
+    survive_failed_writes();
         [&] { return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments); }); });
 }
 

@@ -1,10 +1,12 @@
-// What a person at a terminal sees of `heddle translate`.
+// What a person at a terminal sees of `heddle translate`, and what becomes of a training when the terminal is closed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 
 #include <cstdlib>
 
+#include "apps/translation/run_folder.h"
 #include "tests/program_process.h"
 
 namespace heddle {
@@ -64,6 +66,31 @@ TEST(Interactive, SaysWhatWasLoadedAndHowToEnd) {
 
     EXPECT_THAT(here.run("translate --model RUN --beam 1", "a b\n").err, AllOf(Not(HasSubstr("RUN")), Not(HasSubstr("^D"))))
         << "a pipe needs no greeting";
+}
+
+// The system sends SIGHUP, and what is written to stderr from then on fails.
+TEST(Interactive, ATrainingSavesWhenItsTerminalIsClosed) {
+    const Workplace here;
+    const std::string options = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --threads 1 --batch-tokens 60 --valid-sentences 0";
+    const std::string line = "cd '" + here.path("") +
+                             "' && exec '" HEDDLE_PROGRAM "' train --task copy --out RUN --updates 1000000" +
+                             " --save-every 1000000 --log-every 1" + options;
+    int keys = -1;
+    const pid_t process = forkpty(&keys, nullptr, nullptr, nullptr);
+    if (process == 0) {
+        execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+        _exit(127);
+    }
+    ASSERT_GT(process, 0);
+    std::string said;
+    for (char letter = 0; said.find("update      5") == std::string::npos && read(keys, &letter, 1) == 1;) said += letter;
+    close(keys);
+    int status = 0;
+    waitpid(process, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGHUP) << status << " " << said;
+    EXPECT_EQ(app::saved_updates(here.path("RUN")).size(), 1u);
+    EXPECT_THAT(here.read("RUN/log.jsonl"),
+                AllOf(HasSubstr("stderr: cannot be written: Input/output error"), HasSubstr("stopped by SIGHUP after update")));
 }
 
 }  // namespace

@@ -257,7 +257,9 @@ void Trainer::after_update(const UpdateReport& report) {
     if (report.read) know(report.loss, report.correct, report.gradient_norm);
     write_log();
     if (options_.valid_every > 0 && state_.updates % options_.valid_every == 0) validate_now();
-    if (options_.save_every > 0 && state_.updates % options_.save_every == 0) save_now();
+    const bool asked = save_wanted_ && save_wanted_();
+    if (asked) log_.note(fmt::format("saving update {}, as asked", grouped_text(state_.updates)));
+    if (asked || (options_.save_every > 0 && state_.updates % options_.save_every == 0)) save_now();
     writer_.check_ended();
 }
 

@@ -53,6 +53,8 @@ class Trainer {
     void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
 
     /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
+    /// Before run(): after each update at which `wanted` says so there is a save, and training goes on.
+    void save_when(std::function<bool()> wanted) { save_wanted_ = std::move(wanted); }
     /// stopped. Divergence, unless the options say that such updates are to be skipped; on a device it is told when the losses
     /// are read: at a log line, before a validation or a save, and at the end.
     TrainingResult run();
@@ -99,7 +101,7 @@ class Trainer {
     TrainingLog& log_;
     const RunFolder* folder_;
     TranslateLines translate_;
-    std::function<bool()> stop_wanted_;
+    std::function<bool()> stop_wanted_, save_wanted_;
 
     TrainingState state_;
     BatchPlan plan_;          // of the epoch that goes on
