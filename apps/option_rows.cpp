@@ -256,6 +256,14 @@ bool shapes_the_run(const Option& option) {
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);
 }
 
+// What a training does beside its updates, and how fast.
+bool is_incidental(const Option& option) {
+    constexpr std::string_view names[] = {"tune-search",   "valid-sentences", "save-every", "save-on-signal",
+                                          "keep",          "log-every",       "log-style",  "events-every",
+                                          "scalars-every", "cuda-graphs",     "threads"};
+    return std::find(std::begin(names), std::end(names), option.name) != std::end(names);
+}
+
 }  // namespace
 
 OptionTable train_table(TrainSettings& settings) {
@@ -273,7 +281,10 @@ OptionTable train_table(TrainSettings& settings) {
     add_course_options(table, settings.training);
     add_machine_options(table, settings.machine);
     add_dtype_option(table, settings.machine);
-    for (Option& option : table.options()) option.fixed = shapes_the_run(option);
+    for (Option& option : table.options()) {
+        option.fixed = shapes_the_run(option);
+        option.incidental = is_incidental(option);
+    }
     return table;
 }
 

@@ -192,22 +192,22 @@ void check_text(const DataOptions& data) {
 
 int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments) {
     const std::string resumed = settings.data.resume, run = resumed.empty() ? settings.data.out : resumed;
+    std::optional<RunFolder> folder;
+    std::filesystem::path save;
     std::vector<std::string> changes;
     if (resumed.empty()) {
         RunFolder::check_free(run, settings.data.overwrite);
         if (!settings.data.init.empty()) take_over_model(table, settings.data.init);
     } else {
-        changes = take_over_run(table, run);
+        folder = RunFolder::reopen(run);  // before its save is chosen: another process might make a newer one
+        save = save_to_go_on_from(settings.data);
+        changes = take_over_run(table, run, save.empty() ? OptionTexts() : read_state(save).options);
     }
     check_text(settings.data);
     apply(settings.machine);
 
     TrainingLog console;
     const Say say = [&](std::string_view text) { console.note(text); };
-    std::optional<RunFolder> folder;
-    if (!resumed.empty()) folder = RunFolder::reopen(run);
-    const std::filesystem::path save =
-        save_to_go_on_from(settings.data);  // before the text is read: there may be none of this epoch
     Text text = read_text(table, settings, say);
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
@@ -231,6 +231,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
     TrainingLog log(folder->log(), false, settings.training.log_style == "batch" ? LogStyle::batch : LogStyle::update);
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
+    trainer.save_options(options_to_save(table));
     begin(trainer, *folder, settings, save, log);
     for (const std::string& change : changes) log.note("changed: " + change);
     const std::string config = read_regular_file(folder->path() / "config.toml");
@@ -245,7 +246,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     } catch (const Divergence&) {
         // What was changed has led to no save: the run is what it was.
         const std::vector<std::int64_t> saves = saved_updates(run);
-        if (saves.empty() || saves.back() <= updates) folder->write_config(config);
+        if (saves.empty() || saves.back() <= updates)
+            write_file_atomically(folder->path() / "config.toml", std::string_view(config));
         throw;
     }
 }
@@ -257,9 +259,9 @@ int train_command(Arguments arguments) {
     OptionTable table = train_table(settings);
     if (!parse_command_line(table, arguments)) return 0;
     check_together(settings.data);
+    survive_failed_writes();
     return with_memory_advice(
         [&] { return batch_advice(settings.training, settings.data.resume); },
-    survive_failed_writes();
         [&] { return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments); }); });
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "apps/translation/run_folder.h"
 #include "core/digest.h"
 #include "core/random.h"
@@ -173,6 +175,66 @@ TEST_F(Resuming, RefusesWhatItCannotChangeAndNamesIt) {
     EXPECT_EQ(other.status, 1);
     EXPECT_THAT(other.err, HasSubstr("text is another one than the run began with"));
     EXPECT_THAT(here_.read("run/config.toml"), HasSubstr("updates = 8")) << "a run that cannot go on is left as it is";
+}
+
+TEST_F(Resuming, RefusesAnEditedConfigurationUntilSomebodySaysWhatIsMeant) {
+    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
+    const std::string weights = model("run");
+    EXPECT_EQ(nlohmann::json::parse(here_.read("run/saves/4/state.json")).at("options").at("seed"), "1");
+    const auto replace = [&](const std::string& from, const std::string& to) {
+        std::string text = here_.read("run/config.toml");
+        ASSERT_THAT(text, HasSubstr(from));
+        here_.write("run/config.toml", text.replace(text.find(from), from.size(), to));
+    };
+    replace("\nseed = 1\n", "\nseed = 3\n");  // one bit
+    const std::string edited = here_.read("run/config.toml");
+    const ProgramResult refused = train(" --resume run --updates 8");
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err, HasSubstr("seed was 1 when this was saved, config.toml says 3"));
+    EXPECT_EQ(here_.read("run/config.toml"), edited) << "it is left as it is";
+    EXPECT_EQ(model("run"), weights);
+
+    const ProgramResult resumed = train(" --resume run --updates 8 --seed 1");
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_THAT(resumed.err,
+                AllOf(HasSubstr("changed: seed = 1 (config.toml said 3)"), HasSubstr("changed: updates = 8 (was 4)")));
+    ASSERT_EQ(train(std::string(" --out whole --updates 8") + tiny).status, 0);
+    EXPECT_EQ(model("run"), model("whole"));
+    EXPECT_EQ(here_.read("run/config.toml"), here_.read("whole/config.toml")) << "and is whole again";
+
+    replace("keep = 1", "keep = 2");
+    EXPECT_THAT(train(" --resume run --updates 9").err, HasSubstr("changed: keep = 2 (was 1)"));
+}
+
+// Killed before its first save, a run with other options is one that config.toml knows and the save does not.
+TEST_F(Resuming, KeepsTheOptionsThatItWasGivenWhenItIsKilledBeforeItsNextSave) {
+    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
+    const auto program = start(" --resume run --updates 100000 --lr 0.001 --save-every 100000");
+    for (int i = 0; i < 1000 && here_.read("log").find("update      6") == std::string::npos; ++i)
+        std::this_thread::sleep_for(5ms);
+    program->send(SIGKILL);
+    program->wait();
+    ASSERT_EQ(saved_updates(here_.path("run")), std::vector<std::int64_t>{4});
+    const ProgramResult resumed = train(" --resume run --updates 8");
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, AllOf(HasSubstr("changed: lr = 0.001 (was 0.003)"), HasSubstr("goes on from update 4")));
+}
+
+TEST_F(Resuming, GoesOnFromASaveThatDoesNotKnowItsOptions) {
+    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
+    // As the version before wrote them.
+    auto state = nlohmann::ordered_json::parse(here_.read("run/saves/4/state.json"));
+    state.erase("options");
+    state.erase("digest");
+    state["digest"] = digest(state.dump(1));
+    here_.write("run/saves/4/state.json", state.dump(1) + "\n");
+    const std::string config = here_.read("run/config.toml");
+    here_.write("run/config.toml", config.substr(0, config.rfind("\n# digest")));
+    const ProgramResult resumed = train(" --resume run --updates 8");
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, AllOf(HasSubstr("changed: updates = 8 (was 4)"), Not(HasSubstr("seed"))));
+    EXPECT_TRUE(nlohmann::json::parse(here_.read("run/saves/8/state.json")).contains("options")) << "from now on it does";
+    EXPECT_EQ(train(" --resume run --updates 12").status, 0);
 }
 
 TEST_F(Resuming, SaysWhenItsFolderVanishesOrItsDiskIsFull) {

@@ -9,6 +9,7 @@
 #include "apps/output_folder.h"
 #include "apps/translation/event_file.h"
 #include "apps/translation/training_log.h"
+#include "core/digest.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -144,7 +145,18 @@ void remove_run(const fs::path& run) {
     for (const char* name : run_files) fs::remove(run / name, ignored);
 }
 
+// The last line of config.toml.
+std::string config_seal(std::string_view toml) {
+    return fmt::format("\n# digest {}: by it heddle train --resume sees whether this file was edited\n", digest(toml));
+}
+
 }  // namespace
+
+bool config_is_unchanged(const fs::path& run) {
+    const std::string config = read_regular_file(run / "config.toml");
+    const std::size_t seal = config.rfind("\n# digest ");
+    return seal != std::string::npos && config.substr(seal) == config_seal(std::string_view(config).substr(0, seal));
+}
 
 void RunFolder::check_free(const fs::path& path, bool overwrite) {
     const bool run = is_run(path);
@@ -185,8 +197,8 @@ RunFolder RunFolder::reopen(fs::path path) {
 
 void RunFolder::write_config(std::string_view toml) const {
     lock_->check_unmoved();
-    const std::string_view mark = toml.starts_with(config_mark) ? "" : config_mark;
-    write_file_atomically(path_ / "config.toml", fmt::format("{}{}", mark, toml));
+    const std::string text = fmt::format("{}{}", toml.starts_with(config_mark) ? "" : config_mark, toml);
+    write_file_atomically(path_ / "config.toml", text + config_seal(text));
 }
 
 void RunFolder::write_model(const nn::NamedTensors& weights) const {
@@ -240,6 +252,16 @@ std::vector<fs::path> RunFolder::put_weights_aside(const std::string& update) co
     return aside;
 }
 
+// Their lengths are in the save, but no save fails because of them: a run also goes on with shorter ones.
+void RunFolder::sync_logs() const {
+    for (const fs::path& file : {log(), path_ / event_file_name}) {
+        try {
+            sync_file(file);
+        } catch (const Error&) {
+        }
+    }
+}
+
 void RunFolder::put_in_place(const fs::path& part, std::int64_t update) const {
     const fs::path final = save_folder(path_, update);
     remove_folder(final);  // left by a run that did not come to name it `latest`
@@ -254,16 +276,6 @@ void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
     std::erase_if(updates, [&](std::int64_t update) {
         if (update > newest) remove_folder(save_folder(path_, update));
         return update > newest;
-// Their lengths are in the save, but no save fails because of them: a run also goes on with shorter ones.
-void RunFolder::sync_logs() const {
-    for (const fs::path& file : {log(), path_ / event_file_name}) {
-        try {
-            sync_file(file);
-        } catch (const Error&) {
-        }
-    }
-}
-
     });
     while (keep > 0 && static_cast<std::int64_t>(updates.size()) > keep) {
         remove_folder(save_folder(path_, updates.front()));

@@ -40,8 +40,8 @@ class RunFolder {
 
     const std::filesystem::path& path() const { return path_; }
     std::filesystem::path log() const { return path_ / "log.jsonl"; }
-    /// Under a first line by which a run is known. This and all that follows: Error when the folder was moved and another one
-    /// lies there now.
+    /// Writes config.toml, with a first line by which a run is known and a last one by which config_is_unchanged() knows the file
+    /// again. This and all that follows: Error when the folder was moved and another one lies there now.
     void write_config(std::string_view toml) const;
 
     /// What all weights that are written from now on belong to.
@@ -62,14 +62,18 @@ class RunFolder {
     RunFolder(std::filesystem::path path, std::unique_ptr<RunLock> lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
     std::vector<std::filesystem::path> put_weights_aside(const std::string& update) const;
-    void put_in_place(const std::filesystem::path& part, std::int64_t update) const;
     void sync_logs() const;
+    void put_in_place(const std::filesystem::path& part, std::int64_t update) const;
     void remove_all_but(std::int64_t newest, std::int64_t keep) const;
 
     std::filesystem::path path_;
     std::unique_ptr<RunLock> lock_;
     ModelIdentity identity_;
 };
+
+/// Whether RUN/config.toml is as write_config() left it: nobody edited it, and no bit of it flipped. False for the file of a
+/// version that did not write that last line.
+bool config_is_unchanged(const std::filesystem::path& run);
 
 /// The save that was made at the end of an epoch. Error that names the epochs there are when this one is missing or not readable.
 std::filesystem::path save_of_epoch(const std::filesystem::path& run, std::int64_t epoch);

@@ -150,6 +150,7 @@ Save Trainer::copy() const {
     save.state.averaged = average_.size();
     save.state.seconds = elapsed();
     save.state.lengths = log_.lengths();
+    save.state.options = saved_options_;
     return save;
 }
 

@@ -49,12 +49,14 @@ class Trainer {
     /// (RunFolder::go_on_from), and before its first validation it has those of the save. Error when a file is damaged, or of
     /// another model or text than `data`.
     void resume(const std::filesystem::path& save);
+    /// Before run(): what every save from now on knows of the options.
+    void save_options(OptionTexts options) { saved_options_ = std::move(options); }
     /// Before run(): training stops, with a save, after the first update at which `wanted` says so.
     void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
-
-    /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
     /// Before run(): after each update at which `wanted` says so there is a save, and training goes on.
     void save_when(std::function<bool()> wanted) { save_wanted_ = std::move(wanted); }
+
+    /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
     /// stopped. Divergence, unless the options say that such updates are to be skipped; on a device it is told when the losses
     /// are read: at a log line, before a validation or a save, and at the end.
     TrainingResult run();
@@ -103,6 +105,7 @@ class Trainer {
     TranslateLines translate_;
     std::function<bool()> stop_wanted_, save_wanted_;
 
+    OptionTexts saved_options_;
     TrainingState state_;
     BatchPlan plan_;          // of the epoch that goes on
     std::int64_t probe_ = 0;  // a training pair

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ struct Interval {
     IntervalReport means(IntervalReport report) const;
 };
 
+/// The values of options under their names, as they stand in a configuration file; an empty text is no value.
+using OptionTexts = std::map<std::string, std::string>;
+
 struct TrainingState {
     std::int64_t updates = 0;
     std::int64_t epoch = 1;          ///< the one that goes on
@@ -39,14 +43,15 @@ struct TrainingState {
     std::int64_t validations_since_best = 0;
     std::int64_t averaged = 0;  ///< weights in the average
     LogLengths lengths = {};
-    TextDigests text = {};  ///< what it learns from
+    TextDigests text = {};     ///< what it learns from
+    OptionTexts options = {};  ///< that it learned with last; none in a save that did not know them
 
     bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }
 
     /// As JSON that knows whether it was changed.
     std::string serialized() const;
     /// The reverse; saves that were made before there were counts of correct targets and of an epoch's batches, or sums
-    /// for TensorBoard, have 0 for them.
+    /// for TensorBoard, have 0 for them, and no options from before these were saved.
     /// Error, with `name`, when the text is not exactly what serialized() made.
     static TrainingState parse(std::string_view text, std::string_view name);
 };
