@@ -205,7 +205,7 @@ TEST_F(EventFileTest, SaysWhenItCannotBeWritten) {
     expect_error([&] { EventFile(folder_ / "nowhere" / "events"); }, "cannot be written");
     if (!std::filesystem::exists("/dev/full")) return;
     std::filesystem::create_symlink("/dev/full", path_);
-    expect_error([&] { EventFile file(path_); }, "is the disk full");
+    expect_error([&] { EventFile file(path_); }, "cannot be written: No space left on device");
 }
 
 // Debian's SentencePiece brings a protobuf library of its own along, which a second protobuf in the program would meet.
