@@ -336,6 +336,7 @@ std::vector<ModelPicture> model_pictures(const nn::TransformerOptions& options) 
 
 void write_model_pictures(const std::filesystem::path& folder, const nn::TransformerOptions& options) {
     make_folder(folder, "--pictures");
+    picture::check_replaceable(folder / "index.html");  // before any picture is replaced
     picture::Page page("The model in pictures");
     for (const ModelPicture& one : model_pictures(options)) {
         page.figure(one.figure);

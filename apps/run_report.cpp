@@ -94,7 +94,7 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
         attempt("Without attention",
                 [&] { parts.looked_at.push_back(look_at(model, start.data.vocabularies, sentence_of(history, start.data))); });
         attempt("Without the time of an update", [&] { parts.times = measure_update(model, trainer); });
-        training_report(name_of(folder.path()), history, parts).write(file);
+        write_file_atomically(file, training_report(name_of(folder.path()), history, parts).html());
         log.note(fmt::format("wrote {} in {:.1f} s", file.string(), seconds_since(begin)));
     } catch (const std::exception& error) {  // of any kind: how the training ended is another matter
         log.note(fmt::format("no report: {}", error.what()));

@@ -297,6 +297,20 @@ TEST_F(Attention, ReportLeavesNoPictureOfAFormerOne) {
     EXPECT_TRUE(std::filesystem::exists(folder / "line-x"));
 }
 
+TEST_F(Attention, ReportLeavesThePagesOfOthersAlone) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directories(folder / "line-1");
+    std::ofstream(folder / "line-1/words.svg") << "mine";
+    std::ofstream(folder / "index.html") << "<!DOCTYPE html><title>My site</title>";
+    expect_error([&] { AttentionReport(folder.path(), 1, true); }, "index.html: this file is no page that heddle wrote");
+    std::filesystem::remove(folder / "index.html");
+    AttentionReport report(folder.path(), 1, false);
+    EXPECT_EQ(content(folder / "line-1/words.svg"), "mine");
+    std::ofstream(folder / "index.html") << "made meanwhile";
+    expect_error([&] { report.write(); }, "choose another folder, or move the file away");
+    EXPECT_EQ(content(folder / "index.html"), "made meanwhile");
+}
+
 TEST_F(Attention, ReportNamesAFolderThatCannotBeMade) {
     const TemporaryFolder folder;
     std::ofstream(folder / "file") << "x";

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -103,6 +105,18 @@ TEST(PageCommand, APageLeadsToItsNeighboursThatAreThere) {
     EXPECT_THAT(links_of(to + "/one.html"), ElementsAre("index.html all things", "three.html three →"));
     EXPECT_THAT(links_of(to + "/three.html"), ElementsAre("one.html ← one", "index.html all things", "five.html five →"));
     EXPECT_THAT(links_of(to + "/five.html"), ElementsAre("three.html ← three", "index.html all things"));
+}
+
+TEST(PageCommand, ReplacesItsOwnPagesAndNoOthers) {
+    for (const char* name : {"one.html", "index.html"}) {
+        const TemporaryFolder folder;
+        const std::string to = folder.path().string();
+        run({"all", "--out", to.c_str()});
+        EXPECT_NO_THROW(run({"all", "--out", to.c_str()}));
+        std::ofstream(folder / name) << "mine";
+        expect_error([&] { run({"all", "--out", to.c_str()}); }, std::string(name) + ": this file is no page that heddle wrote");
+        EXPECT_EQ(read_file(folder / name), "mine");
+    }
 }
 
 TEST(PageCommand, SaysWhatItWanted) {

@@ -71,9 +71,10 @@ std::vector<picture::Page::Link> neighbours(const PageCommand& command, const Pa
 
 // What the page of all says of this one.
 picture::Page::Card run(const PageCommand& command, const PageProgram& program, const PageOptions& options, bool all) {
+    const std::filesystem::path file = std::filesystem::path(options.out) / file_of(program);
+    picture::check_replaceable(file);  // better now than after minutes
     PageResult result =
         program.run(options.seed, fmt::format("heddle {} {} --seed {}", command.name, program.name, options.seed));
-    const std::filesystem::path file = std::filesystem::path(options.out) / file_of(program);
     result.page.navigation(neighbours(command, program, options.out, all)).write(file);
     print(options.json ? result.json : result.text);
     say(fmt::format("wrote {}", file.string()));
@@ -117,12 +118,14 @@ int run_page_command(const PageCommand& command, Arguments arguments) {
         run(command, *found, options, false);
         return 0;
     }
+    const std::filesystem::path index = std::filesystem::path(options.out) / "index.html";
+    picture::check_replaceable(index);
     std::vector<picture::Page::Card> cards;
     for (const PageProgram& one : command.programs) {
         cards.push_back(run(command, one, options, true));
         if (!options.json) print("\n");
     }
-    page_of_all(command, cards).write(std::filesystem::path(options.out) / "index.html");
+    page_of_all(command, cards).write(index);
     return 0;
 }
 

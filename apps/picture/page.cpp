@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <fstream>
 
 #include "apps/translation/unicode.h"
 #include "core/file.h"
@@ -13,6 +14,9 @@
 
 namespace heddle::picture {
 namespace {
+
+// In the head of every page: by it a command knows what it may replace.
+constexpr std::string_view page_mark = "<meta name=\"generator\" content=\"heddle\"/>";
 
 constexpr std::string_view base_style = R"(
 :root { color-scheme: light dark; --line: #d0d4d9; --soft: #f3f5f7; }
@@ -129,6 +133,14 @@ std::string standalone(const std::string& svg) {
     return std::string(begin) + "style=\"background:#ffffff;color:#1b1f24\" " + svg.substr(begin.size()) + "\n";
 }
 
+void check_replaceable(const std::filesystem::path& path) {
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
+    std::string begin(512, '\0');
+    std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    check(begin.find(page_mark) != std::string::npos,
+          "{}: this file is no page that heddle wrote; choose another folder, or move the file away", path.string());
+}
+
 Page::Page(std::string title) : title_(std::move(title)) {}
 
 Page& Page::heading(std::string_view text) {
@@ -239,14 +251,18 @@ Page& Page::script(std::string_view text) {
 std::string Page::html() const {
     // The empty icon keeps a browser from asking a server for one, the policy from asking for anything.
     return fmt::format(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>{0}</title>"
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>{7}<title>{0}</title>"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; img-src data:; "
         "style-src &#39;unsafe-inline&#39;; script-src &#39;{1}&#39;\"/>"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/>\n"
         "<style>{2}{3}</style></head>\n<body>\n{4}<h1>{0}</h1>\n{5}{4}{6}</body></html>\n",
-        escaped(title_), scripts_.empty() ? "none" : "unsafe-inline", base_style, style_, navigation_, body_, scripts_);
+        escaped(title_), scripts_.empty() ? "none" : "unsafe-inline", base_style, style_, navigation_, body_, scripts_,
+        page_mark);
 }
 
-void Page::write(const std::filesystem::path& path) const { write_file_atomically(path, html()); }
+void Page::write(const std::filesystem::path& path) const {
+    check_replaceable(path);
+    write_file_atomically(path, html());
+}
 
 }  // namespace heddle::picture

@@ -25,6 +25,9 @@ std::string script_json(std::string_view json);
 /// A picture as a file of its own: on white, because what shows it may have a dark page and does not tell it.
 std::string standalone(const std::string& svg);
 
+/// Error when a file lies at `path` that no Page wrote: pages go into folders that people choose, and replace only pages.
+void check_replaceable(const std::filesystem::path& path);
+
 /// Pieces of a page in the order in which they are added. All texts are plain: the page escapes them.
 class Page {
   public:
@@ -76,7 +79,7 @@ class Page {
 
     /// The whole file.
     std::string html() const;
-    /// Writes html() to `path`, which is replaced as a whole. Error when it cannot be written.
+    /// Writes html() to `path`, which is replaced as a whole. Error when it cannot be written, or is not check_replaceable().
     void write(const std::filesystem::path& path) const;
 
   private:

@@ -77,7 +77,9 @@ std::string words_picture(const WordAttention& words, const std::string& line, c
 }
 
 void write_picture(const std::filesystem::path& path, const std::string& svg) {
-    // Thousands of small files: none of them is worth a wait for the disk.
+    // Thousands of small files: none of them is worth a wait for the disk. What a link of this name leads to stays.
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
     std::ofstream file(path, std::ios::binary);
     file << picture::standalone(svg) << std::flush;
     check(static_cast<bool>(file), "{}: cannot be written; check the folder's permissions and the free space", path.string());
@@ -143,8 +145,10 @@ std::string attention_legend() {
 AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most, bool pictures)
     : folder_(std::move(folder)), most_(most), pictures_(pictures), lines_json_(nlohmann::ordered_json::array()) {
     make_folder(folder_, "--attention");
+    const std::filesystem::path index = folder_ / "index.html";
+    picture::check_replaceable(index);  // before a line is translated
     try {
-        remove_pictures(folder_);
+        if (std::filesystem::exists(index)) remove_pictures(folder_);
     } catch (const std::filesystem::filesystem_error& error) {
         fail_with("--attention {}: a former report cannot be removed: {}", folder_.string(), error.what());
     }
