@@ -4,16 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <cmath>
 
 #include "apps/picture/chart.h"
-#include "apps/picture/scripts.h"
 #include "apps/translation/attention_report.h"
 #include "core/file.h"
+#include "tests/browser.h"
 #include "tests/decoding_support.h"
-#include "tests/shell.h"
 #include "tests/support.h"
 
 namespace heddle {
@@ -27,6 +24,10 @@ constexpr const char* helpers = R"(
     const one = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
     const key = (element, key) => element.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
     const over = element => element.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+    const point = (svg, x, y) => {
+        const box = svg.getBoundingClientRect(), place = {clientX: box.left + x * box.width, clientY: box.top + y * box.height};
+        svg.dispatchEvent(new PointerEvent('pointermove', place));
+    };
     const choose = (number, value) => {
         const select = all('select')[number];
         select.value = value;
@@ -34,40 +35,14 @@ constexpr const char* helpers = R"(
     };
 )";
 
-// Of %XX its byte.
-std::string decoded(const std::string& text) {
-    std::string bytes;
-    for (std::size_t i = 0; i < text.size(); ++i)
-        if (text[i] == '%') {
-            bytes += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
-            i += 2;
-        } else {
-            bytes += text[i];
-        }
-    return bytes;
-}
-
-// What these scripts return, run one after the other at the end of the page; what the console says instead, when anything
-// complains.
+// What these scripts return, run one after the other at the end of the page, or what the console says.
 std::vector<std::string> answers(const std::filesystem::path& page, const std::vector<std::string>& scripts) {
     std::string html = read_file(page), calls;
     for (const std::string& script : scripts) calls += "() => { " + script + " },\n";
     html.insert(html.rfind("</body>"),
                 fmt::format("<script>{}document.title = encodeURIComponent(JSON.stringify([{}].map(ask => ask())));</script>",
                             helpers, calls));
-    const TemporaryFolder folder;
-    std::ofstream(folder / "page.html", std::ios::binary) << html;
-    const std::string at = folder.path().string();
-    const ShellOutput seen =
-        shell(fmt::format("HOME='{0}' timeout 120 chromium --headless --no-sandbox --disable-gpu --user-data-dir='{0}/profile' "
-                          "--enable-logging=stderr --dump-dom 'file://{0}/page.html' 2> '{0}/log'",
-                          at));
-    std::istringstream log(read_file(folder / "log"));
-    for (std::string line; std::getline(log, line);)
-        if (line.find(":CONSOLE") != std::string::npos) return {"the console says " + line};
-    const std::size_t begin = seen.text.find("<title>") + 7;
-    const std::string title = seen.text.substr(begin, seen.text.find("</title>") - begin);
-    return nlohmann::json::parse(decoded(title)).get<std::vector<std::string>>();
+    return title_of(html).get<std::vector<std::string>>();
 }
 
 class PageScripts : public testing::Test {
@@ -75,6 +50,7 @@ class PageScripts : public testing::Test {
     void SetUp() override {
         if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the scripts of pages were not run";
     }
+
     TemporaryFolder folder_;
 };
 
@@ -113,7 +89,7 @@ TEST_F(PageScripts, AttentionAnswersPointerKeysAndChoices) {
     EXPECT_EQ(said[4], "Step 2: likeliest behind “<s> four” 5");
     EXPECT_EQ(said[5], "9 background:#440154") << "the decoder is causal";
     EXPECT_EQ(said[6], "16") << "the encoder writes nothing";
-    EXPECT_THAT(said[7], EndsWith("</s>3")) << "a sentence with marks in it is only a text";
+    EXPECT_THAT(said[7], EndsWith("</s>4")) << "a sentence with marks in it is only a text";
     EXPECT_EQ(said[8], "layer 1, head 1 0");
     EXPECT_EQ(said[9], "1.000") << "the weights of a row";
 }
@@ -122,19 +98,17 @@ TEST_F(PageScripts, AChartTellsItsValuesAndHidesASeries) {
     picture::LineChart chart{.title = "Loss",
                              .x = {.label = "update"},
                              .y = {.label = "nats"},
-                             .series = {{"training", {100, 200, 1300}, {3, 2, 1.5}}, {"validation", {200}, {2.25}}},
-                             .touch = true};
-    picture::Page("p").figure({svg(chart), ""}).script(picture::chart_js).write(folder_ / "chart.html");
-    const std::vector<std::string> said = answers(
-        folder_ / "chart.html",
-        {"key(one('svg'), 'End'); return one('.readout').textContent;",
-         "key(one('svg'), 'Home'); key(one('svg'), 'ArrowRight'); return one('.readout').textContent;",
-         "one('.entry').dispatchEvent(new MouseEvent('click')); return one('.readout').textContent;",
-         "return one('.series').getAttribute('visibility') + ' ' + one('.entry').getAttribute('aria-pressed');",
-         "key(one('.entry'), 'Enter'); return one('.readout').textContent;",
-         "const svg = one('svg'), box = svg.getBoundingClientRect(); svg.dispatchEvent(new PointerEvent('pointermove', {clientX: "
-         "box.right, clientY: box.top + 9})); return one('.readout').textContent;",
-         "key(one('svg'), 'Escape'); return one('.readout').textContent;"});
+                             .series = {{"training", {100, 200, 1300}, {3, 2, 1.5}}, {"validation", {200}, {2.25}}}};
+    picture::Page("p").figure({svg(chart), "caption"}).write(folder_ / "chart.html");
+    const std::vector<std::string> said =
+        answers(folder_ / "chart.html",
+                {"key(one('svg'), 'End'); return one('.readout').textContent;",
+                 "key(one('svg'), 'Home'); key(one('svg'), 'ArrowRight'); return one('.readout').textContent;",
+                 "one('.entry').dispatchEvent(new MouseEvent('click')); return one('.readout').textContent;",
+                 "return one('.series').getAttribute('visibility') + ' ' + one('.entry').getAttribute('aria-pressed');",
+                 "key(one('.entry'), 'Enter'); return one('.readout').textContent;",
+                 "point(one('svg'), 0.99, 0.1); return one('.readout').textContent;",
+                 "key(one('svg'), 'Escape'); return one('.readout').textContent;"});
     ASSERT_EQ(said.size(), 7u) << said.front();
     EXPECT_EQ(said[0], "update 1,300: training 1.5");
     EXPECT_EQ(said[1], "update 200: training 2, validation 2.25");
@@ -143,6 +117,47 @@ TEST_F(PageScripts, AChartTellsItsValuesAndHidesASeries) {
     EXPECT_EQ(said[4], "update 200: training 2, validation 2.25");
     EXPECT_EQ(said[5], "update 1,300: training 1.5");
     EXPECT_THAT(said[6], HasSubstr("use the arrow keys"));
+}
+
+TEST_F(PageScripts, BarsAndMapsTellTheirValues) {
+    const picture::BarChart bars{.title = "bars",
+                                 .y = {},
+                                 .groups = {"masked \"row\"", "other"},
+                                 .bars = {{"wrong", {0.123456, std::nan("")}}, {"right", {45188096, 1}}}};
+    const picture::HeatMap small{.title = "small",
+                                 .rows = 2,
+                                 .cols = 3,
+                                 .values = {0, 0.0625, 1, 2, std::nan(""), 3},
+                                 .row_labels = {"ein", "zwei"},
+                                 .col_title = "key"};
+    picture::HeatMap large{.title = "large", .rows = 60, .cols = 60, .values = std::vector<double>(3600, 0), .to = 1};
+    large.values[61] = 0.5;
+    picture::Page("p").figures({{svg(bars), ""}, {svg(small), ""}, {svg(large), ""}}).write(folder_ / "p.html");
+    const std::vector<std::string> said = answers(
+        folder_ / "p.html",
+        {"return all('.readout').map(one => one.textContent.length > 0).join();",
+         "key(all('figure > svg')[0], 'Home'); return all('.readout')[0].textContent;",
+         "key(all('figure > svg')[0], 'ArrowRight'); return all('.readout')[0].textContent;",
+         "all('.entry')[0].dispatchEvent(new MouseEvent('click')); return all('.readout')[0].textContent;",
+         "key(all('figure > svg')[1], 'ArrowDown'); key(all('figure > svg')[1], 'ArrowRight'); return "
+         "all('.readout')[1].textContent;",
+         "key(all('figure > svg')[1], 'ArrowDown'); return all('.readout')[1].textContent;",
+         "key(all('figure > svg')[1], 'End'); return all('.readout')[1].textContent;",
+         "point(all('figure > svg')[1], 0, 0); return all('.readout')[1].textContent + '.';",
+         "const box = all('.map')[1].firstChild.getBoundingClientRect(), svg = all('figure > svg')[2]; "
+         "for (const type of ['pointerdown', 'pointerleave']) svg.dispatchEvent(new PointerEvent(type, {pointerType: 'touch', "
+         "clientX: box.left + 1.5 / 60 * box.width, clientY: box.top + 1.5 / 60 * box.height})); "
+         "return all('.readout')[2].textContent;"});
+    ASSERT_EQ(said.size(), 9u) << said.front();
+    EXPECT_EQ(said[0], "true,false,false") << "how to ask is said once";
+    EXPECT_EQ(said[1], "masked \"row\": wrong 0.1235, right 45,188,096");
+    EXPECT_EQ(said[2], "other: wrong nan, right 1");
+    EXPECT_EQ(said[3], "other: right 1");
+    EXPECT_EQ(said[4], "“ein”, key 1: 0.0625");
+    EXPECT_EQ(said[5], "“zwei”, key 1: nan");
+    EXPECT_EQ(said[6], "“zwei”, key 2: 3");
+    EXPECT_EQ(said[7], ".") << "beside the cells";
+    EXPECT_EQ(said[8], "row 1, column 1: about 0.5") << "and stays when the finger is lifted";
 }
 
 TEST_F(PageScripts, AnErrorInAScriptIsSeenHere) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "apps/picture/chart.h"
+#include "apps/picture/drawing.h"
 #include "apps/picture/ramp.h"
 #include "apps/picture/scale.h"
 #include "apps/picture/text.h"
@@ -57,6 +58,9 @@ void expect_readable(const std::string& svg) {
     const std::vector<Box> boxes = boxes_of(svg);
     const double width = std::stod(markup.elements[0].attributes.at("width")),
                  height = std::stod(markup.elements[0].attributes.at("height"));
+    for (const Element& one : markup.all("text"))
+        EXPECT_GE(std::stod(one.attributes.at("font-size")), 12)
+            << "below 9 pixels where a page shrinks it to 0.76: " << one.text;
     for (std::size_t i = 0; i < boxes.size(); ++i) {
         EXPECT_TRUE(boxes[i].left >= 0 && boxes[i].right <= width && boxes[i].top >= 0 && boxes[i].bottom <= height)
             << boxes[i].text << " lies outside of " << width << " x " << height;
@@ -153,19 +157,21 @@ TEST(LineChart, IsWellFormedAndReadable) {
     EXPECT_EQ(svg, picture::svg(losses())) << "the same chart gives the same bytes";
 }
 
-TEST(LineChart, ForTouchHoldsItsRangesAndValues) {
+// The groups of a picture that a script reads, by their class.
+std::vector<Element> groups_of(const std::string& svg, const std::string& name) {
+    std::vector<Element> groups;
+    for (const Element& one : markup_of(svg).all("g"))
+        if (one.attributes.contains("class") && one.attributes.at("class") == name) groups.push_back(one);
+    return groups;
+}
+
+TEST(LineChart, HoldsItsRangesAndValues) {
     LineChart chart = losses();
-    const std::string still = svg(chart);
-    chart.touch = true;
     chart.series[1].y[7] = nan;
-    const std::string touch = svg(chart);
-    expect_readable(touch);
-    EXPECT_TRUE(markup_of(still).all("g").empty());
-    std::vector<Element> entries, series, plots;
-    for (const Element& one : markup_of(touch).all("g")) {
-        const std::string& name = one.attributes.at("class");
-        (name == "entry" ? entries : name == "series" ? series : plots).push_back(one);
-    }
+    const std::string svg = picture::svg(chart);
+    expect_readable(svg);
+    const std::vector<Element> entries = groups_of(svg, "entry"), series = groups_of(svg, "series"),
+                               plots = groups_of(svg, "plot");
     ASSERT_EQ(plots.size(), 1u);
     ASSERT_EQ(series.size(), 3u);
     EXPECT_EQ(entries.size(), 3u) << "the levels cannot be taken away";
@@ -185,18 +191,56 @@ TEST(LineChart, ForTouchHoldsItsRangesAndValues) {
     }
     EXPECT_EQ(count, 149u);
     // A curve's first point stands where the scale says.
-    const std::string path = markup_of(touch).all("path").at(0).attributes.at("d");
+    const std::string path = markup_of(svg).all("path").at(0).attributes.at("d");
     EXPECT_NEAR(std::stod(path.substr(1)), start, 0.01);
     EXPECT_GT(end, start);
 }
 
-TEST(LineChart, ForTouchHoldsSomeOfAMillionPoints) {
-    LineChart chart{.title = "", .x = {}, .y = {}, .series = {{"a", {}, {}}}, .touch = true};
-    for (int i = 0; i < 1000000; ++i) {
-        chart.series[0].x.push_back(i);
-        chart.series[0].y.push_back(std::sin(i));
-    }
-    EXPECT_LT(svg(chart).size(), 130000u);
+TEST(BarChart, HoldsItsNamesAndValues) {
+    const BarChart chart{.title = "", .y = {}, .groups = {"a \"b\"", "c"}, .bars = {{"x", {1.5, nan}}, {"y", {2, -infinity}}}};
+    const std::string svg = picture::svg(chart);
+    EXPECT_EQ(groups_of(svg, "plot").at(0).attributes.at("data-names"), "[&quot;a \\&quot;b\\&quot;&quot;,&quot;c&quot;]");
+    EXPECT_EQ(groups_of(svg, "series").at(0).attributes.at("data-points"), "0 1.5 1 nan");
+    EXPECT_EQ(groups_of(svg, "series").at(1).attributes.at("data-points"), "0 2 1 -inf");
+    EXPECT_EQ(groups_of(svg, "entry").size(), 2u);
+    double first = 0, second = 0;
+    std::string ignored;
+    std::istringstream(groups_of(svg, "plot").at(0).attributes.at("data-x")) >> ignored >> ignored >> first >> second;
+    const Element bar = markup_of(svg).all("rect").at(2);  // behind the two of the legend
+    EXPECT_GT(first, std::stod(bar.attributes.at("x"))) << "the middle of the group";
+    EXPECT_GT(second, first + 100);
+}
+
+TEST(HeatMap, HoldsItsValuesOrWhenItIsLargeWhatItsColoursMean) {
+    const HeatMap map{.title = "", .rows = 1, .cols = 3, .values = {0, 0.25, nan}, .col_labels = {"a", "b", "c"}};
+    const auto attributes = groups_of(svg(map), "map").at(0).attributes;
+    EXPECT_EQ(attributes.at("data-values"), "0 0.25 nan");
+    EXPECT_EQ(attributes.at("data-cols"), "3");
+    EXPECT_EQ(attributes.at("data-row"), "row");
+    EXPECT_EQ(attributes.at("data-col-names"), "[&quot;a&quot;,&quot;b&quot;,&quot;c&quot;]");
+    EXPECT_FALSE(attributes.contains("data-row-names"));
+    EXPECT_TRUE(groups_of(svg(map), "level").empty());
+    HeatMap large = square(51);
+    large.values.back() = nan;
+    EXPECT_FALSE(groups_of(svg(large), "map").at(0).attributes.contains("data-values"));
+    const std::vector<Element> levels = groups_of(svg(large), "level");
+    EXPECT_EQ(levels.front().attributes.at("data-value"), "about 0");
+    EXPECT_EQ(levels[levels.size() - 2].attributes.at("data-value"), "about 0.98");
+    EXPECT_EQ(levels.back().attributes.at("data-value"), "not finite");
+}
+
+TEST(Charts, TakeTheirColoursByPlaceUnlessTheySay) {
+    LineChart lines{.title = "", .x = {}, .y = {}, .series = {{"a", {0, 1}, {1, 2}}, {"b", {0, 1}, {2, 1}}}};
+    lines.series[0].color = 1;
+    lines.series[1].color = 0;
+    const std::vector<Element> paths = markup_of(svg(lines)).all("path");
+    EXPECT_EQ(paths.at(0).attributes.at("stroke"), series_color(1));
+    EXPECT_EQ(paths.at(1).attributes.at("stroke"), series_color(0));
+    BarChart bars{.title = "", .y = {}, .groups = {"a"}, .bars = {{"x", {1}}, {"y", {2}}}};
+    bars.bars[1].color = 4;
+    const std::vector<Element> rects = markup_of(svg(bars)).all("rect");
+    EXPECT_EQ(rects.at(1).attributes.at("fill"), series_color(4)) << "the legend";
+    EXPECT_EQ(rects.at(3).attributes.at("fill"), series_color(4)) << "the bar";
 }
 
 TEST(LineChart, HasAGapWhereAValueIsNotFiniteAndSaysHowManyThereAre) {

@@ -11,7 +11,6 @@
 namespace heddle::picture {
 namespace {
 
-constexpr double value_size = 11;
 constexpr double turned_width = 150;  // a group's name that does not fit upright may be as long
 
 void check_chart(const BarChart& chart) {
@@ -33,10 +32,13 @@ Scale scale_of(const BarChart& chart) {
     return scale;
 }
 
+std::size_t color_of(const BarChart& chart, std::size_t bars) { return chart.bars[bars].color.value_or(bars); }
+
 std::vector<LegendEntry> legend_of(const BarChart& chart) {
     std::vector<LegendEntry> entries;
     for (std::size_t i = 0; i < chart.bars.size(); ++i)
-        if (chart.bars.size() > 1) entries.push_back({chart.bars[i].name, series_color(i), "", LegendEntry::Mark::box});
+        if (chart.bars.size() > 1)
+            entries.push_back({chart.bars[i].name, series_color(color_of(chart, i)), "", LegendEntry::Mark::box, i});
     const std::vector<LegendEntry> levels = legend_of(chart.levels);
     entries.insert(entries.end(), levels.begin(), levels.end());
     return entries;
@@ -48,32 +50,43 @@ struct Slots {
     double bar = 0;
 };
 
+// "0 1.5 1 nan": what the bars of a set say, group by group.
+std::string points_of(const Bars& bars) {
+    std::string text;
+    for (std::size_t group = 0; group < bars.values.size(); ++group)
+        text += fmt::format("{}{} {}", group == 0 ? "" : " ", group, data_of(bars.values[group]));
+    return text;
+}
+
 // The number above a bar, or below one that hangs; none where it would run into its neighbour.
 void draw_value(Drawing& drawing, double value, double x, double top, double bottom, double room) {
     std::string text = number(value);
-    if (text_width(text, value_size) + 4 > room) text = number(value, 2);
-    if (text_width(text, value_size) + 4 > room) return;
-    const TextStyle style{.size = value_size, .anchor = Anchor::middle};
+    if (text_width(text, text_size) + 4 > room) text = number(value, 2);
+    if (text_width(text, text_size) + 4 > room) return;
+    const TextStyle style{.size = text_size, .anchor = Anchor::middle};
     drawing.text(x, value < 0 ? bottom + 12 : top - 4, text, style);
 }
 
 void draw_bars(Drawing& drawing, const BarChart& chart, const Area& area, const Scale& y, const Slots& slots, double base) {
-    for (std::size_t i = 0; i < chart.bars.size(); ++i)
+    for (std::size_t i = 0; i < chart.bars.size(); ++i) {
+        drawing.open_group("series", {{"name", chart.bars[i].name}, {"points", points_of(chart.bars[i])}});
         for (std::size_t group = 0; group < chart.groups.size(); ++group) {
             const double value = chart.bars[i].values[group];
             const double left = slots.start + slots.group * static_cast<double>(group) + slots.bar * static_cast<double>(i);
             const double middle = left + slots.bar / 2;
             const std::string tip = fmt::format("{}, {}: {}", chart.groups[group], chart.bars[i].name, number(value));
             if (!drawable(value, y.logarithmic)) {
-                drawing.text(middle, base - 4, shortened(number(value), std::max(slots.bar, 30.0), value_size),
-                             {.size = value_size, .anchor = Anchor::middle, .bold = true});
+                drawing.text(middle, base - 4, shortened(number(value), std::max(slots.bar, 30.0), text_size),
+                             {.size = text_size, .anchor = Anchor::middle, .bold = true});
                 continue;
             }
             const double end = std::clamp(y(value), area.top, area.bottom);
             const double top = std::min(base, end), bottom = std::max(base, end);
-            drawing.rect(left + slots.bar * 0.05, top, slots.bar * 0.9, bottom - top, series_color(i), tip);
+            drawing.rect(left + slots.bar * 0.05, top, slots.bar * 0.9, bottom - top, series_color(color_of(chart, i)), tip);
             draw_value(drawing, value, middle, top, bottom, chart.bars.size() == 1 ? slots.group : slots.bar);
         }
+        drawing.close();
+    }
 }
 
 bool names_fit(const BarChart& chart, double width) {
@@ -116,7 +129,12 @@ std::string svg(const BarChart& chart) {
     slots.bar = std::min(slots.group * 0.8 / bars, 90.0);
     slots.start = area.left + (slots.group - slots.bar * bars) / 2;
     const double base = y.logarithmic ? area.bottom : std::clamp(y(0), area.top, area.bottom);
+    // One step from group to group, for the script.
+    const double first = slots.start + slots.bar * bars / 2;
+    const Scale places{.range = {0, 1}, .logarithmic = false, .start = first, .end = first + slots.group};
+    drawing.open_group("plot", {{"names", data_of(chart.groups)}, {"x", data_of(places)}, {"y", data_of(y)}});
     draw_bars(drawing, chart, area, y, slots, base);
+    drawing.close();
     draw_base(drawing, area, base);
     draw_levels(drawing, area, y, chart.levels);
     const double depth = draw_groups(drawing, chart, area, slots, slots.bar * bars);

@@ -1,4 +1,5 @@
-// Charts as SVG: text that a browser draws without a script, a font or the network.
+// Charts as SVG: text that a browser draws without a script, a font or the network. They hold their values, too, for the script
+// of a page (scripts.h).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct Series {
     std::string name;
     std::vector<double> x;
     std::vector<double> y;
-    bool dots = false;  ///< points instead of a line
+    bool dots = false;                      ///< points instead of a line
+    std::optional<std::size_t> color = {};  ///< which of the colours (drawing.h); default: its own place in the chart
 };
 
 /// A level to compare with: "ln 10", "floor".
@@ -37,13 +39,13 @@ struct LineChart {
     Axis y;
     std::vector<Series> series;
     std::vector<Level> levels = {};  ///< dashed lines across
-    bool touch = false;              ///< with what chart_js (scripts.h) reads: ranges and values
 };
 
 /// A bar for each group and each set of bars: bars.values[group]. A value that is not finite is written instead of drawn.
 struct Bars {
     std::string name;
     std::vector<double> values;
+    std::optional<std::size_t> color = {};  ///< as that of a series
 };
 
 struct BarChart {

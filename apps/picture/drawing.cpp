@@ -70,7 +70,7 @@ void Drawing::open_grid(double x, double y, double width, double height) {
     ends_ += 'g';
 }
 
-void Drawing::open_group(std::string_view name, std::initializer_list<std::pair<std::string_view, std::string>> data) {
+void Drawing::open_group(std::string_view name, const std::vector<std::pair<std::string_view, std::string>>& data) {
     body_ += fmt::format("<g class=\"{}\"", name);
     for (const auto& [key, value] : data) body_ += attribute(fmt::format("data-{}", key), value);
     body_ += '>';

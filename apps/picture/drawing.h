@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace heddle::picture {
 
@@ -40,7 +40,7 @@ class Drawing {
     /// stay sharp.
     void open_grid(double x, double y, double width, double height);
     /// What is drawn until close() belongs together, for a script: class="NAME" data-KEY="VALUE" ...
-    void open_group(std::string_view name, std::initializer_list<std::pair<std::string_view, std::string>> data);
+    void open_group(std::string_view name, const std::vector<std::pair<std::string_view, std::string>>& data);
     void close();
 
     /// The whole picture, `width` by `height` pixels at most; `title` is what a screen reader says.

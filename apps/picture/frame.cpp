@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "apps/picture/text.h"
 
@@ -21,6 +22,21 @@ void draw_mark(Drawing& drawing, double x, double y, const LegendEntry& entry) {
 }
 
 }  // namespace
+
+std::string data_of(double value) {
+    const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
+    return whole ? fmt::format("{:.0f}", value + 0.0) :  // no -0
+               fmt::format("{:.6g}", value);
+}
+
+std::string data_of(const Scale& scale) {
+    return fmt::format("{:.9g} {:.9g} {} {} {}", scale.range.low, scale.range.high, place(scale.start), place(scale.end),
+                       scale.logarithmic ? 1 : 0);
+}
+
+std::string data_of(const std::vector<std::string>& names) {
+    return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 double draw_head(Drawing& drawing, const std::string& title, const std::vector<LegendEntry>& legend) {
     double y = 10;

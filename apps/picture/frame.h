@@ -10,8 +10,8 @@
 
 namespace heddle::picture {
 
-inline constexpr double chart_width = 580;
-inline constexpr double text_size = 12;
+inline constexpr double chart_width = 460;
+inline constexpr double text_size = 12;     ///< at least 9 on a phone, where a page shrinks pictures to 0.76
 inline constexpr double plot_height = 260;  ///< of the place for values
 
 /// A place for values, in pixels.
@@ -29,6 +29,12 @@ struct LegendEntry {
     enum class Mark { line, dot, box } mark = Mark::line;
     std::optional<std::size_t> series = {};  ///< for a script: which series a click on it takes away
 };
+
+/// What the script reads: a value with six digits, or whole and in full; a scale as "low high start end logarithmic"; names as
+/// JSON.
+std::string data_of(double value);
+std::string data_of(const Scale& scale);
+std::string data_of(const std::vector<std::string>& names);
 
 /// Draws the title and, below it, the entries from left to right in as many rows as they need. Returns where the rest begins.
 double draw_head(Drawing& drawing, const std::string& title, const std::vector<LegendEntry>& legend);

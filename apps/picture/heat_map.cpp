@@ -14,9 +14,9 @@
 namespace heddle::picture {
 namespace {
 
-constexpr double label_size = 11;
+constexpr double label_size = 12;
 constexpr double label_width = 130;  // the longest that a row's or a column's name may be
-constexpr double label_step = 13;    // closer than this, names would lie over each other
+constexpr double label_step = 14;    // closer than this, names would lie over each other
 constexpr double largest_cell = 48;
 constexpr double least_side = 160;  // of a map with few rows and many columns, or the reverse
 
@@ -78,6 +78,9 @@ int level_of(double value, const Range& range) {
     return ramp_level(value / (range.high - range.low) - range.low / (range.high - range.low));
 }
 
+// Its values are not written beside its colours.
+bool is_large(const HeatMap& map) { return map.values.size() > 2500; }
+
 // Lines as wide as a row of cells, all of one colour in one path: a map with a thousand cells stays small.
 void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
     std::array<std::string, ramp_levels + 1> paths;  // the last one is of what is not finite
@@ -93,9 +96,31 @@ void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const 
     drawing.open_grid(layout.area.left, layout.y(0), layout.width, layout.height);
     for (int level = 0; level <= ramp_levels; ++level) {
         const std::string& path = paths[static_cast<std::size_t>(level)];
-        if (!path.empty()) drawing.path(path, level < ramp_levels ? ramp_color(level, map.diverging) : not_finite_color, 1);
+        if (path.empty()) continue;
+        const double share = static_cast<double>(level) / (ramp_levels - 1);
+        const double value = range.low * (1 - share) + range.high * share;
+        if (is_large(map))
+            drawing.open_group("level", {{"value", level < ramp_levels ? fmt::format("about {:.2g}", value) : "not finite"}});
+        drawing.path(path, level < ramp_levels ? ramp_color(level, map.diverging) : not_finite_color, 1);
+        if (is_large(map)) drawing.close();
     }
     drawing.close();
+}
+
+// What the script of a page says of a cell. Of a large map it knows the colours only: they are there already.
+std::vector<std::pair<std::string_view, std::string>> values_of(const HeatMap& map, const Layout& layout) {
+    std::string values;
+    if (!is_large(map))
+        for (const double value : map.values) values += fmt::format("{}{}", values.empty() ? "" : " ", data_of(value));
+    return {{"rows", fmt::format("{}", map.rows)},
+            {"cols", fmt::format("{}", map.cols)},
+            {"box", fmt::format("{} {} {} {}", place(layout.area.left), place(layout.area.top), place(layout.width),
+                                place(layout.height))},
+            {"row", map.row_title.empty() ? "row" : map.row_title},
+            {"col", map.col_title.empty() ? "column" : map.col_title},
+            {"row-names", map.row_labels.empty() ? "" : data_of(map.row_labels)},
+            {"col-names", map.col_labels.empty() ? "" : data_of(map.col_labels)},
+            {"values", values}};
 }
 
 // Into the cells, where all of them have room for their values.
@@ -132,7 +157,7 @@ void draw_labels(Drawing& drawing, const HeatMap& map, const Layout& layout) {
 
 // The colours beside the map, and what they mean. Returns its right and its lower end.
 std::pair<double, double> draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
-    const double left = layout.area.right + 18, height = std::max(110.0, std::min(layout.area.bottom - layout.area.top, 220.0));
+    const double left = layout.area.right + 12, height = std::max(110.0, std::min(layout.area.bottom - layout.area.top, 220.0));
     drawing.open_grid(left, layout.area.top, 12, height / ramp_levels);
     for (int level = 0; level < ramp_levels; ++level)
         drawing.rect(0, ramp_levels - 1 - level, 1, 1.05, ramp_color(level, map.diverging));
@@ -159,7 +184,7 @@ Layout layout_of(const HeatMap& map, double top) {
         cell = std::max(cell, std::min(label_step, 900 / std::max(rows, cols)));
     Layout layout{.width = std::max(cell, std::min(least_side / cols, largest_cell)),
                   .height = std::max(cell, std::min(least_side / rows, largest_cell))};
-    layout.area.left = 12 + (map.row_title.empty() ? 0 : 18) + widest(map.row_labels, map.rows) + 5;
+    layout.area.left = 8 + (map.row_title.empty() ? 0 : 18) + widest(map.row_labels, map.rows) + 5;
     const double above = columns_stand(map, layout.width) ? widest(map.col_labels, map.cols) + 4 : label_size + 3;
     layout.area.top = top + (map.col_title.empty() ? 0 : 18) + above + 5;
     layout.area.right = layout.area.left + static_cast<double>(map.cols) * layout.width;
@@ -175,7 +200,9 @@ std::string svg(const HeatMap& map) {
     const double top = map.title.empty() ? 6 : 30;
     const Layout layout = layout_of(map, top);
     Drawing drawing;
+    drawing.open_group("map", values_of(map, layout));
     draw_cells(drawing, map, range, layout);
+    drawing.close();
     draw_numbers(drawing, map, range, layout);
     draw_labels(drawing, map, layout);
     double right = layout.area.right + 8;
@@ -189,7 +216,7 @@ std::string svg(const HeatMap& map) {
     drawing.text(12, 20, shortened(map.title, wide - 24, 14), {.size = 14, .bold = true});
     const double middle = (layout.area.left + layout.area.right) / 2;
     drawing.text(middle, top + 10, map.col_title, {.anchor = Anchor::middle, .opacity = 0.8});
-    drawing.text(20, (layout.area.top + layout.area.bottom) / 2, map.row_title,
+    drawing.text(16, (layout.area.top + layout.area.bottom) / 2, map.row_title,
                  {.anchor = Anchor::middle, .turned = -90, .opacity = 0.8});
     return drawing.svg(wide, bottom, map.title);
 }

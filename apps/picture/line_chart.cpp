@@ -61,8 +61,10 @@ std::string path_of(const std::vector<Point>& points) {
     return path;
 }
 
+std::size_t color_of(const Series& series, std::size_t index) { return series.color.value_or(index); }
+
 void draw(Drawing& drawing, const Series& series, std::size_t index, double width, const Scale& x, const Scale& y) {
-    const std::string_view color = series_color(index);
+    const std::string_view color = series_color(color_of(series, index));
     std::string lines;
     for (const std::vector<Point>& piece : pieces(series, x, y)) {
         const std::vector<Point> points = thinned(piece);
@@ -71,13 +73,7 @@ void draw(Drawing& drawing, const Series& series, std::size_t index, double widt
         else
             lines += path_of(points);
     }
-    if (!lines.empty()) drawing.path(lines, color, width, series_dashes(index));
-}
-
-// "low high start end logarithmic", as chart.js reads it.
-std::string text_of(const Scale& scale) {
-    return fmt::format("{:.9g} {:.9g} {} {} {}", scale.range.low, scale.range.high, place(scale.start), place(scale.end),
-                       scale.logarithmic ? 1 : 0);
+    if (!lines.empty()) drawing.path(lines, color, width, series_dashes(color_of(series, index)));
 }
 
 // "x y x y": what can be drawn; of many points some.
@@ -86,7 +82,7 @@ std::string points_of(const Series& series, const Scale& x, const Scale& y) {
     std::string text;
     for (std::size_t i = 0; i < series.x.size(); i += step)
         if (drawable(series.x[i], x.logarithmic) && drawable(series.y[i], y.logarithmic))
-            text += fmt::format("{}{:.6g} {:.6g}", text.empty() ? "" : " ", series.x[i], series.y[i]);
+            text += fmt::format("{}{} {}", text.empty() ? "" : " ", data_of(series.x[i]), data_of(series.y[i]));
     return text;
 }
 
@@ -97,8 +93,9 @@ std::vector<LegendEntry> legend_of(const LineChart& chart) {
         const std::string name = name_with_missing(one.name, one.y, chart.y.logarithmic);
         if (chart.series.size() == 1 && chart.levels.empty() && (name.empty() || name == chart.title || name == chart.y.label))
             continue;
-        entries.push_back({name, series_color(i), series_dashes(i), one.dots ? LegendEntry::Mark::dot : LegendEntry::Mark::line});
-        if (chart.touch) entries.back().series = i;
+        const std::size_t color = color_of(one, i);
+        entries.push_back(
+            {name, series_color(color), series_dashes(color), one.dots ? LegendEntry::Mark::dot : LegendEntry::Mark::line, i});
     }
     const std::vector<LegendEntry> levels = legend_of(chart.levels);
     entries.insert(entries.end(), levels.begin(), levels.end());
@@ -130,18 +127,18 @@ std::string svg(const LineChart& chart) {
     draw_left_axis(drawing, area, y, y_ticks, chart.y.label);
     draw_bottom_axis(drawing, area, x, x_ticks, chart.x.label);
     draw_levels(drawing, area, y, chart.levels);
-    if (chart.touch) drawing.open_group("plot", {{"name", chart.x.label}, {"x", text_of(x)}, {"y", text_of(y)}});
+    drawing.open_group("plot", {{"name", chart.x.label}, {"x", data_of(x)}, {"y", data_of(y)}});
     drawing.open_clip(area.left - 2, area.top - 2, area.right - area.left + 4, area.bottom - area.top + 4);
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
         // Wide ones below narrow ones: where lines coincide, all of them are seen.
         const double above = static_cast<double>(chart.series.size() - 1 - i);
         const Series& one = chart.series[i];
-        if (chart.touch) drawing.open_group("series", {{"name", one.name}, {"points", points_of(one, x, y)}});
+        drawing.open_group("series", {{"name", one.name}, {"points", points_of(one, x, y)}});
         draw(drawing, one, i, std::min(2 + 0.8 * above, 4.4), x, y);
-        if (chart.touch) drawing.close();
+        drawing.close();
     }
     drawing.close();
-    if (chart.touch) drawing.close();
+    drawing.close();
     if (nothing) draw_no_value(drawing, area);
     return drawing.svg(chart_width, area.bottom + (chart.x.label.empty() ? 26 : 46), chart.title);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <fstream>
 
+#include "apps/picture/scripts.h"
 #include "apps/translation/unicode.h"
 #include "core/file.h"
 #include "core/format.h"
@@ -33,18 +34,20 @@ table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: .25rem .8rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 figure { margin: 1rem 0; overflow-x: auto; } figcaption { font-size: .9rem; opacity: .85; }
-figure > svg { display: block; width: 100%; height: auto; min-width: calc(.8 * var(--w)); max-width: calc(1.25 * var(--w)); }
-.row { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, .8 * var(--w)), 1fr)); gap: 0 1rem;
+figure > svg { display: block; width: 100%; height: auto; min-width: calc(.76 * var(--w)); max-width: calc(1.25 * var(--w)); }
+.row { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, .76 * var(--w)), 1fr)); gap: 0 1rem;
   max-width: calc(var(--n) * (1.25 * var(--w) + 1rem)); }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: 1rem 0; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 1rem; padding: 0;
   list-style: none; }
 .cards li { border: 1px solid var(--line); border-radius: 4px; padding: .7rem; } .cards p { margin: .3rem 0 0; font-size: .9rem; }
 .cards svg { display: block; width: 100%; height: 9rem; margin-bottom: .5rem; }
+.cards svg text, .cards svg .entry { display: none; }
+.readout { min-height: 1.5em; margin: .3rem 0; font-size: .9rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 :focus-visible { outline: 2px solid #d55e00; outline-offset: 2px; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #0063a3; }
-@media (max-width: 40rem) { th, td { padding: .25rem .4rem; } .listings pre { font-size: .75rem; padding: .5rem .6rem; } }
+@media (max-width: 40rem) { body { margin: 1rem auto; padding: 0 .5rem; } table { font-size: .85rem; } th, td { padding: .25rem .4rem; } .listings pre { font-size: .75rem; padding: .5rem .6rem; } }
 @media (prefers-color-scheme: dark) {
   :root { --line: #3a4048; --soft: #22272e; } body { color: #e3e6ea; background: #16191d; } a { color: #6cb6ff; }
 }
@@ -89,6 +92,23 @@ double width_of(const std::string& svg) {
     return width;
 }
 
+bool can_answer(const std::string& svg) {
+    return svg.find("<g class=\"plot\"") != std::string::npos || svg.find("<g class=\"map\"") != std::string::npos;
+}
+
+// Without the values that a script would read: data-NAME="..", which no text can look like, because its quotes are escaped.
+std::string without_values(const std::string& svg) {
+    std::string rest;
+    std::size_t end = 0;
+    for (std::size_t at = svg.find(" data-"); at != std::string::npos; at = svg.find(" data-", end)) {
+        const std::size_t value = svg.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at + 1);
+        const bool is_attribute = svg.compare(value, 2, "=\"") == 0;
+        rest += svg.substr(end, (is_attribute ? at : value) - end);
+        end = is_attribute ? svg.find('"', value + 2) + 1 : value;
+    }
+    return rest + svg.substr(end);
+}
+
 std::string figure_html(const Figure& figure) {
     const std::string caption = figure.caption.empty() ? "" : fmt::format("<figcaption>{}</figcaption>", escaped(figure.caption));
     const double width = width_of(figure.svg);
@@ -130,7 +150,7 @@ std::string script_json(std::string_view json) {
 std::string standalone(const std::string& svg) {
     constexpr std::string_view begin = "<svg ";
     if (!svg.starts_with(begin)) fail("a picture begins with '" + svg.substr(0, 20) + "', wanted '<svg '");
-    return std::string(begin) + "style=\"background:#ffffff;color:#1b1f24\" " + svg.substr(begin.size()) + "\n";
+    return std::string(begin) + "style=\"background:#ffffff;color:#1b1f24\" " + without_values(svg.substr(begin.size())) + "\n";
 }
 
 void check_replaceable(const std::filesystem::path& path) {
@@ -187,6 +207,7 @@ Page& Page::table(const std::vector<std::string>& header, const std::vector<std:
 
 Page& Page::figure(const Figure& figure) {
     body_ += figure_html(figure);
+    answers_ = answers_ || can_answer(figure.svg);
     return *this;
 }
 
@@ -194,7 +215,7 @@ Page& Page::figures(const std::vector<Figure>& figures) {
     double widest = 0;
     for (const Figure& one : figures) widest = std::max(widest, width_of(one.svg));
     body_ += fmt::format("<div class=\"row\" style=\"--w:{:.0f}px;--n:{}\">\n", widest, figures.size());
-    for (const Figure& one : figures) body_ += figure_html(one);
+    for (const Figure& one : figures) figure(one);
     body_ += "</div>\n";
     return *this;
 }
@@ -219,7 +240,8 @@ Page& Page::navigation(const std::vector<Link>& links) {
 Page& Page::cards(const std::vector<Card>& cards) {
     body_ += "<ul class=\"cards\">\n";
     for (const Card& one : cards) {
-        const std::string picture = one.svg.empty() ? "" : fmt::format("<div aria-hidden=\"true\">{}</div>", one.svg);
+        const std::string picture =
+            one.svg.empty() ? "" : fmt::format("<div aria-hidden=\"true\">{}</div>", without_values(one.svg));
         body_ += fmt::format("<li>{}{}<p>{}</p></li>\n", picture, link_html(one.link), escaped(one.text));
     }
     body_ += "</ul>\n";
@@ -249,6 +271,7 @@ Page& Page::script(std::string_view text) {
 }
 
 std::string Page::html() const {
+    const std::string scripts = scripts_ + (answers_ ? fmt::format("<script>{}</script>\n", chart_js) : "");
     // The empty icon keeps a browser from asking a server for one, the policy from asking for anything.
     return fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>{7}<title>{0}</title>"
@@ -256,8 +279,7 @@ std::string Page::html() const {
         "style-src &#39;unsafe-inline&#39;; script-src &#39;{1}&#39;\"/>"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/>\n"
         "<style>{2}{3}</style></head>\n<body>\n{4}<h1>{0}</h1>\n{5}{4}{6}</body></html>\n",
-        escaped(title_), scripts_.empty() ? "none" : "unsafe-inline", base_style, style_, navigation_, body_, scripts_,
-        page_mark);
+        escaped(title_), scripts.empty() ? "none" : "unsafe-inline", base_style, style_, navigation_, body_, scripts, page_mark);
 }
 
 void Page::write(const std::filesystem::path& path) const {

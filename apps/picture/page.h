@@ -47,8 +47,9 @@ class Page {
     /// length.
     Page& table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
     Page& figure(const Figure& figure);
-    /// Figures beside each other, as many in a row as fit. A picture grows and shrinks a little with its place; below four fifths
-    /// of its own width, where its texts would become too small, it is scrolled.
+    /// Figures beside each other, as many in a row as fit. A picture grows and shrinks a little with its place; below three
+    /// quarters of its own width, where its texts would become too small, it is scrolled. Charts and heat maps answer the pointer
+    /// and the arrow keys: the page has their script.
     Page& figures(const std::vector<Figure>& figures);
     /// What follows, until close_section(), can be folded away under this line; `open`: it is not at first.
     Page& open_section(std::string_view text, bool open);
@@ -60,7 +61,8 @@ class Page {
     };
     /// Links at the top of the page and once more at its end.
     Page& navigation(const std::vector<Link>& links);
-    /// Pages beside this one, each with what is in it and a small picture (an <svg>, or nothing).
+    /// Pages beside this one, each with what is in it and a small picture (an <svg>, or nothing), which is shown without its
+    /// texts and does not answer.
     struct Card {
         Link link;
         std::string text;
@@ -88,6 +90,7 @@ class Page {
     std::string body_;
     std::string style_;
     std::string scripts_;
+    bool answers_ = false;  // a figure is one for chart_js
 };
 
 }  // namespace heddle::picture

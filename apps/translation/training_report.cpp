@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "apps/picture/chart.h"
-#include "apps/picture/scripts.h"
 #include "apps/picture/text.h"
 #include "apps/translation/attention_report.h"
 
@@ -60,7 +59,7 @@ void add_since_last_line(LineChart& chart, std::int64_t update, double value) {
 }
 
 LineChart chart_of(const std::string& title, const std::string& label) {
-    return {.title = title, .x = {.label = "update", .from = 0}, .y = {.label = label}, .series = {}, .touch = true};
+    return {.title = title, .x = {.label = "update", .from = 0}, .y = {.label = label}, .series = {}};
 }
 
 std::vector<Figure> curves(const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
@@ -262,7 +261,6 @@ Page training_report(std::string_view run, const TrainingHistory& history, const
     std::string notes;
     for (const std::string& note : history.notes) notes += note + '\n';
     if (!notes.empty()) page.open_section("Notes of the log", false).code(notes).close_section();
-    page.script(picture::chart_js);
     return page;
 }
 

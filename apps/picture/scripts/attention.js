@@ -120,7 +120,7 @@ function draw_lines() {
         title: token, 'aria-pressed': String(row === at.row), onclick: () => open_step(row),
         onpointerover: () => look(row, at.col)}, token));
     const right = keys().map((token, col) => {
-        const value = weight(weights, at.row, col), style = `opacity:${value === value ? 0.45 + 0.55 * value : 1}`;
+        const value = weight(weights, at.row, col), style = `opacity:${value === value ? 0.65 + 0.35 * value : 1}`;
         return make('span', {style, title: token, onpointerover: () => look(at.row, col)}, token);
     });
     lines.replaceChildren(make('div', {}, ...left), svg, make('div', {}, ...right));

@@ -1,12 +1,57 @@
-// Line charts that answer: the values at the x under the pointer or the arrow keys, in a line below the chart, and series that a
-// click on their legend takes away. Works on what apps/picture/line_chart.cpp writes: <g class="plot">, "series" and "entry".
+// Pictures that answer: the values under the pointer or the arrow keys, in a line below the caption, and series that a click on
+// their legend takes away. Works on what line_chart.cpp and bar_chart.cpp write (<g class="plot">, "series" and "entry") and on
+// what heat_map.cpp does ("map" and "level").
 (() => {
 'use strict';
-const number = value => Number.isInteger(value) ? value.toLocaleString('en') : String(Number(value.toPrecision(4)));
 
 function set(element, attributes) {
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
 }
+
+// Whole numbers in full, of others four digits; what is no number ("nan") as it is written.
+function number(text) {
+    const value = Number(text);
+    if (!Number.isFinite(value)) return text;
+    return Number.isInteger(value) ? value.toLocaleString('en') : String(Number(value.toPrecision(4)));
+}
+
+const hint = 'Point at a picture, or focus it and use the arrow keys, for its values.';
+let hints = 0;
+
+// nearest(x, y): the place at a point of the picture; moved(place, key): where a key leads; neither: undefined. show(place) marks
+// it and returns what is said of it; show(null) takes the mark away. Returns a function that shows the current place again.
+function answer(svg, {nearest, moved, show}) {
+    const readout = document.createElement('p'), silent = hints++ === 0 ? hint : '';  // said once
+    set(readout, {class: 'readout', role: 'status'});
+    svg.parentNode.append(readout);  // below the caption: most of the time it is empty
+    let at = null;
+    const go = place => {
+        at = place;
+        readout.textContent = show(place) || silent;
+    };
+    const point = event => {
+        const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
+        const place = nearest((event.clientX - box.left) / box.width * view.width,
+                              (event.clientY - box.top) / box.height * view.height);
+        if (place !== undefined && place !== at) go(place);
+    };
+    svg.addEventListener('pointermove', point);
+    svg.addEventListener('pointerdown', point);
+    // A finger that leaves the screen has read nothing yet.
+    svg.addEventListener('pointerleave', event => event.pointerType === 'touch' || go(null));
+    svg.addEventListener('keydown', event => {
+        if (event.target !== svg) return;
+        const place = event.key === 'Escape' ? null : moved(at, event.key);
+        if (place === undefined) return;
+        event.preventDefault();
+        go(place);
+    });
+    set(svg, {tabindex: 0, role: 'group'});
+    go(null);
+    return () => go(at);
+}
+
+// ---- line charts and bar charts: a place is an x
 
 // "low high start end logarithmic": from a value to a place in the picture.
 function scale(text) {
@@ -15,49 +60,38 @@ function scale(text) {
 }
 
 function series_of(group) {
-    const values = (group.dataset.points || '').split(' ').map(Number), at = new Map();  // "x y x y"
-    for (let i = 0; i + 1 < values.length; i += 2) at.set(values[i], values[i + 1]);
+    const values = (group.dataset.points || '').split(' '), at = new Map();  // "x y x y"
+    for (let i = 0; i + 1 < values.length; i += 2) at.set(Number(values[i]), values[i + 1]);
     return {name: group.dataset.name || '', group, at, shown: true};
 }
 
-function touch(plot) {
-    const svg = plot.ownerSVGElement, x = scale(plot.dataset.x), y = scale(plot.dataset.y);
+function chart(plot) {
+    const svg = plot.ownerSVGElement, x = scale(plot.dataset.x), names = JSON.parse(plot.dataset.names || 'null');
     const all = [...plot.querySelectorAll('.series')].map(series_of);
     const places = () => [...new Set(all.filter(one => one.shown).flatMap(one => [...one.at.keys()]))].sort((a, b) => a - b);
     const [, , bottom, top] = plot.dataset.y.split(' ').map(Number);
     const guide = document.createElementNS(svg.namespaceURI, 'line');
-    set(guide, {y1: top, y2: bottom, stroke: 'currentColor', 'stroke-dasharray': '3 3', visibility: 'hidden'});
+    set(guide, {y1: top, y2: bottom, stroke: 'currentColor', 'stroke-dasharray': '3 3', 'pointer-events': 'none'});
     plot.append(guide);
-    const readout = document.createElement('p');
-    set(readout, {class: 'readout', role: 'status'});
-    svg.after(readout);
-    let at = null;  // the x that is shown
 
-    function show(value) {
-        at = value;
-        set(guide, {visibility: value === null ? 'hidden' : 'visible'});
-        readout.textContent = 'Point at the chart, or focus it and use the arrow keys, for its values.';
-        if (value === null) return;
-        set(guide, {x1: x(value), x2: x(value)});
-        const values = all.filter(one => one.shown && one.at.has(value)).map(one => `${one.name} ${number(one.at.get(value))}`);
-        readout.textContent = `${plot.dataset.name || 'x'} ${number(value)}: ${values.join(', ')}`;
-    }
-    svg.addEventListener('pointermove', event => {
-        const box = svg.getBoundingClientRect(), place = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
-        const away = value => Math.abs(x(value) - place);
-        const nearest = places().reduce((best, value) => best !== null && away(best) <= away(value) ? best : value, null);
-        if (nearest !== at) show(nearest);
-    });
-    svg.addEventListener('pointerleave', () => show(null));
-    svg.addEventListener('keydown', event => {
-        const all_x = places(), i = all_x.indexOf(at), last = all_x.length - 1;
-        const next = {ArrowLeft: Math.max(i - 1, 0), ArrowRight: Math.min(i + 1, last), Home: 0, End: last}[event.key];
-        if (event.key === 'Escape') show(null);
-        if (next === undefined || last < 0 || event.target !== svg) return;
-        event.preventDefault();
-        show(all_x[next]);
-    });
-    set(svg, {tabindex: 0, role: 'group'});
+    const again = answer(svg, {
+        nearest: place => {
+            const away = value => Math.abs(x(value) - place);
+            return places().reduce((best, value) => best !== undefined && away(best) <= away(value) ? best : value, undefined);
+        },
+        moved: (at, key) => {
+            const all_x = places(), last = all_x.length - 1, i = all_x.indexOf(at);
+            const next = {ArrowLeft: Math.max(i - 1, 0), ArrowRight: Math.min(i + 1, last), Home: 0, End: last}[key];
+            return next === undefined ? undefined : all_x[next];
+        },
+        show: at => {
+            const said = at === null ? [] : all.filter(one => one.shown && one.at.has(at));
+            set(guide, {visibility: said.length > 0 ? 'visible' : 'hidden'});
+            if (said.length === 0) return '';
+            set(guide, {x1: x(at), x2: x(at)});
+            const where = names ? names[at] : `${plot.dataset.name || 'x'} ${number(at)}`;
+            return `${where}: ${said.map(one => `${one.name} ${number(one.at.get(at))}`.trim()).join(', ')}`;
+        }});
 
     for (const entry of svg.querySelectorAll('.entry')) {
         const one = all[Number(entry.dataset.series)];
@@ -65,7 +99,7 @@ function touch(plot) {
             one.shown = !one.shown;
             set(one.group, {visibility: one.shown ? 'visible' : 'hidden'});
             set(entry, {opacity: one.shown ? 1 : 0.4, 'aria-pressed': one.shown});
-            show(places().includes(at) ? at : null);
+            again();
         };
         set(entry, {tabindex: 0, role: 'button', 'aria-pressed': true, 'aria-label': one.name, cursor: 'pointer'});
         entry.addEventListener('click', toggle);
@@ -75,8 +109,54 @@ function touch(plot) {
             toggle();
         });
     }
-    show(null);
 }
 
-for (const plot of document.querySelectorAll('svg .plot')) touch(plot);
+// ---- heat maps: a place is the number of a cell, row by row
+
+// Those of a large map follow from its colours: of each of them a path "M col row h count ..".
+function values_of(group) {
+    if (group.dataset.values) return group.dataset.values.split(' ').map(number);
+    const values = [];
+    for (const level of group.querySelectorAll('.level'))
+        for (const [, col, row, count] of level.firstChild.getAttribute('d').matchAll(/M(\d+) (\d+)h(\d+)/g)) {
+            const begin = Number(row) * Number(group.dataset.cols) + Number(col);
+            for (let i = 0; i < Number(count); ++i) values[begin + i] = level.dataset.value;
+        }
+    return values;
+}
+
+function map(group) {
+    const svg = group.ownerSVGElement, values = values_of(group), rows = Number(group.dataset.rows);
+    const cols = Number(group.dataset.cols), [left, top, width, height] = group.dataset.box.split(' ').map(Number);
+    const name = (what, i) => {
+        const names = group.dataset[`${what}Names`];
+        return names ? `“${JSON.parse(names)[i]}”` : `${group.dataset[what]} ${i}`;
+    };
+    const frame = document.createElementNS(svg.namespaceURI, 'rect');
+    set(frame, {width, height, fill: 'none', stroke: '#d55e00', 'stroke-width': 3, 'pointer-events': 'none'});
+    group.append(frame);
+    const within = (value, count) => Math.min(Math.max(value, 0), count - 1);
+
+    answer(svg, {
+        nearest: (x, y) => {
+            const row = Math.floor((y - top) / height), col = Math.floor((x - left) / width);
+            return within(row, rows) === row && within(col, cols) === col ? row * cols + col : null;
+        },
+        moved: (at, key) => {
+            const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -cols],
+                          End: [0, cols]}[key];
+            if (step === undefined || values.length === 0) return undefined;
+            if (at === null) return 0;
+            return within(Math.floor(at / cols) + step[0], rows) * cols + within(at % cols + step[1], cols);
+        },
+        show: at => {
+            set(frame, {visibility: at === null ? 'hidden' : 'visible'});
+            if (at === null) return '';
+            const row = Math.floor(at / cols), col = at % cols;
+            set(frame, {x: left + col * width, y: top + row * height});
+            return `${name('row', row)}, ${name('col', col)}: ${values[at]}`;
+        }});
+}
+
+for (const group of document.querySelectorAll('figure .plot, figure .map')) group.classList.contains('plot') ? chart(group) : map(group);
 })();
