@@ -68,7 +68,7 @@ Result cotangent_of_ones(const Options& options) {
             "The probabilities of a row add up to one whatever the logits are, so the gradient of their sum is zero. Zero times "
             "1000, times 0 and times -1 is zero as well: the check compares nothing with nothing and passes. A random cotangent "
             "asks for a direction in which the output really moves, and all three mistakes are far outside the tolerance.",
-        .figures = {{svg(chart), "A check that sums the output sees no mistake."}}};
+        .figures = {{svg(mistakes_first(chart)), "A check that sums the output sees no mistake."}}};
 }
 
 }  // namespace heddle::lab

@@ -144,8 +144,9 @@ Result dropout_modes(const Options& options) {
         charts[0].series.push_back({.name = name, .x = learned.steps, .y = learned.unseen});
         charts[1].series.push_back({.name = name, .x = learned.steps, .y = learned.seen});
     }
-    result.figures = {{svg(charts[0]), "As each variant evaluates. Every fifth label is wrong, so no model reaches zero."},
-                      {svg(charts[1]), "Without dropout the wrong labels are learned by heart as well."}};
+    result.figures = {
+        {svg(mistakes_first(charts[0])), "As each variant evaluates. Every fifth label is wrong, so no model reaches zero."},
+        {svg(mistakes_first(charts[1])), "Without dropout the wrong labels are learned by heart as well."}};
     return result;
 }
 

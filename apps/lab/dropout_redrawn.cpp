@@ -147,7 +147,7 @@ Result dropout_redrawn(const Options& options) {
                 "that took part gets nothing, and one that did not gets a share. The product is the gradient of no function, a "
                 "dropout of 0.1 makes its error larger than itself, and nothing in the loss of the first steps shows it. Masks "
                 "that follow from the layer's name and the step come out the same however often they are drawn.",
-            .figures = {{svg(losses), "Shallow nets forgive it; here training falls apart after it went well."},
+            .figures = {{svg(mistakes_first(losses)), "Shallow nets forgive it; here training falls apart after it went well."},
                         {svg(error), "With the same mask the error is zero throughout."}}};
 }
 

@@ -174,9 +174,9 @@ Result embedding_scale(const Options& options) {
         "that drowns. On one side only, a shared table means two things: scaled for the target alone it leaves the source's "
         "words as drowned as before, and scaled for the source alone it suits a copy, that wants the source's words and the "
         "target's places, so well that it takes a test of the sum itself to notice.";
-    result.figures = {
-        {svg(bars), "Width 512: position codes have the norm 16."},
-        {svg(curves), "Neither side or the target only: the loss of guessing. Source only: a copy asks for just that."}};
+    result.figures = {{svg(mistakes_first(bars)), "Width 512: position codes have the norm 16."},
+                      {svg(mistakes_first(curves)),
+                       "Neither side or the target only: the loss of guessing. Source only: a copy asks for just that."}};
     return result;
 }
 

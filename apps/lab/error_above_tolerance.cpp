@@ -140,7 +140,7 @@ Result error_above_tolerance(const Options& options) {
             "Every comparison with NaN is false, so 'is the error too large' says no, and a gradient of nothing but NaN passes. "
             "A maximum taken first forgets the NaN before anything is compared, because it, too, asks whether one number is "
             "larger. Asked the other way, 'is the error small enough', NaN says no again, and that refuses it.",
-        .figures = {{svg(chart), "All three agree about numbers. About NaN only the first one is right."}}};
+        .figures = {{svg(mistakes_first(chart)), "All three agree about numbers. About NaN only the first one is right."}}};
 }
 
 }  // namespace heddle::lab

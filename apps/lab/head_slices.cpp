@@ -206,7 +206,7 @@ Result head_slices(const Options& options) {
         result.findings[3].values.push_back(mean_of_last(learned, 5));
         losses.series.push_back(curve(name, learned));
     }
-    result.figures.push_back({svg(losses), "What no head reads cannot be learned."});
+    result.figures.push_back({svg(mistakes_first(losses)), "What no head reads cannot be learned."});
     return result;
 }
 

@@ -14,6 +14,13 @@ namespace {
 
 constexpr std::array<int, 4> heads_and_time = {0, 2, 1, 3};
 
+// The first of `count` series or bars goes behind the others of them.
+template <typename T>
+void rotate_colored(std::vector<T>& all, std::size_t count) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].color = i;
+    if (count > 0) std::rotate(all.begin(), all.begin() + 1, all.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
 }  // namespace
 
 std::uint64_t key(const Options& options, std::string_view what) {
@@ -50,6 +57,16 @@ picture::Series curve(std::string name, const std::vector<double>& values) {
     picture::Series series{.name = std::move(name), .x = {}, .y = values};
     for (std::size_t i = 0; i < values.size(); ++i) series.x.push_back(static_cast<double>(i));
     return series;
+}
+
+picture::LineChart mistakes_first(picture::LineChart chart, std::optional<std::size_t> count) {
+    rotate_colored(chart.series, count.value_or(chart.series.size()));
+    return chart;
+}
+
+picture::BarChart mistakes_first(picture::BarChart chart) {
+    rotate_colored(chart.bars, chart.bars.size());
+    return chart;
 }
 
 Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::uint64_t key) {

@@ -1,8 +1,10 @@
 // What several experiments need: random tensors, heads cut and joined by single ops, and training for a few steps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +34,17 @@ std::string line_of(std::span<const std::int32_t> tokens);
 
 /// A line through what was measured at 0, 1, 2, ..: a loss for each step.
 picture::Series curve(std::string name, const std::vector<double>& values);
+/// Mistakes first, what is right last: values whose first one belongs to what is right, `each` of them to a variant.
+template <typename T>
+std::vector<T> mistakes_first(std::vector<T> values, std::size_t each = 1) {
+    std::ranges::rotate(values, values.begin() + static_cast<std::ptrdiff_t>(each));
+    return values;
+}
+/// The same of the first `count` series of a chart, or of the bars of each group. Colours stay: the first one is that of what is
+/// right.
+picture::LineChart mistakes_first(picture::LineChart chart, std::optional<std::size_t> count = {});
+picture::BarChart mistakes_first(picture::BarChart chart);
+
 /// A task with one right answer: the source backwards. i32 [sentences * length] each, one sentence after the other.
 struct Reversed {
     Tensor source;

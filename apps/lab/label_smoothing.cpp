@@ -111,17 +111,19 @@ picture::Figure minima(const std::vector<Descent>& found) {
         dots.y.push_back(each.least);
     }
     chart.series.push_back(dots);
-    return {svg(chart), "Lines: the entropy of the targets. The larger the vocabulary, the larger the loss of a perfect model."};
+    return {svg(mistakes_first(chart, names.size())),
+            "Lines: the entropy of the targets. The larger the vocabulary, the larger the loss of a perfect model."};
 }
 
 picture::Figure probabilities(const std::vector<Descent>& found) {
     picture::BarChart chart{.title = "what a perfect model learns to give",
                             .y = {.label = "probability", .from = 0},
-                            .groups = {"padding", "one word that is not the target"},
+                            .groups = {"padding", "one other word"},
                             .bars = {}};
     for (std::size_t variant = 0; variant < names.size(); ++variant)
         chart.bars.push_back({names[variant], {found[variant].mean[0], found[variant].mean[2]}});
-    return {svg(chart), "Two of the three teach padding as if it were a word. The target has the rest, about 0.9."};
+    return {svg(mistakes_first(chart)),
+            "Two of the three teach padding as if it were a word. The target has the rest, about 0.9."};
 }
 
 }  // namespace

@@ -123,8 +123,8 @@ std::vector<picture::Figure> sweep(const Candidates& candidates) {
                 chart->series[form].y.push_back(chart == &lengths ? ratio(bleu) : bleu.score);
             }
         }
-    return {{svg(lengths), "a = 0 is no penalty. The same candidates are ranked each time."},
-            {svg(scores), "The reference has each symbol's usual word, so a perfect search reaches 100."}};
+    return {{svg(mistakes_first(lengths)), "a = 0 is no penalty. The same candidates are ranked each time."},
+            {svg(mistakes_first(scores)), "The reference has each symbol's usual word, so a perfect search reaches 100."}};
 }
 
 }  // namespace

@@ -81,9 +81,9 @@ Result log_of_softmax(const Options&) {
                 "and its gradient is infinity times zero, or minus infinity, which is NaN. From e^-104 on the probability is "
                 "zero and the loss infinite. The log-softmax subtracts logits, whose difference is 90 or 104 and nothing more, "
                 "and its gradient is p - 1.",
-            .figures = {
-                {svg(losses), "The two agree until the probability is zero."},
-                {svg(gradients), "The line of the composed gradient ends where it becomes NaN, long before the loss tells."}}};
+            .figures = {{svg(mistakes_first(losses)), "The two agree until the probability is zero."},
+                        {svg(mistakes_first(gradients)),
+                         "The line of the composed gradient ends where it becomes NaN, long before the loss tells."}}};
 }
 
 }  // namespace heddle::lab

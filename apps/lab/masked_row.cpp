@@ -141,17 +141,17 @@ Result masked_row(const Options& options) {
     result.figures = {{svg(picture::HeatMap{.title = "weights of a query that may attend to nothing",
                                             .rows = static_cast<std::int64_t>(names.size()),
                                             .cols = length,
-                                            .values = rows,
-                                            .row_labels = names,
+                                            .values = mistakes_first(rows, length),
+                                            .row_labels = mistakes_first(names),
                                             .col_title = "key, all masked",
                                             .from = 0,
                                             .to = 1}),
                        "Zeros, an average of the padding, and NaN."},
                       {svg(picture::BarChart{.title = "NaN among the gradients of the model",
                                              .y = {.label = "share of the elements", .from = 0, .to = 1},
-                                             .groups = names,
-                                             .bars = {{"the loss ignores the row", result.findings[1].values},
-                                                      {"the loss counts the row", result.findings[2].values}}}),
+                                             .groups = mistakes_first(names),
+                                             .bars = {{"the loss ignores the row", mistakes_first(result.findings[1].values)},
+                                                      {"the loss counts the row", mistakes_first(result.findings[2].values)}}}),
                        "One row of one sentence spoils what the whole batch would teach the values and the output."}};
     return result;
 }

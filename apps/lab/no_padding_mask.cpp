@@ -175,7 +175,7 @@ Result no_padding_mask(const Options& options) {
                                                               : "Most of the weight lies on 35 places of padding."});
     }
     result.figures.insert(result.figures.begin(),
-                          {svg(accuracy), "One model and the same sentences; only the neighbour differs."});
+                          {svg(mistakes_first(accuracy)), "One model and the same sentences; only the neighbour differs."});
     return result;
 }
 

@@ -171,8 +171,8 @@ Result norm_placement(const Options& options) {
         "residuals nothing of the token is left, and without norms the sums grow from layer to layer and the gradient with "
         "them. A norm in front of each sublayer bounds what the sublayer sees and leaves the path of the sum free.";
     result.figures = {
-        {svg(losses), "All five begin with the same weights. Without norms the loss lies above the picture."},
-        {svg(norms),
+        {svg(mistakes_first(losses)), "All five begin with the same weights. Without norms the loss lies above the picture."},
+        {svg(mistakes_first(norms)),
          "Without norms the gradient is larger by orders of magnitude. Before the first step a warm-up changes nothing."}};
     return result;
 }

@@ -186,8 +186,8 @@ Result padding_index(const Options& options) {
         picture::Bars& each = bars.bars.emplace_back(picture::Bars{variant.name, {}});
         for (std::size_t word = 0; word < vocabulary; ++word) each.values.push_back(100 * learned.accuracy(word, word + 1));
     }
-    result.figures = {{svg(chart), "On sentences that training did not see."},
-                      {svg(bars), "The loss leaves word 0 out; the mask hides it from every query."}};
+    result.figures = {{svg(mistakes_first(chart)), "On sentences that training did not see."},
+                      {svg(mistakes_first(bars)), "The loss leaves word 0 out; the mask hides it from every query."}};
     return result;
 }
 

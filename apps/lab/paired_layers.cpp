@@ -129,8 +129,9 @@ Result paired_layers(const Options& options) {
         result.findings.front().values.push_back(changed);
         result.findings.back().values.push_back(norms.back() / norms.front());
     }
-    result.figures = {{svg(changes), "Paired, the last encoder layer reaches the last decoder layer alone."},
-                      {svg(gradients), "Paired, one decoder layer teaches the last encoder layer instead of six."}};
+    result.figures = {
+        {svg(mistakes_first(changes)), "Paired, the last encoder layer reaches the last decoder layer alone."},
+        {svg(mistakes_first(gradients)), "Paired, one decoder layer teaches the last encoder layer instead of six."}};
     return result;
 }
 

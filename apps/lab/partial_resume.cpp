@@ -153,7 +153,8 @@ picture::Figure losses(const Course& never_stopped, const std::vector<Course>& r
     };
     for (std::size_t variant = 0; variant < names.size(); ++variant) draw(names[variant], resumed[variant], false);
     draw("never stopped", never_stopped, true);
-    return {svg(chart), "Without dropout. The run that never stopped lies on the one that resumed with everything."};
+    return {svg(mistakes_first(chart, names.size())),
+            "Without dropout. The run that never stopped lies on the one that resumed with everything."};
 }
 
 picture::Figure differences(const Course& never_stopped, const std::vector<Course>& resumed) {
@@ -170,7 +171,7 @@ picture::Figure differences(const Course& never_stopped, const std::vector<Cours
         }
         chart.series.push_back(curve(names[variant], means));
     }
-    return {svg(chart), "Exactly zero for the run that resumed with everything."};
+    return {svg(mistakes_first(chart)), "Exactly zero for the run that resumed with everything."};
 }
 
 }  // namespace

@@ -183,11 +183,11 @@ Result position_codes(const Options&) {
             "0, make the first position the zero vector, which no linear map can move, and let the norm of a row tell its "
             "position. In the paper's code every pair is a point on a circle: all rows have the same norm, and a shift is one "
             "rotation for all positions.",
-        .figures = {{svg(waves), "Sine-only and zero-row have the paper's wavelengths."},
-                    {svg(norms), "Only codes of sine and cosine pairs have rows of one length."},
-                    map("paper", "Every eighth pair of columns."),
-                    map("doubled", "The right half is the same for every position."),
-                    map("sine-only", "All waves begin at zero together.")}};
+        .figures = {{svg(mistakes_first(waves)), "Sine-only and zero-row have the paper's wavelengths."},
+                    {svg(mistakes_first(norms)), "Only codes of sine and cosine pairs have rows of one length."},
+                    map("doubled", "Every eighth pair of columns. The right half is the same for every position."),
+                    map("sine-only", "All waves begin at zero together."),
+                    map("paper", "No two positions are the same.")}};
 }
 
 }  // namespace heddle::lab

@@ -156,7 +156,7 @@ Result projections(const Options& options) {
                         captions[static_cast<std::size_t>(build)]});
     }
     std::ranges::rotate(maps, maps.begin() + 1);  // what is right stands last
-    result.figures.push_back({svg(losses), "The same task, data and width."});
+    result.figures.push_back({svg(mistakes_first(losses)), "The same task, data and width."});
     result.figures.insert(result.figures.end(), maps.begin(), maps.end());
     return result;
 }

@@ -99,8 +99,8 @@ Result relu_logits(const Options& options) {
             "at the start. What they have left is luck, when a step for another row that shares their weights happens to lift "
             "them; most stay at the probability of the words that were never seen. A softmax takes logits of any sign, and "
             "gives every target the gradient p - 1.",
-        .figures = {{svg(losses), "The mean over the rows: the dead ones hold it up."},
-                    {svg(dead), "With the logits themselves the share is zero throughout."}}};
+        .figures = {{svg(mistakes_first(losses)), "The mean over the rows: the dead ones hold it up."},
+                    {svg(mistakes_first(dead)), "With the logits themselves the share is zero throughout."}}};
 }
 
 }  // namespace heddle::lab

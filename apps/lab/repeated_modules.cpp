@@ -167,7 +167,7 @@ Result repeated_modules(const Options& options) {
         .figures = {}};
     picture::BarChart counts{.title = "parameters of the model as described in the paper",
                              .y = {.label = "parameters, millions", .from = 0},
-                             .groups = result.variants,
+                             .groups = mistakes_first(result.variants),
                              .bars = {{"meant", {}}, {"used", {}}, {"seen by the optimizer", {}}}};
     picture::LineChart losses{.title = "a sentence backwards: loss of a small model",
                               .x = {.label = "step"},
@@ -188,9 +188,11 @@ Result repeated_modules(const Options& options) {
         result.findings[3].values.push_back(mean_of_last(curve_of, 10));
         losses.series.push_back(curve(result.variants[static_cast<std::size_t>(build)], curve_of));
     }
+    for (picture::Bars& each : counts.bars) each.values = mistakes_first(each.values);
     result.figures = {
         {svg(counts), "Of 45 million meant parameters the repeated model has six, and the optimizer of the plain list one."},
-        {svg(losses), "All three learn something, and one layer used again may learn a small task as fast as several."}};
+        {svg(mistakes_first(losses)),
+         "All three learn something, and one layer used again may learn a small task as fast as several."}};
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "apps/lab/kit.h"
 #include "apps/lab/lab.h"
 #include "apps/output.h"
 
@@ -24,8 +25,7 @@ std::string number(double value) {
 std::vector<std::size_t> order_of(const Result& result) {
     std::vector<std::size_t> order(result.variants.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::rotate(order, order.begin() + 1);
-    return order;
+    return mistakes_first(order);
 }
 
 // Without the line breaks at both ends.

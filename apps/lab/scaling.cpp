@@ -149,7 +149,7 @@ Result scaling(const Options& options) {
         distribution.series.push_back(curve(result.variants[i], gradients[i].query));
     }
     result.figures.push_back(
-        {svg(distribution), "Unscaled, the gradient of one entry depends on luck, over many powers of ten."});
+        {svg(mistakes_first(distribution)), "Unscaled, the gradient of one entry depends on luck, over many powers of ten."});
 
     for (const bool bell : {true, false}) {
         const std::string inputs = bell ? "normal" : "uniform";
@@ -178,9 +178,9 @@ Result scaling(const Options& options) {
         }
         result.findings.push_back(passed);
         result.findings.push_back(variance);
-        result.figures.push_back(
-            {svg(chart), bell ? "1,024 keys. The wrong width is 64 throughout: too little of a scale beyond it."
-                              : "Uniform inputs have a twelfth of the variance around their mean, and forgive more."});
+        result.figures.push_back({svg(mistakes_first(chart)),
+                                  bell ? "1,024 keys. The wrong width is 64 throughout: too little of a scale beyond it."
+                                       : "Uniform inputs have a twelfth of the variance around their mean, and forgive more."});
     }
     return result;
 }

@@ -86,7 +86,8 @@ Result softmax_twice(const Options& options) {
             "any other word: the loss of a perfect model is ln(1 + (V-1)/e). The gradient passes through the first softmax, "
             "which multiplies it by a probability, about 1/V at the start. The model still learns, which hides the mistake; a "
             "cross entropy of logits goes down to zero.",
-        .figures = {{svg(chart), "The wrong loss creeps towards a floor far above zero, though most rows become right."}}};
+        .figures = {{svg(mistakes_first(chart)),
+                     "The wrong loss creeps towards a floor far above zero, though most rows become right."}}};
 }
 
 }  // namespace heddle::lab

@@ -161,7 +161,7 @@ Result split_heads(const Options& options) {
                                                           : "Every place reads pieces from all parts of the sentence."});
         curves.series.push_back(curve(name, losses));
     }
-    result.figures.push_back({svg(curves), "A loss below the entropy of the data is a leak."});
+    result.figures.push_back({svg(mistakes_first(curves)), "A loss below the entropy of the data is a leak."});
     return result;
 }
 

@@ -98,7 +98,7 @@ Result tiny_mask(const Options& options) {
                             "The future has weight everywhere, about 1/16 a place where the past is short. The brightest colour "
                             "is 2/16 and more."),
                         map("masked", right, "Each row ends at its own place: nothing stands above the diagonal."),
-                        {svg(chart), "Only the last of 16 queries has nothing ahead of it."}}};
+                        {svg(mistakes_first(chart)), "Only the last of 16 queries has nothing ahead of it."}}};
 }
 
 }  // namespace heddle::lab

@@ -92,8 +92,9 @@ Result unbiased_norm(const Options& options) {
                              .y = {.label = "gradient", .logarithmic = true},
                              .series = {}};
     for (const double eps : {1e-6, 1e-8})
-        for (const Norm norm : {Norm::inside, Norm::outside}) {
+        for (const Norm norm : {Norm::outside, Norm::inside}) {
             picture::Series line{fmt::format("{}, eps {:.0e}", norm == Norm::inside ? "inside" : "outside", eps), {}, {}};
+            line.color = chart.series.size() ^ 1;  // what is right has the first colour, though it stands second
             for (double exponent = -12; exponent <= 0; exponent += 0.25) {
                 line.x.push_back(std::pow(10.0, exponent));
                 line.y.push_back(gradient(options, line.x.back(), norm, eps));

@@ -263,8 +263,9 @@ Result uncached_decoding(const Options& options) {
         chart.series.push_back(curve(variant.name, decoder.count().steps()));
         bars.bars.push_back({variant.name, {values[0] / result.findings[0].values[0], values[4] / result.findings[4].values[0]}});
     }
-    result.figures = {{svg(chart), "A line ends where nothing is left to do: with a stop, behind the longest translation."},
-                      {svg(bars), "The time is this machine's; small products take more of it than their operations say."}};
+    result.figures = {
+        {svg(mistakes_first(chart)), "A line ends where nothing is left to do: with a stop, behind the longest translation."},
+        {svg(mistakes_first(bars)), "The time is this machine's; small products take more of it than their operations say."}};
     return result;
 }
 

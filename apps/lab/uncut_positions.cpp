@@ -81,7 +81,7 @@ Result uncut_positions(const Options& options) {
             "where the extents are equal or one of them is 1. So the longest sentence works, most others fail, and a single "
             "token silently becomes sixteen, which every later op takes for a sentence. The table is cut to the sentence, from "
             "the sentence's first place on; a test has to try lengths of one, of the table, and between.",
-        .figures = {{svg(chart), "Where a dot is missing, the addition is an error."},
+        .figures = {{svg(mistakes_first(chart)), "Where a dot is missing, the addition is an error."},
                     {svg(map), "Sixteen rows came from one token: the same values, at sixteen places."}}};
 }
 

@@ -120,9 +120,9 @@ Result weighted_positions(const Options& options) {
             result.findings[fixed ? 0 : 1].values.push_back(mean_of_last(learned, 10));
             losses.series.push_back(curve(one.name, learned));
         }
-        result.figures.push_back({svg(losses), fixed
-                                                   ? "Where the position is drowned, the order of the words is not learned."
-                                                   : "A learned table could grow out of its weight, and does not in 200 steps."});
+        result.figures.push_back(
+            {svg(mistakes_first(losses)), fixed ? "Where the position is drowned, the order of the words is not learned."
+                                                : "A learned table could grow out of its weight, and does not in 200 steps."});
     }
     return result;
 }
