@@ -64,7 +64,9 @@ std::string data_text(const nn::Transformer& model, const TrainingData& data) {
 
 LookedAt look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::string& sentence) {
     const Translation found = Translator(model, vocabularies, {.beam = 1}).translate({sentence}).front().front();
-    return {sentence, found.text, attention_of(model, vocabularies, sentence, found)};
+    TranslationAttention attention = attention_of(model, vocabularies, sentence, found);
+    std::vector<DecodingStep> steps = decoding_steps(model, *vocabularies.target, attention, likeliest_shown);
+    return {sentence, found.text, std::move(attention), std::move(steps)};
 }
 
 }  // namespace

@@ -18,8 +18,6 @@
 namespace heddle::app {
 namespace {
 
-constexpr std::size_t likeliest_shown = 5;  // tokens of each step that --attention shows
-
 struct TranslateOptions {
     std::vector<std::string> runs;
     WeightsChoice weights;

@@ -266,14 +266,20 @@ TEST_F(Attention, ReportOfTwentyLinesIsASmallPage) {
     EXPECT_LT(size, 400'000 + 4 * maps) << "at most four bytes a weight";
 }
 
-TEST(AttentionRows, ShowSpacesAndTheMarksThatJoinTokens) {
+TEST(AttentionReport, ShowsSpacesAndTheMarksThatJoinTokens) {
     TranslationAttention attention;
     attention.source = {"a", " ", "\uFFED."};
+    attention.source_words = {0, 0, 0};
+    attention.written = attention.read = {"b"};
+    attention.target_words = {0};
     attention.maps.encoder = {Tensor::full({1, 2, 3, 3}, 1.0 / 3, DType::f32)};
-    const std::vector<AttentionRow> rows = attention_rows(attention);
-    ASSERT_EQ(rows.size(), 1u);
-    EXPECT_THAT(rows[0].files, ElementsAre("encoder-layer-1-head-1.svg", "encoder-layer-1-head-2.svg"));
-    for (const char* label : {">a</text>", ">␣</text>", ">·.</text>"}) EXPECT_THAT(rows[0].figures[1].svg, HasSubstr(label));
+    attention.maps.cross = {Tensor::full({1, 2, 1, 3}, 1.0 / 3, DType::f32)};
+    const TemporaryFolder folder;
+    AttentionReport report(folder.path(), 1, true);
+    report.add("a \uFFED.", "b", attention, {{}});
+    EXPECT_TRUE(std::filesystem::exists(folder / "line-1/encoder-layer-1-head-1.svg"));
+    const std::string picture = content(folder / "line-1/encoder-layer-1-head-2.svg");
+    for (const char* label : {">a</text>", ">␣</text>", ">·.</text>"}) EXPECT_THAT(picture, HasSubstr(label));
 }
 
 TEST_F(Attention, ReportLeavesNoPictureOfAFormerOne) {

@@ -20,37 +20,23 @@ namespace {
 constexpr double map_side = 230;  // several beside each other on a screen
 
 struct MapKind {
-    const char* name;   // in file names and titles
-    const char* title;  // of a row of pictures
+    const char* name;  // in file names and titles
     const std::vector<Tensor>& maps;
     const std::vector<std::string>& queries;
     const std::vector<std::string>& keys;
 };
 
-picture::Figure head_figure(const MapKind& kind, std::size_t layer, std::int64_t head, std::vector<double> weights) {
-    return {svg(picture::HeatMap{.title = fmt::format("{}, layer {}, head {}", kind.name, layer + 1, head + 1),
-                                 .rows = static_cast<std::int64_t>(kind.queries.size()),
-                                 .cols = static_cast<std::int64_t>(kind.keys.size()),
-                                 .values = std::move(weights),
-                                 .row_labels = labels_of(kind.queries),
-                                 .col_labels = labels_of(kind.keys),
-                                 .from = 0,
-                                 .to = 1,
-                                 .key = false,
-                                 .side = map_side}),
-            ""};
-}
-
-AttentionRow row_of(const MapKind& kind, std::size_t layer) {
-    AttentionRow row{.title = fmt::format("{}, layer {}", kind.title, layer + 1), .files = {}, .figures = {}};
-    const std::vector<double> weights = kind.maps[layer].to_vector();
-    const auto cells = static_cast<std::ptrdiff_t>(kind.queries.size() * kind.keys.size());
-    for (std::int64_t head = 0; head < kind.maps[layer].shape()[1]; ++head) {
-        const auto begin = weights.begin() + head * cells;
-        row.files.push_back(fmt::format("{}-layer-{}-head-{}.svg", kind.name, layer + 1, head + 1));
-        row.figures.push_back(head_figure(kind, layer, head, {begin, begin + cells}));
-    }
-    return row;
+std::string head_picture(const MapKind& kind, std::size_t layer, std::int64_t head, std::vector<double> weights) {
+    return svg(picture::HeatMap{.title = fmt::format("{}, layer {}, head {}", kind.name, layer + 1, head + 1),
+                                .rows = static_cast<std::int64_t>(kind.queries.size()),
+                                .cols = static_cast<std::int64_t>(kind.keys.size()),
+                                .values = std::move(weights),
+                                .row_labels = labels_of(kind.queries),
+                                .col_labels = labels_of(kind.keys),
+                                .from = 0,
+                                .to = 1,
+                                .key = false,
+                                .side = map_side});
 }
 
 std::vector<std::string> words_in(std::string_view text, std::int64_t count) {
@@ -60,20 +46,6 @@ std::vector<std::string> words_in(std::string_view text, std::int64_t count) {
         if (static_cast<std::int64_t>(words.size()) < count) words.push_back(encode_utf8(word));
     words.resize(static_cast<std::size_t>(count));
     return words;
-}
-
-std::string words_picture(const WordAttention& words, const std::string& line, const std::string& translation) {
-    return svg(picture::HeatMap{.title = "words",
-                                .rows = words.target_words,
-                                .cols = words.source_words,
-                                .values = words.weights,
-                                .row_labels = words_in(translation, words.target_words),
-                                .col_labels = words_in(line, words.source_words),
-                                .row_title = "translation",
-                                .col_title = "source",
-                                .from = 0,
-                                .to = 1,
-                                .side = map_side});
 }
 
 void write_picture(const std::filesystem::path& path, const std::string& svg) {
@@ -113,33 +85,52 @@ void remove_pictures(const std::filesystem::path& folder) {
     }
 }
 
+void write_maps(const std::filesystem::path& folder, const MapKind& kind) {
+    const auto cells = static_cast<std::ptrdiff_t>(kind.queries.size() * kind.keys.size());
+    for (std::size_t layer = 0; layer < kind.maps.size(); ++layer) {
+        const std::vector<double> weights = kind.maps[layer].to_vector();
+        for (std::int64_t head = 0; head < kind.maps[layer].shape()[1]; ++head) {
+            const auto begin = weights.begin() + head * cells;
+            write_picture(folder / fmt::format("{}-layer-{}-head-{}.svg", kind.name, layer + 1, head + 1),
+                          head_picture(kind, layer, head, {begin, begin + cells}));
+        }
+    }
+}
+
 void write_pictures(const std::filesystem::path& folder, const std::string& words, const TranslationAttention& attention) {
     make_folder(folder, "--attention");
     if (!words.empty()) write_picture(folder / "words.svg", words);
-    for (const AttentionRow& row : attention_rows(attention))
-        for (std::size_t head = 0; head < row.files.size(); ++head)
-            write_picture(folder / row.files[head], row.figures[head].svg);
+    write_maps(folder, {"encoder", attention.maps.encoder, attention.source, attention.source});
+    write_maps(folder, {"decoder", attention.maps.decoder, attention.written, attention.read});
+    write_maps(folder, {"cross", attention.maps.cross, attention.written, attention.source});
 }
 
 }  // namespace
 
-std::vector<AttentionRow> attention_rows(const TranslationAttention& attention) {
-    const MapKind kinds[] = {
-        {"encoder", "Self-attention of the encoder", attention.maps.encoder, attention.source, attention.source},
-        {"decoder", "Self-attention of the decoder (causal)", attention.maps.decoder, attention.written, attention.read},
-        {"cross", "Cross attention from the decoder to the source", attention.maps.cross, attention.written, attention.source}};
-    std::vector<AttentionRow> rows;
-    for (const MapKind& kind : kinds)
-        for (std::size_t layer = 0; layer < kind.maps.size(); ++layer) rows.push_back(row_of(kind, layer));
-    return rows;
+void add_attention_view(picture::Page& page, nlohmann::ordered_json lines) {
+    page.style(picture::attention_css)
+        .paragraph(
+            "A row says where one token looks; its weights sum to 1, from dark (0) to bright (1). In the encoder rows and "
+            "columns are the source's tokens. A row of the decoder is a step, named by the token that it writes; the "
+            "columns of its self-attention are the tokens that it has read, so nothing stands above the diagonal.")
+        .place("attention", "With scripts on, every head of every layer is shown here, and the likeliest tokens of each step.")
+        .data("attention-data", json_text(attention_data(std::move(lines))))
+        .script(picture::attention_js);
 }
 
-std::string attention_legend() {
-    return "A row says where one token looks; its weights sum to 1, from dark (0) to bright (1). In the encoder rows and columns "
-           "are the "
-           "source's tokens. A row of the decoder is a step, named by the token that it writes; the columns of its "
-           "self-attention are the "
-           "tokens that it has read, so nothing stands above the diagonal.";
+std::string words_picture(const WordAttention& words, const std::string& line, const std::string& translation) {
+    if (words.source_words == 0 || words.target_words == 0) return "";
+    return svg(picture::HeatMap{.title = "words",
+                                .rows = words.target_words,
+                                .cols = words.source_words,
+                                .values = words.weights,
+                                .row_labels = words_in(translation, words.target_words),
+                                .col_labels = words_in(line, words.source_words),
+                                .row_title = "translation",
+                                .col_title = "source",
+                                .from = 0,
+                                .to = 1,
+                                .side = map_side});
 }
 
 AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most, bool pictures)
@@ -152,33 +143,32 @@ AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most
     } catch (const std::filesystem::filesystem_error& error) {
         fail_with("--attention {}: a former report cannot be removed: {}", folder_.string(), error.what());
     }
-    page_.style(picture::attention_css).paragraph(attention_legend());
-    page_.place("attention", "With scripts on, every head of every layer is shown here, and the likeliest tokens of each step.");
-    page_.heading("Word by word");
-    page_.paragraph(
-        "The last layer's cross attention from word to word, mean of its heads, without the end mark, and below it what "
-        "--alignment takes: the strongest of each row.");
 }
 
 void AttentionReport::add(const std::string& line, const std::string& translation, const TranslationAttention& attention,
                           const std::vector<DecodingStep>& steps) {
     ++lines_;
     lines_json_.push_back(attention_line(line, translation, attention, steps));
-    page_.open_section(fmt::format("Line {}: {} → {}", lines_, line, translation), lines_ == 1);
     const WordAttention words = word_attention(attention);
-    std::string words_svg;
-    if (words.source_words > 0 && words.target_words > 0) {
-        words_svg = words_picture(words, line, translation);
-        page_.figure({words_svg, ""}).code(alignment_text(words));
-    }
-    page_.close_section();
-    if (pictures_) write_pictures(folder_ / fmt::format("line-{}", lines_), words_svg, attention);
+    shown_.push_back({fmt::format("Line {}: {} → {}", lines_, line, translation), words_picture(words, line, translation),
+                      alignment_text(words)});
+    if (pictures_) write_pictures(folder_ / fmt::format("line-{}", lines_), shown_.back().words, attention);
 }
 
 void AttentionReport::write() {
-    if (lines_ > most_) page_.paragraph(fmt::format("The first {} of {} lines; --attention-lines N shows more.", most_, lines_));
-    page_.data("attention-data", json_text(attention_data(std::move(lines_json_)))).script(picture::attention_js);
-    page_.write(folder_ / "index.html");
+    picture::Page page("Where the model looks");
+    add_attention_view(page, std::move(lines_json_));
+    page.heading("Word by word");
+    page.paragraph(
+        "The last layer's cross attention from word to word, mean of its heads, without the end mark, and below it what "
+        "--alignment takes: the strongest of each row.");
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+        page.open_section(shown_[i].title, i == 0);
+        if (!shown_[i].words.empty()) page.figure({shown_[i].words, ""}).code(shown_[i].alignment);
+        page.close_section();
+    }
+    if (lines_ > most_) page.paragraph(fmt::format("The first {} of {} lines; --attention-lines N shows more.", most_, lines_));
+    page.write(folder_ / "index.html");
 }
 
 std::string AttentionReport::summary() const {

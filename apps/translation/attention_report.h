@@ -17,16 +17,11 @@
 
 namespace heddle::app {
 
-/// One map of each head of a layer.
-struct AttentionRow {
-    std::string title;               ///< "Cross attention, layer 1"
-    std::vector<std::string> files;  ///< names for the heads' pictures: "cross-layer-1-head-1.svg"
-    std::vector<picture::Figure> figures;
-};
-/// All maps of a translation, with tokens at the sides: encoder, decoder, cross attention, each from the first layer to the last.
-std::vector<AttentionRow> attention_rows(const TranslationAttention& attention);
-/// What rows, columns and colours of these maps are, for a reader.
-std::string attention_legend();
+/// The part of a page to choose in: what is shown there, and every head of every layer. A page has one. `lines`: of
+/// attention_line() (attention_data.h).
+void add_attention_view(picture::Page& page, nlohmann::ordered_json lines);
+/// The words' attention as an <svg>, for those without scripts; nothing when one side has no words.
+std::string words_picture(const WordAttention& words, const std::string& line, const std::string& translation);
 
 class AttentionReport {
   public:
@@ -53,7 +48,12 @@ class AttentionReport {
     bool pictures_;
     std::int64_t lines_ = 0;
     nlohmann::ordered_json lines_json_;
-    picture::Page page_{"Where the model looks"};
+    struct Shown {
+        std::string title;
+        std::string words;  // the picture
+        std::string alignment;
+    };
+    std::vector<Shown> shown_;
 };
 
 }  // namespace heddle::app

@@ -1,6 +1,7 @@
 // What a model would have written at each step of a translation.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct DecodingStep {
     double probability = 0;            ///< of the token that it wrote
     std::vector<NextToken> likeliest;  ///< the most probable first; of equal ones the first of the vocabulary
 };
+
+/// How many of them a page shows.
+inline constexpr std::size_t likeliest_shown = 5;
 
 /// A step for each of attention.written, with the `count` likeliest tokens (all, when there are fewer): p(token | source, what
 /// was read), of one model, which must be in evaluation mode. The product over the steps is the probability of the translation,

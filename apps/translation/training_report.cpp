@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "apps/picture/chart.h"
 #include "apps/picture/text.h"
+#include "apps/translation/attention_data.h"
 #include "apps/translation/attention_report.h"
 
 namespace heddle::app {
@@ -153,13 +155,13 @@ void add_samples(Page& page, const TrainingHistory& history) {
 
 void add_attention(Page& page, const std::vector<LookedAt>& looked_at) {
     if (looked_at.empty()) return;
-    page.heading("Attention").paragraph(attention_legend());
+    page.heading("Attention");
+    nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+    for (const LookedAt& one : looked_at) lines.push_back(attention_line(one.source, one.translation, one.attention, one.steps));
+    add_attention_view(page, std::move(lines));
     for (const LookedAt& one : looked_at) {
-        page.paragraph(fmt::format("{} → {}", one.source, one.translation));
-        const std::vector<AttentionRow> rows = attention_rows(one.attention);
-        // The last row is the cross attention of the last layer.
-        for (std::size_t i = rows.size(); i-- > 0;)
-            page.open_section(rows[i].title, i + 1 == rows.size()).figures(rows[i].figures).close_section();
+        const std::string words = words_picture(word_attention(one.attention), one.source, one.translation);
+        if (!words.empty()) page.figure({words, "The last layer's cross attention from word to word, mean of its heads."});
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "apps/picture/page.h"
 #include "apps/translation/attention.h"
+#include "apps/translation/next_tokens.h"
 #include "apps/translation/training_history.h"
 #include "apps/translation/update_times.h"
 
@@ -18,6 +19,7 @@ struct LookedAt {
     std::string source;
     std::string translation;
     TranslationAttention attention;
+    std::vector<DecodingStep> steps;
 };
 
 /// What a report says beside the run's history. What could not be had is left out, and `remarks` say why.
