@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -23,11 +24,12 @@ extern "C" {
 }
 
 #if !defined(HEDDLE_EMULATOR_USES_UCONTEXT)
-// heddle_fiber_switch(void** save, void* to): what a function must keep (System V ABI) goes onto the stack, whose pointer is
-// saved; the other stack's comes back. heddle_fiber_start is where a new fiber's first switch returns to: r12 holds the function.
-// A debugger's backtrace ends there (rip undefined).
+// heddle_fiber_switch(void** save, void* to): what a function must keep (System V ABI, AAPCS64) goes onto the stack, whose pointer is
+// saved; the other stack's comes back. heddle_fiber_start is where a new fiber's first switch returns to: r12 (x19) holds the function.
+// A debugger's backtrace ends there (return address undefined).
 extern "C" void heddle_fiber_switch(void** save, void* to);
 extern "C" void heddle_fiber_start();
+#if defined(__x86_64__)
 asm(R"(
 .text
 .p2align 4
@@ -63,6 +65,52 @@ heddle_fiber_start:
   .cfi_endproc
 .size heddle_fiber_start, .-heddle_fiber_start
 )");
+#else
+asm(R"(
+.text
+.p2align 4
+.globl heddle_fiber_switch
+.type heddle_fiber_switch,%function
+heddle_fiber_switch:
+  .cfi_startproc
+  stp x29, x30, [sp, #-160]!
+  stp x19, x20, [sp, #16]
+  stp x21, x22, [sp, #32]
+  stp x23, x24, [sp, #48]
+  stp x25, x26, [sp, #64]
+  stp x27, x28, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #16]
+  ldp x21, x22, [sp, #32]
+  ldp x23, x24, [sp, #48]
+  ldp x25, x26, [sp, #64]
+  ldp x27, x28, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  ldp x29, x30, [sp], #160
+  ret
+  .cfi_endproc
+.size heddle_fiber_switch, .-heddle_fiber_switch
+.globl heddle_fiber_start
+.type heddle_fiber_start,%function
+heddle_fiber_start:
+  .cfi_startproc
+  .cfi_undefined x30
+  mov x29, xzr
+  blr x19
+  brk #1
+  .cfi_endproc
+.size heddle_fiber_start, .-heddle_fiber_start
+)");
+#endif
 #endif
 
 namespace heddle::emulator {
@@ -133,7 +181,7 @@ bool prepare(Fiber& fiber, void (*entry)()) {
     fiber.context.uc_stack.ss_size = fiber.stack_bytes;
     fiber.context.uc_link = nullptr;
     makecontext(&fiber.context, entry, 0);
-#else
+#elif defined(__x86_64__)
     auto** top = reinterpret_cast<void**>(fiber.stack + fiber.stack_bytes);
     *--top = nullptr;
     *--top = nullptr;  // heddle_fiber_start begins with a stack aligned to 16 bytes
@@ -143,6 +191,12 @@ bool prepare(Fiber& fiber, void (*entry)()) {
     *--top = reinterpret_cast<void*>(entry);       // r12
     for (int i = 0; i < 3; ++i) *--top = nullptr;  // r13, r14, r15
     fiber.stack_pointer = top;
+#else
+    auto** const saved = reinterpret_cast<void**>(fiber.stack + fiber.stack_bytes) - 20;  // as heddle_fiber_switch stores them
+    std::fill_n(saved, 20, nullptr);
+    saved[1] = reinterpret_cast<void*>(heddle_fiber_start);  // x30
+    saved[2] = reinterpret_cast<void*>(entry);               // x19
+    fiber.stack_pointer = saved;
 #endif
     return true;
 }

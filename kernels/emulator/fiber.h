@@ -1,11 +1,11 @@
-// Fibers: stacks that one CPU thread switches between by itself. A switch saves six registers and a stack pointer.
+// Fibers: stacks that one CPU thread switches between by itself. A switch saves the registers that a function must keep.
 //
 // AddressSanitizer and ThreadSanitizer are told of every switch, when they are there.
 #pragma once
 
 #include <cstddef>
 
-#if !defined(__x86_64__) || defined(HEDDLE_EMULATOR_UCONTEXT)
+#if !(defined(__x86_64__) || defined(__aarch64__)) || defined(HEDDLE_EMULATOR_UCONTEXT)
 #include <ucontext.h>
 #define HEDDLE_EMULATOR_USES_UCONTEXT 1
 #endif

@@ -23,7 +23,11 @@ constinit const std::byte* detail::device_range_end = nullptr;
 
 namespace {
 
+#if defined(__aarch64__)
+constexpr std::size_t kPage = 65536;  // Linux has pages of 4, 16 or 64 KB there
+#else
 constexpr std::size_t kPage = 4096;
+#endif
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kRange = std::size_t{1} << 40;
 /// Up to here memory is filled when it is allocated; larger memory shows one file of 0xff again and again, so that only touched
