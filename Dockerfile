@@ -2,14 +2,14 @@
 FROM debian:bookworm-slim AS build
 WORKDIR /heddle
 COPY . .
-RUN bash apps/setup.sh && cmake --preset release -DHEDDLE_TESTS=OFF && cmake --build --preset release --target heddle && \
-    strip build/release/heddle
+RUN bash apps/setup.sh && cmake --preset release -DHEDDLE_TESTS=OFF && cmake --build --preset release --target heddle heddle-lab && \
+    strip build/release/heddle build/release/heddle-lab
 
 FROM debian:bookworm-slim
 RUN apt-get update && \
-    apt-get install -y --no-install-recommends libfmt9 libpugixml1v5 libsentencepiece0 zlib1g && \
+    apt-get install -y --no-install-recommends libfmt9 libpugixml1v5 libsentencepiece0 zlib1g ca-certificates curl && \
     rm -rf /var/lib/apt/lists/*
-COPY --from=build /heddle/build/release/heddle /usr/local/bin/
+COPY --from=build /heddle/build/release/heddle /heddle/build/release/heddle-lab /usr/local/bin/
 WORKDIR /data
 ENTRYPOINT ["heddle"]
 CMD ["--help"]
