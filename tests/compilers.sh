@@ -1,20 +1,42 @@
 #!/usr/bin/env bash
 # Builds the program with every g++-N and clang++-N on the path, warnings as errors, and proves the gradients with each build:
 #     bash tests/compilers.sh [--next] [COMPILER...]      such as: bash tests/compilers.sh g++-11 clang++-14
-#   --next   with those of the next Debian release, in a folder that debootstrap fills below build/compilers (needs root)
+#   --next   the next Debian release's compilers instead, in a folder that debootstrap fills below build/compilers (needs root)
 # Builds stand in build/compilers/NAME. The last compiler builds without unity files and precompiled header, which hide missing includes.
 # JOBS is the number of files compiled at a time. Exit status 1 when a compiler fails.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 next_release=trixie
-next_packages="g++-13 g++-14 clang-17 clang-18 clang-19"
+next_compilers=(g++-13 g++-14 clang++-17 clang++-18 clang++-19)
 next=
 if [ "${1:-}" = --next ]; then
     next=1
     shift
 fi
 compilers=("$@")
+
+if [ -n "$next" ]; then
+    [ ${#compilers[@]} -gt 0 ] || compilers=("${next_compilers[@]}")
+    root=build/compilers/$next_release
+    log=$root.log
+    mkdir -p build/compilers
+    if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
+        echo "compilers.sh: --next needs root and debootstrap (apt-get install debootstrap)" >&2
+        exit 1
+    fi
+    if ! { [ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase "$next_release" "$root"; } >"$log" 2>&1; then
+        echo "compilers.sh: debootstrap cannot install $next_release here: $(tail -n 1 "$log") ($log)" >&2
+        rm -rf --one-file-system "$root"
+        exit 1
+    fi
+    mkdir -p "$root/heddle"
+    git ls-files -z -co --exclude-standard | tar --null -T - -c | tar -x -C "$root/heddle"
+    # shellcheck disable=SC2016  # the inner shell expands it
+    exec chroot "$root" env JOBS="${JOBS:-$(nproc)}" bash -c 'cd /heddle && bash apps/setup.sh "${@/clang++/clang}" && bash tests/compilers.sh "$@"' - \
+        "${compilers[@]}"
+fi
+
 if [ ${#compilers[@]} -eq 0 ]; then
     mapfile -t compilers < <(compgen -c | grep -xE '(g\+\+|clang\+\+)-[0-9]+' | sort -uV)
 fi
@@ -54,18 +76,4 @@ for compiler in "${compilers[@]}"; do
         $((SECONDS - start)) "$result"
 done
 
-if [ -n "$next" ]; then
-    root=build/compilers/$next_release
-    log=$root.log
-    if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
-        echo "SKIPPED: --next needs root and debootstrap (apt-get install debootstrap)"
-    elif ! { [ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase "$next_release" "$root"; } >"$log" 2>&1; then
-        echo "SKIPPED: debootstrap cannot install $next_release here: $(tail -n 1 "$log") ($log)"
-        rm -rf --one-file-system "$root"
-    else
-        mkdir -p "$root/heddle"
-        git ls-files -z -co --exclude-standard | tar --null -T - -c | tar -x -C "$root/heddle"
-        chroot "$root" env JOBS="${JOBS:-$(nproc)}" bash -c "cd /heddle && bash apps/setup.sh $next_packages && bash tests/compilers.sh" || failed=1
-    fi
-fi
 exit "$failed"
