@@ -36,7 +36,9 @@ fill_root() {
 [ -e "$root/filled" ] || fill_root
 
 export QEMU_LD_PREFIX=$root
-ulimit -Sv $((24 << 20)) # qemu has a table entry for every page that a program reserves: the emulated device takes a smaller range then
+# qemu has a table entry for every page that a program reserves: the emulated device is kept small.
+ulimit -Sv $((24 << 20))
+export HEDDLE_EMULATOR_MEMORY=8G
 if ! "$root/lib/ld-linux-aarch64.so.1" --version >/dev/null 2>&1; then
     if [ -n "${HEDDLE_IN_NAMESPACE:-}" ]; then
         echo "aarch64.sh: the kernel cannot be told to run aarch64 by qemu here; apt-get install qemu-user-binfmt does so for the whole system" >&2

@@ -23,11 +23,6 @@ constinit const std::byte* detail::device_range_end = nullptr;
 
 namespace {
 
-#if defined(__aarch64__)
-constexpr std::size_t kPage = 65536;  // Linux has pages of 4, 16 or 64 KB there
-#else
-constexpr std::size_t kPage = 4096;
-#endif
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kRange = std::size_t{1} << 40;
 /// Up to here memory is filled when it is allocated; larger memory shows one file of 0xff again and again, so that only touched
@@ -59,9 +54,9 @@ std::size_t device_memory() {
 /// A file of kFile bytes of 0xff that has no name.
 int poison_file() {
     const int file = memfd_create("heddle emulator poison", MFD_CLOEXEC);
-    const std::string block(kPage, '\xff');
-    for (std::size_t i = 0; i < kFile; i += kPage)
-        if (file < 0 || write(file, block.data(), kPage) != static_cast<ssize_t>(kPage))
+    const std::string block(4096, '\xff');
+    for (std::size_t i = 0; i < kFile; i += block.size())
+        if (file < 0 || write(file, block.data(), block.size()) != static_cast<ssize_t>(block.size()))
             throw std::runtime_error("emulator: no memory for 16 MB of poison");
     return file;
 }
@@ -90,8 +85,8 @@ class Memory {
         const checker::Alone alone;
         const std::lock_guard lock(mutex_);
         if (bytes > total_ - std::min(used_, total_)) return nullptr;
-        const std::size_t pages = up(bytes, kPage);
-        std::byte* const first = find_room(pages + kPage);
+        const std::size_t pages = up(bytes, page_);
+        std::byte* const first = find_room(pages + page_);
         if (first == nullptr) return nullptr;
         std::byte* const start = first + (pages - up(bytes, kAlignment)) / kAlignment * kAlignment;
         try {
@@ -101,7 +96,7 @@ class Memory {
             keep_apart(first, pages, false);
             return nullptr;
         }
-        forget(first, first + pages + kPage);
+        forget(first, first + pages + page_);
         living_.emplace(first, Living{{start, bytes, place, false}, pages});
         used_ += bytes;
         fence(first, start, bytes, pages);
@@ -118,8 +113,8 @@ class Memory {
         if (found->second.allocation.start != start) return false;
         const auto [allocation, pages] = found->second;
         std::byte* const first = const_cast<std::byte*>(found->first);
-        address_unpoison(first, std::min(pages, kPage));
-        address_unpoison(first + pages - kPage, kPage);
+        address_unpoison(first, std::min(pages, page_));
+        address_unpoison(first + pages - page_, page_);
         map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // gives the pages back; throws before the books change
         keep_apart(first, pages, false);  // as around it: one piece with its neighbours again, of which a process has few
         checker::released(allocation.start, allocation.bytes);
@@ -178,7 +173,7 @@ class Memory {
                     return at;
                 }
                 if (place == living_.end()) break;
-                at = limit + place->second.pages + kPage;
+                at = limit + place->second.pages + page_;
             }
             next_ = begin_ + kBefore;
         }
@@ -229,6 +224,7 @@ class Memory {
     }
 
     const std::size_t total_;
+    const std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));  // 4 KB; on aarch64 16 or 64 KB, too
     std::size_t used_ = 0;
     std::byte *begin_ = nullptr, *end_ = nullptr, *next_ = nullptr;
     int open_ = 0;

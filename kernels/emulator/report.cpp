@@ -33,7 +33,9 @@ std::string_view project_folder() {
 
 std::string_view inside_project(std::string_view file) {
     const std::string_view folder = project_folder();
-    return !folder.empty() && file.starts_with(folder) ? file.substr(folder.size()) : file;
+    if (!folder.empty() && file.starts_with(folder)) return file.substr(folder.size());
+    while (file.starts_with("../")) file.remove_prefix(3);  // ccache's base_dir makes paths relative to the build folder
+    return file;
 }
 
 std::string address_text(const void* address) {
