@@ -24,9 +24,9 @@ extern "C" {
 }
 
 #if !defined(HEDDLE_EMULATOR_USES_UCONTEXT)
-// heddle_fiber_switch(void** save, void* to): what a function must keep (System V ABI, AAPCS64) goes onto the stack, whose pointer is
-// saved; the other stack's comes back. heddle_fiber_start is where a new fiber's first switch returns to: r12 (x19) holds the function.
-// A debugger's backtrace ends there (return address undefined).
+// heddle_fiber_switch(void** save, void* to): what a function must keep (System V ABI, AAPCS64) goes onto the stack, whose
+// pointer is saved; the other stack's comes back. heddle_fiber_start is where a new fiber's first switch returns to: r12 (x19)
+// holds the function. A debugger's backtrace ends there (return address undefined).
 extern "C" void heddle_fiber_switch(void** save, void* to);
 extern "C" void heddle_fiber_start();
 #if defined(__x86_64__)
