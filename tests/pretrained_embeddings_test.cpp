@@ -8,6 +8,7 @@
 
 #include <fstream>
 
+#include "apps/translation/word_vectors.h"
 #include "core/safetensors.h"
 #include "kernels/linear/linear.h"
 #include "tests/nn_support.h"
