@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -102,8 +103,14 @@ class Pool {
             if (block != nullptr) system_.give(block, stream);
             return;
         }
+        try {
+            free_[stream].emplace(capacity, block);
+        } catch (const std::bad_alloc&) {  // a tensor's destructor must not throw: what cannot be noted down is not kept
+            if (host_) allow(block, capacity);
+            system_.give(block, stream);
+            return;
+        }
         statistics_.kept += capacity;
-        free_[stream].emplace(capacity, block);
         if (host_) forbid(block, capacity);
     }
 
