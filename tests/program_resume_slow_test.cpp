@@ -1,4 +1,5 @@
 // Stopping and going on, as a person or a power failure does it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include "apps/translation/run_folder.h"
 #include "core/digest.h"
 #include "core/random.h"
+#include "tests/faults.h"
 #include "tests/program_process.h"
 
 namespace heddle {
@@ -61,14 +63,15 @@ class Resuming : public testing::Test {
     const Workplace here_;
 };
 
-TEST_F(Resuming, SurvivesTwoHundredKillsAtRandomMoments) {
+TEST_F(Resuming, SurvivesKillsAtRandomMoments) {
+    const int wanted = all_faults() ? 1000 : 200;
     const std::string options = std::string(tiny) + " --epochs 12 --save-every 2 --valid-every 5";
     const ProgramResult whole = train(" --out whole" + options);
     ASSERT_EQ(whole.status, 0) << whole.err;
     Sequence numbers(7);
     int kills = 0, runs = 0;
     const auto longest = 60'000;  // microseconds: some runs do not come to their first save, some save a few times
-    while (kills < 200) {
+    while (kills < wanted) {
         const bool going_on = here_.exists("run/config.toml");
         const auto program = start(going_on ? " --resume run" : " --out run" + options);
         int status = 0;
@@ -91,7 +94,7 @@ TEST_F(Resuming, SurvivesTwoHundredKillsAtRandomMoments) {
         EXPECT_EQ(last.status, 0) << last.err;
         EXPECT_EQ(model("run"), model("whole"));
     }
-    RecordProperty("runs that ended", runs);
+    print_faults("kill -9 at a random moment", kills, fmt::format("{} runs came to their end, all with the same bytes", runs));
 }
 
 TEST_F(Resuming, CtrlCFinishesTheStepSavesAndSaysHowToGoOn) {
