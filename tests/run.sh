@@ -10,6 +10,7 @@
 #   emulated-asan  the emulated build under AddressSanitizer with UndefinedBehaviorSanitizer, likewise
 #   emulated-tsan  under ThreadSanitizer the emulator's tests and a few kernels (HEDDLE_TEST_FILES in CMakePresets.json): each thread of a block
 #                  is a thread of its own there, so that a missing barrier is a race that TSan sees, too
+#   fuzz           where clang is: each fuzz target of tests/fuzz for 20 seconds
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs
 # HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary.
 set -euo pipefail
@@ -22,6 +23,7 @@ case "${1:-}" in
     --all)
         tested+=(release asan tsan emulated-asan emulated-tsan)
         built+=(plain)
+        if bash tests/fuzz/run.sh --can; then tested+=(fuzz); fi
         if { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then built+=(cuda); fi
         ;;
     *)
@@ -32,7 +34,9 @@ esac
 
 bash apps/setup.sh libgtest-dev
 for build in "${tested[@]}" "${built[@]}"; do
-    cmake --preset "$build" -DHEDDLE_TESTS=ON -DHEDDLE_WERROR="${HEDDLE_WERROR:-OFF}"
+    tests=ON
+    if [ "$build" = fuzz ]; then tests=OFF; fi  # it has none but its own
+    cmake --preset "$build" -DHEDDLE_TESTS="$tests" -DHEDDLE_WERROR="${HEDDLE_WERROR:-OFF}"
     cmake --build --preset "$build"
 done
 

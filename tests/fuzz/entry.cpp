@@ -1,0 +1,10 @@
+// The libFuzzer program of one target: HEDDLE_FUZZ_TARGET is the function.
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/fuzz/targets.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    heddle::fuzz::HEDDLE_FUZZ_TARGET({reinterpret_cast<const char*>(data), size});
+    return 0;
+}

@@ -1,0 +1,40 @@
+// What is fuzzed: functions that take any bytes. Whatever they are, the code under test accepts them or throws an Error; a crash,
+// any other exception, a hang, a report of a sanitizer or a broken promise is a finding. entry.cpp makes a libFuzzer program of
+// each, fuzz_seeds_test.cpp runs all of them on the kept inputs in every build.
+#pragma once
+
+#include <string_view>
+
+namespace heddle::fuzz {
+
+void events(std::string_view bytes);         ///< TensorBoard's event files
+void gzip(std::string_view bytes);           ///< gzipped text
+void log(std::string_view bytes);            ///< log.jsonl
+void markup(std::string_view bytes);         ///< XML, SGML and talks with tags
+void options(std::string_view bytes);        ///< words of a command line, a line each
+void safetensors(std::string_view bytes);    ///< weights
+void sentencepiece(std::string_view bytes);  ///< vocab.model
+void state(std::string_view bytes);          ///< state.json
+void text(std::string_view bytes);           ///< parallel text, and what is computed from it
+void toml(std::string_view bytes);           ///< config.toml
+void vectors(std::string_view bytes);        ///< word vectors
+void vocabulary(std::string_view bytes);     ///< vocab.tsv
+
+struct Target {
+    const char* name;
+    void (*run)(std::string_view bytes);
+};
+inline constexpr Target targets[] = {{"events", events},
+                                     {"gzip", gzip},
+                                     {"log", log},
+                                     {"markup", markup},
+                                     {"options", options},
+                                     {"safetensors", safetensors},
+                                     {"sentencepiece", sentencepiece},
+                                     {"state", state},
+                                     {"text", text},
+                                     {"toml", toml},
+                                     {"vectors", vectors},
+                                     {"vocabulary", vocabulary}};
+
+}  // namespace heddle::fuzz
