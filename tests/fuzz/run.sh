@@ -7,7 +7,7 @@
 # when there are findings. The bounds: memory 1 GiB, 10 s for an input, inputs of up to 4096 bytes.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cd "$here/../.."
+cd "$here/../.." || exit
 
 # Whether clang++ and its libFuzzer are there; what is missing is said.
 can_fuzz() {
