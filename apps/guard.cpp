@@ -20,14 +20,15 @@
 namespace heddle::app {
 namespace {
 
-// An error is one line: of a long list, what a person reads.
+// An error is one line: of a long list, and of a long name in a file, what a person reads.
 std::string one_line(const std::string& text) {
-    constexpr std::size_t longest = 400;
+    constexpr std::size_t longest = 400, longest_line = 4000;
     std::istringstream lines(text);
     std::string result, line;
     int more = 0;
     while (std::getline(lines, line)) {
         line.erase(0, line.find_first_not_of(' '));
+        if (line.size() > longest_line) line.replace(longest_line, line.size(), "...");
         if (result.empty())
             result = line;
         else if (more == 0 && result.size() + line.size() < longest)

@@ -10,6 +10,7 @@
 #include <regex>
 #include <sstream>
 
+#include "apps/guard.h"
 #include "apps/output.h"
 #include "apps/translation/trainer.h"
 #include "core/file.h"
@@ -279,8 +280,10 @@ TEST(TerminalText, HasNothingThatATerminalObeys) {
     EXPECT_EQ(terminal_text("\u202etxt.exe\u2066"), "\\u202etxt.exe\\u2066");
     testing::internal::CaptureStderr();
     say("\x1b[31mred");
+    EXPECT_EQ(guarded([]() -> int { throw Error("no \x1b[31m" + std::string(1 << 20, 'a')); }), 1);
     TrainingLog().note("\x1b[31mred");
-    EXPECT_EQ(testing::internal::GetCapturedStderr(), "\\x1b[31mred\n\\x1b[31mred\n");
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said, "\\x1b[31mred\nheddle: no \\x1b[31m" + std::string(4000 - 8, 'a') + "...\n\\x1b[31mred\n");
 }
 
 TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {

@@ -87,7 +87,7 @@ std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& sou
 }
 
 BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch) {
-    check(options.batch_tokens >= 0 && options.batch_sentences >= 0 && options.batch_tokens + options.batch_sentences > 0,
+    check(options.batch_tokens >= 0 && options.batch_sentences >= 0 && (options.batch_tokens > 0 || options.batch_sentences > 0),
           "batches: batch_tokens is {} and batch_sentences {}; wanted one of them above 0, and 0 for no limit",
           options.batch_tokens, options.batch_sentences);
     check(options.max_length >= 0, "batches: max_length is {}; wanted a number of tokens, or 0 for no limit", options.max_length);

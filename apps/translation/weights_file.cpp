@@ -52,7 +52,10 @@ const std::string& value_of(const Metadata& metadata, const char* key, const std
 std::map<std::string, std::string> options_of(const std::string& toml, const std::string& name) {
     std::istringstream stream(toml);
     std::map<std::string, std::string> options;
-    for (const TomlItem& item : read_toml(stream, name)) options[item.key] = item.values[0];
+    for (const TomlItem& item : read_toml(stream, name)) {
+        check(item.values.size() == 1, "{}: the option {} has {} values, wanted one", name, item.key, item.values.size());
+        options[item.key] = item.values[0];
+    }
     return options;
 }
 
