@@ -2,9 +2,10 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <pty.h>
+#include <sys/ioctl.h>
 
 #include <cstdlib>
+#include <memory>
 
 #include "apps/translation/run_folder.h"
 #include "tests/program_process.h"
@@ -35,6 +36,12 @@ class Terminal {
     int input() const { return program_; }
     void type(const std::string& text) const {
         EXPECT_EQ(write(keys_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    }
+    // What programs have written to it.
+    std::string shown_until(const std::string& text) const {
+        std::string shown;
+        for (char letter = 0; shown.find(text) == std::string::npos && read(keys_, &letter, 1) == 1;) shown += letter;
+        return shown;
     }
 
   private:
@@ -75,16 +82,18 @@ TEST(Interactive, ATrainingSavesWhenItsTerminalIsClosed) {
     const std::string line = "cd '" + here.path("") +
                              "' && exec '" HEDDLE_PROGRAM "' train --task copy --out RUN --updates 1000000" +
                              " --save-every 1000000 --log-every 1" + options;
-    int keys = -1;
-    const pid_t process = forkpty(&keys, nullptr, nullptr, nullptr);
+    auto terminal = std::make_unique<Terminal>();
+    const pid_t process = fork();
     if (process == 0) {
+        setsid();
+        ioctl(terminal->input(), TIOCSCTTY, 0);  // the terminal of this session
+        dup2(terminal->input(), STDERR_FILENO);
+        terminal.reset();
         execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
         _exit(127);
     }
-    ASSERT_GT(process, 0);
-    std::string said;
-    for (char letter = 0; said.find("update      5") == std::string::npos && read(keys, &letter, 1) == 1;) said += letter;
-    close(keys);
+    const std::string said = terminal->shown_until("update      5");
+    terminal.reset();
     int status = 0;
     waitpid(process, &status, 0);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGHUP) << status << " " << said;
