@@ -152,9 +152,7 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
     table.add("valid-sentences", options.valid_sentences, "sentences translated for the BLEU of a validation; 0: none")
         .at_least(0);
     table.add("save-every", options.save_every, "updates between saves; 0: at the end of each epoch").at_least(0);
-    table
-        .add("save-on-signal", options.save_on_signal,
-             "save and go on when this signal comes; otherwise both save and end")
+    table.add("save-on-signal", options.save_on_signal, "save and go on when this signal comes; otherwise both save and end")
         .one_of({"none", "USR1", "USR2"});
     table.add("keep", options.keep, "saves to keep, the newest ones; 0: all").at_least(0);
     table.add("on-divergence", options.on_divergence, "loss or gradient not finite: end, or leave the update out and go on")
