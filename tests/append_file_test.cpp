@@ -52,10 +52,14 @@ TEST_F(AppendFileTest, FollowsItsName) {
     fs::resize_file(path_, 0);
     file.append("4\n");
     EXPECT_EQ(read_file(path_), "4\n");
+    fs::rename(path_, folder_ / "elsewhere");
+    fs::create_symlink(folder_ / "elsewhere", path_);
+    expect_error([&] { file.append("5\n"); }, "cannot be written: Too many levels of symbolic links");
+    EXPECT_EQ(read_file(folder_ / "elsewhere"), "4\n") << "no link is followed";
 }
 
 TEST_F(AppendFileTest, SaysWhyThereIsNone) {
-    expect_error([&] { AppendFile(folder_ / "nowhere" / "file"); }, "cannot be written: No such file or directory");
+    expect_error([&] { AppendFile(folder_ / "nowhere" / "file"); }, "No such file or directory");
     const fs::path moved = folder_ / "moved", here = folder_ / "here";
     fs::create_directory(here);
     AppendFile file(here / "file");

@@ -14,6 +14,7 @@
 #include "apps/translation/sentencepiece_vocabulary.h"
 #include "apps/translation/training_log.h"
 #include "core/file.h"
+#include "tests/lost_outputs.h"
 #include "tests/python.h"
 #include "tests/support.h"
 
@@ -202,10 +203,13 @@ TEST_F(EventFileTest, GoesOnWhereItWasCutBack) {
 }
 
 TEST_F(EventFileTest, SaysWhenItCannotBeWritten) {
-    expect_error([&] { EventFile(folder_ / "nowhere" / "events"); }, "cannot be written");
-    if (!std::filesystem::exists("/dev/full")) return;
-    std::filesystem::create_symlink("/dev/full", path_);
-    expect_error([&] { EventFile file(path_); }, "cannot be written: No space left on device");
+    expect_error([&] { EventFile(folder_ / "nowhere" / "events"); }, "nowhere/events': No such file or directory");
+    EventFile file(path_);
+    const std::int64_t before = file.length();
+    const FilesUpTo full(static_cast<rlim_t>(before) + 10);
+    const Scalar loss[] = {{"loss", 1}};
+    expect_error([&] { file.add(1, wall_time(), loss); }, "cannot be written: File too large");
+    EXPECT_EQ(file.length(), before) << "none of it stays";
 }
 
 // Debian's SentencePiece brings a protobuf library of its own along, which a second protobuf in the program would meet.

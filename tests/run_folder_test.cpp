@@ -1,6 +1,7 @@
 // What a training run leaves on the disk.
 #include "apps/translation/run_folder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -224,7 +225,7 @@ TEST_F(RunFolderTest, ThatWasMovedIsNotWrittenToAtItsOldPlace) {
     expect_error([&] { first.write_best(weights); }, "another folder lies there now");
     expect_error([&] { first.write_config("of the first\n"); }, "another folder lies there now");
     EXPECT_TRUE(saved_updates(path_).empty());
-    EXPECT_TRUE(read_file(path_ / "config.toml").ends_with("of the second\n"));
+    EXPECT_THAT(read_file(path_ / "config.toml"), testing::HasSubstr("of the second\n"));
 }
 
 TEST_F(RunFolderTest, BelongsToOneProcessAtATime) {
