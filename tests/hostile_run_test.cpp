@@ -11,6 +11,7 @@
 #include "apps/commands.h"
 #include "apps/run.h"
 #include "apps/translation/run_folder.h"
+#include "core/digest.h"
 #include "core/file.h"
 #include "core/random.h"
 #include "tests/support.h"
@@ -268,6 +269,21 @@ TEST_F(HostileRun, WithAConfigurationOfAHugeModelIsRefusedBeforeItIsMade) {
         EXPECT_NE(of_training.find(wanted), std::string::npos) << now << ": " << of_training;
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST_F(HostileRun, WhoseStateSaysMoreWeightsThanThereAreIsRefusedBeforeRoomIsMadeForThem) {
+    const fs::path run = copy("good-word");
+    const std::string state = read_file(run / "saves/4/state.json");
+    const std::size_t at = state.find("\"averaged\": "), end = state.find(',', at), seal = state.find(",\n \"digest\"");
+    ASSERT_TRUE(at < end && end < seal) << state;
+    const std::string fields = state.substr(0, at) + "\"averaged\": 1000000000000" + state.substr(end, seal - end);
+    write_file_atomically(run / "saves/4/state.json",
+                          std::string_view(fields + ",\n \"digest\": \"" + digest(fields + "\n}") + "\"\n}\n"));
+    const std::string name = run.string();
+    const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
+    testing::internal::CaptureStderr();
+    expect_error([&] { train_command(arguments); }, "says 1000000000000 weights");
+    testing::internal::GetCapturedStderr();
 }
 
 TEST_F(HostileRun, WithANamedPipeForAFileIsRefusedAtOnce) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/file.h"
+#include "core/format.h"
 #include "nn/serialize.h"
 
 namespace heddle::app {
@@ -36,6 +37,17 @@ TrainingState read_state(const fs::path& folder) {
     const fs::path path = folder / "state.json";
     constexpr std::size_t longest = 1 << 20;  // a save's has about 1 KB
     return TrainingState::parse(read_regular_file(path, longest), path.string());
+}
+
+void check_averaged(const fs::path& folder, std::int64_t count, const nn::NamedTensors& weights) {
+    if (count == 0) return;
+    const SafetensorsFile file(folder / "average.safetensors");
+    std::int64_t held = 0, each = 0;  // of a file and of memory: no sum of them overflows
+    for (const std::string& name : file.names()) held += file.shape(name).numel();
+    for (const auto& [name, tensor] : weights) each += tensor.numel();
+    check(held / each >= count,
+          "{}: it holds {} elements, but the state of the save says {} weights of {}; delete this save and go on from another",
+          file.path(), held, count, each);
 }
 
 void read_save(const fs::path& folder, const Save& into, const ModelIdentity& identity) {

@@ -29,6 +29,10 @@ void write_save(const std::filesystem::path& folder, const Save& save, const Mod
 /// The state alone. Error when it is missing or damaged.
 TrainingState read_state(const std::filesystem::path& folder);
 
+/// Error unless the save's file of averaged weights holds the elements of `count` times such weights, as its state says: asked
+/// before room for them is made.
+void check_averaged(const std::filesystem::path& folder, std::int64_t count, const nn::NamedTensors& weights);
+
 /// Fills the tensors of `into`, whose lists must have the names and numbers that read_state() promises. Error when a file is
 /// missing, damaged, of another model or of another save.
 void read_save(const std::filesystem::path& folder, const Save& into, const ModelIdentity& identity);

@@ -116,6 +116,7 @@ void Trainer::resume(const std::filesystem::path& save) {
               .averaged = {},
               .best = {}};
     std::vector<Tensor> averaged;
+    check_averaged(save, saved.averaged, into.weights);
     for (std::int64_t i = 0; i < saved.averaged; ++i) into.averaged.push_back(parameters.named(averaged.emplace_back(fresh())));
     if (saved.best_loss) into.best = parameters.named(best_ = fresh());
     read_save(save, into, folder_ != nullptr ? folder_->identity() : ModelIdentity());
