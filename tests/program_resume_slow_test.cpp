@@ -213,7 +213,7 @@ TEST_F(Resuming, RefusesAnEditedConfigurationUntilSomebodySaysWhatIsMeant) {
 TEST_F(Resuming, KeepsTheOptionsThatItWasGivenWhenItIsKilledBeforeItsNextSave) {
     ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
     const auto program = start(" --resume run --updates 100000 --lr 0.001 --save-every 100000");
-    for (int i = 0; i < 1000 && here_.read("log").find("update      6") == std::string::npos; ++i)
+    for (int i = 0; i < 6000 && here_.read("log").find("update      6") == std::string::npos; ++i)
         std::this_thread::sleep_for(5ms);
     program->send(SIGKILL);
     program->wait();
