@@ -54,7 +54,7 @@ if ! "$root/lib/ld-linux-aarch64.so.1" --version >/dev/null 2>&1; then
 fi
 
 cmake --preset aarch64 -DHEDDLE_WERROR=ON -DHEDDLE_TEST_FILES="${1:-}"
-cmake --build --preset aarch64 -j "${JOBS:-$(nproc)}"
+cmake --build --preset aarch64 --target heddle heddle_tests -j "${JOBS:-$(nproc)}"
 
 if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ]; then
     TMPDIR=$(mktemp -d /dev/shm/heddle-aarch64-XXXXXX)
