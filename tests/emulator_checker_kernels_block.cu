@@ -178,6 +178,46 @@ __global__ void ldmatrix_kernel(float* out) {  // out [32]
     out[t] = static_cast<float>(a.a[0]);
 }
 
+// So many reads that the checker looks at none but the first: the write behind them is still theirs to race with.
+template <bool Broken>
+__global__ void everybody_reads_kernel(float* out) {  // out [256]
+    float* const s = device::shared<float>(1);
+    const int t = thread_in_block();
+    if (t == 0) s[0] = 3;
+    __syncthreads();
+    float sum = 0;
+    for (int i = 0; i < 3; ++i) sum += *static_cast<const volatile float*>(s);  // BUG overwrite of what a whole block reads
+    if constexpr (!Broken) __syncthreads();
+    if (t == 77) s[0] = sum;  // BUG overwrite of what a whole block reads
+    out[t] = sum;
+}
+
+template <bool Broken>
+__global__ void warp_reads_kernel(float* out) {  // out [64]
+    float* const s = device::shared<float>(2);
+    const int t = thread_in_block();
+    if (lane() == 0) s[t / 32] = 3;
+    __syncwarp();
+    float sum = 0;
+    for (int i = 0; i < 3; ++i) sum += static_cast<const volatile float*>(s)[t / 32];  // BUG overwrite of what a warp reads
+    if constexpr (!Broken) __syncwarp();
+    if (lane() == 9) s[t / 32] = sum;  // BUG overwrite of what a warp reads
+    out[t] = sum;
+}
+
+// Lane 31 reads what all others read, but has not met the writer.
+template <bool Broken>
+__global__ void left_out_reader_kernel(float* out) {  // out [32]
+    float* const s = device::shared<float>(1);
+    const int t = thread_in_block();
+    if (t == 0) s[0] = 3;  // BUG reader outside of the mask
+    if constexpr (!Broken)
+        __syncwarp();
+    else if (t < 31)
+        __syncwarp(0x7fffffffu);
+    out[t] = s[0];  // BUG reader outside of the mask
+}
+
 constexpr const char* kFile = "tests/emulator_checker_kernels_block.cu";
 
 template <class T>
@@ -222,6 +262,11 @@ std::vector<Bug> block_bugs() {
         bug("race on a byte", bytes_kernel<true>, bytes_kernel<false>, 64, 64, {no_barrier, unwritten}),
         bug("race on a vector", vector_kernel<true>, vector_kernel<false>, 32, 512, {no_syncwarp, unwritten}),
         bug("race with ldmatrix", ldmatrix_kernel<true>, ldmatrix_kernel<false>, 32, 512, {no_syncwarp, unwritten}),
+        bug("overwrite of what a whole block reads", everybody_reads_kernel<true>, everybody_reads_kernel<false>, 256, 4,
+            {no_barrier, no_syncwarp}),
+        bug("overwrite of what a warp reads", warp_reads_kernel<true>, warp_reads_kernel<false>, 64, 8, {no_syncwarp}),
+        bug("reader outside of the mask", left_out_reader_kernel<true>, left_out_reader_kernel<false>, 32, 4,
+            {no_syncwarp, unwritten}),
     };
 }
 

@@ -56,8 +56,18 @@ struct Visit {
 std::byte* address_of(const Visit& v, std::size_t offset) { return v.space.start() + offset; }
 
 void enter_or_report(const Visit& v, Cell& cell) {
-    if (const Access* other = enter(cell, v.access, v.owner, v.space.since))
+    if (const Access* other = enter(cell, v.access, v.owner, v.space.since).race)
         report_race(v.target, v.owner, *other, v.arena != nullptr);
+}
+
+/// A plain read of a whole word.
+void enter_read(const Visit& v, Cell& word, Settled& settled) {
+    const Entered entered = enter(word, v.access, v.owner, v.space.since);
+    if (entered.race) report_race(v.target, v.owner, *entered.race, v.arena != nullptr);
+    if (entered.kept)
+        settled = {};
+    else if (entered.left_out && v.owner.threads[v.access.thread()].crowd != 0)
+        settled = settle(word, v.access, v.owner, v.space.since);
 }
 
 void refuse_copies(const Visit& v, const Cell& cell, std::size_t offset, std::size_t bytes) {
@@ -71,8 +81,14 @@ void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t byte
     const std::size_t at = offset % kPage;
     Cell& word = page.word(at);
     if ((word.destination | word.sources) != 0) refuse_copies(v, word, offset, bytes);
+    Settled& settled = page.settled[at / 4];
+    if (v.target.kind != Kind::read) settled = {};
     const bool split = word.split >= v.space.since && word.split != 0;
-    if (bytes == 4 && !split) return enter_or_report(v, word);
+    if (bytes == 4 && !split) {
+        if (v.target.kind == Kind::read) return enter_read(v, word, settled);
+        enter_or_report(v, word);
+        return;
+    }
     if (!split) {
         word.split = v.owner.ordinal;
         for (std::size_t i = 0; i < 4; ++i) {
@@ -82,7 +98,18 @@ void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t byte
             byte.reads = word.reads;
         }
     }
+    settled = {};
     for (std::size_t i = 0; i < bytes; ++i) enter_or_report(v, page.byte(at + i));
+}
+
+/// Whether the words that hold the bytes are settled for plain reads of the thread.
+bool are_settled(const Space& space, const void* address, std::size_t bytes, std::uint32_t crowd, int thread) {
+    const std::size_t offset = space.offset(address), at = offset % kPage;
+    const Page* const page = space.page(offset);
+    if (page == nullptr || page->settled == nullptr || at + bytes > kPage) return false;
+    for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word)
+        if (!page->settled[word].holds(crowd, thread)) return false;
+    return true;
 }
 
 /// For touched(): the launch accesses those of the 64 bytes at `offset` that the mask names.
@@ -111,6 +138,12 @@ void visit(const Visit& v) {
         }
         if (!v.arena) note(page, offset, mask, v.target.kind);
         const std::size_t stop = offset + count;
+        // Cells of shared memory fill the second-level cache. Calling for all of them at once, one does not wait for the other.
+        for (std::size_t at = offset / 4 * 4; page.words && at < stop; at += 4) {
+            const auto* const cell = reinterpret_cast<const std::byte*>(&page.word(at % kPage));
+            __builtin_prefetch(cell, 1);
+            __builtin_prefetch(cell + 64, 1);
+        }
         for (std::size_t at = offset; at < stop;) {
             const std::size_t next = std::min(stop, at / 4 * 4 + 4);
             visit_word(v, page, at, next - at);
@@ -147,19 +180,22 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     if (!block) return;
     State& s = state();
     const Thread& thread = block->threads[running.thread];
-    const Target target{static_cast<const std::byte*>(address), bytes, kind, origin};
-    const std::uint32_t clock = is_atomic(kind) ? clock_of_atomic(thread) : thread.clock;
-    const Access access = make_access(block->ordinal, running.thread, clock, kind, origin);
-    const bool reads = reads_too || !is_write(kind);
-    if (s.device && s.device->holds(address)) return visit({*s.device, nullptr, *block, target, access, reads});
+    const bool may_be_settled = kind == Kind::read && thread.crowd != 0;
+    const auto look_into = [&](Space& space, Arena* arena) {
+        if (may_be_settled && are_settled(space, address, bytes, thread.crowd, running.thread)) return;
+        const Target target{static_cast<const std::byte*>(address), bytes, kind, origin};
+        const std::uint32_t clock = is_atomic(kind) ? clock_of_atomic(thread) : thread.clock;
+        const Access access = make_access(block->ordinal, running.thread, clock, kind, origin);
+        visit({space, arena, *block, target, access, reads_too || !is_write(kind)});
+    };
+    if (s.device && s.device->holds(address)) return look_into(*s.device, nullptr);
     for (const auto& arena : s.arenas)
-        if (arena->block && arena->shadow->holds(address))
-            return visit({*arena->shadow, arena.get(), *block, target, access, reads});
+        if (arena->block && arena->shadow->holds(address)) return look_into(*arena->shadow, arena.get());
     if (is_own_host_memory(address, kind)) return;
     const Running thread_that_runs = std::exchange(running, {});  // strings below come here, too
     const bool is_library = is_library_code(origin);
     running = thread_that_runs;
-    if (!is_library) report_host_memory(target);
+    if (!is_library) report_host_memory({static_cast<const std::byte*>(address), bytes, kind, origin});
 }
 
 void launch_begins(const LaunchRequest& request) {
@@ -188,6 +224,8 @@ void block_begins(std::uint64_t number, int threads, std::span<std::byte> memory
     block->number = number;
     block->ordinal = s.next_ordinal++;
     block->threads.resize(static_cast<std::size_t>(threads));
+    const std::uint32_t crowd = new_crowd();
+    for (Thread& thread : block->threads) thread.crowd = crowd;
     s.numbers.push_back(number);
     s.blocks.push_back(std::move(block));
     s.current = s.blocks.back().get();

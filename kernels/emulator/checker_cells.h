@@ -6,12 +6,11 @@
 // - from different blocks, then warps, then quarters of a warp - because a barrier that is too small then leaves one of them out.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/emulator/checker_state.h"
 
 namespace heddle::emulator::checker {
-
-/// Enters an access into the cell. Returns the earlier access that it races with, or null.
-inline const Access* enter(Cell& cell, const Access& now, const Block& block, std::uint32_t since);
 
 namespace detail {
 
@@ -26,9 +25,9 @@ inline bool before(const Access& old, const Access& now, const Block& block) {
     return knows(block, now.thread(), old.block, old.thread(), old.clock);
 }
 
-/// Puts `now` among the kept accesses.
+/// Puts `now` among the kept accesses. False when it is left out.
 template <std::size_t N>
-void keep(std::array<Access, N>& kept, const Access& now, const Block& block, std::uint32_t since) {
+bool keep(std::array<Access, N>& kept, const Access& now, const Block& block, std::uint32_t since) {
     Access* place = nullptr;
     for (Access& old : kept) {
         const bool gone = old.block < since;
@@ -41,7 +40,7 @@ void keep(std::array<Access, N>& kept, const Access& now, const Block& block, st
     }
     if (place) {
         *place = now;
-        return;
+        return true;
     }
     int worst = 0;
     for (const Access& old : kept) worst += likeness(old, now);
@@ -55,22 +54,42 @@ void keep(std::array<Access, N>& kept, const Access& now, const Block& block, st
         }
     }
     if (place) *place = now;
+    return place != nullptr;
+}
+
+/// Same thread, same time, same kind: the origin may differ.
+inline bool is_repeated(const Access& a, const Access& b) {
+    return a.block == b.block && a.clock == b.clock && a.thread() == b.thread() && a.kind() == b.kind();
 }
 
 }  // namespace detail
 
-inline const Access* enter(Cell& cell, const Access& now, const Block& block, std::uint32_t since) {
+/// What became of an access.
+struct Entered {
+    const Access* race = nullptr;  // the earlier access that it races with
+    bool kept = false;             // a read that the cell now keeps
+    bool left_out = false;         // a read that it does not keep
+};
+
+/// Enters an access into the cell.
+inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uint32_t since) {
     const Kind kind = now.kind();
+    if (!is_write(kind))
+        for (Access& old : cell.reads)
+            if (detail::is_repeated(old, now)) {  // whatever has come between was compared with the first one
+                old.code = now.code;
+                return {};
+            }
     const auto races = [&](const Access& old) {
         return old.block >= since && conflict(old.kind(), kind) && !detail::before(old, now, block);
     };
-    if (races(cell.write)) return &cell.write;
+    if (races(cell.write)) return {&cell.write};
     if (kind != Kind::atomic_write && kind != Kind::atomic_read)
         for (const Access& old : cell.atomics)
-            if (races(old)) return &old;
+            if (races(old)) return {&old};
     if (is_write(kind))
         for (const Access& old : cell.reads)
-            if (races(old)) return &old;
+            if (races(old)) return {&old};
     switch (kind) {
         case Kind::write:  // everything else happened before it
             cell.write = now;
@@ -78,9 +97,34 @@ inline const Access* enter(Cell& cell, const Access& now, const Block& block, st
             for (Access& old : cell.reads) old.block = 0;
             break;
         case Kind::atomic_write: detail::keep(cell.atomics, now, block, since); break;
-        default: detail::keep(cell.reads, now, block, since);
+        default: {
+            const bool kept = detail::keep(cell.reads, now, block, since);
+            return {nullptr, kept, !kept};
+        }
     }
-    return nullptr;
+    return {};
+}
+
+/// What follows from a plain read that the cell has left out: reads of threads that know as much, and are as much like the reads
+/// kept, are left out, too. Its crowd must know of all writes, for the thread itself may have made one of them.
+inline Settled settle(const Cell& cell, const Access& now, const Block& block, std::uint32_t since) {
+    const int thread = now.thread();
+    const auto is_known = [&](const Access& old) {
+        return old.block < since || crowd_knows(block, thread, old.block, old.thread(), old.clock);
+    };
+    if (!is_known(cell.write) || !std::all_of(cell.atomics.begin(), cell.atomics.end(), is_known)) return {};
+    if (std::any_of(cell.reads.begin(), cell.reads.end(), is_known)) return {};  // another thread of the crowd would replace it
+    int alike = 0, of_warp = 0;
+    for (std::size_t i = 0; i < cell.reads.size(); ++i) {
+        of_warp += cell.reads[i].block == block.ordinal && cell.reads[i].thread() / 32 == thread / 32;
+        for (std::size_t j = 0; j < i; ++j) alike += detail::likeness(cell.reads[i], cell.reads[j]);
+    }
+    Settled settled{block.threads[thread].crowd, static_cast<std::uint8_t>(thread / 32), 0, false};
+    settled.all = alike == 6 && std::all_of(cell.reads.begin(), cell.reads.end(),
+                                            [&](const Access& read) { return read.block == block.ordinal; });
+    const bool whole_warp = of_warp == 4 && alike == 12;  // a read of each quarter
+    settled.quarters = static_cast<std::uint8_t>(whole_warp ? 15 : 1 << thread % 32 / 8);
+    return settled;
 }
 
 }  // namespace heddle::emulator::checker

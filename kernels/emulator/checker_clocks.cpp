@@ -7,12 +7,12 @@
 
 namespace heddle::emulator::checker {
 
-namespace {
-
-const Snapshot* base_of(const Block& block, int thread) {
-    const Thread& t = block.threads[thread];
-    return t.own ? t.own.get() : block.base.get();
+std::uint32_t new_crowd() {
+    static std::uint32_t last = 0;  // one launch at a time
+    return ++last;
 }
+
+namespace {
 
 void raise(Clocks& clocks, const Clocks& by) {
     if (clocks.size() < by.size()) clocks.resize(by.size());
@@ -78,14 +78,22 @@ void teach(Block& block, std::span<const Member> members, std::shared_ptr<const 
         block.has_own = true;
         for (const Member& member : members) block.threads[member.thread].own = snapshot;
     }
-    for (const Member& member : members) ++block.threads[member.thread].clock;
+    const std::uint32_t crowd = block.has_own ? 0 : new_crowd();  // members of a part may have overlays that differ
+    for (const Member& member : members) {
+        block.threads[member.thread].crowd = crowd;
+        ++block.threads[member.thread].clock;
+    }
 }
 
 /// A barrier of the whole block: everybody knows everybody's clock, whatever was known before.
 void join_block(Block& block) {
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->clocks.reserve(block.threads.size());
-    for (Thread& t : block.threads) snapshot->clocks.push_back(t.clock++);
+    const std::uint32_t crowd = new_crowd();
+    for (Thread& t : block.threads) {
+        t.crowd = crowd;
+        snapshot->clocks.push_back(t.clock++);
+    }
     if (block.has_own) {
         Gathered gathered;
         const std::shared_ptr<const Foreign>* last = nullptr;
@@ -114,8 +122,10 @@ void join_lanes(Block& block, std::span<const Member> members) {
         }
     }
     for (const Member& member : members) merged[member.thread % 32] = block.threads[member.thread].clock;
+    const std::uint32_t crowd = new_crowd();
     for (const Member& member : members) {
         Thread& t = block.threads[member.thread];
+        t.crowd = crowd;
         t.overlay = merged;
         t.overlay_epoch = block.epoch;
         ++t.clock;
@@ -132,18 +142,13 @@ bool one_warp(std::span<const Member> members) {
 
 }  // namespace
 
-bool knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
-    const Thread& t = block.threads[thread];
-    const Snapshot* base = base_of(block, thread);
-    if (ordinal == block.ordinal) {
-        if (thread == other) return true;
-        if (base && base->clocks[other] >= clock) return true;
-        return thread / 32 == other / 32 && t.overlay_epoch == block.epoch && t.overlay[other % 32] >= clock;
-    }
-    if (!base || !base->foreign) return false;
-    const auto heard = std::lower_bound(base->foreign->begin(), base->foreign->end(), ordinal,
+bool holds(const Snapshot* snapshot, std::uint32_t own, std::uint32_t ordinal, int other, std::uint32_t clock) {
+    if (!snapshot) return false;
+    if (ordinal == own) return snapshot->clocks[other] >= clock;
+    if (!snapshot->foreign) return false;
+    const auto heard = std::lower_bound(snapshot->foreign->begin(), snapshot->foreign->end(), ordinal,
                                         [](const Heard& h, std::uint32_t wanted) { return h.ordinal < wanted; });
-    return heard != base->foreign->end() && heard->ordinal == ordinal && (*heard->clocks)[other] >= clock;
+    return heard != snapshot->foreign->end() && heard->ordinal == ordinal && (*heard->clocks)[other] >= clock;
 }
 
 void join(std::span<const Member> members) {
@@ -205,6 +210,7 @@ void pass_fence(Block& block, int thread, bool device_wide) {
     t.to_block = now;
     if (device_wide) t.to_device = now;
     t.fence_clock = t.clock++;
+    t.crowd = 0;
 }
 
 void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases) {

@@ -48,7 +48,8 @@ using Releases = std::vector<Released>;
 
 struct Thread {
     std::uint32_t clock = 1;
-    std::uint32_t fence_clock = 0;    // at its last fence
+    std::uint32_t fence_clock = 0;  // at its last fence
+    std::uint32_t crowd = 0;  // threads of one number, which is unique in the process, know the same of all others; 0: alone
     std::uint32_t overlay_epoch = 0;  // the overlay counts while this is the block's epoch
     std::array<std::uint32_t, 32> overlay;
     std::shared_ptr<const Snapshot> own;                  // instead of the block's
@@ -65,8 +66,30 @@ struct Block {
     std::vector<Thread> threads;
 };
 
+inline const Snapshot* base_of(const Block& block, int thread) {
+    const Thread& t = block.threads[thread];
+    return t.own ? t.own.get() : block.base.get();
+}
+/// What a snapshot of the block `own` says of thread `other` of the block `ordinal`: whether it holds the clock. Null holds
+/// nothing.
+bool holds(const Snapshot* snapshot, std::uint32_t own, std::uint32_t ordinal, int other, std::uint32_t clock);
 /// Whether `thread` of `block` knows what thread `other` of the block `ordinal` did at `clock`.
-bool knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock);
+inline bool knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
+    if (ordinal != block.ordinal) return holds(base_of(block, thread), block.ordinal, ordinal, other, clock);
+    if (thread == other) return true;
+    const Thread& t = block.threads[thread];
+    if (const Snapshot* base = base_of(block, thread); base && base->clocks[other] >= clock) return true;
+    return thread / 32 == other / 32 && t.overlay_epoch == block.epoch && t.overlay[other % 32] >= clock;
+}
+/// Whether all threads of the running thread's `crowd` know it, too: what it knows but for what it did itself.
+inline bool crowd_knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
+    const Thread& t = block.threads[thread];
+    return holds(base_of(block, thread), block.ordinal, ordinal, other, clock) ||
+           (ordinal == block.ordinal && thread / 32 == other / 32 && t.overlay_epoch == block.epoch &&
+            t.overlay[other % 32] >= clock);
+}
+/// A number for threads that know the same from now on.
+std::uint32_t new_crowd();
 /// All of `threads` (positions in `blocks` and thread numbers) learn what any of them knows.
 struct Member {
     Block* block;

@@ -53,6 +53,18 @@ struct Cell {
     std::uint32_t split = 0;        // its bytes have cells of their own since this ordinal
 };
 
+/// Of which threads a further plain read of a word is no race and leaves its cells as they are, so that nothing need be looked
+/// at: of those of a crowd (checker_clocks.h) in some quarters of one warp, or in all warps.
+struct Settled {
+    std::uint32_t crowd = 0;  // 0: of none
+    std::uint8_t warp = 0, quarters = 0;
+    bool all = false;
+
+    bool holds(std::uint32_t its_crowd, int thread) const {
+        return crowd == its_crowd && (all || (warp == thread / 32 && (quarters >> thread % 32 / 8 & 1) != 0));
+    }
+};
+
 inline constexpr std::size_t kPage = 4096;
 
 /// A bit for each byte of a page that a launch has read, that it has written.
@@ -64,21 +76,27 @@ struct Page {
     std::array<std::uint64_t, kPage / 64> allocated{}, written{};  // a bit for each byte
     std::uint32_t launch = 0;                                      // the launch, by its first ordinal, of which `uses` tells
     std::unique_ptr<Uses> uses;
-    Cell* words = nullptr;  // [1024], zeroed when they come
-    Cell* bytes = nullptr;  // [4096]
+    Cell* words = nullptr;       // [1024], zeroed when they come
+    Cell* bytes = nullptr;       // [4096]
+    Settled* settled = nullptr;  // [1024] of the words
 
     Cell& word(std::size_t offset) {
-        if (!words) words = zeroed(kPage / 4);
+        if (!words) {
+            words = zeroed<Cell>(kPage / 4);
+            settled = zeroed<Settled>(kPage / 4);
+        }
         return words[offset / 4];
     }
     Cell& byte(std::size_t offset) {
-        if (!bytes) bytes = zeroed(kPage);
+        if (!bytes) bytes = zeroed<Cell>(kPage);
         return bytes[offset];
     }
     void forget_accesses() {
         std::free(words);
         std::free(bytes);
+        std::free(settled);
         words = bytes = nullptr;
+        settled = nullptr;
     }
     Page() = default;
     Page(const Page&) = delete;
@@ -86,10 +104,11 @@ struct Page {
     ~Page() { forget_accesses(); }
 
   private:
-    static Cell* zeroed(std::size_t count) {
-        void* const cells = std::calloc(count, sizeof(Cell));
-        if (!cells) std::abort();
-        return static_cast<Cell*>(cells);
+    template <class T>
+    static T* zeroed(std::size_t count) {
+        void* const all = std::calloc(count, sizeof(T));
+        if (!all) std::abort();
+        return static_cast<T*>(all);
     }
 };
 
