@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "apps/clock.h"
@@ -52,16 +53,22 @@ struct EvaluateOptions {
     MachineOptions machine;
 };
 
+/// `heddle evaluate WORD`: translations rather than a run.
+bool names_text(const std::string& word) {
+    std::error_code ignored;
+    return word == standard_input || (std::filesystem::exists(word, ignored) && !std::filesystem::is_directory(word, ignored));
+}
+
 OptionTable evaluate_table(EvaluateOptions& options) {
     OptionTable table("evaluate", "scores a run on a test set or a file of translations, or compares two files");
     table.usage =
         "usage: heddle evaluate RUN --test PREFIX\n"
         "       heddle evaluate RUN                         (of a generated task: its own test sentences)\n"
         "       heddle evaluate --tune RUN                  (which length penalty is best; the run keeps it)\n"
-        "       heddle evaluate --hypotheses FILE --reference FILE\n"
+        "       heddle evaluate FILE --reference FILE       (translations made before)\n"
         "       heddle evaluate --compare FILE FILE --reference FILE\n";
     table.group("A run");
-    table.add("model", options.run, "the folder of a trained run").called("RUN").positional();
+    table.add("model", options.run, "the folder of a trained run").called("RUN").positional(std::not_fn(names_text));
     table.add("test", options.test, "sentence pairs to translate: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de").defaults_to("the run's");
     table.add("target", options.target, "file ending of the target language").called("en").defaults_to("the run's");
@@ -81,7 +88,9 @@ OptionTable evaluate_table(EvaluateOptions& options) {
         .called("RUN");
     table.add("valid", options.valid, "with --tune: sentence pairs to choose by").called("PREFIX").defaults_to("the run's own");
     table.group("Files");
-    table.add("hypotheses", options.hypotheses, "translations, one per line; - is standard input").called("FILE");
+    table.add("hypotheses", options.hypotheses, "translations, one per line; - is standard input")
+        .called("FILE")
+        .positional(names_text);
     table.add("reference", options.reference, "their references, one per line; - is standard input").called("FILE");
     table.add("compare", options.compare, "two systems' translations: which is better, and is it chance? (paired bootstrap)")
         .called("FILE FILE");
@@ -274,6 +283,8 @@ void check_together(const OptionTable& table, const EvaluateOptions& options) {
     const bool reference = table.given("reference");
     check_usage(run || reference || hypotheses || compare,
                 "evaluate: nothing to evaluate; give RUN --test PREFIX, or --hypotheses FILE --reference FILE");
+    check_usage(!run || !reference || std::filesystem::exists(options.run),
+                fmt::format("evaluate: {} is neither a file of translations nor a run: there is no such file", options.run));
     check_usage(!run || !(hypotheses || reference),
                 "evaluate: --model and --hypotheses are two ways to get translations; give one of them");
     check_usage(!compare || !(run || hypotheses),
