@@ -10,12 +10,14 @@ namespace {
 
 constexpr int kPoison = 0xff;  // four of them are a NaN
 
+bool aligned(const void* address, std::size_t to) { return reinterpret_cast<std::uintptr_t>(address) % to == 0; }
+
 // Not memset, whose writes ThreadSanitizer would take for the running thread's.
 void fill(std::byte* begin, std::byte* end) {
-    for (volatile std::byte* byte = begin; byte != end; byte = byte + 1) *byte = std::byte{kPoison};
+    while (begin != end && !aligned(begin, 8)) *const_cast<volatile std::byte*>(begin++) = std::byte{kPoison};
+    for (; end - begin >= 8; begin += 8) *reinterpret_cast<volatile std::uint64_t*>(begin) = ~std::uint64_t{0};
+    while (begin != end) *const_cast<volatile std::byte*>(begin++) = std::byte{kPoison};
 }
-
-bool aligned(const void* address, std::size_t to) { return reinterpret_cast<std::uintptr_t>(address) % to == 0; }
 
 // A piece lies at its logical place plus one red zone for each piece before it and one in front: alignments up to 1024 stay.
 std::byte* place_of_piece(const Block& block, int start, std::size_t part) {
