@@ -11,9 +11,10 @@
 #include "core/device_impl.h"
 #include "core/format.h"
 #include "core/out_of_memory.h"
+#include "core/sanitizers.h"
 #include "core/segments.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HEDDLE_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -49,7 +50,7 @@ std::int64_t rounded(std::int64_t bytes) {
 }
 
 // Under AddressSanitizer, kept blocks and what rounding added to a block may not be touched.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HEDDLE_ADDRESS_SANITIZER)
 void allow(const std::byte* start, std::int64_t bytes) { __asan_unpoison_memory_region(start, static_cast<std::size_t>(bytes)); }
 void forbid(const std::byte* start, std::int64_t bytes) { __asan_poison_memory_region(start, static_cast<std::size_t>(bytes)); }
 #else

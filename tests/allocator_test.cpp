@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/out_of_memory.h"
+#include "core/sanitizers.h"
 #include "core/storage.h"
 #include "core/tensor.h"
 #include "tests/support.h"
@@ -109,7 +110,7 @@ TEST_F(Allocator, AlignsEveryBlockToACacheLine) {
     }
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HEDDLE_ADDRESS_SANITIZER)
 TEST_F(Allocator, LetsAddressSanitizerSeeAccessesBesideAndAfterABlock) {
     const auto touch = [](const std::byte* at) { return static_cast<int>(*const_cast<volatile const std::byte*>(at)); };
     const Storage storage(1000, Device::cpu);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/sanitizers.h"
 #include "kernels/device/barrier.h"
 #include "kernels/device/cuda.h"
 #include "kernels/device/mma.h"
@@ -218,7 +219,7 @@ __global__ void past_the_end_kernel(bool broken) {
     static_cast<volatile float*>(x)[threadIdx.x + (broken ? 1 : 0)] = 1;
 }
 TEST(EmulatorErrors, AWriteBehindSharedMemory) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HEDDLE_ADDRESS_SANITIZER)
     GTEST_SKIP() << "AddressSanitizer ends the program at the write itself: red zones are poisoned";
 #endif
     expect_broken({"block (1, 0, 0): the byte ", "behind the 128 bytes of shared memory taken as piece 0 was written"},
@@ -241,7 +242,7 @@ TEST(EmulatorErrors, AStackThatOverflows) {
 }
 
 // Where UndefinedBehaviorSanitizer looks at each access and division, it ends the program before the emulator hears of them.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HEDDLE_ADDRESS_SANITIZER)
 constexpr bool sanitizer_comes_first = true;
 #else
 constexpr bool sanitizer_comes_first = false;

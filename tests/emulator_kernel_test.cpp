@@ -1,4 +1,5 @@
 // Threads, blocks, barriers and warp collectives of the emulator, against their definitions.
+#include "core/sanitizers.h"
 #include "tests/emulator_support.h"
 
 #include <algorithm>
@@ -189,7 +190,7 @@ double cost(unsigned threads, void (*kernel)(Arguments...), Arguments... argumen
 
 // Prints the figures of the README; only a collapse fails (a kernel call instead of a switch would be 300 ns and more).
 TEST(EmulatorKernel, ASwitchIsCheap) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(HEDDLE_THREAD_SANITIZER)
     GTEST_SKIP() << "TSan takes its time for each switch";
 #endif
     int out[1024];

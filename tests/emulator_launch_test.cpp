@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/sanitizers.h"
 #include "kernels/device/cuda.h"
 #include "kernels/device/fence.h"
 #include "kernels/device/shared.h"
@@ -311,7 +312,7 @@ __global__ void needs_barrier_kernel(int* out) {
     out[threadIdx.x] = x[63 - threadIdx.x];
 }
 TEST(EmulatorLaunch, ASkippedBarrierDoesNothing) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(HEDDLE_THREAD_SANITIZER)
     GTEST_SKIP() << "ThreadSanitizer reports the race, as it should";
 #endif
     const auto good = [] {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "core/sanitizers.h"
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/memory.h"
 #include "tests/emulator_runtime_support.h"
@@ -102,7 +103,7 @@ TEST(EmulatorMemory, RunsOut) {
 
 // The system's refusal is the device's: no exception, and nothing is counted that nobody has.
 TEST(EmulatorMemory, RunsOutWhenTheSystemDoes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(HEDDLE_ADDRESS_SANITIZER) || defined(HEDDLE_THREAD_SANITIZER)
     GTEST_SKIP() << "a sanitizer's own memory would run out first";
 #endif
     DeviceArray<float> x(32, 1.0f);

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "core/sanitizers.h"
 #include "kernels/emulator/memory.h"
 #include "tests/emulator_runtime_support.h"
 
@@ -364,7 +365,7 @@ TEST(EmulatorRuntimeDeathTest, SaysAtTheEndWhatNobodyWaitedFor) {
 // TSan does not watch the emulator, which moves between stacks, and so sees nothing of what guards its statics: there the main
 // thread makes them.
 void begin_on_the_main_thread() {
-#if defined(__SANITIZE_THREAD__)
+#if defined(HEDDLE_THREAD_SANITIZER)
     void* memory = nullptr;
     expect_ok(cudaMalloc(&memory, 4));
     expect_ok(cudaFree(memory));

@@ -6,6 +6,7 @@
 
 #include "autograd/gradcheck.h"
 #include "autograd/tape.h"
+#include "core/sanitizers.h"
 #include "planted.h"
 #include "support.h"
 
@@ -17,7 +18,7 @@ using planted::softmax;
 using planted::sum;
 
 // ThreadSanitizer makes each node some twenty times slower and learns nothing from more of them.
-#ifdef __SANITIZE_THREAD__
+#ifdef HEDDLE_THREAD_SANITIZER
 constexpr int kDeep = 100'000;
 #else
 constexpr int kDeep = 1'000'000;

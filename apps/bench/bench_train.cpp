@@ -86,7 +86,12 @@ Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const B
 std::int64_t peak_memory_mb() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    return (usage.ru_maxrss + 512) / 1024;
+#if defined(__APPLE__)
+    constexpr std::int64_t kMegabyte = 1 << 20;  // counted in bytes there, else in kilobytes
+#else
+    constexpr std::int64_t kMegabyte = 1 << 10;
+#endif
+    return (usage.ru_maxrss + kMegabyte / 2) / kMegabyte;
 }
 
 void measure_and_print(BenchTrainOptions& options) {

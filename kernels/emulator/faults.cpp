@@ -41,7 +41,7 @@ void report() {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__linux__)
     if (spare != nullptr && in_a_kernel()) {
         auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
         // One byte on, for place_of_code takes addresses behind an instruction.

@@ -1,5 +1,6 @@
 #include "kernels/emulator/memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -53,7 +54,13 @@ std::size_t device_memory() {
 
 /// A file of kFile bytes of 0xff that has no name.
 int poison_file() {
+#if defined(__linux__)
     const int file = memfd_create("heddle emulator poison", MFD_CLOEXEC);
+#else
+    std::FILE* const unnamed = std::tmpfile();
+    const int file = unnamed != nullptr ? fcntl(fileno(unnamed), F_DUPFD_CLOEXEC, 0) : -1;
+    if (unnamed != nullptr) std::fclose(unnamed);
+#endif
     const std::string block(4096, '\xff');
     for (std::size_t i = 0; i < kFile; i += block.size())
         if (file < 0 || write(file, block.data(), block.size()) != static_cast<ssize_t>(block.size()))
@@ -69,8 +76,8 @@ class Memory {
         for (std::size_t size = kRange; size >= kRange >> 6 && begin_ == nullptr; size /= 2) {
             void* const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (range == MAP_FAILED) continue;
-            madvise(range, size, MADV_DONTDUMP);
             begin_ = static_cast<std::byte*>(range);
+            keep_apart(begin_, size, false);
             next_ = begin_ + kBefore;
             end_ = begin_ + size;
         }
@@ -197,8 +204,10 @@ class Memory {
     }
     /// Closing an allocation would make the system join its pages with the closed ones round them, and opening part them again:
     /// 30 us for each here. Pages that are to be in a core dump and pages that are not cannot be joined: 2 us.
-    static void keep_apart(std::byte* start, std::size_t bytes, bool apart) {
+    static void keep_apart([[maybe_unused]] std::byte* start, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] bool apart) {
+#if defined(MADV_DONTDUMP)
         madvise(start, bytes, apart ? MADV_DODUMP : MADV_DONTDUMP);
+#endif
     }
     void protect(int protection) {
         for (const auto& [first, living] : living_) protect(const_cast<std::byte*>(first), living.pages, protection);

@@ -3,6 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#if defined(__APPLE__)
+#include <crt_externs.h>
+#endif
+
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -67,10 +71,14 @@ void append(const char* variable, const std::vector<std::string>& lines) {
 /// This process's program and arguments.
 std::string command_line() {
     std::string text;
+#if defined(__APPLE__)
+    for (int i = 0; i < *_NSGetArgc(); ++i) text += std::string((*_NSGetArgv())[i]) + " ";
+#else
     if (std::FILE* const file = std::fopen("/proc/self/cmdline", "r")) {
         for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += c == 0 ? ' ' : static_cast<char>(c);
         std::fclose(file);
     }
+#endif
     return text;
 }
 void write_notes() {
