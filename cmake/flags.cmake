@@ -31,6 +31,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # The baseline that every x86-64 machine of the last fifteen years has; *_fast.cpp files are built once per level on top.
   heddle_cxx_options(-march=x86-64-v2)
   set(HEDDLE_LEVELS v2 v3 v4)
+  if(HEDDLE_STEP)  # a debugger shows the same lines for each, and without optimisation none is fast
+    set(HEDDLE_LEVELS v2)
+    add_compile_definitions(HEDDLE_ONE_LEVEL)
+  endif()
 else()
   # x86-64-v2 has no fused multiply-add; where the baseline has one, GCC would use it wherever it likes, and bits would depend on inlining.
   heddle_cxx_options(-ffp-contract=off)

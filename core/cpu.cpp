@@ -7,7 +7,7 @@
 namespace heddle {
 
 CpuLevel processor_level() {
-#if defined(__x86_64__)
+#if !defined(HEDDLE_ONE_LEVEL)
     __builtin_cpu_init();
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

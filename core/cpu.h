@@ -1,14 +1,18 @@
-// Which x86-64 level the vectorised code runs on. Other processors have one build of it, named v2.
+// Which x86-64 level the vectorised code runs on. Other processors, and the build for stepping, have one build of it, named v2.
 #pragma once
 
 #include <string_view>
+
+#if !defined(__x86_64__)
+#define HEDDLE_ONE_LEVEL
+#endif
 
 namespace heddle {
 
 /// The x86-64 micro-architecture levels: v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512 F, BW, CD, DQ, VL).
 enum class CpuLevel { v2 = 2, v3 = 3, v4 = 4 };
 
-/// The best level of this processor.
+/// The best level of this processor that was built.
 CpuLevel processor_level();
 /// The level in use: the processor's, unless HEDDLE_CPU_LEVEL=v2|v3|v4 in the environment lowers it. Read once, at the first
 /// call. Error when the variable names no level or one that the processor does not have.

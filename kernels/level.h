@@ -10,8 +10,8 @@
     namespace v3 { __VA_ARGS__; }     \
     namespace v4 { __VA_ARGS__; }
 
-/// The build of `function` for the level in use.
-#if defined(__x86_64__)
+/// The build of `function` for the level in use. HEDDLE_ONE_LEVEL: there is none but v2 (core/cpu.h).
+#if !defined(HEDDLE_ONE_LEVEL)
 #define HEDDLE_BY_LEVEL(function)                         \
     (::heddle::cpu_level() == ::heddle::CpuLevel::v4   ? v4::function \
      : ::heddle::cpu_level() == ::heddle::CpuLevel::v3 ? v3::function \
@@ -21,7 +21,7 @@
 #endif
 
 /// Calls the build of an overloaded `function` for the level in use.
-#if defined(__x86_64__)
+#if !defined(HEDDLE_ONE_LEVEL)
 #define HEDDLE_CALL_LEVEL(function, ...)                                           \
     (::heddle::cpu_level() == ::heddle::CpuLevel::v4   ? v4::function(__VA_ARGS__) \
      : ::heddle::cpu_level() == ::heddle::CpuLevel::v3 ? v3::function(__VA_ARGS__) \

@@ -91,7 +91,7 @@ std::vector<Function> runnable(std::vector<Function> by_level) {
 }  // namespace heddle
 
 /// All builds of a *_fast.cpp function that this processor can run, as a vector of function pointers.
-#if defined(__x86_64__)
+#if !defined(HEDDLE_ONE_LEVEL)
 #define HEDDLE_ALL_LEVELS(function) ::heddle::runnable<decltype(&v2::function)>({&v2::function, &v3::function, &v4::function})
 #else
 #define HEDDLE_ALL_LEVELS(function) ::heddle::runnable<decltype(&v2::function)>({&v2::function})
