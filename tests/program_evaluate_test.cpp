@@ -178,6 +178,19 @@ TEST_F(ProgramEvaluate, LeavesOutTheMetadataOfEitherFile) {
     expect_complaint(evaluate("--hypotheses others --reference tags"), 1, "they part where others:3 has");
 }
 
+TEST_F(ProgramEvaluate, ReadsAFileThatStandsAloneAsTranslations) {
+    const std::string score = scored("--hypotheses h --reference r");
+    EXPECT_EQ(scored("h --reference r"), score);
+    EXPECT_EQ(here.run("evaluate - --reference r", here.read("h")).out, score);
+    expect_complaint(evaluate("h"), 2, "give --reference FILE");
+    expect_complaint(evaluate("h --test t"), 2, "--reference FILE");
+    expect_complaint(evaluate("h --reference r --hypotheses h"), 2, "'h' is read as --hypotheses");
+    expect_complaint(evaluate("absent --reference r"), 2, "absent is neither a file of translations nor a run");
+    std::filesystem::create_directory(here.path("folder"));
+    expect_complaint(evaluate("folder --reference r"), 2, "two ways to get translations");
+    expect_complaint(evaluate("folder --test t"), 1, "folder");
+}
+
 TEST_F(ProgramEvaluate, RefusesOptionsThatDoNotGoTogether) {
     expect_complaint(evaluate("--compare h better"), 2, "--reference FILE");
     expect_complaint(evaluate("--hypotheses h"), 2, "--reference FILE");
