@@ -22,7 +22,8 @@ void OpTimer::note(std::string_view op, bool backward, Device device) {
     const Clock::time_point now = Clock::now();
     OpTime& time = times_[std::string(op)];
     time.op = op;
-    (backward ? time.backward : time.forward) += std::chrono::duration<double>(now - last_).count();
+    (backward ? time.backward : time.forward) +=
+        std::max(0.0, std::chrono::duration<double>(now - last_).count());  // the clock may run backwards
     if (!backward) ++time.calls;
     last_ = now;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/bench.h"
+#include "apps/clock.h"
 #include "apps/memory_advice.h"
 #include "apps/option_rows.h"
 #include "apps/output.h"
@@ -78,9 +79,8 @@ Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const B
         }
     }
     learner.read();
-    const auto end = Clock::now();
-    return {.tokens_per_second = static_cast<double>(tokens) / std::chrono::duration<double>(end - timed_from).count(),
-            .seconds = std::chrono::duration<double>(end - start).count()};
+    const double timed = seconds_since(timed_from);
+    return {.tokens_per_second = timed > 0 ? static_cast<double>(tokens) / timed : 0, .seconds = seconds_since(start)};
 }
 
 std::int64_t peak_memory_mb() {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "apps/clock.h"
 #include "apps/output.h"
 #include "core/format.h"
 
@@ -75,8 +74,7 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       translate_(std::move(translate)),
       plan_(plan_epoch(model, data, options, state_.epoch)),
       learner_(model, options, planned_updates(), dtype),
-      average_(options.average),
-      start_(Clock::now()) {
+      average_(options.average) {
     state_.text = digests(data);
     state_.epoch_batches = batches_per_epoch();
     probe_ = plan_.batches.front().front();
@@ -188,7 +186,7 @@ TrainingResult Trainer::run() {
         log_.note(fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
                               grouped_text(plan_.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
                               grouped_text(plan_.too_long + plan_.too_wide), grouped_text(plan_.empty)));
-    start_ = Clock::now();
+    watch_ = {};
     TrainingResult result;
     if (state_.updates > 0) end_ = training_end(options_, state_, elapsed());
     if (end_) result.nothing_to_train = end_->already;
@@ -313,7 +311,7 @@ IntervalReport Trainer::interval() const {
     report.batches = batches_per_epoch();
     const auto updates = static_cast<double>(std::max<std::int64_t>(1, times_.updates));
     report.loading = times_.loading / updates;
-    report.step = (times_.steps - times_.loading) / updates;
+    report.step = std::max(0.0, times_.steps - times_.loading) / updates;
     report.learning_rate = learning_rate_;
     report.elapsed = elapsed();
     report.eta = eta();
@@ -328,7 +326,7 @@ std::optional<IntervalReport> Trainer::since_last_line() const {
     return report;
 }
 
-double Trainer::elapsed() const { return seconds_before_ + seconds_since(start_); }
+double Trainer::elapsed() const { return seconds_before_ + watch_.seconds(); }
 
 double Trainer::eta() const {
     double least = std::numeric_limits<double>::infinity();

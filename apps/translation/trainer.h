@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "apps/clock.h"
 #include "apps/options.h"
 #include "apps/translation/learner.h"
 #include "apps/translation/run_folder.h"
@@ -114,7 +115,7 @@ class Trainer {
     Tensor best_;  // weights of the best validation, never changed; undefined before the first
     SaveWriter writer_;
 
-    Clock::time_point start_;
+    mutable Stopwatch watch_;  // since run() began
     Clock::time_point update_start_;
     // Since the last log line.
     struct Times {
@@ -122,7 +123,7 @@ class Trainer {
         double steps = 0;
         std::int64_t updates = 0;
     } times_;
-    double seconds_before_ = 0;  // of training, before start_
+    double seconds_before_ = 0;  // of training, before run()
     double learning_rate_ = 0;   // of the last update
     // Loss, gradient norm and tokens per second of the interval when the losses were last read; the loss is NaN before.
     IntervalReport known_ = {.loss = std::numeric_limits<double>::quiet_NaN()};

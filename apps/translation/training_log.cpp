@@ -36,6 +36,10 @@ std::string translations_text(const ValidationReport& r) {
     return fmt::format(" | {}exact {:.1f} % of {} sentences (greedy)", bleu, 100 * *r.exact_share(), grouped_text(r.translated));
 }
 
+std::string speed_text(double tokens_per_second) {
+    return tokens_per_second > 0 ? grouped_text(std::llround(tokens_per_second)) : "?";
+}
+
 // `whole` says how much of the first `length` bytes can stay; after a power failure, for example, there are fewer.
 void cut(const std::filesystem::path& path, std::int64_t length, std::size_t (*whole)(std::string_view)) {
     const std::string bytes = read_file(path);
@@ -131,8 +135,8 @@ void TrainingLog::line(const IntervalReport& r) {
         line(fmt::format(
             "epoch {:>3} | update {:>6} | sentences {:>9} | loss {:.4f} | {:>7} tokens/s | gradient {:.3f} | rate {:.2e} "
             "| ETA {}",
-            r.epoch, r.update, grouped_text(r.sentences), r.loss, grouped_text(std::llround(r.tokens_per_second)),
-            r.gradient_norm, r.learning_rate, duration_text(r.eta)));
+            r.epoch, r.update, grouped_text(r.sentences), r.loss, speed_text(r.tokens_per_second), r.gradient_norm,
+            r.learning_rate, duration_text(r.eta)));
 }
 
 void TrainingLog::json(std::string_view object) {
@@ -233,7 +237,7 @@ void TrainingLog::progress(const IntervalReport& r) {
     last_progress_ = now;
     showing_progress_ = true;
     const std::string text = fmt::format("\r\x1b[Kepoch {} | update {} | loss {:.4f} | {} tokens/s | ETA {}", r.epoch, r.update,
-                                         r.loss, grouped_text(std::llround(r.tokens_per_second)), duration_text(r.eta));
+                                         r.loss, speed_text(r.tokens_per_second), duration_text(r.eta));
     std::fputs(text.c_str(), stderr);
 }
 

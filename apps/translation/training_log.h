@@ -28,7 +28,7 @@ struct IntervalReport {
     double accuracy = 0;           ///< share of target tokens that the most likely token names; there is no padding among them
     double loading = 0;            ///< seconds of an update spent waiting for its batches
     double step = 0;               ///< seconds of an update spent computing
-    double tokens_per_second = 0;  ///< source and target, end of sentence counted, no padding
+    double tokens_per_second = 0;  ///< source and target, end of sentence counted, no padding; 0: the clock stood still
     double gradient_norm = 0;      ///< of the last update, before clipping
     double learning_rate = 0;      ///< of the last update
     double elapsed = 0;            ///< seconds since training began

@@ -81,7 +81,7 @@ IntervalReport Interval::means(IntervalReport report) const {
     const auto all = static_cast<double>(std::max<std::int64_t>(1, targets));
     report.loss = loss / all;
     report.accuracy = static_cast<double>(correct) / all;
-    report.tokens_per_second = static_cast<double>(tokens) / std::max(seconds, 1e-9);
+    report.tokens_per_second = seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
     return report;
 }
 

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t most_batches = 12;
 constexpr std::chrono::seconds most_time{2};
 
-double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+double seconds(Clock::duration time) { return std::max(0.0, std::chrono::duration<double>(time).count()); }
 
 // What the steps between two looks at the clock took, over all updates.
 struct Steps {
