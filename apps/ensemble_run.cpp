@@ -1,5 +1,6 @@
 #include "apps/ensemble_run.h"
 
+#include "apps/memory_advice.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -38,7 +39,9 @@ Ensemble EnsembleRun::models() const {
 EnsembleRun open_ensemble(const std::vector<std::string>& runs, const WeightsChoice& weights, const MachineOptions& machine) {
     EnsembleRun opened;
     for (const std::string& run : runs) {
-        opened.runs.push_back(open_run(run, weights_file(weights, run), machine));
+        // What a command advises for its own work would not make the model smaller.
+        opened.runs.push_back(
+            with_memory_advice([] { return more_memory; }, [&] { return open_run(run, weights_file(weights, run), machine); }));
         check_same(opened.runs.front(), opened.runs.back(), runs.front(), run);
     }
     return opened;

@@ -5,10 +5,13 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "apps/divergence.h"
@@ -52,6 +55,30 @@ void occupy_standard_descriptors() {
         if (fcntl(number, F_GETFD) < 0) open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+std::terminate_handler default_terminate = nullptr;
+
+// Where the memory, or the room for threads, ends in a thread of a library (SentencePiece learns vocabularies with several), the
+// exception reaches no caller: the C++ library calls this. Allocates nothing.
+[[noreturn]] void end_without_memory() {
+    const auto complain_plainly = [](std::initializer_list<std::string_view> texts) {
+        for (const std::string_view text : texts)
+            [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+        _exit(1);
+    };
+    try {
+        if (std::current_exception()) throw;
+    } catch (const std::bad_alloc&) {
+        complain_plainly({"heddle: ", no_memory_left, ", in the middle of a library's work; ", more_memory, "\n"});
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::resource_unavailable_try_again)
+            complain_plainly(
+                {"heddle: the system starts no further thread: memory or a limit of processes (ulimit -u); ", more_memory, "\n"});
+    } catch (...) {  // a defect, which a debugger shows best
+    }
+    default_terminate();
+    std::abort();
+}
+
 int finished(const std::function<int()>& run) {
     const int status = run();
     // What is still queued on the device may yet fail.
@@ -63,9 +90,9 @@ int finished(const std::function<int()>& run) {
 
 int guarded(const std::function<int()>& run) {
     occupy_standard_descriptors();
+    if (std::get_terminate() != end_without_memory) default_terminate = std::set_terminate(end_without_memory);
     try {
-        const int status =
-            with_memory_advice([] { return "end other programs, or let this one have more"; }, [&] { return finished(run); });
+        const int status = with_memory_advice([] { return more_memory; }, [&] { return finished(run); });
         if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
         if (errno == EPIPE) return nobody_reads;
         return complain(std::string("the results cannot be written to stdout: ") + std::strerror(errno), 1);

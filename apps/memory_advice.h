@@ -12,6 +12,8 @@ namespace heddle::app {
 
 /// Where nothing more is known than that an allocation failed.
 inline constexpr const char* no_memory_left = "memory: the system has none left";
+/// Where no option would help.
+inline constexpr const char* more_memory = "end other programs, or let this one have more";
 
 /// What work() returns. Where the memory does not suffice, Error: what was wanted and how much there is, then advice(), such as
 /// "lower --batch-tokens 1500".
@@ -28,6 +30,8 @@ auto with_memory_advice(const Advice& advice, const Work& work) {
 
 /// For training with these batches; `resumed` names a run that goes on, whose batches cannot change, or is empty.
 std::string batch_advice(const TrainingOptions& options, const std::string& resumed = "");
+/// For reading text and learning a vocabulary from it, which hold all of it.
+std::string text_advice();
 /// For a search, or for drawing samples.
 std::string search_advice(const DecodeOptions& options);
 

@@ -208,11 +208,13 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
 
     TrainingLog console;
     const Say say = [&](std::string_view text) { console.note(text); };
-    Text text = read_text(table, settings, say);
+    Text text = with_memory_advice(text_advice, [&] { return read_text(table, settings, say); });
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
-    Vocabularies vocabularies = vocabularies_of(settings, save, text.training.training, say);
-    const TrainingData data = encode_training_data(std::move(text.training), std::move(vocabularies));
+    const TrainingData data = with_memory_advice(text_advice, [&] {
+        Vocabularies vocabularies = vocabularies_of(settings, save, text.training.training, say);
+        return encode_training_data(std::move(text.training), std::move(vocabularies));
+    });
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           settings.training.seed);
     if (resumed.empty() && !settings.data.embeddings.empty())

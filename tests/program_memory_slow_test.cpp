@@ -2,6 +2,12 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <csignal>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "apps/guard.h"
 #include "apps/memory_advice.h"
 #include "tests/program.h"
 
@@ -93,6 +99,35 @@ TEST(ProgramMemory, SummaryNamesItsInput) {
     EXPECT_THAT(large.err, Not(HasSubstr("--batch-tokens")));
 }
 
+// SentencePiece learns with threads of its own, whose exceptions reach nobody.
+TEST(ProgramMemory, AVocabularyThatDoesNotFitEndsInOneLine) {
+    const Workplace here;
+    std::string pairs;
+    for (int i = 0; i < 40000; ++i) {
+        const std::string number = std::to_string(i * 7919 % 40009);
+        pairs += "word" + number + " and" + number + "other\t" + number + " as it is\n";
+    }
+    here.write("pairs", pairs);
+    for (const std::string& type : {"bpe", "unigram"}) {
+        const LittleMemory memory(little);
+        const ProgramResult result = here.run("train --train pairs --tsv --source a --target b --vocab-size 500 --vocab-type " +
+                                              type + " --out " + type + tiny);
+        EXPECT_EQ(result.status, 1) << type << ": " << result.err;
+        EXPECT_THAT(result.err,
+                    testing::ContainsRegex("heddle: (memory: the system has no|the system starts no further thread)"));
+        EXPECT_THAT(result.err, AllOf(Not(HasSubstr("terminate called")), Not(HasSubstr("--batch-tokens"))));
+    }
+}
+
+TEST(ProgramMemory, AModelThatDoesNotFitIsNoMatterOfTheBeam) {
+    const Workplace here;
+    ASSERT_EQ(here.run("train --task copy --updates 1 --out RUN --d-model 512 --d-ff 8192 --layers 2 --valid-sentences 0").status,
+              0);
+    const LittleMemory memory(little);
+    for (const std::string& command : {"translate --model RUN --threads 1", "score --model RUN --threads 1"})
+        expect_advice(here.run(command, "a\tb\n"), "; end other programs, or let this one have more");
+}
+
 TEST(ProgramMemory, WithoutAnOptionThatHelpsMoreOfItIsAskedFor) {
     const Workplace here;
     const LittleMemory memory(little);
@@ -133,6 +168,18 @@ TEST(MemoryAdvice, StandsBehindWhatWasWantedAndPassesOtherErrorsOn) {
     EXPECT_EQ(error_of([&] { app::with_memory_advice(advice, [] { throw std::bad_alloc(); }); }),
               "memory: the system has none left; lower X");
     EXPECT_EQ(error_of([&] { app::with_memory_advice(advice, [] { throw Error("other"); }); }), "other");
+}
+
+TEST(GuardDeathTest, SaysPlainlyWhatEndedAThread) {
+    const auto in_a_thread = [](auto thrown) {
+        return [thrown] { exit(app::guarded([&] { return std::thread([&] { throw thrown; }).join(), 0; })); };
+    };
+    EXPECT_EXIT(in_a_thread(std::bad_alloc())(), testing::ExitedWithCode(1),
+                "^heddle: memory: the system has none left, in the middle of a library's work; end other programs, or let this "
+                "one have more\n$");
+    EXPECT_EXIT(in_a_thread(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)))(),
+                testing::ExitedWithCode(1), "^heddle: the system starts no further thread: ");
+    EXPECT_EXIT(in_a_thread(std::runtime_error("a defect"))(), testing::KilledBySignal(SIGABRT), "a defect");
 }
 
 }  // namespace
