@@ -144,7 +144,7 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
 // Whatever else people keep in a folder, among it files with the names of a run's.
 TEST_F(RunFolderTest, NeverTakesAFolderOfSomebodyElsesForARun) {
     namespace fs = std::filesystem;
-    const std::vector<std::string> others = {"config.toml", "model.safetensors", "vocab.model",    "log.jsonl",
+    const std::vector<std::string> others = {"config.toml", "model.safetensors", "vocab.model",    "all_scalars.json",
                                              "search.toml", "report.html",       "saves/2024/game"};
     for (const std::string& file : others) {
         fs::remove_all(path_);

@@ -24,6 +24,9 @@ constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",        "
                                      "search.toml",        "log.jsonl",        "report.html",        event_file_name,
                                      scalars_file_name,    "config.toml"};
 
+// A run appends to these; those of others it leaves as they begin.
+bool is_appended_to(std::string_view name) { return name == "log.jsonl" || name == event_file_name; }
+
 // The first line of each config.toml that heddle train writes. Others have files of this name, too: only where this line stands
 // are a run's files removed.
 constexpr std::string_view config_mark = "# heddle train --config THIS_FILE --out ANOTHER_FOLDER repeats the run\n";
@@ -165,7 +168,7 @@ void RunFolder::check_free(const fs::path& path, bool overwrite) {
           path.string(), path.string());
     if (is_ours(path)) return;
     for (const char* name : run_files)
-        check(!fs::exists(fs::symlink_status(path / name)),
+        check(is_appended_to(name) || !fs::exists(fs::symlink_status(path / name)),
               "{}: heddle train did not write this file, and a run would replace it; choose another --out, or move the file away",
               (path / name).string());
     check(!run, "{}: heddle train did not make these folders; choose another --out", (path / "saves").string());
