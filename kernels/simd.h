@@ -1,7 +1,8 @@
 // Vectors of the native width for *_fast.cpp files, on the compiler's vector extension. Never included by a public header.
 //
 // The arithmetic operators work lane by lane; a * b + c becomes one fused multiply-add where the level has it (v3, v4).
-// Every lane computes the same thing wherever it stands, so a row's bits do not depend on its place in the batch.
+// Every lane computes the same thing wherever it stands, so a row's bits do not depend on its place in the batch. Sums across
+// lanes take as many lanes on every level: v3 and v4 give the same bits (same_bits() promises it, levels_test holds it).
 #pragma once
 
 #if defined(__aarch64__)
@@ -133,6 +134,32 @@ inline auto fold(V v, Join join) {
 template <class T>
 inline T sum(Vec<T> v) {
     return fold<kLanes<T> / 2>(v, [](Vec<T> a, Vec<T> b) { return a + b; });
+}
+
+/// Lanes of a sum over a row. A level's vectors take kSumVectors to hold them, so that v3 and v4 add in one order.
+inline constexpr int kSumLanes = 16;
+inline constexpr int kSumVectors = kSumLanes / kFloats;
+
+/// The kSumLanes elements at column j of a row of `cols`; those past the end are `rest`, and then all of them stand in `buffer`.
+inline const float* sum_block(const float* row, std::int64_t j, std::int64_t cols, float rest, float (&buffer)[kSumLanes]) {
+    if (cols - j >= kSumLanes) return row + j;
+    for (int i = 0; i < kSumLanes; ++i) buffer[i] = j + i < cols ? row[j + i] : rest;
+    return buffer;
+}
+
+/// The vectors as one wide vector, whose upper half meets the lower one until a single vector is left: with sum() of that, as
+/// many lanes give the same bits in vectors of every width.
+template <int n>
+inline VecF add_halves(VecF (&parts)[n]) {
+    for (int half = n / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; ++i) parts[i] += parts[i + half];
+    return parts[0];
+}
+
+/// The sum of all lanes of all vectors.
+template <int n>
+inline float sum(VecF (&parts)[n]) {
+    return sum<float>(add_halves(parts));
 }
 
 template <class T>

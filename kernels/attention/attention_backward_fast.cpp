@@ -46,20 +46,20 @@ struct Buffers {
 };
 
 // D: the row sums of dO * O. Each row is first folded into one vector; transposing these turns sums across lanes into
-// sums down rows.
+// sums down rows, made in the order of sum().
 void row_products(const Tile& tile, std::int64_t width, const Buffers& at) {
     for (std::int64_t first = 0; first < tile.queries; first += kFloats) {
-        float folded[kFloats * kFloats], lanes[kFloats * kFloats];
+        VecF rows[kFloats];
         for (std::int64_t q = 0; q < kFloats; ++q) {
-            VecF sum{};
-            for (std::int64_t c = 0; c < width; c += kFloats)
-                sum += load(at.d_output + (first + q) * width + c) * load(at.output + (first + q) * width + c);
-            store(folded + q * kFloats, sum);
+            VecF sums[kSumVectors]{};
+            for (std::int64_t c = 0; c < width; c += kSumLanes)
+                for (std::int64_t i = 0; i < kSumLanes; i += kFloats)
+                    sums[i / kFloats] +=
+                        load(at.d_output + (first + q) * width + c + i) * load(at.output + (first + q) * width + c + i);
+            rows[q] = add_halves(sums);
         }
-        transpose_square(folded, kFloats, lanes, kFloats);
-        VecF delta = load(lanes);
-        for (int i = 1; i < kFloats; ++i) delta += load(lanes + i * kFloats);
-        store(at.delta + first, delta);
+        transpose_lanes(rows);
+        store(at.delta + first, add_halves(rows));
     }
 }
 

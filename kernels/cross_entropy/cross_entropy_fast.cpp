@@ -2,7 +2,8 @@
 //     1. the largest logit
 //     2. the sum of e^d and of d = x - largest; e^d takes x's place when a gradient is wanted
 //     3. dlogits = e^d * scale / sum - smoothing share * scale, in place
-// Four accumulators each, so that additions do not wait for one another, and so that a lane adds few numbers in float.
+// Sums have 32 lanes on every level, two to eight vectors: additions do not wait for one another, a lane adds few numbers in
+// float, and v3 and v4 give the same bits. What is left of a row is added in double, in order.
 #include <cmath>
 #include <limits>
 
@@ -17,6 +18,8 @@ namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kStep = 4 * kFloats;
+constexpr int kLanesOfSum = 32;
+constexpr int kParts = kLanesOfSum / kFloats;
 
 float largest_of(const float* x, std::int64_t n) {
     VecF best[4] = {broadcast(kMinusInfinity), broadcast(kMinusInfinity), broadcast(kMinusInfinity), broadcast(kMinusInfinity)};
@@ -46,39 +49,31 @@ struct Sums {
 
 template <bool kKeep>
 Sums sum_row(float* x, std::int64_t n, float shift) {
-    VecF exponentials[4]{}, deviations[4]{};
-    const auto add = [&](VecF d, int i) {
-        const VecF e = exp_below_zero(d);
-        exponentials[i] += e;
-        deviations[i] += d;
-        return e;
-    };
+    VecF exponentials[kParts]{}, deviations[kParts]{};
     std::int64_t j = 0;
-    for (; j + kStep <= n; j += kStep)
-        for (int i = 0; i < 4; ++i) {
+    for (; j + kLanesOfSum <= n; j += kLanesOfSum)
+        for (int i = 0; i < kParts; ++i) {
             float* at = x + j + i * kFloats;
-            const VecF e = add(load(at) - shift, i);
+            const VecF d = load(at) - shift;
+            const VecF e = exp_below_zero(d);
+            exponentials[i] += e;
+            deviations[i] += d;
             if constexpr (kKeep) store(at, e);
         }
-    for (; j + kFloats <= n; j += kFloats) {
-        const VecF e = add(load(x + j) - shift, 0);
-        if constexpr (kKeep) store(x + j, e);
-    }
     double tail_exponentials = 0, tail_deviations = 0;
-    if (j < n) {
-        const int rest = static_cast<int>(n - j);
-        const VecF d = load_part(x + j, rest, shift) - shift;
+    for (; j < n; j += kFloats) {
+        const VecF d = load_at(x, j, n, shift) - shift;
         const VecF e = exp_below_zero(d);
-        for (int i = 0; i < rest; ++i) {
-            tail_exponentials += static_cast<double>(e[i]);
-            tail_deviations += static_cast<double>(d[i]);
+        float exponential[kFloats], deviation[kFloats];
+        store(exponential, e);
+        store(deviation, d);
+        for (int i = 0; i < kFloats && j + i < n; ++i) {
+            tail_exponentials += static_cast<double>(exponential[i]);
+            tail_deviations += static_cast<double>(deviation[i]);
         }
-        if constexpr (kKeep) store_part(x + j, e, rest);
+        if constexpr (kKeep) store_at(x, j, n, e);
     }
-    const auto total = [](const VecF(&parts)[4]) {
-        return static_cast<double>(sum<float>((parts[0] + parts[1]) + (parts[2] + parts[3])));
-    };
-    return {total(exponentials) + tail_exponentials, total(deviations) + tail_deviations};
+    return {static_cast<double>(sum(exponentials)) + tail_exponentials, static_cast<double>(sum(deviations)) + tail_deviations};
 }
 
 // x = x * factor - share

@@ -41,19 +41,37 @@ struct Statistics {
 // mean is the mean of the deviations; with it both statistics are as exact as double sums would make them.
 Statistics row_statistics(const float* x, std::int64_t cols, double eps) {
     const auto n = static_cast<double>(cols);
-    VecF total{};
-    for (std::int64_t j = 0; j < cols; j += kFloats) total += load_at(x, j, cols);
-    const auto first = static_cast<float>(static_cast<double>(sum<float>(total)) / n);
-    VecF deviations{}, squares{};
-    for (std::int64_t j = 0; j < cols; j += kFloats) {
-        const VecF deviation = load_at(x, j, cols, first) - first;
-        deviations += deviation;
-        squares += deviation * deviation;
+    float end[kSumLanes];
+    VecF total[kSumVectors]{};
+    for (std::int64_t j = 0; j < cols; j += kSumLanes) {
+        const float* const block = sum_block(x, j, cols, 0, end);
+        for (int i = 0; i < kSumVectors; ++i) total[i] += load(block + i * kFloats);
     }
-    const double correction = static_cast<double>(sum<float>(deviations)) / n;
-    double variance = static_cast<double>(sum<float>(squares)) / n - correction * correction;
+    const auto first = static_cast<float>(static_cast<double>(sum(total)) / n);
+    VecF deviations[kSumVectors]{}, squares[kSumVectors]{};
+    for (std::int64_t j = 0; j < cols; j += kSumLanes) {
+        const float* const block = sum_block(x, j, cols, first, end);
+        for (int i = 0; i < kSumVectors; ++i) {
+            const VecF deviation = load(block + i * kFloats) - first;
+            deviations[i] += deviation;
+            squares[i] += deviation * deviation;
+        }
+    }
+    const double correction = static_cast<double>(sum(deviations)) / n;
+    double variance = static_cast<double>(sum(squares)) / n - correction * correction;
     if (variance < 0) variance = 0;  // a NaN stays
     return {static_cast<float>(static_cast<double>(first) + correction), static_cast<float>(1 / std::sqrt(variance + eps))};
+}
+
+// dgamma += dy * xhat and dbeta += dy, for one row.
+void add_affine_gradients(const float* dy, const float* x, std::int64_t cols, float mean, float rstd, float* dgamma,
+                          float* dbeta) {
+    for (std::int64_t j = 0; j < cols; j += kFloats) {
+        const VecF d = load_at(dy, j, cols);
+        const VecF xhat = (load_at(x, j, cols) - mean) * rstd;
+        store_at(dgamma, j, cols, load_at(dgamma, j, cols) + d * xhat);
+        store_at(dbeta, j, cols, load_at(dbeta, j, cols) + d);
+    }
 }
 
 }  // namespace
@@ -88,22 +106,23 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<float>& a, std::int6
         const float* dy = a.dy + row * a.cols;
         const float* x = a.x + row * a.cols;
         const float mean = a.mean[row], rstd = a.rstd[row];
-        VecF sum_g{}, sum_g_xhat{};
-        for (std::int64_t j = 0; j < a.cols; j += kFloats) {
-            const VecF d = load_at(dy, j, a.cols);
-            const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;
-            const VecF g = d * load_at(a.gamma, j, a.cols);
-            sum_g += g;
-            sum_g_xhat += g * xhat;
-            if (!d_affine) continue;
-            float* dgamma = d_affine;
-            float* dbeta = d_affine + a.cols;
-            store_at(dgamma, j, a.cols, load_at(dgamma, j, a.cols) + d * xhat);
-            store_at(dbeta, j, a.cols, load_at(dbeta, j, a.cols) + d);
-        }
+        if (d_affine) add_affine_gradients(dy, x, a.cols, mean, rstd, d_affine, d_affine + a.cols);
         if (!a.dx) continue;
         if (a.d_sublayer) row_factors(a.dropout, row, a.cols, factors);
-        const float mean_g = sum<float>(sum_g) / n, mean_g_xhat = sum<float>(sum_g_xhat) / n;
+        VecF sum_g[kSumVectors]{}, sum_g_xhat[kSumVectors]{};
+        float end[3][kSumLanes];
+        for (std::int64_t j = 0; j < a.cols; j += kSumLanes) {
+            const float* const dy_block = sum_block(dy, j, a.cols, 0, end[0]);
+            const float* const x_block = sum_block(x, j, a.cols, 0, end[1]);
+            const float* const gamma_block = sum_block(a.gamma, j, a.cols, 0, end[2]);
+            for (int i = 0; i < kSumVectors; ++i) {
+                const VecF xhat = (load(x_block + i * kFloats) - mean) * rstd;
+                const VecF g = load(dy_block + i * kFloats) * load(gamma_block + i * kFloats);
+                sum_g[i] += g;
+                sum_g_xhat[i] += g * xhat;
+            }
+        }
+        const float mean_g = sum(sum_g) / n, mean_g_xhat = sum(sum_g_xhat) / n;
         const float* d_sum = a.d_sum ? a.d_sum + row * a.cols : nullptr;
         for (std::int64_t j = 0; j < a.cols; j += kFloats) {
             const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;

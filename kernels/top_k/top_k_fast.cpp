@@ -39,12 +39,18 @@ float block_maxima(const float* x, std::int64_t n, float* maxima) {
 }
 
 double exponential_sum(const float* x, std::int64_t n, float shift) {
-    VecF sums[4]{};
+    constexpr int lanes = 32, parts = lanes / kFloats;  // as in cross_entropy_fast.cpp
+    VecF sums[parts]{};
     std::int64_t j = 0;
-    for (; j + kStep <= n; j += kStep)
-        for (int i = 0; i < 4; ++i) sums[i] += exp_below_zero(load(x + j + i * kFloats) - shift);
-    for (; j < n; j += kFloats) sums[0] += exp_below_zero(load_at(x, j, n, kMinusInfinity) - shift);
-    return static_cast<double>(sum<float>((sums[0] + sums[1]) + (sums[2] + sums[3])));
+    for (; j + lanes <= n; j += lanes)
+        for (int i = 0; i < parts; ++i) sums[i] += exp_below_zero(load(x + j + i * kFloats) - shift);
+    double tail = 0;
+    for (; j < n; j += kFloats) {
+        float e[kFloats];
+        store(e, exp_below_zero(load_at(x, j, n, kMinusInfinity) - shift));
+        for (int i = 0; i < kFloats && j + i < n; ++i) tail += static_cast<double>(e[i]);
+    }
+    return static_cast<double>(sum(sums)) + tail;
 }
 
 // A bound that the k best logits reach: each of the k blocks with the largest maxima holds one logit that does.
