@@ -173,13 +173,19 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
               "with --device cuda: capture a step once for each shape of its batch, and replay it");
 }
 
-void add_threads_option(OptionTable& table, MachineOptions& options) {
+void add_processor_options(OptionTable& table, MachineOptions& options) {
     table.group("Machine");
     table.add("threads", options.threads, "threads to compute with").at_least(1).at_most(1024).defaults_to("one per processor");
+    table
+        .add(
+            "cpu-level", options.cpu_level,
+            "instructions to compute with: SSE4.2, AVX2 or AVX-512; a lower level than the processor's gives an older one's bits")
+        .one_of({"v2", "v3", "v4"})
+        .defaults_to("the processor's");
 }
 
 void add_machine_options(OptionTable& table, MachineOptions& options) {
-    add_threads_option(table, options);
+    add_processor_options(table, options);
     table.add("device", options.device, "where to compute; cuda: a GPU, or the emulated one of a build for tests")
         .one_of({"cpu", "cuda"});
 }

@@ -19,9 +19,9 @@ void add_replace_invalid_option(OptionTable& table, bool& replace_invalid);
 void add_learning_options(OptionTable& table, TrainingOptions& options);
 /// How long training goes on, and what happens on the way.
 void add_course_options(OptionTable& table, TrainingOptions& options);
-/// --threads.
-void add_threads_option(OptionTable& table, MachineOptions& options);
-/// --threads and --device.
+/// --threads and --cpu-level.
+void add_processor_options(OptionTable& table, MachineOptions& options);
+/// --threads, --cpu-level and --device.
 void add_machine_options(OptionTable& table, MachineOptions& options);
 /// --dtype, behind the machine's options, for commands that use a model.
 void add_dtype_option(OptionTable& table, MachineOptions& options);

@@ -74,8 +74,20 @@ Device device_of(const MachineOptions& machine) { return machine.device == "cuda
 
 DType dtype_of(const MachineOptions& machine) { return machine.dtype == "bf16" ? DType::bf16 : DType::f32; }
 
+namespace {
+
+void apply_cpu_level(const std::string& wish) {
+    const CpuLevel level = cpu_level_named(wish).value();  // the option's row has read it
+    check_usage(level <= processor_level(), fmt::format("--cpu-level {}: this processor has {} only; give that or a lower one",
+                                                        wish, name(processor_level())));
+    set_cpu_level(level);
+}
+
+}  // namespace
+
 void apply(const MachineOptions& machine) {
     if (machine.threads) set_threads(static_cast<int>(*machine.threads));
+    if (machine.cpu_level) apply_cpu_level(*machine.cpu_level);
     kernels::set_batch_invariant(machine.batch_invariant);
     check_usage(device_of(machine) == Device::cpu || device::available(),
                 fmt::format("--device cuda: {}", device::why_unavailable()));

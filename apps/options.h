@@ -116,7 +116,8 @@ struct WeightsChoice {
 
 /// Where to compute, and in what.
 struct MachineOptions {
-    std::optional<std::int64_t> threads;  ///< one per processor
+    std::optional<std::int64_t> threads;   ///< one per processor
+    std::optional<std::string> cpu_level;  ///< v2, v3 or v4; the processor's
     std::string device = "cpu";
     std::string dtype = "f32";  ///< of weights and values in the model
     bool batch_invariant = false;
@@ -145,9 +146,9 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
 /// of another optimizer, and for batches without a limit.
 void resolve(TrainingOptions& training);
 
-/// Sets the number of threads of the process, and whether its results are batch-invariant. UsageError when there is no such
-/// device, which says why, or it does not compute in the dtype; an emulated one is said on stderr, so that nobody takes its times
-/// for a GPU's.
+/// Sets the number of threads and the CPU level of the process, and whether its results are batch-invariant. UsageError when the
+/// processor does not have the level, when there is no such device, which says why, or it does not compute in the dtype; an
+/// emulated one is said on stderr, so that nobody takes its times for a GPU's.
 void apply(const MachineOptions& machine);
 /// Where the options say that models lie.
 Device device_of(const MachineOptions& machine);

@@ -1,5 +1,6 @@
 #include "core/cpu.h"
 
+#include <atomic>
 #include <cstdlib>
 
 #include "core/format.h"
@@ -21,22 +22,38 @@ CpuLevel processor_level() {
 
 namespace {
 
+constexpr CpuLevel none{};
+std::atomic<CpuLevel> in_use = none;
+
 CpuLevel chosen_level() {
     const char* wish = std::getenv("HEDDLE_CPU_LEVEL");
     if (wish == nullptr || *wish == '\0') return processor_level();
-    const std::string_view text = wish;
-    check(text == "v2" || text == "v3" || text == "v4", "HEDDLE_CPU_LEVEL is '{}', wanted v2, v3 or v4", text);
-    const auto level = static_cast<CpuLevel>(text[1] - '0');
-    check(level <= processor_level(), "HEDDLE_CPU_LEVEL is {}, but this processor has {} only", text, name(processor_level()));
-    return level;
+    const std::optional<CpuLevel> level = cpu_level_named(wish);
+    check(level.has_value(), "HEDDLE_CPU_LEVEL is '{}', wanted v2, v3 or v4", wish);
+    check(*level <= processor_level(), "HEDDLE_CPU_LEVEL is {}, but this processor has {} only", wish, name(processor_level()));
+    return *level;
 }
 
 }  // namespace
 
 CpuLevel cpu_level() {
-    static const CpuLevel level = chosen_level();
-    return level;
+    CpuLevel level = in_use.load(std::memory_order_relaxed);
+    if (level != none) return level;
+    const CpuLevel chosen = chosen_level();
+    return in_use.compare_exchange_strong(level, chosen) ? chosen : level;
 }
+
+void set_cpu_level(CpuLevel level) {
+    check(level <= processor_level(), "cpu: level {} was asked for, but this processor has {} only", name(level),
+          name(processor_level()));
+    CpuLevel before = none;
+    if (in_use.compare_exchange_strong(before, level)) return;
+    check(before == level, "cpu: level {} was asked for, but {} is in use already; set the level before the first op",
+          name(level), name(before));
+}
+
+// v2 rounds each product before it is added to a sum.
+bool same_bits(CpuLevel a, CpuLevel b) { return a == b || (a != CpuLevel::v2 && b != CpuLevel::v2); }
 
 std::string_view name(CpuLevel level) {
     switch (level) {
@@ -49,6 +66,14 @@ std::string_view name(CpuLevel level) {
         case CpuLevel::v4: return "v4 (AVX-512)";
     }
     fail("cpu: no such level");
+}
+
+std::string_view short_name(CpuLevel level) { return name(level).substr(0, 2); }
+
+std::optional<CpuLevel> cpu_level_named(std::string_view text) {
+    for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4})
+        if (text == short_name(level)) return level;
+    return {};
 }
 
 }  // namespace heddle

@@ -1,6 +1,7 @@
 // Which x86-64 level the vectorised code runs on. Other processors, and the build for stepping, have one build of it, named v2.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #if !defined(__x86_64__)
@@ -14,10 +15,19 @@ enum class CpuLevel { v2 = 2, v3 = 3, v4 = 4 };
 
 /// The best level of this processor that was built.
 CpuLevel processor_level();
-/// The level in use: the processor's, unless HEDDLE_CPU_LEVEL=v2|v3|v4 in the environment lowers it. Read once, at the first
-/// call. Error when the variable names no level or one that the processor does not have.
+/// The level in use: that of set_cpu_level(), otherwise the processor's, unless HEDDLE_CPU_LEVEL=v2|v3|v4 in the environment
+/// lowers it. Read once, at the first call. Error when the variable names no level or one that the processor does not have.
 CpuLevel cpu_level();
+/// Chooses the level for the whole process, before the first op. Error when the processor does not have it, or another one is in
+/// use already.
+void set_cpu_level(CpuLevel level);
+/// Whether a run at one of these levels gives the same bits as at the other.
+bool same_bits(CpuLevel a, CpuLevel b);
 /// "v4 (AVX-512)" and the like.
 std::string_view name(CpuLevel level);
+/// "v4", as options and saves write it.
+std::string_view short_name(CpuLevel level);
+/// The level of that short name, if there is one.
+std::optional<CpuLevel> cpu_level_named(std::string_view short_name);
 
 }  // namespace heddle

@@ -20,6 +20,20 @@ namespace {
     }
 }
 
+/// The same with the level set as a program's option does, in a process that has used the level `used` before, or none.
+[[noreturn]] void exit_with_set_level(CpuLevel level, const char* used) {
+    setenv("HEDDLE_CPU_LEVEL", used, 1);
+    try {
+        if (*used != '\0') cpu_level();
+        set_cpu_level(level);
+        setenv("HEDDLE_CPU_LEVEL", "v9", 1);  // nobody asks for it any more
+        std::exit(static_cast<int>(cpu_level()));
+    } catch (const Error& error) {
+        std::fputs(error.what(), stderr);
+        std::exit(1);
+    }
+}
+
 class CpuLevelDeathTest : public testing::Test {
   protected:
     // "threadsafe" starts the program anew instead of forking it, so the level is not read yet.
@@ -44,6 +58,32 @@ TEST_F(CpuLevelDeathTest, IsTheProcessorsWhenTheEnvironmentSaysNothing) {
 TEST_F(CpuLevelDeathTest, RefusesWhatIsNoLevel) {
     for (const char* wish : {"v1", "v5", "avx2", "3", "v33"})
         EXPECT_EXIT(exit_with_level(wish), testing::ExitedWithCode(1), "wanted v2, v3 or v4") << wish;
+}
+
+TEST_F(CpuLevelDeathTest, IsSetBeforeItsFirstUse) {
+    EXPECT_EXIT(exit_with_set_level(CpuLevel::v2, ""), testing::ExitedWithCode(2), "");
+    EXPECT_EXIT(exit_with_set_level(CpuLevel::v2, "v2"), testing::ExitedWithCode(2), "");
+    if (processor_level() == CpuLevel::v2) return;
+    EXPECT_EXIT(exit_with_set_level(CpuLevel::v3, ""), testing::ExitedWithCode(3), "");
+    EXPECT_EXIT(exit_with_set_level(CpuLevel::v3, "v2"), testing::ExitedWithCode(1), "in use already; set the level before");
+}
+
+TEST_F(CpuLevelDeathTest, IsNotSetAboveTheProcessors) {
+    if (processor_level() == CpuLevel::v4) GTEST_SKIP() << "this processor has every level";
+    EXPECT_EXIT(exit_with_set_level(CpuLevel::v4, ""), testing::ExitedWithCode(1), "but this processor has");
+}
+
+TEST(CpuLevel, HasAShortName) {
+    for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) EXPECT_EQ(cpu_level_named(short_name(level)), level);
+    for (const char* other : {"", "v", "v1", "v22", "v5", "V3", "3"}) EXPECT_FALSE(cpu_level_named(other)) << other;
+}
+
+// levels_test compares the bits.
+TEST(CpuLevel, WithFusedMultiplyAddsHasTheSameBits) {
+    for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) EXPECT_TRUE(same_bits(level, level));
+    EXPECT_TRUE(same_bits(CpuLevel::v3, CpuLevel::v4));
+    EXPECT_FALSE(same_bits(CpuLevel::v2, CpuLevel::v3));
+    EXPECT_FALSE(same_bits(CpuLevel::v4, CpuLevel::v2));
 }
 
 TEST(CpuLevel, HasAName) {

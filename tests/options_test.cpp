@@ -363,6 +363,7 @@ TEST(Options, KeepTheirNames) {
                              "patience",
                              "seed",
                              "threads",
+                             "cpu-level",
                              "device",
                              "valid-every",
                              "save-every",

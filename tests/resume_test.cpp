@@ -315,11 +315,13 @@ TEST(TrainingState, SurvivesItsText) {
     state.event_interval = {.loss = 0.1, .correct = 2, .targets = 3, .tokens = 7, .seconds = 0.5};
     state.best_loss = 1.0 / 3;
     state.text = {3, "abc", 0, "def"};
+    state.cpu_level = "v3 (AVX2)";
     const std::string text = state.serialized();
     EXPECT_EQ(TrainingState::parse(text, "state").serialized(), text);
     EXPECT_EQ(*TrainingState::parse(text, "state").best_loss, 1.0 / 3);
     EXPECT_EQ(TrainingState::parse(text, "state").event_interval.tokens, 7);
     EXPECT_EQ(TrainingState::parse(text, "state").text, state.text);
+    EXPECT_EQ(TrainingState::parse(text, "state").cpu_level, "v3 (AVX2)");
     EXPECT_FALSE(TrainingState::parse(TrainingState().serialized(), "state").best_loss);
 }
 
@@ -382,11 +384,12 @@ TEST(TrainingState, OfAnEarlierSaveIsReadAndAnyChangeIsNoticed) {
     };
     const TrainingState earlier =
         TrainingState::parse(without({"epoch_batches", "interval_correct", "event_loss", "event_correct", "event_targets",
-                                      "event_tokens", "event_seconds"}),
+                                      "event_tokens", "event_seconds", "cpu_level"}),
                              "before");
     EXPECT_EQ(earlier.updates, 12);
     EXPECT_EQ(earlier.epoch_batches, 0);
     EXPECT_FALSE(earlier.epoch_is_over());
+    EXPECT_EQ(earlier.cpu_level, "");
     EXPECT_THAT(error_of([&] { TrainingState::parse(without({"batches"}), "state"); }), testing::HasSubstr("damaged"));
     std::string changed = state.serialized();
     changed.replace(changed.find("12"), 2, "13");

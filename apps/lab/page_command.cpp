@@ -35,7 +35,7 @@ OptionTable page_table(const PageCommand& command, PageOptions& options) {
     table.add("out", options.out, "the folder for the pages: NAME.html, and index.html of all").called("FOLDER");
     table.add("seed", options.seed, "of everything random");
     table.add("json", options.json, "the numbers as JSON");
-    add_threads_option(table, options.machine);
+    add_processor_options(table, options.machine);
     return table;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "apps/output.h"
+#include "core/cpu.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -34,6 +35,21 @@ void check_loss(double loss, std::int64_t updates) {
         fmt::format("training diverged: after update {} the loss without dropout is {}. Lower --lr or --clip, or raise "
                     "--warmup",
                     updates, unsigned_nan(loss)));
+}
+
+// What the save's updates were computed with and what computes now, when their bits differ; empty otherwise.
+std::string other_bits(const std::string& saved, const std::string& now) {
+    if (saved.empty() || now.empty()) return {};
+    std::string same;  // how to have the save's bits
+    for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) {
+        if (saved != name(level)) continue;
+        if (same_bits(level, cpu_level())) return {};
+        if (level <= processor_level()) same = fmt::format("; --cpu-level {} would keep the bits", short_name(level));
+    }
+    return fmt::format(
+        "warning: the save was computed at the CPU level {}, what follows is at {}: weights will differ from those of the run "
+        "that never stopped, by rounding{}",
+        saved, now, same);
 }
 
 // "1,500 tokens", "512 sentences".
@@ -76,6 +92,7 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       learner_(model, options, planned_updates(), dtype),
       average_(options.average) {
     state_.text = digests(data);
+    if (learner_.parameters().values.device() == Device::cpu) state_.cpu_level = name(cpu_level());
     state_.epoch_batches = batches_per_epoch();
     probe_ = plan_.batches.front().front();
     // Better now than after the first epoch: an error when no validation pair can be used.
@@ -120,7 +137,9 @@ void Trainer::resume(const std::filesystem::path& save) {
     read_save(save, into, folder_ != nullptr ? folder_->identity() : ModelIdentity());
 
     for (const Tensor& weights : averaged) average_.add(weights);
+    const std::string level = state_.cpu_level, warning = other_bits(saved.cpu_level, level);
     state_ = saved;
+    state_.cpu_level = level;
     seconds_before_ = saved.seconds;
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
@@ -128,6 +147,7 @@ void Trainer::resume(const std::filesystem::path& save) {
     // Before the log is cut, or a run that is stopped in between would go on from a save that its log does not know.
     const auto aside = folder_ != nullptr ? folder_->go_on_from(saved.updates) : std::vector<std::filesystem::path>();
     log_.cut_back(saved.lengths, options_.scalars_every > 0);
+    if (!warning.empty()) log_.note(warning);
     publish(best_.defined());
     if (aside.empty()) return;
     // Back before its first validation, a run translates with the weights it goes on with.

@@ -44,11 +44,13 @@ void visit(State& state, Field&& field) {
     field("validation_pairs", state.text.validation_pairs);
     field("validation_digest", state.text.validation);
     field("options", state.options);
+    field("cpu_level", state.cpu_level);
 }
 
 // Fields that the first saves did not have.
 bool came_later(std::string_view name) {
-    return name == "epoch_batches" || name == "interval_correct" || name == "options" || name.starts_with("event_");
+    return name == "epoch_batches" || name == "interval_correct" || name == "options" || name == "cpu_level" ||
+           name.starts_with("event_");
 }
 
 template <class T>

@@ -43,8 +43,9 @@ struct TrainingState {
     std::int64_t validations_since_best = 0;
     std::int64_t averaged = 0;  ///< weights in the average
     LogLengths lengths = {};
-    TextDigests text = {};     ///< what it learns from
-    OptionTexts options = {};  ///< that it learned with last; none in a save that did not know them
+    TextDigests text = {};       ///< what it learns from
+    OptionTexts options = {};    ///< that it learned with last; none in a save that did not know them
+    std::string cpu_level = {};  ///< "v3 (AVX2)" computed its updates; empty on CUDA, and in a save that did not know it
 
     bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }
 
