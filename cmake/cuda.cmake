@@ -90,7 +90,7 @@ function(heddle_kernel_objects name checked)
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   # Line tables: reports name the source line of an access. No product and sum become one operation where the source has two.
-  target_compile_options(${name} PRIVATE -Wno-unknown-pragmas -ffp-contract=off)
+  target_compile_options(${name} PRIVATE -Wno-unknown-pragmas -ffp-contract=off ${HEDDLE_UNHARDENED})
   if(checked)
     # The compiler calls __tsan_read4(address) and its kin before each access. These are the emulator's own (kernels/emulator);
     # nothing is linked with ThreadSanitizer. One access in the source stays one access, so no vectorisation.
