@@ -5,10 +5,11 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "apps/suggestion.h"
 #include "apps/toml.h"
+#include "core/file.h"
 #include "core/from_chars.h"
 
 namespace heddle::app {
@@ -320,8 +321,12 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
 void OptionTable::read_config(const std::string& path) {
     if (std::filesystem::is_directory(path))
         wrong("--config {}: it is a folder; wanted a file such as {}/config.toml", path, path);
-    std::ifstream stream(path, std::ios::binary);
-    if (!stream) wrong("--config {}: the file cannot be read", path);
+    std::istringstream stream;
+    try {
+        stream.str(read_file(path));
+    } catch (const Error&) {
+        wrong("--config {}: the file cannot be read", path);
+    }
     read_config(stream, path);
 }
 

@@ -105,6 +105,7 @@ std::vector<std::string> read_values(TomlLine& reader) {
 }  // namespace
 
 std::vector<TomlItem> read_toml(std::istream& stream, std::string_view name) {
+    stream.exceptions(std::ios::badbit);  // getline() would take a lack of memory for the end of the text
     std::vector<TomlItem> items;
     std::string line;
     for (int number = 1; std::getline(stream, line); ++number) {

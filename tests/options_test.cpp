@@ -407,6 +407,14 @@ TEST(Toml, ReadsStringsNumbersArraysAndComments) {
     EXPECT_EQ(items[4].line, 7);
 }
 
+TEST(Toml, DoesNotTakeALackOfMemoryForTheEndOfTheText) {
+    struct Failing : std::streambuf {
+        int_type underflow() override { throw std::bad_alloc(); }
+    } buffer;
+    std::istream stream(&buffer);
+    EXPECT_THROW(read_toml(stream, "config.toml"), std::bad_alloc);
+}
+
 TEST(Toml, RejectsWhatItDoesNotUnderstand) {
     for (const char* text : {"[table]", "a", "a =", "a = \"x", "a = 1 2", "a = [1", "a = [1 2]", "= 1", "a = \"\\q\""}) {
         std::istringstream stream(text);
