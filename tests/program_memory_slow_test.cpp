@@ -119,16 +119,6 @@ TEST(ProgramMemory, AVocabularyThatDoesNotFitEndsInOneLine) {
     }
 }
 
-TEST(ProgramMemory, AModelThatDoesNotFitIsNoMatterOfTheBeam) {
-    const Workplace here;
-    ASSERT_EQ(here.run("train --task copy --updates 1 --out RUN --d-model 256 --d-ff 16384 --layers 1 --batch-tokens 50 "
-                       "--valid-sentences 0")
-                  .status,
-              0);
-    const LittleMemory memory(little);
-    expect_advice(here.run("translate --model RUN --threads 1", "a\n"), "; end other programs, or let this one have more");
-}
-
 TEST(ProgramMemory, WithoutAnOptionThatHelpsMoreOfItIsAskedFor) {
     const Workplace here;
     const LittleMemory memory(little);
