@@ -179,7 +179,7 @@ void tune_run(const EvaluateOptions& options) {
           "evaluate: --tune has {} pairs to choose by, wanted {} or more; give --valid PREFIX", sample.size(),
           least_tuning_sentences);
     const Aim aim = options.valid.empty() ? aim_of(run.settings.data) : Aim::bleu;
-    const PenaltyChoice choice = choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, aim);
+    const PenaltyChoice choice = *choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, aim);
     for (const PenaltyTrial& trial : choice.trials) print(trial_text(trial, aim) + "\n");
     write_search(options.tune, choice.best.length_penalty);
     say(fmt::format("{}; stored in {}", choice_text(choice, aim, sample.size()),

@@ -55,16 +55,20 @@ std::string choice_text(const PenaltyChoice& choice, Aim aim, std::int64_t sente
     return best + ", instead of " + trial_text(choice.before, aim);
 }
 
-std::string tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
-                        const Corpus& validation, Aim aim, std::int64_t learned) {
+bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
+                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop) {
     const auto start = std::chrono::steady_clock::now();
     const std::int64_t affordable = std::min(learned / learned_pairs_for_one, most_tuning_sentences);
     const Corpus sample = tuning_sample(validation, affordable);
-    if (sample.size() < least_tuning_sentences) return {};
-    const PenaltyChoice choice = choose_length_penalty(model, vocabularies, sample, {}, aim);
-    write_search(run, choice.best.length_penalty);
-    return fmt::format("{} (chosen in {:.1f} s, in {})", choice_text(choice, aim, sample.size()), seconds_since(start),
-                       (run / search_file_name).string());
+    if (sample.size() < least_tuning_sentences) return true;
+    say(fmt::format("choosing the length penalty by {} validation pairs", grouped_text(sample.size())));
+    const auto tried = [&](const PenaltyTrial& trial) { say("  " + trial_text(trial, aim)); };
+    const std::optional<PenaltyChoice> choice = choose_length_penalty(model, vocabularies, sample, {}, aim, {tried, stop});
+    if (!choice) return false;
+    write_search(run, choice->best.length_penalty);
+    say(fmt::format("{} (chosen in {:.1f} s, in {})", choice_text(*choice, aim, sample.size()), seconds_since(start),
+                    (run / search_file_name).string()));
+    return true;
 }
 
 }  // namespace heddle::app

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "apps/option_table.h"
@@ -29,9 +30,10 @@ std::string trial_text(const PenaltyTrial& trial, Aim aim);
 std::string choice_text(const PenaltyChoice& choice, Aim aim, std::int64_t sentences);
 
 /// The length penalty of a run whose training has just ended after `learned` pairs, repetitions counted: chosen with so few of
-/// the validation pairs that it takes a few per cent of the training's time, stored, and returned as text for the log. Empty when
-/// that leaves too few pairs to choose by.
-std::string tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
-                        const Corpus& validation, Aim aim, std::int64_t learned);
+/// the validation pairs that it takes a few per cent of the training's time, stored, and said with each trial. Nothing happens
+/// when that leaves too few pairs to choose by. False when `stop` returned true before the choice was made: nothing is stored
+/// then.
+bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
+                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop);
 
 }  // namespace heddle::app

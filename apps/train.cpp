@@ -113,22 +113,28 @@ std::string how_it_ended(const TrainingResult& result) {
                        told ? "," : fmt::format(": {} updates", grouped_text(result.updates)), duration_text(result.seconds));
 }
 
-// Chooses how the trained model searches. Like the report, it is no reason to lose a run.
-void tune(const RunFolder& folder, const TrainSettings& settings, const nn::Transformer& model, const TrainingData& data,
+// Chooses how the trained model searches. Like the report, it is no reason to lose a run. False when a signal stopped it.
+bool tune(const RunFolder& folder, const TrainSettings& settings, const nn::Transformer& model, const TrainingData& data,
           TrainingLog& log, std::int64_t learned) {
-    if (!settings.training.tune_search) return;
-    try {
-        const std::string chosen =
-            tune_search(folder.path(), model, data.vocabularies, data.validation_text, aim_of(settings.data), learned);
-        if (!chosen.empty()) log.note(chosen);
-    } catch (const std::exception& error) {
-        log.note(fmt::format("no length penalty was chosen: {}; heddle evaluate --tune {} does it", error.what(),
+    if (!settings.training.tune_search) return true;
+    const auto not_chosen = [&](const std::string& why) {
+        log.note(fmt::format("no length penalty was chosen: {}; heddle evaluate --tune {} does it", why,
                              shell_word(folder.path().string())));
+    };
+    try {
+        const bool done = tune_search(
+            folder.path(), model, data.vocabularies, data.validation_text, aim_of(settings.data), learned,
+            [&](std::string_view text) { log.note(text); }, [] { return StopSignals::received() != 0; });
+        if (!done) not_chosen(fmt::format("stopped by {}", signal_name(StopSignals::received())));
+        return done;
+    } catch (const std::exception& error) {
+        not_chosen(error.what());
+        return true;
     }
 }
 
-// What comes after the last update, given the pairs that were learned from.
-using Tuning = std::function<void(std::int64_t learned)>;
+// What comes after the last update, given the pairs that were learned from. False when a signal stopped it.
+using Tuning = std::function<bool(std::int64_t learned)>;
 // Writes the report of a training that ended so.
 using Report = std::function<void(const std::string& ended)>;
 
@@ -152,8 +158,11 @@ int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tun
             log.note(stopped);
             return 128 + StopSignals::received();
         }
-        tune(result.pairs);
+        // A run without further updates keeps its choice, which may be the user's.
+        const bool chosen = !result.nothing_to_train.empty() && std::filesystem::exists(folder.path() / search_file_name);
+        const bool tuned = chosen || tune(result.pairs);
         report(how_it_ended(result));
+        if (!tuned) return 128 + StopSignals::received();
         log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
         return 0;
     } catch (const Divergence& divergence) {
@@ -242,7 +251,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     const Report report = [&](const std::string& ended) {
         write_run_report(*folder, {arguments, settings, data}, trainer, model, log, ended);
     };
-    const Tuning tuning = [&](std::int64_t learned) { tune(*folder, settings, model, data, log, learned); };
+    const Tuning tuning = [&](std::int64_t learned) { return tune(*folder, settings, model, data, log, learned); };
     try {
         return train(trainer, *folder, log, tuning, report);
     } catch (const Divergence&) {

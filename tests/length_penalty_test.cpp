@@ -35,7 +35,7 @@ class LengthPenalty : public testing::Test {
     PenaltyChoice choose(const std::vector<std::string>& references, Aim aim, double before = 1) const {
         Corpus text;
         for (std::size_t i = 0; i < lines_.size(); ++i) text.pairs.push_back({lines_[i], references[i]});
-        return choose_length_penalty(*model_, vocabularies_, text, {.length_penalty = before}, aim);
+        return *choose_length_penalty(*model_, vocabularies_, text, {.length_penalty = before}, aim);
     }
 
     std::vector<std::string> lines_;
@@ -71,6 +71,23 @@ TEST_F(LengthPenalty, IsNotTriedWhereNothingCanBeBetter) {
     const PenaltyChoice choice = choose(translated(1), Aim::exact);
     EXPECT_EQ(choice.best.length_penalty, 1);
     EXPECT_THAT(choice.trials, ElementsAre(Field(&PenaltyTrial::score, 100)));
+}
+
+TEST_F(LengthPenalty, IsNotChosenWhenTheWatchStopsIt) {
+    Corpus text;
+    for (const std::string& line : lines_) text.pairs.push_back({line, "nothing like it"});
+    std::vector<double> tried;
+    const auto choose_until = [&](std::size_t count) {
+        const PenaltyWatch watch{.tried = [&](const PenaltyTrial& trial) { tried.push_back(trial.length_penalty); },
+                                 .stop = [&] { return tried.size() == count; }};
+        return choose_length_penalty(*model_, vocabularies_, text, {}, Aim::exact, watch).has_value();
+    };
+    EXPECT_FALSE(choose_until(0));
+    EXPECT_FALSE(choose_until(2));
+    EXPECT_THAT(tried, ElementsAre(1, 0.5)) << "the one before comes first";
+    tried.clear();
+    EXPECT_TRUE(choose_until(99));
+    EXPECT_THAT(tried, ElementsAre(1, 0.5, 1.25, 1.5, 2));
 }
 
 TEST_F(LengthPenalty, IsTheSameOnAnyThreads) {

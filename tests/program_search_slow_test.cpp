@@ -2,13 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/program.h"
+#include "tests/program_process.h"
 
 namespace heddle {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* small =
@@ -36,6 +41,25 @@ TEST(ProgramSearchSlow, IsChosenAtTheEndAndTheSameOnAnyThreadsAndWayThere) {
     std::filesystem::remove(here.path("TWO/search.toml"));
     EXPECT_EQ(chosen(here.run("train --resume TWO")), straight);
     EXPECT_EQ(here.read("TWO/search.toml"), here.read("ONE/search.toml"));
+    // But it keeps a choice that is there, which may be the user's.
+    here.write("TWO/search.toml", "length-penalty = 0.77\n");
+    const ProgramResult again = here.run("train --resume TWO");
+    EXPECT_THAT(again.err, AllOf(HasSubstr("nothing to train"), Not(HasSubstr("choosing the length penalty"))));
+    EXPECT_EQ(here.read("TWO/search.toml"), "length-penalty = 0.77\n");
+}
+
+TEST(ProgramSearchSlow, IsNotChosenByATrainingThatIsToldToStop) {
+    const Workplace here;
+    ASSERT_EQ(here.run("train --task copy --out RUN --epochs 1 --tune-search false" + std::string(small)).status, 0);
+    RunningProgram program(here, {"train", "--resume", "RUN", "--epochs", "2", "--tune-search"});
+    for (int i = 0; i < 12000 && here.read("log").find("choosing the length penalty") == std::string::npos; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    program.send(SIGTERM);
+    EXPECT_EQ(program.wait(), 128 + SIGTERM) << here.read("log");
+    EXPECT_THAT(here.read("log"),
+                AllOf(HasSubstr("no length penalty was chosen: stopped by SIGTERM; heddle evaluate --tune RUN "),
+                      HasSubstr("wrote RUN/report.html")));
+    EXPECT_FALSE(here.exists("RUN/search.toml"));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "apps/translation/corpus.h"
@@ -31,6 +33,12 @@ struct PenaltyChoice {
     PenaltyTrial best;
 };
 
+/// Looks on while penalties are tried.
+struct PenaltyWatch {
+    std::function<void(const PenaltyTrial&)> tried = {};  ///< called after each trial
+    std::function<bool()> stop = {};                      ///< asked every few seconds; true ends the choice
+};
+
 /// Fewer sentences say too little, and more change nothing.
 inline constexpr std::int64_t least_tuning_sentences = 100, most_tuning_sentences = 1000;
 
@@ -39,7 +47,8 @@ Corpus tuning_sample(const Corpus& text, std::int64_t count);
 
 /// Translates `text` with several penalties; everything else is as `decode` has it. The one it has stays unless another gains;
 /// when no score can be better, no other is tried. The same for every number of threads. The models must be in evaluation mode.
-PenaltyChoice choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
-                                    const DecodeOptions& decode, Aim aim);
+/// None when the watch stopped it.
+std::optional<PenaltyChoice> choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
+                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch = {});
 
 }  // namespace heddle::app
