@@ -59,4 +59,8 @@ awk 'NR == FNR { wanted[FNR] = $0; next }
            if (exact < 0.99 * total) { print "That is fewer than 99 of 100: something is wrong here."; exit 1 } }' \
     "$run/test.de" "$run/test.translated"
 echo "Training took $((trained - start)) s, translating $((finished - trained)) s; the run is in $run"
+if [ "$device" = cuda ]; then
+    echo "Building build/release/heddle as well, the program without CUDA that the documentation uses ..."
+    build release || echo "That failed; give build/cuda/heddle in its place." >&2
+fi
 echo "Try it:  echo 'twelve thousand three hundred forty-five' | $heddle translate --model $run"

@@ -42,9 +42,11 @@ int run_lab_program(std::string_view command, Arguments arguments) {
     words.push_back(nullptr);
     std::fflush(stdout);
     execv(program.c_str(), const_cast<char* const*>(words.data()));
-    fail_with(
-        "heddle {} is the program {}, which cannot be started: {}; build it with: cmake --build BUILD_FOLDER --target heddle-lab",
-        command, program, std::strerror(errno));
+    const int error = errno;
+    const std::filesystem::path folder = std::filesystem::path(program).parent_path();
+    const bool built_here = std::filesystem::exists(folder / "CMakeCache.txt");
+    fail_with("heddle {} is the program {}, which cannot be started: {}; build it with: cmake --build {} --target heddle-lab",
+              command, program, std::strerror(error), built_here ? folder.string() : "BUILD_FOLDER");
 }
 
 }  // namespace heddle::app
