@@ -94,7 +94,11 @@ function(heddle_kernel_objects name checked)
   if(checked)
     # The compiler calls __tsan_read4(address) and its kin before each access. These are the emulator's own (kernels/emulator);
     # nothing is linked with ThreadSanitizer. One access in the source stays one access, so no vectorisation.
-    target_compile_options(${name} PRIVATE -fsanitize=thread -O1 -g1 -fno-tree-vectorize -fno-unroll-loops --param=tsan-instrument-func-entry-exit=0)
+    set(no_function_entries --param=tsan-instrument-func-entry-exit=0)
+    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      set(no_function_entries "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
+    endif()
+    target_compile_options(${name} PRIVATE -fsanitize=thread -O1 -g1 -fno-tree-vectorize -fno-unroll-loops ${no_function_entries})
     target_link_libraries(${name} PRIVATE heddle_emulator_checked)
   else()
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-g1>)
