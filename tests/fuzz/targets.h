@@ -3,6 +3,7 @@
 // each, fuzz_seeds_test.cpp runs all of them on the kept inputs in every build.
 #pragma once
 
+#include <ostream>
 #include <string_view>
 
 namespace heddle::fuzz {
@@ -23,6 +24,9 @@ void vocabulary(std::string_view bytes);     ///< vocab.tsv
 struct Target {
     const char* name;
     void (*run)(std::string_view bytes);
+
+    // GoogleTest would print the bytes of both pointers, and with them change the names of its tests from run to run.
+    friend void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
 };
 inline constexpr Target targets[] = {{"events", events},
                                      {"gzip", gzip},
