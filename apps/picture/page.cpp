@@ -47,7 +47,10 @@ nav { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: 1rem 0; }
 :focus-visible { outline: 2px solid #d55e00; outline-offset: 2px; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #0063a3; }
-@media (max-width: 40rem) { body { margin: 1rem auto; padding: 0 .5rem; } table { font-size: .85rem; } th, td { padding: .25rem .4rem; } .listings pre { font-size: .75rem; padding: .5rem .6rem; } }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; padding: 0 .5rem; } table { font-size: .85rem; } th, td { padding: .25rem .4rem; }
+  .listings pre { font-size: .75rem; padding: .5rem .6rem; }
+}
 @media (prefers-color-scheme: dark) {
   :root { --line: #3a4048; --soft: #22272e; } body { color: #e3e6ea; background: #16191d; } a { color: #6cb6ff; }
 }
