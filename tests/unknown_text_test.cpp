@@ -38,6 +38,27 @@ TEST(UnknownText, WarnsAtTheFirstPartAndCountsAtTheEnd) {
     EXPECT_EQ(subwords, Lines{"warning: input, line 2: 'Q' is not in the vocabulary; the model reads it as unknown"});
 }
 
+// SentencePiece joins them to one token.
+TEST(UnknownText, CountsEachOfNeighbouringCharacters) {
+    EXPECT_EQ(said_of(VocabularyType::bpe, {{"漢字漢字", "Haus", "漢字 Haus字"}}),
+              (Lines{"warning: input, line 1: '漢字漢字' is not in the vocabulary; the model reads it as unknown",
+                     "input: 7 characters in 2 of 3 lines were not in the vocabulary"}));
+    EXPECT_EQ(said_of(VocabularyType::bpe, {{"Haus 漢字"}}),
+              (Lines{"warning: input, line 1: '漢字' is not in the vocabulary; the model reads it as unknown",
+                     "input: 2 characters in 1 of 1 line were not in the vocabulary"}));
+}
+
+TEST(UnknownText, CountsCharactersThatAreSpelledLikeAToken) {
+    const auto vocabulary = train_vocabulary({.type = VocabularyType::bpe, .size = 15}, Lines{"ein Hund, ein Hund", "ein Ding"});
+    const Lines lines = {"ein <s>"};
+    Lines said;
+    UnknownText unknown("input", *vocabulary, [&](std::string_view line) { said.emplace_back(line); });
+    unknown.look_at(lines, encode_lines(*vocabulary, lines));
+    unknown.report();
+    EXPECT_EQ(said, (Lines{"warning: input, line 1: '<s>' is not in the vocabulary; the model reads it as unknown",
+                           "input: 3 characters in 1 of 1 line were not in the vocabulary"}));
+}
+
 TEST(UnknownText, CountsNothingBeyondTheOneOfTheWarning) {
     EXPECT_EQ(said_of(VocabularyType::word, {{"Katze"}, {"Hund"}}),
               Lines{"warning: input, line 1: 'Katze' is not in the vocabulary; the model reads it as unknown"});

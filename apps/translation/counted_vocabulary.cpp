@@ -50,10 +50,11 @@ class CountedVocabulary final : public Vocabulary {
         return out;
     }
 
-    std::string first_unknown(std::string_view text) const override {
+    std::vector<std::string> unknown_parts(std::string_view text) const override {
+        std::vector<std::string> parts;
         for (const std::string& token : split(type_, lowercase_, text))
-            if (!ids_.contains(token)) return type_ == VocabularyType::word ? join_words(std::span(&token, 1)) : token;
-        return {};
+            if (!ids_.contains(token)) parts.push_back(type_ == VocabularyType::word ? join_words(std::span(&token, 1)) : token);
+        return parts;
     }
 
     std::string decode(std::span<const std::int32_t> ids) const override {

@@ -45,13 +45,15 @@ class SentencePieceVocabulary final : public Vocabulary {
         return ids;
     }
 
-    std::string first_unknown(std::string_view text) const override {
-        std::vector<std::string> pieces;
+    std::vector<std::string> unknown_parts(std::string_view text) const override {
+        std::vector<std::string> pieces, unknown;
         const auto status = lowercase_ ? processor_.Encode(to_lower(text), &pieces) : processor_.Encode(text, &pieces);
         check(status.ok(), "vocabulary: SentencePiece could not encode a line: {}", status.ToString());
-        for (const std::string& piece : pieces)
-            if (processor_.PieceToId(piece) == unk_id) return piece;
-        return {};
+        // By the ids: unknown characters together may be spelled like a token, such as "<s>".
+        const std::vector<std::int32_t> ids = encode(text);
+        for (std::size_t i = 0; i < pieces.size(); ++i)
+            if (ids[i] == unk_id) unknown.push_back(std::move(pieces[i]));
+        return unknown;
     }
 
     std::string decode(std::span<const std::int32_t> ids) const override {

@@ -29,12 +29,14 @@ std::string readable(const std::string& word) {
 void UnknownText::look_at(std::span<const std::string> lines, std::span<const std::vector<std::int32_t>> tokens) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
         ++lines_;
-        const std::int64_t unknown = std::count(tokens[i].begin(), tokens[i].end(), unk_id);
-        if (unknown == 0) continue;
+        if (std::ranges::count(tokens[i], unk_id) == 0) continue;
+        const std::vector<std::string> unknown = vocabulary_.unknown_parts(lines[i]);
         if (unknown_ == 0)
             say_(fmt::format("warning: {}, line {}: '{}' is not in the vocabulary; the model reads it as unknown", name_, lines_,
-                             readable(vocabulary_.first_unknown(lines[i]))));
-        unknown_ += unknown;
+                             readable(unknown.front())));
+        // Neighbouring unknown characters are one token of SentencePiece.
+        for (const std::string& part : unknown)
+            unknown_ += vocabulary_.type() == VocabularyType::word ? 1 : static_cast<std::int64_t>(decode_utf8(part).size());
         ++lines_with_unknown_;
     }
 }

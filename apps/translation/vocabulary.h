@@ -47,8 +47,8 @@ class Vocabulary {
 
     /// The ids of a text, without BOS and EOS. Any bytes are taken: what is not UTF-8 is unknown.
     virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-    /// The first part of a text that there is no token for: a word, or characters; empty when there is none.
-    virtual std::string first_unknown(std::string_view text) const = 0;
+    /// The parts of a text that there is no token for, in order: words, or runs of one character or more.
+    virtual std::vector<std::string> unknown_parts(std::string_view text) const = 0;
     /// The text of ids. PAD, BOS and EOS are skipped, UNK becomes U+2047 (a double question mark). Never contains a line end.
     /// Error when an id is not below size().
     virtual std::string decode(std::span<const std::int32_t> ids) const = 0;

@@ -20,7 +20,7 @@ void sentencepiece(std::string_view bytes) {
             const std::vector<std::int32_t> ids = vocabulary->encode(text);
             for (const std::int32_t id : ids) must(id >= 0 && id < vocabulary->size(), "ids below the size");
             (void)vocabulary->decode(ids);
-            (void)vocabulary->first_unknown(text);
+            (void)vocabulary->unknown_parts(text);
         });
 }
 

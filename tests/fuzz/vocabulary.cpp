@@ -11,7 +11,7 @@ void use(const app::Vocabulary& vocabulary, std::string_view text) {
     for (const std::int32_t id : ids) must(id >= 0 && id < vocabulary.size(), "ids below the size");
     const std::string decoded = vocabulary.decode(ids);
     must(app::is_utf8(decoded), "what is decoded is UTF-8");
-    (void)vocabulary.first_unknown(text);
+    (void)vocabulary.unknown_parts(text);
     for (std::int32_t id = 0; id < vocabulary.size(); ++id) (void)vocabulary.token(id);
     must(app::load_counted(vocabulary.serialized(), "again")->serialized() == vocabulary.serialized(), "the same file");
     must(app::load_counted(vocabulary.serialized(), "again")->encode(text) == ids, "the same ids");
