@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "apps/picture/chart.h"
+#include "apps/picture/ramp.h"
 #include "apps/translation/attention_report.h"
 #include "core/file.h"
 #include "tests/browser.h"
@@ -16,6 +19,7 @@
 namespace heddle {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -92,6 +96,36 @@ TEST_F(PageScripts, AttentionAnswersPointerKeysAndChoices) {
     EXPECT_THAT(said[7], EndsWith("</s>4")) << "a sentence with marks in it is only a text";
     EXPECT_EQ(said[8], "layer 1, head 1 0");
     EXPECT_EQ(said[9], "1.000") << "the weights of a row";
+}
+
+TEST_F(PageScripts, AttentionThatIsNotFiniteIsNoZero) {
+    app::Vocabularies vocabularies;
+    vocabularies.source = vocabularies.target =
+        app::train_vocabulary({.type = app::VocabularyType::word}, std::vector<std::string>{"one two three four five"});
+    const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
+    const app::Translation found{.text = "four five", .tokens = vocabularies.target->encode("four five"), .ended = true};
+    app::TranslationAttention attention = app::attention_of(*model, vocabularies, "one two three", found);
+    std::vector<app::DecodingStep> steps = app::decoding_steps(*model, *vocabularies.target, attention, 5);
+    // Of the last layer the first head's second row; the mean of the heads has none there either.
+    const std::span<float> weights = attention.maps.cross.back().span<float>();
+    std::fill(weights.begin() + 4, weights.begin() + 8, std::nanf(""));
+    steps.at(1).probability = std::nan("");
+    app::AttentionReport report(folder_.path(), 9, false);
+    report.add("one two three", found.text, attention, steps);
+    report.write();
+    const std::string shown = fmt::format("background:{}", picture::not_finite_color);
+    const std::vector<std::string> said =
+        answers(folder_ / "index.html",
+                {"over(one('#cell-1-2')); return one('.readout').textContent + ' ' + one('#cell-1-2').getAttribute('style');",
+                 "return one('#cell-0-2').getAttribute('style');", "choose(3, 0); return one('#cell-1-0').getAttribute('style');",
+                 "choose(3, 1); return one('#cell-1-0').getAttribute('style');",
+                 "all('.lines button')[1].click(); return one('.steps p').textContent;"});
+    ASSERT_EQ(said.size(), 5u) << said.front();
+    EXPECT_THAT(said[0], AllOf(HasSubstr(" with not a number "), EndsWith(shown))) << "the mean of the heads";
+    EXPECT_NE(said[1], shown) << "the other rows are as they were";
+    EXPECT_EQ(said[2], shown);
+    EXPECT_NE(said[3], shown) << "the other head";
+    EXPECT_THAT(said[4], HasSubstr("which had not a number."));
 }
 
 TEST_F(PageScripts, AChartTellsItsValuesAndHidesASeries) {

@@ -15,12 +15,13 @@ const line = () => data.lines[at.line];
 const queries = () => line()[kinds[at.kind][2]];
 const keys = () => line()[kinds[at.kind][3]];
 const layers = () => line().maps[kinds[at.kind][0]];
-const mean = maps => maps[0].map((_, i) => maps.reduce((sum, map) => sum + map[i], 0) / maps.length);
+const or_nan = value => value ?? NaN;  // null is what JSON has for a number that is not finite
+const mean = maps => maps[0].map((_, i) => maps.reduce((sum, map) => sum + or_nan(map[i]), 0) / maps.length);
 const map = () => at.head < 0 ? mean(layers()[at.layer]) : layers()[at.layer][at.head];
-const weight = (weights, row, col) => weights[row * keys().length + col] / 1000;  // of a thousand
+const weight = (weights, row, col) => or_nan(weights[row * keys().length + col]) / 1000;  // of a thousand
 const color = value => value === value ? data.ramp[Math.round(value * (data.ramp.length - 1))] : data.not_finite;
 const said = value => value === value ? value.toFixed(3) : 'not a number';
-const percent = value => (100 * value).toFixed(1) + ' %';
+const percent = value => value === null ? 'not a number' : (100 * value).toFixed(1) + ' %';
 
 // ---- elements
 
