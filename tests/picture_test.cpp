@@ -18,10 +18,13 @@
 namespace heddle::picture {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 const double nan = std::numeric_limits<double>::quiet_NaN();
 const double infinity = std::numeric_limits<double>::infinity();
@@ -194,6 +197,18 @@ TEST(LineChart, HoldsItsRangesAndValues) {
     const std::string path = markup_of(svg).all("path").at(0).attributes.at("d");
     EXPECT_NEAR(std::stod(path.substr(1)), start, 0.01);
     EXPECT_GT(end, start);
+}
+
+TEST(LineChart, HoldsTheNewestOfManyValues) {
+    LineChart chart{.title = "", .x = {}, .y = {}, .series = {{"loss", {}, {}}}};
+    Series& loss = chart.series[0];
+    for (int i = 0; i < 2 * 460 + 2; ++i) loss.x.push_back(i), loss.y.push_back(1);  // twice the width in pixels, and two
+    const auto points = [&] { return groups_of(picture::svg(chart), "series").at(0).attributes.at("data-points"); };
+    EXPECT_THAT(points(), AllOf(StartsWith("0 1 2 1 "), EndsWith(" 918 1 920 1 921 1")));
+    loss.y.back() = nan;
+    EXPECT_THAT(points(), EndsWith(" 918 1 920 1")) << "the newest that can be drawn";
+    loss.y[920] = nan;
+    EXPECT_THAT(points(), EndsWith(" 918 1 919 1"));
 }
 
 TEST(BarChart, HoldsItsNamesAndValues) {

@@ -76,13 +76,17 @@ void draw(Drawing& drawing, const Series& series, std::size_t index, double widt
     if (!lines.empty()) drawing.path(lines, color, width, series_dashes(color_of(series, index)));
 }
 
-// "x y x y": what can be drawn; of many points some.
+// "x y x y": what can be drawn; of many points some, the newest among them.
 std::string points_of(const Series& series, const Scale& x, const Scale& y) {
     const std::size_t step = series.x.size() / (2 * static_cast<std::size_t>(chart_width)) + 1;
+    const auto drawn = [&](std::size_t i) {
+        return drawable(series.x[i], x.logarithmic) && drawable(series.y[i], y.logarithmic);
+    };
+    std::size_t end = series.x.size();
+    while (end > 0 && !drawn(end - 1)) --end;
     std::string text;
-    for (std::size_t i = 0; i < series.x.size(); i += step)
-        if (drawable(series.x[i], x.logarithmic) && drawable(series.y[i], y.logarithmic))
-            text += fmt::format("{}{} {}", text.empty() ? "" : " ", data_of(series.x[i]), data_of(series.y[i]));
+    for (std::size_t i = 0; i < end; i = i + 1 < end ? std::min(i + step, end - 1) : end)
+        if (drawn(i)) text += fmt::format("{}{} {}", text.empty() ? "" : " ", data_of(series.x[i]), data_of(series.y[i]));
     return text;
 }
 
