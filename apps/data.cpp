@@ -47,7 +47,6 @@ int data_command(Arguments arguments) {
     const auto set = std::ranges::find(corpus_sets(), name, &CorpusSet::name);
     check_usage(set != corpus_sets().end(),
                 fmt::format("data: there is no corpus '{}'{}", name, did_you_mean(name, names(), "see heddle data list")));
-    if (set->steps.empty()) make_folder(out, "--out");
     fetch_corpus(*set, out, from, say);
     say(fmt::format("train with it: heddle train --train {0}/train --valid {0}/val --source de --target en --out runs/first",
                     shell_word(out)));

@@ -116,6 +116,20 @@ TEST_F(Corpora, OverwriteNothing) {
     EXPECT_EQ(read("out/train.de"), "my own\n");
 }
 
+TEST_F(Corpora, AreNotMixedWithAnotherOne) {
+    write("out/train.en", "another corpus\n");  // the last of its files
+    EXPECT_THAT(error_of([&] { fetch(set_); }), HasSubstr(out("train.en") + " is another file"));
+    EXPECT_THAT(names_in(out("")), ElementsAre("train.en")) << "nothing is written beside it";
+}
+
+TEST_F(Corpora, MakeNoFolderWhereNothingCanComeFrom) {
+    fs::remove(out(""));
+    EXPECT_THAT(error_of([&] { fetch(set_, "nowhere"); }), HasSubstr("nowhere: there is no such folder"));
+    EXPECT_FALSE(fs::exists(path("out")));
+    fetch(set_);
+    EXPECT_EQ(read("out/train.de"), german) << "otherwise it is made";
+}
+
 TEST_F(Corpora, RefuseAWrongDigestWithBoth) {
     files_[1].sha256 = german_digest_;
     EXPECT_THAT(error_of([&] { fetch(set_); }), AllOf(HasSubstr(base_ + "published.en is not the file that was wanted"),
@@ -251,6 +265,13 @@ TEST_F(DividedCorpora, DependOnTheirSentencesAlone) {
     lines.push_back("A new one\tEin neuer");
     divide(lines);
     EXPECT_EQ(sentences(read("out/test.de")), test);
+}
+
+TEST_F(DividedCorpora, AreNotMixedWithAnotherOne) {
+    write("out/test.en", "another corpus\n");  // the last one that would be written
+    write("stick/pairs.txt", text_of(two_columns()));
+    EXPECT_THAT(error_of([&] { fetch(set_, "stick"); }), HasSubstr(out("test.en") + " is another file"));
+    EXPECT_THAT(names_in(out("")), ElementsAre("test.en"));
 }
 
 TEST_F(DividedCorpora, NameALineThatIsNoPair) {

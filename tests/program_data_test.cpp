@@ -35,6 +35,8 @@ TEST(DataCommand, RefusesOtherCaptions) {
     EXPECT_THAT(result.err, AllOf(HasSubstr("licence: "), HasSubstr("stick/train.de is not"), HasSubstr(sha256("Ein Hund.\n")),
                                   HasSubstr(corpus_sets()[0].files[0].sha256)));
     EXPECT_TRUE(std::filesystem::is_empty(here.path("a b")));
+    expect_complaint(here.run("data multi30k --from nowhere --out new"), 1, "--from nowhere: there is no such folder");
+    EXPECT_FALSE(here.exists("new"));
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/corpora/child.h"
 #include "apps/corpora/split.h"
+#include "apps/output_folder.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -75,18 +77,28 @@ ScratchFile member_of(ScratchFile file, const CorpusSet& set) {
     return text;
 }
 
-// Whether the file is there. Nothing is ever written over another one.
-bool is_there(const fs::path& path, std::string_view wanted) {
-    if (!fs::exists(path)) return false;
+// Nothing is ever written over another file.
+void check_same(const fs::path& path, std::string_view wanted) {
     const std::string found = sha256(read_file(path));
     check(found == wanted, "{} is another file: its SHA-256 is {}, wanted {}; move it away, or give another folder with --out",
           path.string(), found, wanted);
-    return true;
+}
+
+// All of them are looked at before the first one is written: a folder never gets a part of a corpus beside another one's files.
+template <class File, class Digest>
+std::vector<File> missing(std::vector<File> files, const fs::path& out, const Say& say, Digest digest) {
+    std::erase_if(files, [&](const File& file) {
+        const fs::path path = out / file.name;
+        if (!fs::exists(path)) return false;
+        check_same(path, digest(file));
+        say(fmt::format("{}: already there", path.string()));
+        return true;
+    });
+    return files;
 }
 
 void fetch_file(const Origin& origin, const CorpusFile& file, const fs::path& out) {
     const fs::path path = out / file.name;
-    if (is_there(path, file.sha256)) return origin.say(fmt::format("{}: already there", path.string()));
     const std::string packed(file.published);
     const std::string plain = packed.ends_with(".gz") ? packed.substr(0, packed.size() - 3) : packed;
     const Published published = origin.file(packed, plain);
@@ -98,12 +110,17 @@ void fetch_file(const Origin& origin, const CorpusFile& file, const fs::path& ou
     origin.say(fmt::format("{}: written, its SHA-256 is right", path.string()));
 }
 
-void write_side(const fs::path& path, const std::vector<std::string_view>& lines, const Say& say) {
+// One language of one part of a divided corpus.
+struct Side {
+    std::string name;
     std::string text;
-    for (const std::string_view line : lines) text.append(line).push_back('\n');
-    if (fs::exists(path) && is_there(path, sha256(text))) return say(fmt::format("{}: already there", path.string()));
-    write_file_atomically(path, text);
-    say(fmt::format("{}: {}", path.string(), counted_lines(static_cast<std::int64_t>(lines.size()))));
+    std::int64_t lines;
+};
+
+Side side_of(std::string name, const std::vector<std::string_view>& lines) {
+    Side side{std::move(name), "", static_cast<std::int64_t>(lines.size())};
+    for (const std::string_view line : lines) side.text.append(line).push_back('\n');
+    return side;
 }
 
 void divide_archive(const Origin& origin, const fs::path& out) {
@@ -121,9 +138,14 @@ void divide_archive(const Origin& origin, const fs::path& out) {
     say(fmt::format("left out, empty or with a sentence that is in val or test: {}", counted_lines(divided.left_out)));
     const std::pair<std::string_view, const Corpus*> parts[] = {
         {"train", &divided.train}, {"val", &divided.val}, {"test", &divided.test}};
+    std::vector<Side> sides;
     for (const auto& [name, corpus] : parts) {
-        write_side(out / fmt::format("{}.de", name), corpus->source_views(), say);
-        write_side(out / fmt::format("{}.en", name), corpus->target_views(), say);
+        sides.push_back(side_of(fmt::format("{}.de", name), corpus->source_views()));
+        sides.push_back(side_of(fmt::format("{}.en", name), corpus->target_views()));
+    }
+    for (const Side& side : missing(std::move(sides), out, say, [](const Side& one) { return sha256(one.text); })) {
+        write_file_atomically(out / side.name, side.text);
+        say(fmt::format("{}: {}", (out / side.name).string(), counted_lines(side.lines)));
     }
 }
 
@@ -132,9 +154,12 @@ void divide_archive(const Origin& origin, const fs::path& out) {
 void fetch_corpus(const CorpusSet& set, const fs::path& out, const fs::path& from, const Say& say) {
     check(set.steps.empty(), "{} is not fetched by this command; see {}: {}", set.name, set.source, set.steps);
     check(from.empty() || fs::is_directory(from), "--from {}: there is no such folder", from.string());
+    make_folder(out, "--out");
     say(fmt::format("{}, from {}; licence: {}", set.name, set.source, set.licence));
     const Origin origin{set, from, say};
-    for (const CorpusFile& file : set.files) fetch_file(origin, file, out);
+    const std::vector<CorpusFile> files(set.files.begin(), set.files.end());
+    for (const CorpusFile& file : missing(files, out, say, [](const CorpusFile& one) { return one.sha256; }))
+        fetch_file(origin, file, out);
     if (!set.archive.empty()) divide_archive(origin, out);
 }
 
