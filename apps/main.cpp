@@ -1,5 +1,9 @@
 // The `heddle` program: finds the sub-command.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +61,8 @@ const Command& command_named(std::string_view name) {
 
 // heddle help bench train: what heddle bench train --help prints.
 int help_command(Arguments words) {
-    if (words.empty()) return print_help();
+    constexpr std::string_view general[] = {"help", "--help", "-h", "version", "--version"};
+    if (words.empty() || std::ranges::find(general, words[0]) != std::end(general)) return print_help();
     std::vector<const char*> arguments(words.begin() + 1, words.end());
     arguments.push_back("--help");
     return command_named(words[0]).run(arguments);
@@ -68,7 +73,11 @@ int run(Arguments arguments) {
     const std::string_view name = arguments[0];
     if (name == "--help" || name == "-h") return print_help();
     if (name == "help") return help_command(arguments.subspan(1));
-    if (name == "--version" || name == "version") return version_command(build_commit);
+    if (name == "--version" || name == "version") {
+        if (arguments.size() > 1)
+            throw UsageError(fmt::format("unexpected argument '{}'; heddle {} stands alone", arguments[1], name));
+        return version_command(build_commit);
+    }
     return command_named(name).run(arguments.subspan(1));
 }
 

@@ -31,7 +31,7 @@ TEST(Program, ShowsHelpOfEveryCommandOnStdout) {
 TEST(Program, HelpsByWordAsByOption) {
     const Workplace here;
     const std::string all = here.run("--help").out;
-    for (const char* words : {"", "help", "-h"}) {
+    for (const char* words : {"", "help", "-h", "help help", "help version", "help --version", "help --help", "help -h"}) {
         const ProgramResult result = here.run(words);
         EXPECT_EQ(result.status, 0) << words;
         EXPECT_EQ(result.out, all) << words;
@@ -119,6 +119,8 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
     const Workplace here;
     expect_complaint(here.run("''"), 2, "there is no command ''; see heddle --help");
     expect_complaint(here.run("trian"), 2, "there is no command 'trian'; did you mean train? see heddle --help");
+    expect_complaint(here.run("version x"), 2, "unexpected argument 'x'; heddle version stands alone");
+    expect_complaint(here.run("--version --json"), 2, "unexpected argument '--json'; heddle --version stands alone");
     expect_complaint(here.run("help trian"), 2, "there is no command 'trian'; did you mean train? see heddle --help");
     expect_complaint(here.run("bench tran"), 2, "did you mean train? wanted heddle bench train or heddle bench ops");
     expect_complaint(here.run("train"), 2, "--out RUN");
