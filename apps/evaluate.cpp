@@ -175,9 +175,8 @@ void tune_run(const EvaluateOptions& options) {
     const Run run = open_run(options.tune, "model.safetensors", options.machine);
     const RunLock lock(options.tune);  // training writes the same file
     const Corpus sample = tuning_sample(tuning_set(options, run.settings), most_tuning_sentences);
-    check(sample.size() >= least_tuning_sentences,
-          "evaluate: --tune has {} pairs to choose by, wanted {} or more; give --valid PREFIX", sample.size(),
-          least_tuning_sentences);
+    check(sample.size() >= least_tuning_sentences, "evaluate: --tune has {} pairs to choose by, wanted {} or more; give {}",
+          sample.size(), least_tuning_sentences, options.valid.empty() ? "--valid PREFIX" : "a larger --valid");
     const Aim aim = options.valid.empty() ? aim_of(run.settings.data) : Aim::bleu;
     const PenaltyChoice choice = *choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, aim);
     for (const PenaltyTrial& trial : choice.trials) print(trial_text(trial, aim) + "\n");
@@ -264,6 +263,7 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
 void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
     constexpr std::string_view useful[] = {"tune",   "valid",           "source", "target",       "tsv",
                                            "format", "replace-invalid", "beam",   "beam-patience"};
+    check_usage(!table.given("model"), fmt::format("evaluate: --tune names the run itself; leave out {}", options.run));
     for (const Option& option : table.options()) {
         const bool fits = option.group == "Machine" || std::ranges::find(useful, option.name) != std::end(useful);
         check_usage(fits || !option.given, fmt::format("evaluate: --tune RUN makes no use of --{}; leave it out", option.name));
@@ -285,8 +285,10 @@ void check_together(const OptionTable& table, const EvaluateOptions& options) {
                 "evaluate: nothing to evaluate; give RUN --test PREFIX, or --hypotheses FILE --reference FILE");
     check_usage(!run || !reference || std::filesystem::exists(options.run),
                 fmt::format("evaluate: {} is neither a file of translations nor a run: there is no such file", options.run));
-    check_usage(!run || !(hypotheses || reference),
-                "evaluate: --model and --hypotheses are two ways to get translations; give one of them");
+    check_usage(!run || !hypotheses, "evaluate: --model and --hypotheses are two ways to get translations; give one of them");
+    check_usage(!run || !reference,
+                fmt::format("evaluate: --reference needs a file of translations (--hypotheses FILE), not a run; leave out {}",
+                            options.run));
     check_usage(!compare || !(run || hypotheses),
                 "evaluate: --compare names its two files itself; leave out --model and --hypotheses");
     check_usage(run || reference, "evaluate: no reference; give --reference FILE");

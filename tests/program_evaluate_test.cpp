@@ -187,7 +187,9 @@ TEST_F(ProgramEvaluate, ReadsAFileThatStandsAloneAsTranslations) {
     expect_complaint(evaluate("h --reference r --hypotheses h"), 2, "'h' is read as --hypotheses");
     expect_complaint(evaluate("absent --reference r"), 2, "absent is neither a file of translations nor a run");
     std::filesystem::create_directory(here.path("folder"));
-    expect_complaint(evaluate("folder --reference r"), 2, "two ways to get translations");
+    expect_complaint(evaluate("folder --reference r"), 2,
+                     "--reference needs a file of translations (--hypotheses FILE), not a run");
+    expect_complaint(evaluate("folder --hypotheses h"), 2, "two ways to get translations");
     expect_complaint(evaluate("folder --test t"), 1, "folder");
 }
 

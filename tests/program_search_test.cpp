@@ -93,15 +93,22 @@ TEST_F(ProgramSearch, ReadsTheRunsOwnValidationText) {
     train("TEXT", "--train text.tsv --valid text.tsv --tsv --vocab-type word");
     EXPECT_THAT(here.run("evaluate --tune TEXT").err, HasSubstr(" of 120 validation pairs"));
     here.write("few.tsv", lines.substr(0, 12 * 99));
-    expect_complaint(here.run("evaluate --tune TEXT --valid few.tsv"), 1, "--tune has 99 pairs to choose by, wanted 100 or more");
+    expect_complaint(here.run("evaluate --tune TEXT --valid few.tsv"), 1,
+                     "--tune has 99 pairs to choose by, wanted 100 or more; give a larger --valid\n");
+    here.write("few.tsv", lines.substr(0, 12));
+    train("FEW", "--train text.tsv --valid few.tsv --tsv --vocab-type word");
+    expect_complaint(here.run("evaluate --tune FEW"), 1,
+                     "--tune has 1 pairs to choose by, wanted 100 or more; give --valid PREFIX");
     train("ALONE", "--train text.tsv --tsv --vocab-type word");
     expect_complaint(here.run("evaluate --tune ALONE"), 2, "ALONE names no file of validation pairs; give --valid PREFIX");
 }
 
 TEST_F(ProgramSearch, RefusesOptionsThatWouldDoNothing) {
-    for (const std::string option : {"model RUN", "test t", "length-penalty 2", "weights best", "json", "reference r"})
+    for (const std::string option : {"test t", "length-penalty 2", "weights best", "json", "reference r"})
         expect_complaint(here.run("evaluate --tune RUN --" + option), 2,
                          "--tune RUN makes no use of --" + option.substr(0, option.find(' ')));
+    for (const char* twice : {"evaluate RUN --tune RUN", "evaluate --tune RUN --model RUN"})
+        expect_complaint(here.run(twice), 2, "--tune names the run itself; leave out RUN\n");
     expect_complaint(here.run("evaluate --tune RUN --source de"), 2, "--source says how --valid PREFIX is read");
     expect_complaint(here.run("evaluate --model RUN --valid v"), 2, "--valid is for --tune RUN");
     expect_complaint(here.run("evaluate --tune NONE"), 1, "NONE");
