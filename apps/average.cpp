@@ -55,9 +55,8 @@ int average_command(Arguments arguments) {
     const std::vector<std::int64_t> updates = saved_updates(options.run);
     const auto last = static_cast<std::size_t>(options.last);
     check(!updates.empty(), "{}: it has no saves yet; let heddle train reach its first one", options.run);
-    check(updates.size() >= last,
-          "{}: it has {} saves, and the average of {} was asked for; give --last {}, or train with --keep {}", options.run,
-          updates.size(), last, updates.size(), last);
+    check(updates.size() >= last, "{0} has {1} save{2}, but --last asks for {3}; give --last {1}, or train with --keep {3}",
+          options.run, updates.size(), updates.size() == 1 ? "" : "s", last);
     const std::span<const std::int64_t> chosen = std::span(updates).last(last);
 
     const ModelIdentity identity = model_identity(settings, options.run);

@@ -52,9 +52,9 @@ std::vector<std::string> with_flag_values(OptionTable& table, std::span<const ch
 std::string without_values(OptionTable& table, const std::string& message) {
     const std::string name = message.substr(0, message.find(':'));
     const Option* const option = named_by(table, name);
-    const bool several = option != nullptr && option->values > 1;
-    return name + (several ? " has another number of values" : " has no value") + ", wanted " + name + " " +
-           (option == nullptr ? "FILE" : option->placeholder);
+    const std::string wanted = name + " " + (option == nullptr ? "FILE" : option->placeholder);
+    if (option != nullptr && option->values == 2) return name + " takes two values: " + wanted;
+    return name + " has no value, wanted " + wanted;
 }
 
 // What no row took: an option that there is not, or else a word that belongs to none.
@@ -67,7 +67,7 @@ std::string without_values(OptionTable& table, const std::string& message) {
         const std::string name = word.substr(0, word.find('='));
         throw UsageError("there is no option " + name + did_you_mean(name, names, see));
     }
-    const std::string message = "'" + words.front() + "' belongs to no option; ";
+    const std::string message = "unexpected argument '" + words.front() + "'; ";
     for (const Option& option : table.options())
         for (const std::string& choice : option.choices)
             if (choice == words.front()) throw UsageError(message + "did you mean --" + option.name + " " + choice + "? " + see);
@@ -81,8 +81,7 @@ void take_words(OptionTable& table, std::vector<std::string> words) {
     const auto row = std::ranges::find_if(
         table.options(), [&](const Option& option) { return is_positional(option) && option.takes_word(words.front()); });
     if (row == table.options().end() || std::ranges::any_of(words, wrong)) fail_at(table, words);
-    check_usage(!row->given,
-                "'" + words.front() + "' is read as --" + row->name + ", which is given, too; leave one of them out");
+    check_usage(!row->given, "'" + words.front() + "' and --" + row->name + " both choose the " + row->name + "; give only one");
     const std::size_t count = row->values == 0 ? words.size() : static_cast<std::size_t>(row->values);
     if (words.size() > count) fail_at(table, {words.begin() + static_cast<std::ptrdiff_t>(count), words.end()});
     row->read(*row, words);

@@ -30,7 +30,7 @@ std::vector<std::string> names() {
 
 int data_command(Arguments arguments) {
     std::string name = "list", out = "corpus", from;
-    OptionTable table("data", "names the corpora that can be had, and fetches one");
+    OptionTable table("data", "lists the available corpora, or downloads one");
     table.usage = "usage: heddle data list\n       heddle data NAME [options]\n";
     table.group("Data");
     table.add("corpus", name, "the corpus to fetch; list: says what there is").called("NAME").positional();
@@ -40,7 +40,7 @@ int data_command(Arguments arguments) {
     if (name == "list") {
         for (const Option& option : table.options())
             check_usage(!option.given || option.name == "corpus",
-                        fmt::format("data: list fetches nothing: --{} has no effect", option.name));
+                        fmt::format("--{0} needs a corpus name: heddle data NAME --{0} FOLDER", option.name));
         list_corpora();
         return 0;
     }

@@ -313,7 +313,8 @@ int evaluate_command(Arguments arguments) {
     }
     apply(options.machine);
     if (table.given("model") && take_search_of(options.run, table, options.decode))
-        say(fmt::format("length penalty {}, the run's own", options.decode.length_penalty));
+        say(fmt::format("using length penalty {} from {}", options.decode.length_penalty,
+                        (std::filesystem::path(options.run) / search_file_name).string()));
     if (tunes)
         with_memory_advice([&] { return search_advice(options.decode); }, [&] { tune_run(options); });
     else if (table.given("compare"))

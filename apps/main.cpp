@@ -31,12 +31,12 @@ constexpr Command commands[] = {
     {"score", "gives the log-probability of given translations", score_command},
     {"evaluate", "scores a run or a file, or compares two files", evaluate_command},
     {"average", "averages the weights of a run's saves", average_command},
-    {"data", "names the corpora that can be had, and fetches one", data_command},
+    {"data", "lists the available corpora, or downloads one", data_command},
     {"summary", "lists a model's modules and parameters", summary_command},
     {"gradcheck", "proves every op's gradient", gradcheck_command},
     {"lab", "shows by measurement what known mistakes break",
      [](Arguments arguments) { return run_lab_program("lab", arguments); }},
-    {"chapter", "measures what the chapters on five write-ups say",
+    {"chapter", "checks the claims of five Transformer tutorials by measurement",
      [](Arguments arguments) { return run_lab_program("chapter", arguments); }},
     {"bench", "measures training (bench train) or the ops (bench ops)", bench_command},
 };
@@ -46,7 +46,7 @@ int print_help() {
     for (const Command& command : commands) std::printf("  %-12s%s\n", command.name.data(), command.summary);
     std::puts(
         "\nheddle COMMAND --help, or heddle help COMMAND, shows every option with its default.\n"
-        "heddle --version says what the program computes with.");
+        "heddle --version prints version, commit, CPU level, threads and devices.");
     return 0;
 }
 
@@ -59,7 +59,7 @@ const Command& command_named(std::string_view name) {
     throw UsageError("there is no command '" + std::string(name) + "'" + did_you_mean(name, names, "see heddle --help"));
 }
 
-// heddle help bench train: what heddle bench train --help prints.
+// heddle help bench train: what heddle bench train --help prints. Words that are no commands of the table have no other help.
 int help_command(Arguments words) {
     constexpr std::string_view general[] = {"help", "--help", "-h", "version", "--version"};
     if (words.empty() || std::ranges::find(general, words[0]) != std::end(general)) return print_help();

@@ -147,7 +147,7 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
     table.add("patience", options.patience, "end after so many validations without a better loss; 0: never").at_least(0);
     table.add("average", options.average, "average the weights at the last N validations; 1: the last weights").at_least(1);
     table.add("tune-search", options.tune_search,
-              "at the end choose the length penalty that validation pairs are translated best with, for translate and evaluate");
+              "when training ends, choose the length penalty with the best validation score; translate and evaluate use it");
     table.add("valid-every", options.valid_every, "updates between validations; 0: at the end of each epoch").at_least(0);
     table.add("valid-sentences", options.valid_sentences, "sentences translated for the BLEU of a validation; 0: none")
         .at_least(0);
@@ -203,7 +203,7 @@ void add_inference_options(OptionTable& table, MachineOptions& options) {
 
 void add_weights_option(OptionTable& table, WeightsChoice& weights) {
     table.add("weights", weights.kind, "the run's averaged weights, or those of the best validation").one_of({"average", "best"});
-    table.add("eval-epoch", weights.epoch, "the weights at the end of this epoch, of a run trained with --keep 0")
+    table.add("eval-epoch", weights.epoch, "use the weights saved at the end of this epoch (train with --keep 0)")
         .at_least(1)
         .called("EPOCH")
         .defaults_to("those of --weights");

@@ -282,7 +282,8 @@ std::string OptionTable::help() const {
         help += fmt::format("{}{} [{}]\n", option.help, word, shown_default(option));
     }
     help += "\nOther:\n";
-    help += fmt::format("{:<42}{}\n", "  --config FILE", "read options from a TOML file; the command line goes first [none]");
+    help += fmt::format("{:<42}{}\n", "  --config FILE",
+                        "read options from a TOML file; options on the command line override it [none]");
     return help + fmt::format("{:<42}{}\n", "  --help", "print this and end");
 }
 
@@ -303,7 +304,7 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
     for (const TomlItem& item : items) {
         Option* option = find(item.key);
         if (option == nullptr || !option->in_config)
-            wrong("{}:{}: '{}' is no option that a file for heddle {} can hold{}", name, item.line, item.key, command,
+            wrong("{}:{}: '{}' is not a setting of heddle {}{}", name, item.line, item.key, command,
                   did_you_mean(item.key, config_names(rows_), fmt::format("see heddle {} --help", command)));
         if (std::find(read.begin(), read.end(), item.key) != read.end())
             wrong("{}:{}: '{}' stands twice in this file", name, item.line, item.key);

@@ -62,9 +62,7 @@ OptionTable translate_table(TranslateOptions& options) {
         "alignment", options.alignment,
         "TEXT ||| 0-0 1-2: for each word of the translation the source word that it attends to most, as source-target, counted "
         "from 0; the last field of a list, too");
-    table
-        .add("attention", options.attention,
-             "writes FOLDER/index.html: each layer's and head's attention for the first translation of each line, to choose in")
+    table.add("attention", options.attention, "writes FOLDER/index.html, an interactive page: choose a line, a layer and a head")
         .called("FOLDER");
     table.add("attention-lines", options.attention_lines, "the first lines that --attention shows").at_least(1);
     table.add("svg", options.svg, "--attention writes each map as FOLDER/line-N/NAME.svg, too");

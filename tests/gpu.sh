@@ -7,7 +7,7 @@
 # Stages, all of them without --only, in this order; each has its own limit, together below nine minutes:
 #   build        the program, the device tests and the tests of training, with nvcc, for the GPU's chip alone (sm_90a when none is there)
 #   test         the device layer's tests, every other *_device_test, training_*_test, heddle gradcheck --device cuda; then some of them
-#                under compute-sanitizer, whose refusal is a result and no failure
+#                under compute-sanitizer; if the tool cannot run, that is recorded, not a failure
 #   bench-ops    heddle bench ops beside PyTorch's ops
 #   bench-train  heddle bench train beside the pack's PyTorch program, eager and compiled
 #

@@ -202,12 +202,12 @@ TEST(Options, SayWhatStandsWhereNoneBelongs) {
     const std::string see = "; see heddle train --help";
     EXPECT_EQ(usage_error({"--task", "copy", "--lr"}), "--lr has no value, wanted --lr X" + see);
     EXPECT_EQ(usage_error({"--config"}), "--config has no value, wanted --config FILE" + see);
-    EXPECT_EQ(usage_error({"--adam-betas", "0.9"}), "--adam-betas has another number of values, wanted --adam-betas X,X" + see);
+    EXPECT_EQ(usage_error({"--adam-betas", "0.9"}), "--adam-betas takes two values: --adam-betas X,X" + see);
     EXPECT_EQ(usage_error({"--learning-rate", "3", "--task", "copy"}), "there is no option --learning-rate" + see);
     EXPECT_EQ(usage_error({"--learning-rate=3"}), "there is no option --learning-rate" + see);
     EXPECT_EQ(usage_error({"--task", "copy", "numbers"}),
-              "'numbers' belongs to no option; did you mean --task numbers?" + see.substr(1));
-    EXPECT_EQ(usage_error({"-"}), "'-' belongs to no option" + see);
+              "unexpected argument 'numbers'; did you mean --task numbers?" + see.substr(1));
+    EXPECT_EQ(usage_error({"-"}), "unexpected argument '-'" + see);
 }
 
 TEST(Options, WriteAPairOfZeros) {
@@ -275,7 +275,7 @@ TEST(Options, PreferTheCommandLineToTheFile) {
 
 TEST(Options, NameFileAndLineOfAWrongSetting) {
     EXPECT_THAT(usage_error({}, "layers = 2\nlayer = 3\n"),
-                HasSubstr("test.toml:2: 'layer' is no option that a file for heddle train can hold; did you mean layers? "));
+                HasSubstr("test.toml:2: 'layer' is not a setting of heddle train; did you mean layers? "));
     EXPECT_THAT(usage_error({}, "layers = 2\nlayers = 3\n"), HasSubstr("test.toml:2: 'layers' stands twice"));
     EXPECT_THAT(usage_error({}, "out = \"RUN\"\n"), HasSubstr("test.toml:1: 'out' is no option"));
     EXPECT_THAT(usage_error({}, "layers 2\n"), HasSubstr("test.toml:1: no = after 'layers'"));

@@ -123,7 +123,7 @@ TEST(PageCommand, SaysWhatItWanted) {
     expect_error([] { run({"two"}); }, "show: there is no thing 'two'; see heddle show list");
     expect_error([] { run({"thre"}); }, "show: there is no thing 'thre'; did you mean three? see heddle show list");
     expect_error([] { run({""}); }, "show: there is no thing ''; see heddle show list");
-    expect_error([] { run({"one", "three"}); }, "'three' belongs to no option; see heddle show --help");
+    expect_error([] { run({"one", "three"}); }, "unexpected argument 'three'; see heddle show --help");
     for (const std::vector<const char*>& words : {std::vector<const char*>{"list", "--json"}, {"--json"}})
         expect_error([&] { run(words); }, "show: list runs nothing: --json has no effect");
     expect_error([] { run({"one", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");

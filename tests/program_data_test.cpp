@@ -22,7 +22,7 @@ TEST(DataCommand, ListsAndRefuses) {
         for (const std::string_view part : {set.name, set.holds, set.licence, set.source, set.steps})
             EXPECT_THAT(listed.out, HasSubstr(part));
     expect_complaint(here.run("data multi20k"), 2, "there is no corpus 'multi20k'; did you mean multi30k? see heddle data list");
-    expect_complaint(here.run("data --out corpus"), 2, "--out has no effect");
+    expect_complaint(here.run("data --out corpus"), 2, "--out needs a corpus name: heddle data NAME --out FOLDER");
     expect_complaint(here.run("data iwslt2016-de-en"), 1, "download 2016-01.tgz");
 }
 

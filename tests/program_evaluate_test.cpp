@@ -184,7 +184,8 @@ TEST_F(ProgramEvaluate, ReadsAFileThatStandsAloneAsTranslations) {
     EXPECT_EQ(here.run("evaluate - --reference r", here.read("h")).out, score);
     expect_complaint(evaluate("h"), 2, "give --reference FILE");
     expect_complaint(evaluate("h --test t"), 2, "--reference FILE");
-    expect_complaint(evaluate("h --reference r --hypotheses h"), 2, "'h' is read as --hypotheses");
+    expect_complaint(evaluate("h --reference r --hypotheses h"), 2,
+                     "'h' and --hypotheses both choose the hypotheses; give only one");
     expect_complaint(evaluate("absent --reference r"), 2, "absent is neither a file of translations nor a run");
     std::filesystem::create_directory(here.path("folder"));
     expect_complaint(evaluate("folder --reference r"), 2,

@@ -310,7 +310,7 @@ TEST_F(Resuming, AveragesTheLastSaves) {
     EXPECT_EQ(here_.run("translate --model run", "a b\n").status, 0);
     const ProgramResult more = here_.run("average run --last 3");
     EXPECT_EQ(more.status, 1);
-    EXPECT_THAT(more.err, AllOf(HasSubstr("it has 2 saves"), HasSubstr("--keep 3")));
+    EXPECT_THAT(more.err, AllOf(HasSubstr("run has 2 saves, but --last asks for 3"), HasSubstr("--keep 3")));
     EXPECT_EQ(here_.run("average").status, 2);
 }
 

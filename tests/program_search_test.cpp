@@ -44,7 +44,7 @@ TEST_F(ProgramSearch, TranslatesWithTheRunsLengthPenaltyUnlessAnotherIsGiven) {
     here.write("RUN/search.toml", "# none\nlength-penalty = 0\n");
     EXPECT_NEAR(divisor("--model RUN"), 1, 1e-4);
     EXPECT_GT(divisor("--model RUN --length-penalty 1"), 1.5);
-    EXPECT_THAT(here.run("evaluate --model RUN --beam 1").err, HasSubstr("length penalty 0, the run's own\n"));
+    EXPECT_THAT(here.run("evaluate --model RUN --beam 1").err, HasSubstr("using length penalty 0 from RUN/search.toml\n"));
     EXPECT_THAT(here.run("evaluate --model RUN --beam 1 --length-penalty 0").err, Not(HasSubstr("length penalty")));
 
     std::filesystem::copy(here.path("RUN"), here.path("OTHER"), std::filesystem::copy_options::recursive);
@@ -57,7 +57,7 @@ TEST_F(ProgramSearch, NamesFileAndLineOfWhatItCannotRead) {
     here.write("RUN/search.toml", "\nlength-penalty = much\n");
     expect_complaint(here.run("translate --model RUN", "a b\n"), 2, "--length-penalty is 'much'");
     here.write("RUN/search.toml", "beam = 5\n");
-    expect_complaint(here.run("translate --model RUN", "a b\n"), 2, "RUN/search.toml:1: 'beam' is no option");
+    expect_complaint(here.run("translate --model RUN", "a b\n"), 2, "RUN/search.toml:1: 'beam' is not a setting");
 }
 
 TEST_F(ProgramSearch, ChoosesAgainAndStoresIt) {

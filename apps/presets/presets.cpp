@@ -97,7 +97,7 @@ bool speaks_of(std::string_view message, const std::string& option) {
 }  // namespace
 
 Option& add_preset_option(OptionTable& table, std::string& name) {
-    return table.add("preset", name, "begin with the options of a model that is known by name; what you give yourself goes first")
+    return table.add("preset", name, "start from a named model's options; explicit options override them")
         .one_of(preset_names())
         .not_in_config();
 }
