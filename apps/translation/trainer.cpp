@@ -411,8 +411,10 @@ void Trainer::finish(TrainingResult& result) {
     result.seconds = elapsed();
     result.ended_by = end_->limit;
     const std::string skipped = state_.skipped == 0 ? "" : fmt::format(", {} skipped", state_.skipped);
-    log_.note(result.nothing_to_train.empty() ? fmt::format("training ended after {}: {} updates{} in {}", result.ended_by,
-                                                            grouped_text(result.updates), skipped, duration_text(result.seconds))
+    // A limit of updates counts them already.
+    const std::string updates = result.ended_by.ends_with(" updates") ? "" : ": " + grouped_text(result.updates) + " updates";
+    log_.note(result.nothing_to_train.empty() ? fmt::format("training ended after {}{}{} in {}", result.ended_by, updates,
+                                                            skipped, duration_text(result.seconds))
                                               : "nothing to train: " + result.nothing_to_train);
     model_.eval();
     learner_.parameters().values.copy_(average_.mean());
