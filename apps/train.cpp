@@ -33,7 +33,7 @@ Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say)
     TaskCorpus task = generate_task(settings.data.task, settings.training.seed);
     say(fmt::format("task {}: {}", task.name, task.description));
     const std::string recipe = apply_recipe(table, task);
-    if (!recipe.empty()) say(fmt::format("the task sets {}; what you give yourself goes first", recipe));
+    if (!recipe.empty()) say(fmt::format("the task sets {}; explicit options override it", recipe));
     settings.data.source = task.source_language;
     settings.data.target = task.target_language;
     return {.training = {.training = std::move(task.training), .validation = std::move(task.validation)},

@@ -7,7 +7,7 @@ namespace heddle::app {
 
 int chapter_command(Arguments arguments) {
     PageCommand command{.name = "chapter",
-                        .summary = "measures what a chapter of docs/presets says",
+                        .summary = "checks the claims of a chapter of docs/presets by measurement",
                         .what = "chapter",
                         .index_title = "Five write-ups of the Transformer, measured",
                         .programs = {}};
