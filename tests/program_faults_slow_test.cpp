@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "core/digest.h"
-#include "core/random.h"
 #include "tests/faults.h"
+#include "tests/letter_pairs.h"
 #include "tests/program_process.h"
 
 namespace heddle {
@@ -35,18 +35,7 @@ std::string last_line(const std::string& text) {
 class Faults : public testing::Test {
   protected:
     Faults() {
-        Sequence numbers(3);
-        std::string a, b;
-        for (int line = 0; line < 12; ++line) {
-            for (std::uint64_t n = 2 + numbers.below(4); n > 0; --n) {
-                const auto letter = static_cast<char>('a' + numbers.below(8));
-                a += std::string(1, letter) + " ";
-                b += std::string(1, static_cast<char>(letter - 'a' + 'A')) + " ";
-            }
-            a.back() = b.back() = '\n';
-        }
-        here_.write("text.a", a);
-        here_.write("text.b", b);
+        write_letter_pairs(here_, 12);
         here_.write("input", "a b c\nd e\n");
         for (const auto& [run, updates] : std::map<std::string, std::string>{{"whole", "4"}, {"half", "2"}}) {
             const ProgramResult result = here_.run("train --out " + run + tiny + updates);

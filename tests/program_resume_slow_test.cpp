@@ -9,6 +9,7 @@
 #include "core/digest.h"
 #include "core/random.h"
 #include "tests/faults.h"
+#include "tests/letter_pairs.h"
 #include "tests/program_process.h"
 
 namespace heddle {
@@ -27,20 +28,7 @@ const char* const tiny =
 // A workplace with sixty sentence pairs.
 class Resuming : public testing::Test {
   protected:
-    Resuming() {
-        Sequence numbers(3);
-        std::string a, b;
-        for (int line = 0; line < 60; ++line) {
-            for (std::uint64_t n = 2 + numbers.below(4); n > 0; --n) {
-                const auto letter = static_cast<char>('a' + numbers.below(8));
-                a += std::string(1, letter) + " ";
-                b += std::string(1, static_cast<char>(letter - 'a' + 'A')) + " ";
-            }
-            a.back() = b.back() = '\n';
-        }
-        here_.write("text.a", a);
-        here_.write("text.b", b);
-    }
+    Resuming() { write_letter_pairs(here_, 60); }
 
     ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments); }
     // The digest of a run's weights; nobody wants to read the bytes when they differ.
