@@ -15,10 +15,10 @@ namespace heddle {
 using GradientFunction = std::function<Variable(std::span<const Variable>)>;
 
 struct GradcheckOptions {
-    double tolerance = 1e-7;  ///< |analytic - numeric| <= tolerance * (max |numeric| + floor) for each input
-    double floor = 1e-3;      ///< keeps inputs with tiny gradients comparable
-    double step = 1e-3;       ///< first step of the Richardson extrapolation, relative to max(1, |x|)
-    std::uint64_t seed = 1;   ///< of the random cotangent
+    double tolerance = 1e-7;      ///< |analytic - numeric| <= tolerance * (max |numeric| + floor) for each input
+    double floor = 1e-3;          ///< keeps inputs with tiny gradients comparable
+    double step = 1e-3;           ///< first step of the Richardson extrapolation, relative to max(1, |x|)
+    std::uint64_t seed = 1;       ///< of the random cotangent
     Device device = Device::cpu;  ///< where the function computes; its inputs are moved there
     std::vector<int> zero_by_symmetry =
         {};  ///< inputs whose gradient is zero for every value (the key bias of attention): declared, and then demanded

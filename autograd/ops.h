@@ -17,7 +17,7 @@
 
 namespace heddle::ops {
 
-// ---- composable, with broadcasting as NumPy defines it (autograd/elementwise.cpp, autograd/reduce.cpp)
+// ---- composable, with broadcasting as NumPy defines it (autograd/ops/elementwise.cpp, autograd/ops/reduce.cpp)
 
 Variable add(const Variable& a, const Variable& b, Where where = Where::current());
 Variable sub(const Variable& a, const Variable& b, Where where = Where::current());
@@ -41,7 +41,7 @@ Variable max(const Variable& x, int axis, bool keep = false, Where where = Where
 /// Over all elements; a scalar (shape []).
 Variable sum(const Variable& x, Where where = Where::current());
 
-// ---- shapes (autograd/shape_ops.cpp)
+// ---- shapes (autograd/ops/shape_ops.cpp)
 
 Variable reshape(const Variable& x, const Shape& shape, Where where = Where::current());
 /// Axis i of the result is axis axes[i] of x.
@@ -52,7 +52,7 @@ Variable concat(std::span<const Variable> parts, int axis, Where where = Where::
 /// Row indices[i] of x [rows, ...] for each i; indices i32 [n] may repeat.
 Variable gather(const Variable& x, const Tensor& indices, Where where = Where::current());
 
-// ---- products (autograd/matmul.cpp, autograd/linear.cpp)
+// ---- products (autograd/ops/matmul.cpp, autograd/ops/linear.cpp)
 
 /// a [..., m, k] times b [..., k, n], each optionally transposed in its last two axes; leading axes equal, or absent in b.
 Variable matmul(const Variable& a, const Variable& b, bool transpose_a = false, bool transpose_b = false,
@@ -60,7 +60,7 @@ Variable matmul(const Variable& a, const Variable& b, bool transpose_a = false, 
 /// x [rows, in] times weight^T + bias; weight [out, in], bias [out] or undefined.
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias = {}, Where where = Where::current());
 
-// ---- activations and dropout (autograd/activation.cpp, autograd/dropout.cpp)
+// ---- activations and dropout (autograd/ops/activation.cpp, autograd/ops/dropout.cpp)
 
 using kernels::Activation;
 
@@ -71,7 +71,7 @@ Variable dropout(const Variable& x, const Dropout& dropout, Where where = Where:
 /// x + dropout(sublayer): the residual connection with the paper's residual dropout (section 5.4).
 Variable residual(const Variable& x, const Variable& sublayer, const Dropout& dropout = {}, Where where = Where::current());
 
-// ---- embedding (autograd/embedding.cpp)
+// ---- embedding (autograd/ops/embedding.cpp)
 
 struct EmbeddingOptions {
     double scale = 1;                 ///< the paper's sqrt(d_model), section 3.4
@@ -84,7 +84,7 @@ struct EmbeddingOptions {
 Variable embedding(const Variable& table, const Tensor& tokens, const Spans& spans, const EmbeddingOptions& options = {},
                    Where where = Where::current());
 
-// ---- softmax and normalisation (autograd/softmax.cpp, autograd/layer_norm.cpp)
+// ---- softmax and normalisation (autograd/ops/softmax.cpp, autograd/ops/layer_norm.cpp)
 
 using kernels::SoftmaxReach;
 
@@ -103,7 +103,7 @@ struct ResidualNorm {
 ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, const Variable& beta,
                                  double eps = 1e-5, const Dropout& dropout = {}, Where where = Where::current());
 
-// ---- attention (autograd/attention.cpp)
+// ---- attention (autograd/ops/attention.cpp)
 
 /// Columns [begin, begin + count) of a [rows, pitch] Variable; several may share one base (q, k, v of one projection).
 struct ColumnsOf {
@@ -121,7 +121,7 @@ struct AttentionOptions {
     bool causal = false;  ///< aligned to the end when a query span is shorter than its key span
     Tensor mask = {};     ///< u8 [query_time, key_time] or [sentences, query_time, key_time], relative to the spans; or undefined
     std::optional<double> scale = {};  ///< default 1 / sqrt(head width of q)
-    Dropout dropout = {};         ///< of the attention weights
+    Dropout dropout = {};              ///< of the attention weights
     Tensor* weights =
         nullptr;  ///< when set: receives [sentences, heads, longest query, longest key], zeros where nothing attends
 };
@@ -130,14 +130,14 @@ struct AttentionOptions {
 Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf& value, const Spans& query_spans,
                    const Spans& key_spans, const AttentionOptions& options, Where where = Where::current());
 
-// ---- feed-forward (autograd/feed_forward.cpp)
+// ---- feed-forward (autograd/ops/feed_forward.cpp)
 
 /// dropout(activation(x w1^T + b1)) w2^T + b2; x [rows, d_model], w1 [d_ff, d_model], w2 [d_model, d_ff]; biases may be
 /// undefined.
 Variable feed_forward(const Variable& x, const Variable& w1, const Variable& b1, const Variable& w2, const Variable& b2,
                       Activation activation, const Dropout& dropout = {}, Where where = Where::current());
 
-// ---- losses (autograd/cross_entropy.cpp, autograd/linear_cross_entropy.cpp)
+// ---- losses (autograd/ops/cross_entropy.cpp, autograd/ops/linear_cross_entropy.cpp)
 
 using kernels::loss_statistics;
 using kernels::LossOptions;
@@ -150,7 +150,6 @@ Variable cross_entropy(const Variable& logits, const Tensor& targets, const Loss
 /// cross_entropy(linear(x, weight, bias)) without ever holding all logits. x [rows, d_model], weight [V, d_model], bias [V] or
 /// undefined.
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
-                              const LossOptions& options = {}, Tensor* statistics = nullptr,
-                              Where where = Where::current());
+                              const LossOptions& options = {}, Tensor* statistics = nullptr, Where where = Where::current());
 
 }  // namespace heddle::ops

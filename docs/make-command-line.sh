@@ -42,7 +42,7 @@ All commands and options, as `heddle --help` and `heddle COMMAND --help` print t
 
     bash docs/make-command-line.sh > docs/command-line.md
 
-An option's name, range and help are a row: in `apps/option_rows.cpp` when `train` or several commands have it, otherwise in the command's own
+An option's name, range and help are a row: in `apps/command/option_rows.cpp` when `train` or several commands have it, otherwise in the command's own
 table.
 END
 fi

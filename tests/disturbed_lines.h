@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/unicode.h"
+#include "apps/translation/text/unicode.h"
 #include "core/random.h"
 
 namespace heddle::app {

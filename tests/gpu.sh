@@ -138,7 +138,7 @@ for p in u.find_spec("nvidia").submodule_search_locations:
 
 wanted_targets() {
     local file
-    for file in tests/*_device_test.cpp tests/training_*_test.cpp; do basename "$file" .cpp; done
+    for file in tests/*/*_device_test.cpp tests/translation/training_*_test.cpp; do basename "$file" .cpp; done
     echo heddle
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/translation/unicode.h"
+#include "apps/translation/text/unicode.h"
 
 namespace heddle {
 

@@ -1,10 +1,10 @@
 #include "apps/bench/bench.h"
+#include "core/error.h"
 
 #include <cstdio>
 #include <string>
 
-#include "apps/suggestion.h"
-#include "apps/usage_error.h"
+#include "apps/options/suggestion.h"
 
 namespace heddle::app {
 

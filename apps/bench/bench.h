@@ -1,7 +1,7 @@
 // The two measurements of `heddle bench`.
 #pragma once
 
-#include "apps/commands.h"
+#include "apps/command/commands.h"
 
 namespace heddle::app {
 

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/bench.h"
-#include "apps/clock.h"
-#include "apps/memory_advice.h"
-#include "apps/option_rows.h"
-#include "apps/output.h"
-#include "apps/run.h"
-#include "apps/translation/learner.h"
-#include "apps/translation/training_data.h"
-#include "apps/version.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/translation/run/json.h"
+#include "apps/translation/training/clock.h"
+#include "apps/translation/training/data.h"
+#include "apps/translation/training/learner.h"
 #include "core/parallel.h"
+#include "core/version.h"
 
 namespace heddle::app {
 namespace {

@@ -1,5 +1,5 @@
 #include "apps/bench/machine_rates.h"
-#include "apps/clock.h"
+#include "apps/translation/training/clock.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,5 +1,5 @@
 #include "apps/bench/op_times.h"
-#include "apps/clock.h"
+#include "apps/translation/training/clock.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
 #include "apps/chapters/chapter.h"
+#include "apps/translation/run/json.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/chapters/chapters.h"
-#include "apps/output.h"
 #include "apps/picture/text.h"
+#include "apps/terminal/terminal.h"
 #include "core/format.h"
 
 namespace heddle::chapters {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "apps/translation/batches.h"
+#include "apps/translation/batching/batches.h"
 #include "core/random.h"
 #include "nn/transformer.h"
 

@@ -1,6 +1,6 @@
 #include "apps/chapters/chapter.h"
 
-#include "apps/commands.h"
+#include "apps/command/commands.h"
 #include "apps/lab/page_command.h"
 
 namespace heddle::app {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
 #include "apps/lab/kit.h"
-#include "apps/option_rows.h"
 #include "apps/presets/presets.h"
-#include "apps/run.h"
 #include "core/format.h"
 
 namespace heddle::chapters {

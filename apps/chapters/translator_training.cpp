@@ -10,8 +10,8 @@
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
-#include "apps/translation/batch_tensors.h"
-#include "apps/translation/beam_search.h"
+#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/search/beam_search.h"
 #include "core/format.h"
 #include "optim/optimizer.h"
 

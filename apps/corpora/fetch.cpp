@@ -7,7 +7,7 @@
 
 #include "apps/corpora/child.h"
 #include "apps/corpora/split.h"
-#include "apps/output_folder.h"
+#include "apps/translation/run/output_folder.h"
 #include "core/file.h"
 #include "core/format.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "apps/corpora/corpora.h"
-#include "apps/translation/line_reader.h"
+#include "apps/translation/text/line_reader.h"
 
 namespace heddle::app {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/unicode.h"
+#include "apps/translation/text/unicode.h"
 #include "core/digest.h"
 #include "core/format.h"
 

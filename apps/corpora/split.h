@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "apps/translation/corpus.h"
+#include "apps/translation/text/corpus.h"
 
 namespace heddle::app {
 

@@ -15,7 +15,7 @@
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
-#include "apps/translation/bleu.h"
+#include "apps/translation/metrics/bleu.h"
 
 namespace heddle::lab {
 namespace {

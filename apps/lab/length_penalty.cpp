@@ -16,9 +16,9 @@
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
-#include "apps/translation/beam_search.h"
-#include "apps/translation/bleu.h"
-#include "apps/translation/vocabulary.h"
+#include "apps/translation/metrics/bleu.h"
+#include "apps/translation/search/beam_search.h"
+#include "apps/translation/vocabulary/vocabulary.h"
 
 namespace heddle::lab {
 namespace {

@@ -2,9 +2,9 @@
 #include <string>
 #include <string_view>
 
-#include "apps/commands.h"
-#include "apps/guard.h"
-#include "apps/usage_error.h"
+#include "apps/command/commands.h"
+#include "apps/command/guard.h"
+#include "core/error.h"
 
 namespace {
 
@@ -14,7 +14,7 @@ int run(Arguments arguments) {
     const std::string_view name = arguments.empty() ? "" : arguments[0];
     if (name == "lab") return lab_command(arguments.subspan(1));
     if (name == "chapter") return chapter_command(arguments.subspan(1));
-    throw UsageError("heddle-lab is started by heddle lab and heddle chapter; use these");
+    throw heddle::UsageError("heddle-lab is started by heddle lab and heddle chapter; use these");
 }
 
 }  // namespace

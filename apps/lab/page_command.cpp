@@ -6,10 +6,10 @@
 #include <cctype>
 #include <filesystem>
 
-#include "apps/option_rows.h"
-#include "apps/output.h"
-#include "apps/output_folder.h"
-#include "apps/suggestion.h"
+#include "apps/command/option_rows.h"
+#include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/run/output_folder.h"
 
 namespace heddle::app {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands.h"
+#include "apps/command/commands.h"
 #include "apps/picture/page.h"
 
 namespace heddle::app {

@@ -7,7 +7,8 @@
 
 #include "apps/lab/kit.h"
 #include "apps/lab/lab.h"
-#include "apps/output.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
 
 namespace heddle::lab {
 namespace {

@@ -10,7 +10,7 @@
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
-#include "apps/translation/vocabulary.h"
+#include "apps/translation/vocabulary/vocabulary.h"
 #include "core/error.h"
 
 namespace heddle::lab {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "apps/translation/batches.h"
+#include "apps/translation/batching/batches.h"
 #include "nn/transformer.h"
 
 namespace heddle::lab {
@@ -12,7 +12,7 @@ namespace heddle::lab {
 /// The first token that is a word, behind the special ones.
 inline constexpr std::int32_t first_word = app::eos_id + 1;
 
-/// One vocabulary for both sides, the four special tokens of apps/translation/vocabulary.h included; without dropout.
+/// One vocabulary for both sides, the four special tokens of apps/translation/vocabulary/vocabulary.h included; without dropout.
 nn::TransformerOptions small_transformer(std::int64_t vocabulary);
 
 /// Cross entropy of a batch, a scalar.

@@ -13,11 +13,11 @@
 #include <numeric>
 #include <string>
 
-#include "apps/clock.h"
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
-#include "apps/translation/vocabulary.h"
+#include "apps/translation/training/clock.h"
+#include "apps/translation/vocabulary/vocabulary.h"
 
 namespace heddle::lab {
 namespace {

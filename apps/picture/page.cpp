@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "apps/picture/scripts.h"
-#include "apps/translation/unicode.h"
+#include "apps/translation/text/unicode.h"
 #include "core/file.h"
 #include "core/format.h"
 #include "core/from_chars.h"

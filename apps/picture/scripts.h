@@ -6,7 +6,7 @@
 namespace heddle::picture {
 
 extern const std::string_view attention_css;
-extern const std::string_view attention_js;  ///< for apps/translation/attention_report.h
+extern const std::string_view attention_js;  ///< for apps/translation/report/attention.h
 extern const std::string_view chart_js;      ///< for charts and heat maps; a page with one has it
 
 }  // namespace heddle::picture

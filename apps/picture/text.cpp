@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "apps/translation/unicode.h"
+#include "apps/translation/text/unicode.h"
 
 namespace heddle::picture {
 namespace {

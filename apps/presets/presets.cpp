@@ -9,7 +9,7 @@
 #include <sstream>
 #include <vector>
 
-#include "apps/toml.h"
+#include "apps/translation/run/toml.h"
 
 namespace heddle::app {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/option_table.h"
+#include "apps/options/option_table.h"
 
 namespace heddle::app {
 

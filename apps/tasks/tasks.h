@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/translation/corpus.h"
-#include "apps/translation/vocabulary.h"
+#include "apps/translation/text/corpus.h"
+#include "apps/translation/vocabulary/vocabulary.h"
 
 namespace heddle::app {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "apps/translation/event_file.h"
+#include "apps/translation/run/events.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

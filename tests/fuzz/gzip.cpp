@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "apps/translation/byte_source.h"
+#include "apps/translation/text/byte_source.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

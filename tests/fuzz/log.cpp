@@ -1,4 +1,4 @@
-#include "apps/translation/training_history.h"
+#include "apps/translation/run/history.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "apps/translation/markup.h"
-#include "apps/translation/segments.h"
-#include "apps/translation/text_file.h"
-#include "apps/translation/unicode.h"
+#include "apps/translation/text/markup.h"
+#include "apps/translation/text/segments.h"
+#include "apps/translation/text/text_file.h"
+#include "apps/translation/text/unicode.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

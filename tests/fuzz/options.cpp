@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "apps/option_rows.h"
+#include "apps/command/option_rows.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

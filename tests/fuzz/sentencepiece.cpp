@@ -1,4 +1,4 @@
-#include "apps/translation/sentencepiece_vocabulary.h"
+#include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

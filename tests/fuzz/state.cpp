@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "apps/translation/training_state.h"
+#include "apps/translation/run/state.h"
 #include "core/digest.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "apps/translation/corpus.h"
-#include "apps/translation/metrics.h"
-#include "apps/translation/unicode.h"
-#include "apps/translation/words.h"
+#include "apps/translation/metrics/metrics.h"
+#include "apps/translation/text/corpus.h"
+#include "apps/translation/text/unicode.h"
+#include "apps/translation/text/words.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,7 +1,7 @@
 #include <sstream>
 #include <vector>
 
-#include "apps/toml.h"
+#include "apps/translation/run/toml.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "apps/translation/word_vectors.h"
+#include "apps/translation/vocabulary/word_vectors.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

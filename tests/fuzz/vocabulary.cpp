@@ -1,5 +1,5 @@
-#include "apps/translation/counted_vocabulary.h"
-#include "apps/translation/unicode.h"
+#include "apps/translation/text/unicode.h"
+#include "apps/translation/vocabulary/counted_vocabulary.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,5 +1,5 @@
 // The page of `heddle translate --attention`: one translation, one kind of attention, one layer, one head or their mean. The data
-// is that of apps/translation/attention_data.h. All heads are drawn small, one of them large as a table; the row under the
+// is that of apps/translation/report/attention_data.h. All heads are drawn small, one of them large as a table; the row under the
 // pointer or the arrow keys as lines from token to token; the likeliest tokens of the step that was clicked as bars.
 (() => {
 'use strict';

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+
+#include "apps/command/commands.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/run/folder.h"
+#include "apps/translation/training/weight_average.h"
+#include "core/format.h"
+#include "nn/flat.h"
+#include "nn/serialize.h"
+
+namespace heddle::app {
+namespace {
+
+struct AverageOptions {
+    std::string run;
+    std::int64_t last = 5;
+    std::string out;
+};
+
+// The mean of the weights of these saves, in the model's own parameters.
+void average_saves(nn::Transformer& model, const std::filesystem::path& run, std::span<const std::int64_t> updates,
+                   const ModelIdentity& identity) {
+    nn::FlatParameters parameters = nn::flatten(model);
+    WeightAverage average(static_cast<std::int64_t>(updates.size()));
+    for (const std::int64_t update : updates) {
+        nn::load(parameters.named(parameters.values),
+                 open_weights(save_folder(run, update) / "model.safetensors", identity, update));
+        average.add(parameters.values);
+    }
+    parameters.values.copy_(average.mean());
+}
+
+}  // namespace
+
+int average_command(Arguments arguments) {
+    AverageOptions options;
+    OptionTable table("average", "averages the weights of a run's last saves");
+    table.usage = "usage: heddle average RUN --last N\n";
+    table.group("Average");
+    table.add("model", options.run, "the folder of a run").called("RUN").positional();
+    table.add("last", options.last, "how many saves; train with --keep N to have so many").at_least(1);
+    table.add("out", options.out, "write this file").called("FILE").defaults_to("the run's model.safetensors");
+    if (!parse_command_line(table, arguments)) return 0;
+    check_usage(!options.run.empty(), "average: no run; give heddle average RUN --last N");
+
+    const TrainSettings settings = read_settings(options.run);
+    std::optional<RunFolder> folder;  // a file elsewhere can be written while the run trains
+    if (options.out.empty()) folder = RunFolder::reopen(options.run);
+    const std::vector<std::int64_t> updates = saved_updates(options.run);
+    const auto last = static_cast<std::size_t>(options.last);
+    check(!updates.empty(), "{}: it has no saves yet; let heddle train reach its first one", options.run);
+    check(updates.size() >= last, "{0} has {1} save{2}, but --last asks for {3}; give --last {1}, or train with --keep {3}",
+          options.run, updates.size(), updates.size() == 1 ? "" : "s", last);
+    const std::span<const std::int64_t> chosen = std::span(updates).last(last);
+
+    const ModelIdentity identity = model_identity(settings, options.run);
+    const Vocabularies vocabularies = Vocabularies::load(options.run, settings.vocabulary.lowercase);
+    const nn::TransformerOptions of_model =
+        transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size());
+    check_model_size(of_model, SafetensorsFile(save_folder(options.run, chosen.back()) / "model.safetensors"));
+    nn::Transformer model(of_model);
+    with_memory_advice([&] { return fmt::format("lower --last {}", last); },
+                       [&] { average_saves(model, options.run, chosen, identity); });
+    const std::string out = folder ? (folder->path() / "model.safetensors").string() : options.out;
+    save_weights(out, model.named_tensors(), identity);
+    say(fmt::format("{}: the average of the weights at updates {}", out, fmt::join(chosen, ", ")));
+    return 0;
+}
+
+}  // namespace heddle::app

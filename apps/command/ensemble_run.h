@@ -1,0 +1,27 @@
+// Several runs that translate together.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/command/run.h"
+#include "apps/translation/search/ensemble.h"
+
+namespace heddle::app {
+
+/// Trained models with one vocabulary.
+struct EnsembleRun {
+    std::vector<Run> runs;
+
+    const Vocabularies& vocabularies() const { return runs.front().vocabularies; }
+    Ensemble models() const;
+};
+
+/// Opens each run's folder (at least one). Error as open_run, and when the runs' vocabularies are not equal byte for byte: it
+/// names the first difference.
+EnsembleRun open_ensemble(const std::vector<std::string>& runs, const WeightsChoice& weights, const MachineOptions& machine);
+
+/// How two vocabularies differ, in words for an error; empty when they do not.
+std::string vocabulary_difference(const Vocabulary& one, const Vocabulary& other);
+
+}  // namespace heddle::app

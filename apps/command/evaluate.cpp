@@ -1,0 +1,329 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "apps/command/commands.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/command/run_search.h"
+#include "apps/command/score_report.h"
+#include "apps/tasks/tasks.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/metrics/bootstrap.h"
+#include "apps/translation/metrics/metrics.h"
+#include "apps/translation/run/lock.h"
+#include "apps/translation/run/output_folder.h"
+#include "apps/translation/search/translate.h"
+#include "apps/translation/text/corpus.h"
+#include "apps/translation/training/clock.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+struct EvaluateOptions {
+    std::string run;
+    WeightsChoice weights;
+    std::string test;
+    std::string tune;
+    std::string valid;
+    std::string source;
+    std::string target;
+    std::optional<bool> tsv;  // as the run was trained
+    std::string output;
+    std::string results;
+    std::string hypotheses;
+    std::string reference;
+    std::pair<std::string, std::string> compare;
+    std::int64_t resamples = 1000;
+    std::uint64_t seed = 1;
+    std::string format = "auto";
+    bool replace_invalid = false;
+    bool lowercase = false;
+    bool sentences = false;
+    bool json = false;
+    DecodeOptions decode;
+    MachineOptions machine;
+};
+
+/// `heddle evaluate WORD`: translations rather than a run.
+bool names_text(const std::string& word) {
+    std::error_code ignored;
+    return word == standard_input || (std::filesystem::exists(word, ignored) && !std::filesystem::is_directory(word, ignored));
+}
+
+OptionTable evaluate_table(EvaluateOptions& options) {
+    OptionTable table("evaluate", "scores a run on a test set or a file of translations, or compares two files");
+    table.usage =
+        "usage: heddle evaluate RUN --test PREFIX\n"
+        "       heddle evaluate RUN                         (of a generated task: its own test sentences)\n"
+        "       heddle evaluate --tune RUN                  (which length penalty is best; the run keeps it)\n"
+        "       heddle evaluate FILE --reference FILE       (translations made before)\n"
+        "       heddle evaluate --compare FILE FILE --reference FILE\n";
+    table.group("A run");
+    table.add("model", options.run, "the folder of a trained run").called("RUN").positional(std::not_fn(names_text));
+    table.add("test", options.test, "sentence pairs to translate: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
+    table.add("source", options.source, "file ending of the source language").called("de").defaults_to("the run's");
+    table.add("target", options.target, "file ending of the target language").called("en").defaults_to("the run's");
+    table.add("tsv", options.tsv, "the PREFIX is one file (- is standard input): source, tab, target per line")
+        .defaults_to("the run's");
+    table.add("output", options.output, "also write the translations to this file").called("FILE");
+    table.add("results", options.results, "also write each source, reference and translation, and BLEU, to a file in this folder")
+        .called("FOLDER");
+    add_weights_option(table, options.weights);
+    add_decode_options(table, options.decode);
+    add_machine_options(table, options.machine);
+    add_inference_options(table, options.machine);
+    table.group("Tuning");
+    table
+        .add("tune", options.tune,
+             "choose the run's length penalty on validation pairs, as training does at its end, and store it in RUN/search.toml")
+        .called("RUN");
+    table.add("valid", options.valid, "with --tune: sentence pairs to choose by").called("PREFIX").defaults_to("the run's own");
+    table.group("Files");
+    table.add("hypotheses", options.hypotheses, "translations, one per line; - is standard input")
+        .called("FILE")
+        .positional(names_text);
+    table.add("reference", options.reference, "their references, one per line; - is standard input").called("FILE");
+    table.add("compare", options.compare, "two systems' translations: which is better, and is it chance? (paired bootstrap)")
+        .called("FILE FILE");
+    table.add("resamples", options.resamples, "how often --compare draws the test set anew").at_least(1).at_most(1'000'000);
+    table.add("seed", options.seed, "what --compare draws; the same seed gives the same result");
+    table.group("Text");
+    add_format_option(table, options.format);
+    add_replace_invalid_option(table, options.replace_invalid);
+    table.group("Score");
+    table.add("lowercase", options.lowercase, "score in lower case");
+    table.add("sentences", options.sentences, "the scores of each line, as a table with tabs; those of all lines go to stderr");
+    table.add("json", options.json, "print one JSON object instead");
+    return table;
+}
+
+void print_score(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+                 const EvaluateOptions& options) {
+    const std::vector<LineStatistics> lines = line_statistics(hypotheses, references, options.lowercase);
+    if (options.json) return print(score_json(lines, options.lowercase, options.sentences));
+    const std::string text = score_text(sum(lines), options.lowercase);
+    if (!options.sentences) return print(text);
+    print(sentence_table(lines));
+    fmt::print(stderr, "{}", text);
+}
+
+// The pairs of an option: --test PREFIX or --valid PREFIX.
+Corpus given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
+    const Reading reading{.tsv = options.tsv.value_or(run.tsv && options.format == "auto"),
+                          .replace_invalid = options.replace_invalid,
+                          .say = say,
+                          .format = text_format(options.format)};
+    const std::string &source = options.source.empty() ? run.source : options.source,
+                      &target = options.target.empty() ? run.target : options.target;
+    check_usage(reading.tsv || (!source.empty() && !target.empty()),
+                fmt::format("evaluate: {} {} needs the file endings of both languages: --source de --target en, or --tsv", option,
+                            prefix));
+    return read_corpus(prefix, source, target, reading);
+}
+
+Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
+    if (!options.test.empty()) return given_pairs("--test", options.test, options, run);
+    check_usage(!run.task.empty(), "evaluate: no test set; give --test PREFIX");
+    return read_corpus(options.run + "/test", run.source, run.target, {.format = TextFormat::text});
+}
+
+// What the run was validated on, read as training read it, unless other pairs are given.
+Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
+    const DataOptions& data = run.data;
+    if (!options.valid.empty()) return given_pairs("--valid", options.valid, options, data);
+    if (!data.task.empty()) return generate_task(data.task, run.training.seed).validation;
+    check_usage(!data.valid.empty() && data.valid != standard_input,
+                fmt::format("evaluate: {} names no file of validation pairs; give --valid PREFIX", options.tune));
+    const Reading reading{
+        .tsv = data.tsv, .replace_invalid = data.replace_invalid, .say = say, .format = text_format(data.format)};
+    return read_corpus(data.valid, data.source, data.target, reading);
+}
+
+// FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
+void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses) {
+    const std::string name = options.weights.kind == "best" ? "best" : "model",
+                      epoch = options.weights.epoch ? fmt::format("{}", *options.weights.epoch) : "";
+    std::string text;
+    for (std::size_t i = 0; i < hypotheses.size(); ++i)
+        text +=
+            fmt::format("- source: {}\n- expected: {}\n- got: {}\n\n", test.pairs[i].source, test.pairs[i].target, hypotheses[i]);
+    const double bleu = corpus_bleu(hypotheses, test.targets(), options.lowercase).score;
+    text += fmt::format("Bleu Score = {:.2f}\n", bleu);
+    const std::filesystem::path file = std::filesystem::path(options.results) / (name + epoch + ".txt");
+    write_file_atomically(file, text);
+    say(fmt::format("results: {}", file.string()));
+}
+
+// Training took no longer ones: how the model does on these it had to learn from short ones.
+void say_longer(const Corpus& test, std::int64_t max_words) {
+    if (max_words == 0) return;
+    const auto longer = std::count_if(test.pairs.begin(), test.pairs.end(),
+                                      [&](const SentencePair& pair) { return words_in(pair.source) > max_words; });
+    say(fmt::format("{} of {} sources have more than {} words, the most that training took", longer, test.size(), max_words));
+}
+
+void tune_run(const EvaluateOptions& options) {
+    const Run run = open_run(options.tune, "model.safetensors", options.machine);
+    const RunLock lock(options.tune);  // training writes the same file
+    const Corpus sample = tuning_sample(tuning_set(options, run.settings), most_tuning_sentences);
+    check(sample.size() >= least_tuning_sentences, "evaluate: --tune has {} pairs to choose by, wanted {} or more; give {}",
+          sample.size(), least_tuning_sentences, options.valid.empty() ? "--valid PREFIX" : "a larger --valid");
+    const Aim aim = options.valid.empty() ? aim_of(run.settings.data) : Aim::bleu;
+    const PenaltyChoice choice = *choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, aim);
+    for (const PenaltyTrial& trial : choice.trials) print(trial_text(trial, aim) + "\n");
+    write_search(options.tune, choice.best.length_penalty);
+    say(fmt::format("{}; stored in {}", choice_text(choice, aim, sample.size()),
+                    (std::filesystem::path(options.tune) / search_file_name).string()));
+}
+
+void evaluate_run(const EvaluateOptions& options) {
+    const Run run = open_run(options.run, weights_file(options.weights, options.run), options.machine);
+    const Corpus test = test_set(options, run.settings.data);
+    // Before anything is translated: later all of it would be lost.
+    if (!options.results.empty()) make_folder(options.results, "--results");
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<std::string> hypotheses = translate_lines(*run.model, run.vocabularies, test.sources(), options.decode);
+    const double seconds = seconds_since(start);
+    fmt::print(stderr, "{} sentences translated in {:.2f} s\n", hypotheses.size(), seconds);
+    say_longer(test, run.settings.training.max_words);
+    if (!options.output.empty()) write_lines(options.output, hypotheses);
+    if (!options.results.empty()) write_results(options, test, hypotheses);
+    print_score(hypotheses, test.targets(), options);
+}
+
+TextFile read_text(const std::string& path, const EvaluateOptions& options) {
+    return read_text_file(path, {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
+}
+
+/// Translations of a file and the references that they belong to.
+std::vector<SentencePair> read_hypotheses(const std::string& path, const EvaluateOptions& options, TextFile references) {
+    TextFile hypotheses = read_text(path, options);
+    if (hypotheses.format != references.format) {  // translations are seldom in the format of what was translated
+        hypotheses.drop_metadata(say);
+        references.drop_metadata(say);
+    }
+    align(hypotheses, references, say);
+    std::vector<SentencePair> pairs;
+    for (std::size_t i = 0; i < hypotheses.lines.size(); ++i)
+        pairs.push_back({std::move(hypotheses.lines[i]), std::move(references.lines[i])});
+    return pairs;
+}
+
+void evaluate_files(const EvaluateOptions& options) {
+    const Corpus corpus{read_hypotheses(options.hypotheses, options, read_text(options.reference, options))};
+    print_score(corpus.sources(), corpus.targets(), options);
+}
+
+void compare_files(const EvaluateOptions& options) {
+    const TextFile references = read_text(options.reference, options);
+    const auto statistics = [&](const std::string& path) {
+        const Corpus corpus{read_hypotheses(path, options, references)};
+        return line_statistics(corpus.sources(), corpus.targets(), options.lowercase);
+    };
+    const std::vector<LineStatistics> first = statistics(options.compare.first), second = statistics(options.compare.second);
+    check(!first.empty(), "evaluate: {} has no lines to compare by", options.reference);
+    const std::vector<Comparison> comparisons = paired_bootstrap(first, second, options.resamples, options.seed);
+    const ComparedSystems systems{.names = options.compare,
+                                  .lines = static_cast<std::int64_t>(first.size()),
+                                  .resamples = options.resamples,
+                                  .seed = options.seed,
+                                  .lowercase = options.lowercase};
+    print(options.json ? comparison_json(systems, comparisons) : comparison_text(systems, comparisons));
+}
+
+/// Options that would do nothing.
+void check_useful(const OptionTable& table, const EvaluateOptions& options) {
+    const bool run = table.given("model");
+    for (const Option& option : table.options())
+        check_usage(run || !option.given || (option.group != "A run" && option.group != "Search"),
+                    fmt::format("evaluate: --{} is for translating with --model RUN; leave it out for files", option.name));
+    for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
+        check_usage(!run || !options.test.empty() || !table.given(name),
+                    fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
+    check_weights(table);
+    check_decoding(options.decode);
+    check_usage(!options.tsv.value_or(false) || options.format == "auto",
+                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", options.format));
+    check_usage(!table.given("compare") || !table.given("sentences"),
+                "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
+    check_usage(table.given("compare") || !(table.given("resamples") || table.given("seed")),
+                "evaluate: --resamples and --seed belong to --compare FILE FILE");
+}
+
+/// --tune with what it does not use.
+void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
+    constexpr std::string_view useful[] = {"tune",   "valid",           "source", "target",       "tsv",
+                                           "format", "replace-invalid", "beam",   "beam-patience"};
+    check_usage(!table.given("model"), fmt::format("evaluate: --tune names the run itself; leave out {}", options.run));
+    for (const Option& option : table.options()) {
+        const bool fits = option.group == "Machine" || std::ranges::find(useful, option.name) != std::end(useful);
+        check_usage(fits || !option.given, fmt::format("evaluate: --tune RUN makes no use of --{}; leave it out", option.name));
+    }
+    for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
+        check_usage(!options.valid.empty() || !table.given(name),
+                    fmt::format("evaluate: --{} says how --valid PREFIX is read; give it, too", name));
+    check_decoding(options.decode);
+}
+
+/// One way to get translations.
+void check_together(const OptionTable& table, const EvaluateOptions& options) {
+    const std::string* files[] = {&options.hypotheses, &options.reference, &options.compare.first, &options.compare.second};
+    check_usage(std::count_if(std::begin(files), std::end(files), [](const auto* file) { return *file == standard_input; }) <= 1,
+                "evaluate: only one of the files can be standard input");
+    const bool run = table.given("model"), hypotheses = table.given("hypotheses"), compare = table.given("compare");
+    const bool reference = table.given("reference");
+    check_usage(run || reference || hypotheses || compare,
+                "evaluate: nothing to evaluate; give RUN --test PREFIX, or --hypotheses FILE --reference FILE");
+    check_usage(!run || !reference || std::filesystem::exists(options.run),
+                fmt::format("evaluate: {} is neither a file of translations nor a run: there is no such file", options.run));
+    check_usage(!run || !hypotheses, "evaluate: --model and --hypotheses are two ways to get translations; give one of them");
+    check_usage(!run || !reference,
+                fmt::format("evaluate: --reference needs a file of translations (--hypotheses FILE), not a run; leave out {}",
+                            options.run));
+    check_usage(!compare || !(run || hypotheses),
+                "evaluate: --compare names its two files itself; leave out --model and --hypotheses");
+    check_usage(run || reference, "evaluate: no reference; give --reference FILE");
+    check_usage(run || hypotheses || compare, "evaluate: no translations; give --hypotheses FILE, or --compare FILE FILE");
+    check_usage(!table.given("valid"), "evaluate: --valid is for --tune RUN; give it, too");
+    check_usage(options.output != standard_input,
+                "evaluate: stdout is for the scores; give --output FILE, or heddle translate for translations there");
+}
+
+}  // namespace
+
+int evaluate_command(Arguments arguments) {
+    EvaluateOptions options;
+    OptionTable table = evaluate_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    const bool tunes = table.given("tune");
+    if (tunes) {
+        check_tuning(table, options);
+    } else {
+        check_together(table, options);
+        check_useful(table, options);
+    }
+    apply(options.machine);
+    if (table.given("model") && take_search_of(options.run, table, options.decode))
+        say(fmt::format("using length penalty {} from {}", options.decode.length_penalty,
+                        (std::filesystem::path(options.run) / search_file_name).string()));
+    if (tunes)
+        with_memory_advice([&] { return search_advice(options.decode); }, [&] { tune_run(options); });
+    else if (table.given("compare"))
+        compare_files(options);
+    else if (table.given("model"))
+        with_memory_advice([&] { return search_advice(options.decode); }, [&] { evaluate_run(options); });
+    else
+        evaluate_files(options);
+    return 0;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,134 @@
+#include "autograd/gradcheck.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+
+#include "apps/command/commands.h"
+#include "apps/command/option_rows.h"
+#include "apps/options/suggestion.h"
+#include "core/out_of_memory.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+namespace {
+
+struct GradcheckCommandOptions {
+    std::string op;
+    bool list = false;
+    MachineOptions machine;
+};
+
+std::vector<std::string> op_names(const std::vector<GradientCase>& cases) {
+    std::vector<std::string> names;
+    for (const GradientCase& one : cases)
+        if (std::find(names.begin(), names.end(), one.op) == names.end()) names.push_back(one.op);
+    return names;
+}
+
+std::vector<GradientCase> wanted_cases(const std::string& op) {
+    std::vector<GradientCase> cases = gradient_cases();
+    if (op.empty()) return cases;
+    std::vector<GradientCase> wanted;
+    for (const GradientCase& one : cases)
+        if (one.op == op) wanted.push_back(one);
+    const std::vector<std::string> names = op_names(cases);
+    check_usage(!wanted.empty(), fmt::format("--op {}: there is no such op; choose one of {}{}", op, fmt::join(names, ", "),
+                                             did_you_mean(op, names)));
+    return wanted;
+}
+
+GradcheckReport prove(const GradientCase& one, Device device) {
+    try {
+        GradcheckOptions options = one.options;
+        options.device = device;
+        return gradcheck(one.function, one.inputs, options);
+    } catch (const OutOfMemory&) {
+        throw;  // says nothing of the gradient
+    } catch (const Error& error) {
+        GradcheckReport failed;
+        failed.message = error.what();
+        return failed;
+    }
+}
+
+// Cases end in any order; lines come out in the order of the list, each as soon as it and all before it are known.
+class Table {
+  public:
+    explicit Table(const std::vector<GradientCase>& cases) : cases_(cases), reports_(cases.size()), known_(cases.size(), false) {
+        for (const GradientCase& one : cases) {
+            op_width_ = std::max(op_width_, one.op.size());
+            case_width_ = std::max(case_width_, one.what.size());
+        }
+        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11}  {}\n", "op", op_width_, "case", case_width_, "derivatives", "worst error",
+                   "verdict");
+    }
+
+    void add(std::size_t i, GradcheckReport report) {
+        const std::lock_guard lock(mutex_);
+        reports_[i] = std::move(report);
+        known_[i] = true;
+        for (; printed_ < cases_.size() && known_[printed_]; ++printed_) print(printed_);
+        std::fflush(stdout);
+    }
+    std::size_t failed() const { return failed_; }
+
+  private:
+    void print(std::size_t i) {
+        const GradcheckReport& report = reports_[i];
+        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11.1e}  {}\n", cases_[i].op, op_width_, cases_[i].what, case_width_,
+                   report.compared, report.worst, report.passed ? "proven" : "FAILED");
+        if (report.passed) return;
+        ++failed_;
+        fmt::print("{}\n", report.message);
+    }
+
+    const std::vector<GradientCase>& cases_;
+    std::vector<GradcheckReport> reports_;
+    std::vector<bool> known_;
+    std::size_t printed_ = 0;
+    std::size_t failed_ = 0;
+    std::size_t op_width_ = 2;
+    std::size_t case_width_ = 4;
+    std::mutex mutex_;
+};
+
+}  // namespace
+
+int gradcheck_command(Arguments arguments) {
+    GradcheckCommandOptions options;
+    OptionTable table("gradcheck", "proves every op's gradient: backward against central differences, in double precision");
+    table.usage = "usage: heddle gradcheck [NAME] [--list]\n";
+    table.group("Cases");
+    table.add("op", options.op, "prove this op only").called("NAME").defaults_to("all").positional();
+    table.add("list", options.list, "print the cases, prove none");
+    add_machine_options(table, options.machine);
+    if (!parse_command_line(table, arguments)) return 0;
+    apply(options.machine);
+
+    const std::vector<GradientCase> cases = wanted_cases(options.op);
+    if (options.list) {
+        for (const GradientCase& one : cases) fmt::print("{}\t{}\n", one.op, one.what);
+        return 0;
+    }
+    Table printed(cases);
+    const Device device = device_of(options.machine);
+    // On the device one case after the other: its stream is one, and the emulated one uses all processors itself.
+    const std::int64_t at_once = device == Device::cuda ? static_cast<std::int64_t>(cases.size()) : 1;
+    parallel_for(static_cast<std::int64_t>(cases.size()), at_once, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+            printed.add(i, prove(cases[i], device));
+    });
+    if (printed.failed() == 0) {
+        fmt::print("all {} cases of {} ops are proven\n", cases.size(), op_names(cases).size());
+        return 0;
+    }
+    fmt::print("{} of {} cases FAILED\n", printed.failed(), cases.size());
+    fmt::print(stderr, "heddle: {} of {} gradients are wrong; the table names them\n", printed.failed(), cases.size());
+    return 1;
+}
+
+}  // namespace heddle::app

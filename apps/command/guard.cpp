@@ -1,0 +1,111 @@
+#include "apps/command/guard.h"
+#include "core/error.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "apps/command/memory_advice.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/training/divergence.h"
+#include "core/device.h"
+
+namespace heddle::app {
+namespace {
+
+// An error is one line: of a long list, and of a long name in a file, what a person reads.
+std::string one_line(const std::string& text) {
+    constexpr std::size_t longest = 400, longest_line = 4000;
+    std::istringstream lines(text);
+    std::string result, line;
+    int more = 0;
+    while (std::getline(lines, line)) {
+        line.erase(0, line.find_first_not_of(' '));
+        if (line.size() > longest_line) line.replace(longest_line, line.size(), "...");
+        if (result.empty())
+            result = line;
+        else if (more == 0 && result.size() + line.size() < longest)
+            result += (result.back() == ':' ? " " : "; ") + line;
+        else
+            ++more;
+    }
+    return more == 0 ? result : result + "; and " + std::to_string(more) + " more";
+}
+
+int complain(const std::string& message, int status) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "heddle: %s\n", terminal_text(one_line(message)).c_str());
+    return status;
+}
+
+// Of a program that was started without one of them (2>&-), the first file it opens would get the number, and what is said on
+// stderr would stand in that file. Reading and writing these ends fails, as it would without them.
+void occupy_standard_descriptors() {
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(number, F_GETFD) < 0) open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+std::terminate_handler default_terminate = nullptr;
+
+// Where the memory, or the room for threads, ends in a thread of a library (SentencePiece learns vocabularies with several), the
+// exception reaches no caller: the C++ library calls this. Allocates nothing.
+[[noreturn]] void end_without_memory() {
+    const auto complain_plainly = [](std::initializer_list<std::string_view> texts) {
+        for (const std::string_view text : texts)
+            [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+        _exit(1);
+    };
+    try {
+        if (std::current_exception()) throw;
+    } catch (const std::bad_alloc&) {
+        complain_plainly({"heddle: ", no_memory_left, ", in the middle of a library's work; ", more_memory, "\n"});
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::resource_unavailable_try_again)
+            complain_plainly(
+                {"heddle: the system starts no further thread: memory or a limit of processes (ulimit -u); ", more_memory, "\n"});
+    } catch (...) {  // a defect, which a debugger shows best
+    }
+    default_terminate();
+    std::abort();
+}
+
+int finished(const std::function<int()>& run) {
+    const int status = run();
+    // What is still queued on the device may yet fail.
+    if (heddle::device::statistics().copies_to_device > 0) heddle::device::synchronize();
+    return status;
+}
+
+}  // namespace
+
+int guarded(const std::function<int()>& run) {
+    occupy_standard_descriptors();
+    if (std::get_terminate() != end_without_memory) default_terminate = std::set_terminate(end_without_memory);
+    try {
+        const int status = with_memory_advice([] { return more_memory; }, [&] { return finished(run); });
+        if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+        if (errno == EPIPE) return nobody_reads;
+        return complain(std::string("the results cannot be written to stdout: ") + std::strerror(errno), 1);
+    } catch (const UsageError& error) {
+        return complain(error.what(), 2);
+    } catch (const Divergence& error) {
+        return complain(error.what(), 3);
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::broken_pipe) return nobody_reads;
+        return complain(error.what(), 1);
+    } catch (const std::exception& error) {
+        return complain(error.what(), 1);
+    }
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,52 @@
+#include "apps/command/lab_program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#if defined(__APPLE__)
+#include <mach-o/dyld.h>
+#endif
+
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+// The file that this process runs.
+std::filesystem::path this_program() {
+#if defined(__APPLE__)
+    std::uint32_t size = 0;
+    _NSGetExecutablePath(nullptr, &size);
+    std::string path(size, '\0');
+    if (_NSGetExecutablePath(path.data(), &size) != 0) fail("the path of this program is not known");
+    return std::filesystem::canonical(path.c_str());
+#else
+    return std::filesystem::read_symlink("/proc/self/exe");
+#endif
+}
+
+}  // namespace
+
+int run_lab_program(std::string_view command, Arguments arguments) {
+    const std::string program = (this_program().parent_path() / "heddle-lab").string();
+    const std::string name(command);
+    std::vector<const char*> words = {program.c_str(), name.c_str()};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    words.push_back(nullptr);
+    std::fflush(stdout);
+    execv(program.c_str(), const_cast<char* const*>(words.data()));
+    const int error = errno;
+    const std::filesystem::path folder = std::filesystem::path(program).parent_path();
+    const bool built_here = std::filesystem::exists(folder / "CMakeCache.txt");
+    fail_with("heddle {} is the program {}, which cannot be started: {}; build it with: cmake --build {} --target heddle-lab",
+              command, program, std::strerror(error), built_here ? folder.string() : "BUILD_FOLDER");
+}
+
+}  // namespace heddle::app

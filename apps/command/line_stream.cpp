@@ -1,0 +1,58 @@
+#include "apps/command/line_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace heddle::app {
+
+void LineStream::find_format() {
+    begun_ = true;
+    if (format_ == TextFormat::automatic) format_ = recognised(reader_.beginning());
+    if (format_ != TextFormat::xml) return;
+    segments_ = read_segments(reader_, replace_invalid_, [this](std::string_view text) { said_.emplace_back(text); }).texts;
+    std::reverse(segments_.begin(), segments_.end());
+}
+
+// The next line if it needs no reading.
+bool LineStream::take(std::string& line) {
+    if (!segments_.empty()) {
+        line = std::move(segments_.back());
+        segments_.pop_back();
+        return true;
+    }
+    while (reader_.take(line)) {
+        if (format_ != TextFormat::tags || !is_metadata(line)) return true;
+        ++metadata_;
+    }
+    return false;
+}
+
+void LineStream::say_changes(const Say& say) const {
+    for (const std::string& text : said_) say(text);
+    if (format_ != TextFormat::xml) reader_.say_changes(say);
+    if (metadata_ > 0) say(fmt::format("{}: left out {} of metadata", reader_.name(), counted_lines(metadata_)));
+}
+
+std::vector<std::string> LineStream::next(std::size_t limit) {
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    std::vector<std::string> lines;
+    try {
+        if (!begun_) find_format();
+        for (std::string line; lines.size() < limit;) {
+            if (take(line))
+                lines.push_back(std::move(line));
+            else if (reader_.at_end() || (!lines.empty() && !reader_.ready()))
+                break;
+            else
+                reader_.read_more();
+        }
+    } catch (...) {
+        if (lines.empty()) throw;
+        error_ = std::current_exception();
+    }
+    return lines;
+}
+
+}  // namespace heddle::app

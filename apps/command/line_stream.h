@@ -1,0 +1,40 @@
+// Lines from a stream as they come: whoever types sees an answer at once, whoever pipes a file gets large batches.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "apps/translation/text/text_file.h"
+
+namespace heddle::app {
+
+class LineStream {
+  public:
+    /// Reads from this file descriptor, which stays open. What a line is, LineReader says; with the format tags metadata lines
+    /// are no lines, and with xml the segments are, all of them read before the first is handed out.
+    explicit LineStream(int descriptor, bool replace_invalid = false, TextFormat format = TextFormat::text)
+        : reader_(descriptor, "standard input", replace_invalid), replace_invalid_(replace_invalid), format_(format) {}
+
+    /// The lines that can be had now, without their ends: at least one, at most `limit`; waits for the first. Empty at the end of
+    /// the stream. Error when reading fails or a line is not text, once the lines before it were handed out.
+    std::vector<std::string> next(std::size_t limit);
+    /// One line for each kind of change that lines so far went through.
+    void say_changes(const Say& say) const;
+
+  private:
+    bool take(std::string& line);
+    void find_format();
+
+    LineReader reader_;
+    bool replace_invalid_;
+    TextFormat format_;
+    std::int64_t metadata_ = 0;          // lines passed over
+    std::vector<std::string> segments_;  // with xml: those not handed out, the last one first
+    std::vector<std::string> said_;      // while they were read
+    bool begun_ = false;
+    std::exception_ptr error_;  // of the line behind those handed out
+};
+
+}  // namespace heddle::app

@@ -1,0 +1,88 @@
+// The `heddle` program: finds the sub-command.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/command/commands.h"
+#include "apps/command/guard.h"
+#include "apps/command/lab_program.h"
+#include "apps/command/version.h"
+#include "apps/options/suggestion.h"
+#include "core/error.h"
+
+namespace {
+
+using namespace heddle::app;
+
+struct Command {
+    std::string_view name;
+    const char* summary;
+    int (*run)(Arguments);
+};
+
+constexpr Command commands[] = {
+    {"train", "trains a translator", train_command},
+    {"translate", "translates stdin to stdout", translate_command},
+    {"score", "gives the log-probability of given translations", score_command},
+    {"evaluate", "scores a run or a file, or compares two files", evaluate_command},
+    {"average", "averages the weights of a run's saves", average_command},
+    {"data", "lists the available corpora, or downloads one", data_command},
+    {"summary", "lists a model's modules and parameters", summary_command},
+    {"gradcheck", "proves every op's gradient", gradcheck_command},
+    {"lab", "shows by measurement what known mistakes break",
+     [](Arguments arguments) { return run_lab_program("lab", arguments); }},
+    {"chapter", "checks the claims of five Transformer tutorials by measurement",
+     [](Arguments arguments) { return run_lab_program("chapter", arguments); }},
+    {"bench", "measures training (bench train) or the ops (bench ops)", bench_command},
+};
+
+int print_help() {
+    std::puts("usage: heddle COMMAND [options]\n\ncommands:");
+    for (const Command& command : commands) std::printf("  %-12s%s\n", command.name.data(), command.summary);
+    std::puts(
+        "\nheddle COMMAND --help, or heddle help COMMAND, shows every option with its default.\n"
+        "heddle --version prints version, commit, CPU level, threads and devices.");
+    return 0;
+}
+
+const Command& command_named(std::string_view name) {
+    std::vector<std::string> names = {"help", "version"};
+    for (const Command& command : commands) {
+        if (command.name == name) return command;
+        names.emplace_back(command.name);
+    }
+    throw heddle::UsageError("there is no command '" + std::string(name) + "'" + did_you_mean(name, names, "see heddle --help"));
+}
+
+// heddle help bench train: what heddle bench train --help prints. Words that are no commands of the table have no other help.
+int help_command(Arguments words) {
+    constexpr std::string_view general[] = {"help", "--help", "-h", "version", "--version"};
+    if (words.empty() || std::ranges::find(general, words[0]) != std::end(general)) return print_help();
+    std::vector<const char*> arguments(words.begin() + 1, words.end());
+    arguments.push_back("--help");
+    return command_named(words[0]).run(arguments);
+}
+
+int run(Arguments arguments) {
+    if (arguments.empty()) return print_help();
+    const std::string_view name = arguments[0];
+    if (name == "--help" || name == "-h") return print_help();
+    if (name == "help") return help_command(arguments.subspan(1));
+    if (name == "--version" || name == "version") {
+        if (arguments.size() > 1)
+            throw heddle::UsageError(fmt::format("unexpected argument '{}'; heddle {} stands alone", arguments[1], name));
+        return version_command(build_commit);
+    }
+    return command_named(name).run(arguments.subspan(1));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    return guarded([&] { return run(Arguments(arguments + (count > 0 ? 1 : 0), arguments + count)); });
+}

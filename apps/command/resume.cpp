@@ -1,0 +1,129 @@
+#include "apps/command/resume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/translation/run/folder.h"
+
+namespace heddle::app {
+namespace {
+
+std::string shown(const std::string& value) { return value.empty() ? "none" : value; }
+std::string shown(const Option& option) { return shown(option.write()); }
+
+// The run's configuration has every dropout; one that was given anew counts for those that follow it, too.
+bool follows_a_given_one(const OptionTable& table, const Option& option) {
+    return option.name.ends_with("-dropout") && table.given("dropout");
+}
+
+struct Difference {
+    const Option* option;
+    std::string before;
+    std::string config;  // what config.toml says
+};
+
+// The options that `which` picks: those that were not given take the values of config.toml, and all are compared with those of
+// the run, which are `saved` or, where no save knows them, config.toml's.
+std::vector<Difference> take_over(OptionTable& table, const std::filesystem::path& run, const OptionTexts& saved,
+                                  const std::function<bool(const Option&)>& which) {
+    TrainSettings settings = read_settings(run);
+    OptionTable config = train_table(settings);
+    std::vector<Difference> differences;
+    std::stringstream taken;
+    for (const Option& option : table.options()) {
+        if (!option.in_config || !which(option)) continue;
+        const std::string value = config.find(option.name)->write();
+        const auto known = saved.find(option.name);
+        const std::string& before = known == saved.end() ? value : known->second;
+        if (!option.given && follows_a_given_one(table, option)) continue;
+        if (!option.given && !value.empty() && value != "\"\"") taken << option.name << " = " << value << '\n';
+        if (before != value || (option.given && before != option.write()))
+            differences.push_back({&option, shown(before), shown(value)});
+    }
+    table.read_config(taken, run.string());
+    return differences;
+}
+
+std::string list(const std::vector<Difference>& differences) {
+    std::string text;
+    for (const Difference& difference : differences)
+        text += fmt::format("{}--{} {} (it has {})", text.empty() ? "" : ", ", difference.option->name, shown(*difference.option),
+                            difference.before);
+    return text;
+}
+
+// The run's rate is a factor for noam and the peak for the others; which one it was is known by its schedule.
+void check_rate_is_meant(const std::filesystem::path& run, const Difference& schedule) {
+    const std::string noam = "\"noam\"";
+    check_usage((schedule.before == noam) == (shown(*schedule.option) == noam),
+                fmt::format("--resume {}: --schedule {} and {}, which the run has, mean another --lr; give --lr X, too",
+                            run.string(), shown(*schedule.option), schedule.before));
+}
+
+// What was changed without a word may be a mistake, or a bit that flipped.
+void check_not_edited(const std::filesystem::path& run, const std::vector<Difference>& edits) {
+    std::string text, names;
+    for (const Difference& edit : edits) {
+        text += fmt::format("{}{} was {} when this was saved, config.toml says {}", text.empty() ? "" : "; ", edit.option->name,
+                            edit.before, edit.config);
+        names += fmt::format("{}--{}", names.empty() ? "" : ", ", edit.option->name);
+    }
+    check_usage(edits.empty(),
+                fmt::format("--resume {}: {}; write back what was saved, or say on the command line which one is meant ({})",
+                            run.string(), text, names));
+}
+
+}  // namespace
+
+OptionTexts options_to_save(const OptionTable& table) {
+    OptionTexts texts;
+    for (const Option& option : table.options())
+        if (option.in_config && option.group != "Data" && option.name != "vocab-model") texts[option.name] = option.write();
+    return texts;
+}
+
+std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem::path& run, const OptionTexts& saved) {
+    std::vector<std::string> given;
+    for (const Option& option : table.options())
+        if (option.given) given.push_back(option.name);
+    const auto was_given = [&](std::string_view name) { return std::find(given.begin(), given.end(), name) != given.end(); };
+    const bool edited = !config_is_unchanged(run);
+    std::vector<Difference> refused, refused_edits;
+    std::vector<std::string> changes;
+    for (const Difference& difference : take_over(table, run, saved, [](const Option&) { return true; })) {
+        const Option& option = *difference.option;
+        const std::string now = shown(option);
+        if (now == difference.before) {
+            changes.push_back(fmt::format("{} = {} (config.toml said {})", option.name, now, difference.config));
+            continue;
+        }
+        changes.push_back(fmt::format("{} = {} (was {})", option.name, now, difference.before));
+        if (!was_given(option.name)) {
+            if (option.fixed || (edited && !option.incidental)) refused_edits.push_back(difference);
+            continue;
+        }
+        if (option.fixed) refused.push_back(difference);
+        if (option.name == "schedule" && !was_given("lr")) check_rate_is_meant(run, difference);
+    }
+    check_not_edited(run, refused_edits);
+    check_usage(refused.empty(),
+                fmt::format("--resume {}: a run that goes on cannot change {}; leave it out, or begin a new run with --init {}",
+                            run.string(), list(refused), run.string()));
+    return changes;
+}
+
+void take_over_model(OptionTable& table, const std::filesystem::path& run) {
+    const auto of_model = [](const Option& option) { return option.group == "Model" || option.group == "Vocabulary"; };
+    std::vector<Difference> differences = take_over(table, run, {}, of_model);
+    std::erase_if(differences, [](const Difference& difference) { return !difference.option->fixed; });
+    check_usage(differences.empty(),
+                fmt::format("--init {}: its weights fit its own model and vocabulary only, not {}; leave that out", run.string(),
+                            list(differences)));
+}
+
+}  // namespace heddle::app

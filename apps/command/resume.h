@@ -1,0 +1,28 @@
+// The options of a run that goes on, and of one that begins with another's weights.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "apps/options/option_table.h"
+#include "apps/translation/run/state.h"
+#include "apps/translation/training/options.h"
+
+namespace heddle::app {
+
+/// What a save keeps of the options: all that config.toml holds but the files, which have digests of their own.
+OptionTexts options_to_save(const OptionTable& table);
+
+/// Takes the options of RUN/config.toml for all that were not given in `table`. Returns what is different now from when the run
+/// was `saved`, "lr = 0.001 (was 0.003)" each; an option that the save does not know is compared with config.toml. UsageError,
+/// with both values, when an option was given that a run cannot change (the model, the vocabulary, what makes the batches), and
+/// when an option that was not given, and on which depends what is learned, was changed in config.toml. Error when there is no
+/// run.
+std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem::path& run, const OptionTexts& saved);
+
+/// Takes the model's and the vocabulary's options of RUN/config.toml for all that were not given. UsageError when others were
+/// given (but for dropouts), naming each difference; Error when there is no run.
+void take_over_model(OptionTable& table, const std::filesystem::path& run);
+
+}  // namespace heddle::app

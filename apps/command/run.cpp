@@ -1,0 +1,160 @@
+#include "apps/command/run.h"
+#include "apps/translation/text/number_text.h"
+
+#include <sstream>
+
+#include "apps/command/option_rows.h"
+#include "apps/translation/run/folder.h"
+#include "core/file.h"
+#include "core/format.h"
+#include "nn/serialize.h"
+
+namespace heddle::app {
+namespace {
+
+ops::Activation activation(const std::string& name) {
+    if (name == "gelu") return ops::Activation::gelu;
+    return name == "gelu-tanh" ? ops::Activation::gelu_tanh : ops::Activation::relu;
+}
+
+nn::Tie tie(const std::string& name) {
+    if (name == "all") return nn::Tie::all;
+    if (name == "embeddings") return nn::Tie::embeddings;
+    return name == "target" ? nn::Tie::target : nn::Tie::none;
+}
+
+nn::EmbeddingInit embedding_init(const std::string& name) {
+    if (name == "unit") return nn::EmbeddingInit::unit;
+    return name == "xavier" ? nn::EmbeddingInit::xavier : nn::EmbeddingInit::scaled;
+}
+
+// TOML lines of those that shape the model.
+std::string model_lines(TrainSettings settings) {
+    std::string lines;
+    const OptionTable table = train_table(settings);
+    for (const Option& option : table.options())
+        if (option.fixed && (option.group == "Model" || option.name == "lowercase"))
+            lines += fmt::format("{} = {}\n", option.name, option.write());
+    return lines;
+}
+
+// Such lines as another version of the program wrote them, with the defaults of this one.
+std::string completed_lines(const std::string& lines, const VocabularyRequest& vocabulary) {
+    TrainSettings settings;
+    settings.vocabulary = vocabulary;
+    OptionTable table = train_table(settings);
+    std::stringstream all(lines), known;
+    for (std::string line; std::getline(all, line);)
+        if (table.find(line.substr(0, line.find(' '))) != nullptr) known << line << '\n';
+    table.read_config(known, "the options of the weights");
+    resolve(settings.model, settings.vocabulary);
+    return model_lines(std::move(settings));
+}
+
+// ", update 4,400 (epoch 12)" of the last save, or of that of an epoch.
+std::string progress_of(const std::filesystem::path& run, const WeightsChoice& weights) {
+    try {
+        const std::filesystem::path save = weights.epoch ? save_of_epoch(run, *weights.epoch) : latest_save(run);
+        if (save.empty()) return "";
+        const TrainingState state = read_state(save);
+        return fmt::format(", update {} (epoch {})", grouped_text(state.updates), state.epoch);
+    } catch (const std::exception&) {  // the weights were read all the same
+        return "";
+    }
+}
+
+}  // namespace
+
+nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
+                                           std::int64_t target_vocabulary) {
+    nn::TransformerOptions options;
+    options.source_vocabulary = source_vocabulary;
+    options.target_vocabulary = target_vocabulary;
+    options.encoder_layers = model.encoder_layers.value_or(model.layers);
+    options.decoder_layers = model.decoder_layers.value_or(model.layers);
+    options.d_model = model.d_model;
+    options.heads = model.heads;
+    options.head_dim = model.head_dim.value_or(0);
+    options.d_ff = model.d_ff;
+    options.bias = model.bias;
+    options.attention_bias = model.attention_bias;
+    options.output_bias = model.output_bias;
+    options.dropout = model.dropout;
+    options.attention_dropout = model.attention_dropout;
+    options.ffn_dropout = model.ffn_dropout;
+    options.norm = model.norm == "pre" ? nn::NormPlace::pre : nn::NormPlace::post;
+    options.final_norm = model.final_norm;
+    options.norm_eps = model.norm_eps;
+    options.activation = activation(model.activation);
+    options.positions = model.positions == "learned" ? nn::Positions::learned : nn::Positions::sinusoidal;
+    options.position_table = model.position_table;
+    options.tie = tie(model.tie.value_or("all"));
+    options.scale_embeddings = model.scale_embeddings;
+    options.embedding_init = embedding_init(model.embedding_init);
+    options.memory = model.memory == "layer" ? nn::MemoryFrom::layer : nn::MemoryFrom::last;
+    return options;
+}
+
+void check_model_size(const nn::TransformerOptions& options, const SafetensorsFile& weights) {
+    double held = 0;
+    for (const std::string& name : weights.names()) held += static_cast<double>(weights.shape(name).numel());
+    const double wanted = options.complete().matrix_elements();
+    check(wanted <= held,
+          "{}: the configuration is of a model with {:.4g} weights, and this file has {:.4g}; put the run's own config.toml back",
+          weights.path(), wanted, held);
+}
+
+TrainSettings read_settings(const std::filesystem::path& run) {
+    const std::filesystem::path config = run / "config.toml";
+    check(std::filesystem::exists(config), "{}: there is no config.toml; wanted a folder that heddle train made", run.string());
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    constexpr std::size_t longest = 1 << 20;
+    std::istringstream text(read_regular_file(config, longest));
+    table.read_config(text, config.string());
+    // A run from the time before there were formats: every file was taken as lines of text.
+    if (!table.given("format") && settings.data.task.empty() && !settings.data.tsv) settings.data.format = "text";
+    resolve(settings.model, settings.vocabulary);
+    resolve(settings.training);
+    return settings;
+}
+
+ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run) {
+    return {
+        .options = model_lines(settings),
+        .vocabulary = vocabulary_digest(run),
+        .completed = [vocabulary = settings.vocabulary](const std::string& lines) { return completed_lines(lines, vocabulary); }};
+}
+
+std::string weights_file(const WeightsChoice& weights, const std::filesystem::path& run) {
+    if (weights.epoch) return (save_of_epoch(run, *weights.epoch) / "model.safetensors").lexically_relative(run).string();
+    return weights.kind == "best" ? "best.safetensors" : "model.safetensors";
+}
+
+Run open_run(const std::filesystem::path& run, const std::string& weights, const MachineOptions& machine) {
+    Run opened{.settings = read_settings(run), .vocabularies = {}, .model = nullptr};
+    check(std::filesystem::exists(run / weights), "{}: there is no {} yet; let heddle train reach its first validation",
+          run.string(), weights);
+    // Before anything is made of them: do the files belong together?
+    const SafetensorsFile file = open_weights(run / weights, model_identity(opened.settings, run));
+    opened.vocabularies = Vocabularies::load(run, opened.settings.vocabulary.lowercase);
+    const nn::TransformerOptions options =
+        transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size());
+    check_model_size(options, file);
+    opened.model = std::make_unique<nn::Transformer>(options);
+    nn::load(opened.model->named_tensors(), file);
+    opened.model->to(device_of(machine));
+    opened.model->to(dtype_of(machine));
+    opened.model->eval();
+    return opened;
+}
+
+std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights) {
+    const DataOptions& data = opened.settings.data;
+    const std::string languages = data.source.empty() ? "" : fmt::format(" {} to {},", data.source, data.target);
+    const std::string task = data.task.empty() ? "" : fmt::format(" task {},", data.task);
+    return fmt::format("{}:{}{} {} parameters{}", run.string(), task, languages, grouped_text(opened.model->parameter_count()),
+                       progress_of(run, weights));
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,47 @@
+// From options to a model, and from a run's folder back to both.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "apps/translation/run/weights_file.h"
+#include "apps/translation/training/options.h"
+#include "apps/translation/vocabulary/vocabularies.h"
+#include "nn/transformer.h"
+
+namespace heddle::app {
+
+/// The Transformer that resolved options describe.
+nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
+                                           std::int64_t target_vocabulary);
+
+/// Error unless the file has as many elements as a model of these options needs: before anything of its size is made.
+void check_model_size(const nn::TransformerOptions& options, const SafetensorsFile& weights);
+
+/// The settings in RUN/config.toml, resolved. Error when RUN is no folder that heddle train made.
+TrainSettings read_settings(const std::filesystem::path& run);
+
+/// What the weights of a run belong to: the options of its model, as TOML lines, and the vocabularies in its folder.
+ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run);
+
+/// A trained model with all that is needed to use it.
+struct Run {
+    TrainSettings settings;
+    Vocabularies vocabularies;
+    std::unique_ptr<nn::Transformer> model;  ///< in evaluation mode
+};
+
+/// The file of the weights in a run's folder: "model.safetensors", "best.safetensors", or in a save,
+/// "saves/880/model.safetensors". Error when there is no save of the end of the epoch.
+std::string weights_file(const WeightsChoice& weights, const std::filesystem::path& run);
+
+/// Opens the run's folder. `weights` is a file in it, as weights_file() names it. Error that names
+/// what is missing or does not fit. The model lies where `machine` says, in its dtype.
+Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
+             const MachineOptions& machine = {});
+
+/// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for people; what is not known is left out.
+std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights);
+
+}  // namespace heddle::app

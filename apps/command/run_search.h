@@ -1,0 +1,39 @@
+// RUN/search.toml: the length penalty that translating with a run takes when none is given. It is chosen when training ends, and
+// by heddle evaluate --tune.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "apps/options/option_table.h"
+#include "apps/translation/search/length_penalty.h"
+#include "apps/translation/training/options.h"
+
+namespace heddle::app {
+
+inline constexpr const char* search_file_name = "search.toml";
+
+/// Sets the length penalty to the run's, unless the option was given or the run has none. Whether it did. UsageError, with file
+/// and line, for one that cannot be read.
+bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode);
+
+/// Replaces RUN/search.toml. Error when it cannot be written.
+void write_search(const std::filesystem::path& run, double length_penalty);
+
+/// A generated task has one right translation for each sentence, text has many.
+Aim aim_of(const DataOptions& data);
+
+/// "length penalty 1.5: BLEU 34.12 (brevity penalty 0.982)".
+std::string trial_text(const PenaltyTrial& trial, Aim aim);
+/// The best trial, by how many pairs, and what the search had before when that is another one.
+std::string choice_text(const PenaltyChoice& choice, Aim aim, std::int64_t sentences);
+
+/// The length penalty of a run whose training has just ended after `learned` pairs, repetitions counted: chosen with so few of
+/// the validation pairs that it takes a few per cent of the training's time, stored, and said with each trial. Nothing happens
+/// when that leaves too few pairs to choose by. False when `stop` returned true before the choice was made: nothing is stored
+/// then.
+bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
+                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop);
+
+}  // namespace heddle::app

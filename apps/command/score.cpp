@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "apps/command/commands.h"
+#include "apps/command/ensemble_run.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/search/scoring.h"
+#include "apps/translation/text/corpus.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+// Pairs that are scored before their scores are written.
+constexpr std::size_t pairs_at_once = 5000;
+
+struct ScoreOptions {
+    std::vector<std::string> runs;
+    WeightsChoice weights;
+    std::string source_file;
+    std::string target_file;
+    std::string format = "auto";
+    bool replace_invalid = false;
+    bool normalize = false;
+    MachineOptions machine;
+};
+
+OptionTable score_table(ScoreOptions& options) {
+    OptionTable table("score", "prints the log-probability of each given translation, one per line");
+    table.usage =
+        "usage: heddle score RUN --source-file FILE --target-file FILE\n\n"
+        "log p(target | source) is a sum over the tokens of the target and its end mark, without label smoothing. It is what\n"
+        "heddle translate --scores reports as long as the text is cut into the same tokens: of subwords, the model may have\n"
+        "chosen others than the vocabulary would. A side without text is its end mark alone. A source that is too long is cut\n"
+        "as for translating; a target that is too long for learned positions is scored without what does not fit.\n";
+    table.group("Model");
+    add_models_options(table, options.runs, options.weights);
+    table.group("Text");
+    table.add("source-file", options.source_file, "sources, one per line; - is standard input").called("FILE");
+    table.add("target-file", options.target_file, "their translations, one per line; - is standard input").called("FILE");
+    add_format_option(table, options.format);
+    add_replace_invalid_option(table, options.replace_invalid);
+    table.add("normalize", options.normalize, "divide by the number of tokens, end mark included");
+    add_machine_options(table, options.machine);
+    add_inference_options(table, options.machine);
+    return table;
+}
+
+// The scores of some pairs as lines.
+class Scorer {
+  public:
+    Scorer(const ScoreOptions& options)
+        : normalize_(options.normalize),
+          run_(open_ensemble(options.runs, options.weights, options.machine)),
+          unknown_source_(spoken_name(options.source_file), *run_.vocabularies().source, say),
+          unknown_target_(spoken_name(options.target_file), *run_.vocabularies().target, say) {}
+
+    std::string text(std::span<const SentencePair> pairs) {
+        std::vector<std::string> sources, targets;
+        for (const SentencePair& pair : pairs) {
+            sources.push_back(pair.source);
+            targets.push_back(pair.target);
+        }
+        const LineScores lines = score_lines(run_.models(), run_.vocabularies(), sources, targets,
+                                             {.source = &unknown_source_, .target = &unknown_target_});
+        cut_sources_ += lines.cut_sources;
+        std::string text;
+        for (const PairScore& each : lines.scores) {
+            text += fmt::format("{:.6f}\n", each.log_probability / static_cast<double>(normalize_ ? each.tokens : 1));
+            cut_targets_ += each.complete ? 0 : 1;
+        }
+        return text;
+    }
+
+    void report() const {
+        unknown_source_.report();
+        unknown_target_.report();
+        const std::int64_t most = run_.models().position_table();
+        if (cut_sources_ > 0)
+            fmt::print(stderr, "{} sources were cut to {} tokens, the length of the model's position table\n", cut_sources_,
+                       most);
+        if (cut_targets_ > 0)
+            fmt::print(stderr, "of {} targets the first {} tokens were scored: the model's position table ends there\n",
+                       cut_targets_, most);
+    }
+
+  private:
+    bool normalize_;
+    EnsembleRun run_;
+    UnknownText unknown_source_;
+    UnknownText unknown_target_;
+    std::int64_t cut_sources_ = 0;
+    std::int64_t cut_targets_ = 0;
+};
+
+}  // namespace
+
+int score_command(Arguments arguments) {
+    ScoreOptions options;
+    OptionTable table = score_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_models("score", options.runs);
+    check_weights(table);
+    check_usage(!options.source_file.empty() && !options.target_file.empty(),
+                "score: nothing to score; give --source-file FILE and --target-file FILE");
+    apply(options.machine);
+    const Corpus corpus =
+        read_aligned(options.source_file, options.target_file,
+                     {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
+    const std::span<const SentencePair> pairs = corpus.pairs;
+    const auto advice = [] { return "split the longest lines"; };
+    with_memory_advice(advice, [&] {
+        Scorer scorer(options);
+        for (std::size_t begin = 0; begin < pairs.size(); begin += pairs_at_once)
+            print(scorer.text(pairs.subspan(begin, std::min(pairs_at_once, pairs.size() - begin))));
+        scorer.report();
+    });
+    return 0;
+}
+
+}  // namespace heddle::app

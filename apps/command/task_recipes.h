@@ -1,0 +1,15 @@
+// How each generated task is learned best.
+#pragma once
+
+#include <string>
+
+#include "apps/options/option_table.h"
+#include "apps/tasks/tasks.h"
+
+namespace heddle::app {
+
+/// Gives `table` the options in which the task differs from the defaults, its vocabulary's among them, but for those that the
+/// user gave. Returns what it set, as text: "--epochs 10 --vocab-size 200".
+std::string apply_recipe(OptionTable& table, const TaskCorpus& task);
+
+}  // namespace heddle::app

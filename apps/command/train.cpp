@@ -1,0 +1,280 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <functional>
+
+#include "apps/command/commands.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/command/resume.h"
+#include "apps/command/run.h"
+#include "apps/command/run_report.h"
+#include "apps/command/run_search.h"
+#include "apps/command/task_recipes.h"
+#include "apps/presets/presets.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/search/translate.h"
+#include "apps/translation/text/number_text.h"
+#include "apps/translation/training/pretrained_embeddings.h"
+#include "apps/translation/training/stop_signals.h"
+#include "apps/translation/training/trainer.h"
+#include "core/file.h"
+#include "nn/serialize.h"
+
+namespace heddle::app {
+namespace {
+
+// The text to learn from, and the test sentences of a task.
+struct Text {
+    TrainingText training;
+    Corpus test;
+};
+
+Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say) {
+    TaskCorpus task = generate_task(settings.data.task, settings.training.seed);
+    say(fmt::format("task {}: {}", task.name, task.description));
+    const std::string recipe = apply_recipe(table, task);
+    if (!recipe.empty()) say(fmt::format("the task sets {}; explicit options override it", recipe));
+    settings.data.source = task.source_language;
+    settings.data.target = task.target_language;
+    return {.training = {.training = std::move(task.training), .validation = std::move(task.validation)},
+            .test = std::move(task.test)};
+}
+
+Text read_text(OptionTable& table, TrainSettings& settings, const Say& say) {
+    if (!settings.data.task.empty()) return generated_text(table, settings, say);
+    return {.training = read_training_text(settings.data, say), .test = {}};
+}
+
+void write_test(const RunFolder& folder, const DataOptions& data, const Corpus& test) {
+    if (test.pairs.empty()) return;
+    write_lines(folder.path() / ("test." + data.source), test.sources());
+    write_lines(folder.path() / ("test." + data.target), test.targets());
+}
+
+TranslateLines greedy(const Vocabularies& vocabularies) {
+    return [vocabularies](const nn::Transformer& model, const std::vector<std::string>& lines) {
+        DecodeOptions options;
+        options.beam = 1;
+        return translate_lines(model, vocabularies, lines, options);
+    };
+}
+
+// The weights of another run, which has the same model and vocabulary.
+void load_initial_weights(const nn::FlatParameters& parameters, const std::filesystem::path& run, const ModelIdentity& identity) {
+    nn::load(parameters.named(parameters.values), open_weights(run / "model.safetensors", identity));
+    parameters.round_again();
+}
+
+// Of a run that has weights already, after a look at whether they belong to it.
+Vocabularies known_vocabularies(const TrainSettings& settings, const std::filesystem::path& run,
+                                const std::filesystem::path& weights) {
+    std::optional<SafetensorsFile> file;
+    if (!weights.empty()) file = open_weights(weights, model_identity(settings, run));
+    Vocabularies known = Vocabularies::load(run, settings.vocabulary.lowercase);
+    if (file) check_model_size(transformer_options(settings.model, known.source->size(), known.target->size()), *file);
+    return known;
+}
+
+// Of a run that goes on: its last save, or that of the end of an epoch. Empty when there is none.
+std::filesystem::path save_to_go_on_from(const DataOptions& data) {
+    if (data.resume.empty()) return {};
+    return data.preload ? save_of_epoch(data.resume, *data.preload) : latest_save(data.resume);
+}
+
+Vocabularies vocabularies_of(TrainSettings& settings, const std::filesystem::path& save, const Corpus& text, const Say& say) {
+    const DataOptions& data = settings.data;
+    if (!data.resume.empty()) return known_vocabularies(settings, data.resume, save.empty() ? save : save / "model.safetensors");
+    if (!data.init.empty())
+        return known_vocabularies(settings, data.init, std::filesystem::path(data.init) / "model.safetensors");
+    return make_vocabularies(settings.vocabulary, text, say);
+}
+
+// Where a run begins: a save of it, another run's weights, or new ones.
+void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& settings, const std::filesystem::path& save,
+           TrainingLog& log) {
+    const DataOptions& data = settings.data;
+    if (!save.empty()) {
+        trainer.resume(save);
+        const std::string epoch = data.preload ? fmt::format(", the end of epoch {}", *data.preload) : "";
+        log.note(fmt::format("goes on from update {}{}", grouped_text(trainer.state().updates), epoch));
+        return;
+    }
+    if (!data.resume.empty()) log.cut_back({}, settings.training.scalars_every > 0);
+    if (data.init.empty()) return;
+    load_initial_weights(trainer.learner().parameters(), data.init, folder.identity());
+    log.note(fmt::format("begins with the weights of {}", data.init));
+    trainer.save_now();  // that run may be changed later
+}
+
+std::string how_it_ended(const TrainingResult& result) {
+    if (!result.nothing_to_train.empty()) return "nothing to train: " + result.nothing_to_train;
+    const bool told = result.ended_by.ends_with(" updates");
+    return fmt::format("ended after {}{} in {}", result.ended_by,
+                       told ? "," : fmt::format(": {} updates", grouped_text(result.updates)), duration_text(result.seconds));
+}
+
+// Chooses how the trained model searches. Like the report, it is no reason to lose a run. False when a signal stopped it.
+bool tune(const RunFolder& folder, const TrainSettings& settings, const nn::Transformer& model, const TrainingData& data,
+          TrainingLog& log, std::int64_t learned) {
+    if (!settings.training.tune_search) return true;
+    const auto not_chosen = [&](const std::string& why) {
+        log.note(fmt::format("no length penalty was chosen: {}; heddle evaluate --tune {} does it", why,
+                             shell_word(folder.path().string())));
+    };
+    try {
+        const bool done = tune_search(
+            folder.path(), model, data.vocabularies, data.validation_text, aim_of(settings.data), learned,
+            [&](std::string_view text) { log.note(text); }, [] { return StopSignals::received() != 0; });
+        if (!done) not_chosen(fmt::format("stopped by {}", signal_name(StopSignals::received())));
+        return done;
+    } catch (const std::exception& error) {
+        not_chosen(error.what());
+        return true;
+    }
+}
+
+// What comes after the last update, given the pairs that were learned from. False when a signal stopped it.
+using Tuning = std::function<bool(std::int64_t learned)>;
+// Writes the report of a training that ended so.
+using Report = std::function<void(const std::string& ended)>;
+
+int signal_to_save_on(const TrainingOptions& training) {
+    if (training.save_on_signal == "USR1") return SIGUSR1;
+    return training.save_on_signal == "USR2" ? SIGUSR2 : 0;
+}
+
+int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tuning& tune, const Report& report) {
+    const std::string run = shell_word(folder.path().string());
+    const StopSignals signals(signal_to_save_on(trainer.options()));
+    trainer.stop_when([] { return StopSignals::received() != 0; });
+    trainer.save_when(StopSignals::save_wanted);
+    try {
+        const TrainingResult result = trainer.run();
+        if (result.stopped) {
+            const std::string stopped =
+                fmt::format("stopped by {} after update {} and saved; go on with: heddle train --resume {}",
+                            signal_name(StopSignals::received()), grouped_text(result.updates), run);
+            report(stopped);
+            log.note(stopped);
+            return 128 + StopSignals::received();
+        }
+        // A run without further updates keeps its choice, which may be the user's.
+        const bool chosen = !result.nothing_to_train.empty() && std::filesystem::exists(folder.path() / search_file_name);
+        const bool tuned = chosen || tune(result.pairs);
+        report(how_it_ended(result));
+        if (!tuned) return 128 + StopSignals::received();
+        log.note(fmt::format("translate with: heddle translate --model {} < in > out", run));
+        return 0;
+    } catch (const Divergence& divergence) {
+        const Divergence told(fmt::format("{}; {}, with --lr X for example", divergence.what(), how_to_go_on(folder.path())));
+        report(told.what());
+        throw told;
+    }
+}
+
+// Options that nothing would come of, whatever a preset or a run that goes on brings along.
+void check_together(const DataOptions& data) {
+    check_usage(!data.out.empty() || !data.resume.empty(), "train: no folder for the run; give --out RUN");
+    check_usage(data.resume.empty() || data.out.empty(), "train: --resume and --out are two folders; give one of them");
+    check_usage(data.resume.empty() || !data.overwrite,
+                "train: --resume goes on with a run, --overwrite replaces one; give one of them");
+    check_usage(data.resume.empty() || data.preset.empty(),
+                "train: --resume goes on with the options of the run, which had its --preset; leave --preset out");
+    check_usage(!data.preload || !data.resume.empty(), "train: --preload EPOCH is of a run that goes on; give --resume RUN, too");
+    std::error_code ignored;
+    check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
+                fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));
+    check_usage(data.init.empty() || data.embeddings.empty(),
+                "train: --init brings the embeddings of another run, --embeddings those of a file; give one of them");
+    check_usage(data.embeddings.size() <= 2,
+                fmt::format("train: --embeddings has {} files, wanted one, or one for each side", data.embeddings.size()));
+}
+
+// The same of the text, when all options are known.
+void check_text(const DataOptions& data) {
+    if (data.task.empty()) return;
+    check_usage(data.train.empty() && data.valid.empty(), "--task and --train are two sources of sentences; give one of them");
+    const bool replaces = data.replace_invalid && data.embeddings.empty();
+    check_usage(!data.tsv && !replaces && data.format == "auto",
+                "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
+}
+
+int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments) {
+    const std::string resumed = settings.data.resume, run = resumed.empty() ? settings.data.out : resumed;
+    std::optional<RunFolder> folder;
+    std::filesystem::path save;
+    std::vector<std::string> changes;
+    if (resumed.empty()) {
+        RunFolder::check_free(run, settings.data.overwrite);
+        if (!settings.data.init.empty()) take_over_model(table, settings.data.init);
+    } else {
+        folder = RunFolder::reopen(run);  // before its save is chosen: another process might make a newer one
+        save = save_to_go_on_from(settings.data);
+        changes = take_over_run(table, run, save.empty() ? OptionTexts() : read_state(save).options);
+    }
+    check_text(settings.data);
+    apply(settings.machine);
+
+    TrainingLog console;
+    const Say say = [&](std::string_view text) { console.note(text); };
+    Text text = with_memory_advice(text_advice, [&] { return read_text(table, settings, say); });
+    resolve(settings.model, settings.vocabulary);
+    resolve(settings.training);
+    const TrainingData data = with_memory_advice(text_advice, [&] {
+        Vocabularies vocabularies = vocabularies_of(settings, save, text.training.training, say);
+        return encode_training_data(std::move(text.training), std::move(vocabularies));
+    });
+    nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
+                          settings.training.seed);
+    if (resumed.empty() && !settings.data.embeddings.empty())
+        load_embeddings(model, data.vocabularies, settings.data.embeddings,
+                        {.replace_invalid = settings.data.replace_invalid, .say = say});
+    model.to(device_of(settings.machine));
+    Trainer::check_data(model, data, settings.training);
+    if (!folder) {
+        folder.emplace(run, settings.data.overwrite);
+        data.vocabularies.save(folder->path());
+        write_test(*folder, settings.data, text.test);
+        folder->write_config(table.config());  // last: now it is a run
+    }
+    folder->identify(model_identity(settings, folder->path()));
+
+    say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
+    TrainingLog log(folder->log(), false, settings.training.log_style == "batch" ? LogStyle::batch : LogStyle::update);
+    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
+    trainer.save_options(options_to_save(table));
+    begin(trainer, *folder, settings, save, log);
+    for (const std::string& change : changes) log.note("changed: " + change);
+    const std::string config = read_regular_file(folder->path() / "config.toml");
+    if (!changes.empty()) folder->write_config(table.config());
+    const std::int64_t updates = trainer.state().updates;
+    const Report report = [&](const std::string& ended) {
+        write_run_report(*folder, {arguments, settings, data}, trainer, model, log, ended);
+    };
+    const Tuning tuning = [&](std::int64_t learned) { return tune(*folder, settings, model, data, log, learned); };
+    try {
+        return train(trainer, *folder, log, tuning, report);
+    } catch (const Divergence&) {
+        // What was changed has led to no save: the run is what it was.
+        const std::vector<std::int64_t> saves = saved_updates(run);
+        if (saves.empty() || saves.back() <= updates)
+            write_file_atomically(folder->path() / "config.toml", std::string_view(config));
+        throw;
+    }
+}
+
+}  // namespace
+
+int train_command(Arguments arguments) {
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_together(settings.data);
+    survive_failed_writes();
+    return with_memory_advice(
+        [&] { return batch_advice(settings.training, settings.data.resume); },
+        [&] { return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments); }); });
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,224 @@
+#include "apps/translation/search/translate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "apps/command/commands.h"
+#include "apps/command/ensemble_run.h"
+#include "apps/command/line_stream.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/command/run_search.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/report/attention.h"
+
+namespace heddle::app {
+namespace {
+
+struct TranslateOptions {
+    std::vector<std::string> runs;
+    WeightsChoice weights;
+    std::string format = "text";
+    bool replace_invalid = false;
+    DecodeOptions decode;
+    std::optional<std::int64_t> n_best;
+    bool scores = false;
+    bool alignment = false;
+    std::string attention;
+    std::int64_t attention_lines = 20;
+    bool svg = false;
+    std::string prefix;
+    std::int64_t flush_every = 500;
+    bool sample = false;
+    Sampling sampling;
+    MachineOptions machine;
+};
+
+OptionTable translate_table(TranslateOptions& options) {
+    OptionTable table("translate", "translates stdin to stdout: one line in, one line out; an empty line stays empty");
+    table.usage =
+        "usage: heddle translate RUN < in > out\n"
+        "       heddle translate RUN --n-best 5 --scores < in      (id ||| text ||| log p, log p / length^A)\n"
+        "       heddle translate RUN --sample --top-k 10 < in\n"
+        "       heddle translate RUN --attention FOLDER < in       (FOLDER/index.html: where the model looks)\n";
+    table.group("Model");
+    add_models_options(table, options.runs, options.weights);
+    table.group("Text");
+    add_format_option(table, options.format);
+    add_replace_invalid_option(table, options.replace_invalid);
+    add_decode_options(table, options.decode);
+    table.add("prefix", options.prefix, "every translation begins with this text, in whole words and as the vocabulary reads it")
+        .called("TEXT");
+    table.group("Output");
+    table.add("n-best", options.n_best, "the N best (or N samples) of each line, as ID ||| TEXT; ids count lines from 0")
+        .at_least(1)
+        .at_most(1000)
+        .defaults_to("the best alone, as plain text");
+    table.add("scores", options.scores, "ID ||| TEXT ||| log p and log p / length^A; the end mark counts in both");
+    table.add(
+        "alignment", options.alignment,
+        "TEXT ||| 0-0 1-2: for each word of the translation the source word that it attends to most, as source-target, counted "
+        "from 0; the last field of a list, too");
+    table.add("attention", options.attention, "writes FOLDER/index.html, an interactive page: choose a line, a layer and a head")
+        .called("FOLDER");
+    table.add("attention-lines", options.attention_lines, "the first lines that --attention shows").at_least(1);
+    table.add("svg", options.svg, "--attention writes each map as FOLDER/line-N/NAME.svg, too");
+    table.add("flush-every", options.flush_every, "lines read at most before their translations are written").at_least(1);
+    table.group("Sampling");
+    table.add("sample", options.sample, "draw translations instead of searching for the best; --n-best in the order drawn");
+    table.add("top-k", options.sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
+    table.add("temperature", options.sampling.temperature, "draw from p^(1/X): below 1 bolder, above 1 more varied")
+        .at_least(0.001);
+    table.add("seed", options.sampling.seed, "a line's samples follow from this and the line's number");
+    add_machine_options(table, options.machine);
+    add_inference_options(table, options.machine);
+    return table;
+}
+
+void check_options(const TranslateOptions& options, const OptionTable& table) {
+    check_models("translate", options.runs);
+    check_weights(table);
+    check_decoding(options.decode);
+    const std::int64_t n_best = options.n_best.value_or(1);
+    check_usage(options.sample || n_best <= options.decode.beam,
+                fmt::format("--n-best {} of --beam {}: a beam has no more translations than it is wide; use --beam {}", n_best,
+                            options.decode.beam, n_best));
+    for (const char* name : {"beam", "beam-patience"})
+        check_usage(!options.sample || !table.given(name),
+                    fmt::format("--{} searches and --sample draws; give one of them", name));
+    for (const char* name : {"attention-lines", "svg"})
+        check_usage(!table.given(name) || !options.attention.empty(), fmt::format("--{} is for --attention; give it, too", name));
+    check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),
+                fmt::format("--{} looks into one model, and --model names {}; give one",
+                            options.alignment ? "alignment" : "attention", options.runs.size()));
+    for (const char* name : {"top-k", "temperature", "seed"})
+        check_usage(options.sample || !table.given(name), fmt::format("--{} is for --sample; give it, too", name));
+}
+
+// The prefix as tokens of this vocabulary.
+std::vector<std::int32_t> prefix_tokens(const std::string& prefix, const Vocabulary& vocabulary) {
+    std::vector<std::int32_t> tokens = vocabulary.encode(prefix);
+    check_usage(std::find(tokens.begin(), tokens.end(), unk_id) == tokens.end(),
+                fmt::format("--prefix '{}': the target vocabulary reads it as '{}'; use words and signs that it knows", prefix,
+                            vocabulary.decode(tokens)));
+    return tokens;
+}
+
+// The form that Moses gave its output: fields between " ||| ", a line for each translation of a list.
+struct Form {
+    bool list = false;       // ids in front
+    bool scores = false;     // log p and log p / length^A
+    bool alignment = false;  // the pairs behind everything
+};
+
+using TranslationLists = std::vector<std::vector<Translation>>;
+
+// Where the model looked for some lines' translations.
+struct Looks {
+    std::vector<std::vector<std::string>> alignments;  // of every translation, when they are wanted
+    std::vector<TranslationAttention> shown;           // the first lines' first translations
+};
+
+// No translation goes through the model twice for both.
+Looks look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::vector<std::string>& lines,
+              const TranslationLists& translations, bool alignments, std::int64_t shown) {
+    Looks looks;
+    looks.alignments.resize(lines.size());
+    looks.shown.resize(std::min(lines.size(), static_cast<std::size_t>(shown)));
+    std::vector<TranslatedLine> pairs;
+    std::vector<std::pair<std::size_t, std::size_t>> places;  // line, and place in its list
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        looks.alignments[i].resize(translations[i].size());
+        for (std::size_t j = 0; j < translations[i].size(); ++j) {
+            if (!alignments && (j > 0 || i >= looks.shown.size())) continue;
+            pairs.push_back({lines[i], &translations[i][j]});
+            places.emplace_back(i, j);
+        }
+    }
+    attend(model, vocabularies, pairs, [&](std::size_t pair, TranslationAttention attention) {
+        const auto [i, j] = places[pair];
+        if (alignments) looks.alignments[i][j] = alignment_text(word_attention(attention));
+        if (i < looks.shown.size() && j == 0) looks.shown[i] = std::move(attention);
+    });
+    return looks;
+}
+
+// Of lines that are numbered from `first` on.
+std::string written(const Form& form, std::int64_t first, const TranslationLists& translations, const Looks& looks) {
+    std::string text;
+    for (std::size_t i = 0; i < translations.size(); ++i)
+        for (std::size_t j = 0; j < translations[i].size(); ++j) {
+            const Translation& each = translations[i][j];
+            if (form.list) text += fmt::format("{} ||| ", first + static_cast<std::int64_t>(i));
+            text += each.text;
+            if (form.scores) text += fmt::format(" ||| {:.6f} {:.6f}", each.log_probability, each.score);
+            if (form.alignment) text += fmt::format(" ||| {}", looks.alignments[i][j]);
+            text += '\n';
+        }
+    return text;
+}
+
+// Tells an interactive user what was loaded, and how to end.
+void greet(const TranslateOptions& options, const EnsembleRun& run) {
+    for (std::size_t i = 0; i < run.runs.size(); ++i) say(description(options.runs[i], run.runs[i], options.weights));
+    say(fmt::format("on {}; type a line to have it translated, ^D to end", description(options.machine)));
+}
+
+void translate(TranslateOptions& options) {
+    const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
+    options.decode.n_best = options.n_best.value_or(1);
+    options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
+    if (options.sample) options.decode.sampling = options.sampling;
+    const nn::Transformer& model = *run.runs.front().model;
+    const Form form{.list = options.n_best || options.scores, .scores = options.scores, .alignment = options.alignment};
+    std::optional<AttentionReport> report;
+    if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, options.svg);
+
+    Translator translator(run.models(), run.vocabularies(), options.decode);
+    LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
+    UnknownText unknown("standard input", *run.vocabularies().source, say);
+    translator.show(unknown);
+    if (isatty(STDIN_FILENO) == 1) greet(options, run);
+    std::int64_t first = 0;
+    for (;;) {
+        const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every));
+        if (lines.empty()) break;
+        const TranslationLists translations = translator.translate(lines);
+        const std::int64_t shown = report ? report->room() : 0;
+        Looks looks;
+        if (form.alignment || shown > 0) looks = look_at(model, run.vocabularies(), lines, translations, form.alignment, shown);
+        print(written(form, first, translations, looks));
+        first += static_cast<std::int64_t>(lines.size());
+        for (std::size_t i = 0; report && i < lines.size(); ++i)
+            if (i < looks.shown.size())
+                report->add(lines[i], translations[i].front().text, looks.shown[i],
+                            decoding_steps(model, *run.vocabularies().target, looks.shown[i], likeliest_shown));
+            else
+                report->leave_out();
+    }
+    if (report) {
+        report->write();
+        say(report->summary());
+    }
+    input.say_changes(say);
+    unknown.report();
+    translator.report_cuts();
+}
+
+}  // namespace
+
+int translate_command(Arguments arguments) {
+    TranslateOptions options;
+    OptionTable table = translate_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_options(options, table);
+    apply(options.machine);
+    take_search_of(options.runs.front(), table, options.decode);
+    with_memory_advice([&] { return search_advice(options.decode); }, [&] { translate(options); });
+    return 0;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,31 @@
+#include "apps/command/version.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "apps/command/commands.h"
+#include "core/cpu.h"
+#include "core/device.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+
+// The program brings its own (cmake/commit.cmake); tests link without one.
+[[gnu::weak]] extern const char* const build_commit;
+const char* const build_commit = "";
+
+int version_command(std::string_view commit) {
+    const CpuLevel used = cpu_level();
+    fmt::print("heddle {}\n", version);
+    if (!commit.empty()) fmt::print("commit    {}\n", commit);
+    fmt::print("products  own tile kernels, {}\n", name(used));
+    fmt::print("threads   {}\n", threads());
+    fmt::print("devices   cpu{}\n", device::available() ? "; cuda: " + device::description() : "");
+    if (used < processor_level())
+        fmt::print(stderr, "heddle: warning: this processor has {}, but HEDDLE_CPU_LEVEL holds the program at {}\n",
+                   name(processor_level()), name(used));
+    return 0;
+}
+
+}  // namespace heddle::app

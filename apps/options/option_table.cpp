@@ -1,0 +1,334 @@
+#include "apps/options/option_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "apps/options/suggestion.h"
+#include "apps/translation/run/toml.h"
+#include "core/file.h"
+#include "core/from_chars.h"
+
+namespace heddle::app {
+namespace {
+
+template <class... Args>
+[[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) {
+    throw UsageError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+std::string range_text(const Option& option) {
+    std::string text;
+    if (option.least) text += fmt::format(" >= {}", *option.least);
+    if (option.above) text += fmt::format("{} > {}", text.empty() ? "" : " and", *option.above);
+    if (option.most) text += fmt::format("{} <= {}", text.empty() ? "" : " and", *option.most);
+    if (option.below) text += fmt::format("{} < {}", text.empty() ? "" : " and", *option.below);
+    return text;
+}
+
+// The text as a number of type T within the option's range.
+template <class T>
+T number(const Option& option, const std::string& text) {
+    T value{};
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = from_chars(text.data(), end, value);
+    const auto real = static_cast<double>(value);
+    const bool good = error == std::errc() && rest == end && std::isfinite(real) && (!option.least || real >= *option.least) &&
+                      (!option.above || real > *option.above) && (!option.most || real <= *option.most) &&
+                      (!option.below || real < *option.below);
+    const char* kind = std::is_floating_point_v<T> ? "a number" : "a whole number";
+    if (!good) wrong("--{} is '{}', wanted {}{}", option.name, text, kind, range_text(option));
+    return value;
+}
+
+bool boolean(const Option& option, const std::vector<std::string>& values) {
+    if (const std::optional<bool> value = truth(values[0])) return *value;
+    wrong("--{} is '{}', wanted true or false", option.name, values[0]);
+}
+
+// "FILE", "FOLDER" and "RUN" are of options that name something on the disk, "FILE..." and "FILE FILE", too.
+bool names_a_place(const Option& option) {
+    const std::string word = option.placeholder.substr(0, option.placeholder.find_first_of(" ."));
+    return word == "FILE" || word == "FOLDER" || word == "RUN";
+}
+
+std::string text(const Option& option, const std::string& value) {
+    if (value.empty() && names_a_place(option)) wrong("--{} is empty, wanted {}", option.name, option.placeholder);
+    if (option.choices.empty()) return value;
+    for (const std::string& choice : option.choices)
+        if (value == choice) return value;
+    wrong("--{} is '{}', wanted one of {}{}", option.name, value, fmt::join(option.choices, ", "),
+          did_you_mean(value, option.choices));
+}
+
+// Always reads back as a floating-point number of TOML: 3 becomes 3.0.
+std::string toml_number(double value) {
+    std::string written = fmt::format("{}", value);
+    if (written.find_first_of(".en") == std::string::npos) written += ".0";
+    return written;
+}
+std::string toml(double value) { return toml_number(value); }
+std::string toml(std::int64_t value) { return fmt::format("{}", value); }
+std::string toml(std::uint64_t value) { return fmt::format("{}", value); }
+std::string toml(bool value) { return value ? "true" : "false"; }
+std::string toml(const std::string& value) { return toml_string(value); }
+
+void parse(const Option& option, const std::vector<std::string>& values, bool& target) { target = boolean(option, values); }
+void parse(const Option& option, const std::vector<std::string>& values, std::int64_t& target) {
+    target = number<std::int64_t>(option, values[0]);
+}
+void parse(const Option& option, const std::vector<std::string>& values, std::uint64_t& target) {
+    target = number<std::uint64_t>(option, values[0]);
+}
+void parse(const Option& option, const std::vector<std::string>& values, double& target) {
+    target = number<double>(option, values[0]);
+}
+void parse(const Option& option, const std::vector<std::string>& values, std::string& target) {
+    target = text(option, values[0]);
+}
+
+template <class T>
+void bind(Option& option, T& target) {
+    option.read = [&target](Option& self, const std::vector<std::string>& values) { parse(self, values, target); };
+    option.write = [&target] { return toml(target); };
+}
+
+template <class T>
+void bind(Option& option, std::optional<T>& target) {
+    option.read = [&target](Option& self, const std::vector<std::string>& values) {
+        T value{};
+        parse(self, values, value);
+        target = std::move(value);
+    };
+    option.write = [&target] { return target ? toml(*target) : std::string(); };
+}
+
+// A pair takes the place of two options of one value each.
+template <class T>
+void bind(Option& option, std::pair<T, T>& target) {
+    option.values = 2;
+    option.read = [&target](Option& self, const std::vector<std::string>& values) {
+        if (values.size() != 2) wrong("--{} has {} values, wanted 2", self.name, values.size());
+        std::pair<T, T> read;
+        parse(self, {values[0]}, read.first);
+        parse(self, {values[1]}, read.second);
+        target = std::move(read);
+    };
+    option.write = [&target] { return fmt::format("[{}, {}]", toml(target.first), toml(target.second)); };
+}
+
+std::string left_column(const Option& option) {
+    if (option.is_flag) return fmt::format("  --{} [true|false]", option.name);
+    return fmt::format("  --{} {}", option.name, option.placeholder);
+}
+
+std::string shown_default(const Option& option) {
+    if (!option.default_text.empty()) return option.default_text;
+    std::string value = option.write();
+    if (option.comma) {  // as it is typed: 0.9,0.98
+        std::erase_if(value, [](char c) { return c == '[' || c == ']' || c == ' '; });
+        return value;
+    }
+    if (value == "\"\"") return "none";
+    if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
+    return value.empty() ? "none" : value;
+}
+
+std::vector<std::string> config_names(const std::vector<Option>& rows) {
+    std::vector<std::string> names;
+    for (const Option& option : rows)
+        if (option.in_config) names.push_back(option.name);
+    return names;
+}
+
+}  // namespace
+
+std::optional<bool> truth(std::string_view word) {
+    for (const char* yes : {"true", "on", "yes", "1"})
+        if (word == yes) return true;
+    for (const char* no : {"false", "off", "no", "0"})
+        if (word == no) return false;
+    return std::nullopt;
+}
+
+Option& Option::one_of(std::vector<std::string> texts) {
+    choices = std::move(texts);
+    placeholder = fmt::format("{}", fmt::join(choices, "|"));
+    return *this;
+}
+
+Option& OptionTable::row(std::string name, std::string help, const char* placeholder) {
+    Option& option = rows_.emplace_back();
+    option.name = std::move(name);
+    option.help = std::move(help);
+    option.placeholder = placeholder;
+    option.group = heading_;
+    return option;
+}
+
+Option& OptionTable::add(std::string name, bool& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "true|false");
+    option.is_flag = true;
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::int64_t& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "N");
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::uint64_t& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "N");
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, double& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "X");
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::string& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "TEXT");
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::pair<double, double>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "X,X");
+    option.comma = true;
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::pair<std::string, std::string>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "TEXT TEXT");
+    bind(option, target);
+    option.write = [&target, pair = option.write] {
+        return target.first.empty() && target.second.empty() ? std::string() : pair();
+    };
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::vector<std::string>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "TEXT...");
+    option.values = 0;
+    option.read = [&target](Option& self, const std::vector<std::string>& values) {
+        target.clear();
+        for (const std::string& value : values) target.push_back(text(self, value));
+    };
+    option.write = [&target] {
+        std::vector<std::string> quoted;
+        for (const std::string& value : target) quoted.push_back(toml(value));
+        return quoted.empty() ? std::string() : fmt::format("[{}]", fmt::join(quoted, ", "));
+    };
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::optional<bool>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "true|false");
+    option.is_flag = true;
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::optional<std::int64_t>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "N");
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::optional<double>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "X");
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::optional<std::string>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "TEXT");
+    bind(option, target);
+    return option;
+}
+
+Option* OptionTable::find(std::string_view name) {
+    for (Option& option : rows_)
+        if (option.name == name) return &option;
+    return nullptr;
+}
+
+bool OptionTable::given(std::string_view name) const {
+    for (const Option& option : rows_)
+        if (option.name == name) return option.given;
+    return false;
+}
+
+std::string OptionTable::help() const {
+    std::string help = fmt::format("heddle {} - {}\n\n{}", command, summary, usage);
+    std::string heading;
+    for (const Option& option : rows_) {
+        if (option.group != heading) help += fmt::format("\n{}:\n", heading = option.group);
+        const std::string left = left_column(option);
+        if (left.size() > 41)
+            help += left + "\n" + std::string(42, ' ');
+        else
+            help += fmt::format("{:<42}", left);
+        const std::string word = option.takes_word ? fmt::format("; also without --{}", option.name) : "";
+        help += fmt::format("{}{} [{}]\n", option.help, word, shown_default(option));
+    }
+    help += "\nOther:\n";
+    help += fmt::format("{:<42}{}\n", "  --config FILE",
+                        "read options from a TOML file; options on the command line override it [none]");
+    return help + fmt::format("{:<42}{}\n", "  --help", "print this and end");
+}
+
+std::string OptionTable::config() const {
+    std::string config, heading;
+    for (const Option& option : rows_) {
+        const std::string value = option.in_config ? option.write() : std::string();
+        if (value.empty() || value == "\"\"") continue;
+        if (option.group != heading) config += fmt::format("\n# {}\n", heading = option.group);
+        config += fmt::format("{} = {}\n", option.name, value);
+    }
+    return config;
+}
+
+void OptionTable::read_config(std::istream& stream, const std::string& name) {
+    const std::vector<TomlItem> items = read_toml(stream, name);
+    std::vector<std::string> read;
+    for (const TomlItem& item : items) {
+        Option* option = find(item.key);
+        if (option == nullptr || !option->in_config)
+            wrong("{}:{}: '{}' is not a setting of heddle {}{}", name, item.line, item.key, command,
+                  did_you_mean(item.key, config_names(rows_), fmt::format("see heddle {} --help", command)));
+        if (std::find(read.begin(), read.end(), item.key) != read.end())
+            wrong("{}:{}: '{}' stands twice in this file", name, item.line, item.key);
+        read.push_back(item.key);
+        if (option->given) continue;
+        if (option->values == 0 && item.values.empty())
+            wrong("{}:{}: '{}' has no value, wanted one or more", name, item.line, item.key);
+        if (option->values != 0 && item.values.size() != static_cast<std::size_t>(option->values))
+            wrong("{}:{}: '{}' has {} values, wanted {}", name, item.line, item.key, item.values.size(), option->values);
+        option->read(*option, item.values);
+        option->given = true;
+    }
+}
+
+void OptionTable::read_config(const std::string& path) {
+    if (std::filesystem::is_directory(path))
+        wrong("--config {}: it is a folder; wanted a file such as {}/config.toml", path, path);
+    std::istringstream stream;
+    try {
+        stream.str(read_file(path));
+    } catch (const Error&) {
+        wrong("--config {}: the file cannot be read", path);
+    }
+    read_config(stream, path);
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,120 @@
+// The options of a command as a table: each row knows its name, its help, and how to read and write its value. The command line,
+// the TOML file, --help and the run's config.toml are all made from it.
+#pragma once
+
+#include "core/error.h"
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heddle::app {
+
+/// One option. The setters return the option, so that a row of the table is one expression.
+struct Option {
+    std::string name;  ///< without the dashes
+    std::string help;
+    std::string placeholder;  ///< how --help writes the value: N, X, FILE, pre|post
+    std::string group;
+    std::string default_text;  ///< of an option whose default depends on others: "as --dropout"
+    std::vector<std::string> choices;
+    std::optional<double> least;  ///< value >= least
+    std::optional<double> above;  ///< value > above
+    std::optional<double> most;   ///< value <= most
+    std::optional<double> below;  ///< value < below
+    bool in_config = true;        ///< may stand in a configuration file, and is written to the run's
+    bool is_flag = false;         ///< may stand without a value
+    bool fixed = false;           ///< a run that goes on cannot change it
+    bool incidental = false;      ///< what is learned does not depend on it
+    int values = 1;               ///< how many values follow; 0: one or more
+    bool comma = false;           ///< a comma may stand between them
+    bool given = false;           ///< on the command line or in the configuration file
+
+    /// Whether a word that belongs to no option is this one's value; empty: none is.
+    std::function<bool(const std::string&)> takes_word;
+
+    std::function<void(Option&, const std::vector<std::string>&)> read;  ///< text to value; UsageError
+    std::function<std::string()> write;                                  ///< value to TOML; empty: no value, leave the line out
+
+    Option& at_least(double value) { return least = value, *this; }
+    Option& more_than(double value) { return above = value, *this; }
+    Option& at_most(double value) { return most = value, *this; }
+    Option& less_than(double value) { return below = value, *this; }
+    Option& one_of(std::vector<std::string> texts);
+    Option& called(std::string text) { return placeholder = std::move(text), *this; }
+    Option& defaults_to(std::string text) { return default_text = std::move(text), *this; }
+    Option& not_in_config() { return in_config = false, *this; }
+    /// `heddle COMMAND VALUE` is `heddle COMMAND --name VALUE`. Of several such rows the first whose test likes the word takes
+    /// it.
+    Option& positional(std::function<bool(const std::string&)> test = [](const std::string&) { return true; }) {
+        return takes_word = std::move(test), *this;
+    }
+};
+
+/// The options of one command, in the order of --help.
+class OptionTable {
+  public:
+    explicit OptionTable(std::string command_name, std::string command_summary)
+        : command(std::move(command_name)), summary(std::move(command_summary)) {}
+
+    /// Rows that follow stand under this heading.
+    void group(std::string heading) { heading_ = std::move(heading); }
+
+    /// A row whose value goes to `target`, which must outlive the table; what it holds now is the default.
+    Option& add(std::string name, bool& target, std::string help);
+    Option& add(std::string name, std::int64_t& target, std::string help);
+    Option& add(std::string name, std::uint64_t& target, std::string help);
+    Option& add(std::string name, double& target, std::string help);
+    Option& add(std::string name, std::string& target, std::string help);
+    /// Two numbers, written as two words or with a comma.
+    Option& add(std::string name, std::pair<double, double>& target, std::string help);
+    /// Two texts, written as two words: names of files may hold commas.
+    Option& add(std::string name, std::pair<std::string, std::string>& target, std::string help);
+    /// One or more texts; there are none as long as the option is not given.
+    Option& add(std::string name, std::vector<std::string>& target, std::string help);
+    /// Options without a value of their own until somebody decides: say what then holds with defaults_to().
+    Option& add(std::string name, std::optional<bool>& target, std::string help);
+    Option& add(std::string name, std::optional<std::int64_t>& target, std::string help);
+    Option& add(std::string name, std::optional<double>& target, std::string help);
+    Option& add(std::string name, std::optional<std::string>& target, std::string help);
+
+    bool given(std::string_view name) const;
+    /// Null when there is no such option.
+    Option* find(std::string_view name);
+    std::span<Option> options() { return rows_; }
+    std::span<const Option> options() const { return rows_; }
+
+    /// What --help prints.
+    std::string help() const;
+    /// The options as TOML, those of in_config that have a value, with their groups as comments.
+    std::string config() const;
+    /// Takes the values of a TOML text for all options that were not given yet. UsageError with name and line.
+    void read_config(std::istream& stream, const std::string& name);
+    /// The same for a file. UsageError when it is missing.
+    void read_config(const std::string& path);
+
+    std::string command;  ///< "train"
+    std::string summary;
+    std::string usage;  ///< lines of examples after "usage:"
+
+  private:
+    Option& row(std::string name, std::string help, const char* placeholder);
+
+    std::vector<Option> rows_;
+    std::string heading_ = "Options";
+};
+
+/// What a flag's value says: true, on, yes, 1; false, off, no, 0. Nothing for other words.
+std::optional<bool> truth(std::string_view word);
+
+/// Reads `arguments` (without program and command name), and the file that --config names, into the table. True when the command
+/// should run; false when --help was asked for: the help was printed on stdout. UsageError.
+bool parse_command_line(OptionTable& table, std::span<const char* const> arguments);
+
+}  // namespace heddle::app

@@ -1,0 +1,55 @@
+#include "apps/options/suggestion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace heddle::app {
+namespace {
+
+std::string letters(std::string_view word) {
+    word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+    std::string plain;
+    for (const char c : word) plain += c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return plain;
+}
+
+// Damerau and Levenshtein: how many letters are added, left out, changed, or swapped with their neighbour.
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+    std::vector<std::vector<std::size_t>> edits(a.size() + 1,
+                                                std::vector<std::size_t>(b.size() + 1));  // of the first i and j letters
+    for (std::size_t i = 0; i <= a.size(); ++i)
+        for (std::size_t j = 0; j <= b.size(); ++j) {
+            if (i == 0 || j == 0) {
+                edits[i][j] = i + j;
+                continue;
+            }
+            const std::size_t changed = a[i - 1] == b[j - 1] ? 0 : 1;
+            edits[i][j] = std::min({edits[i - 1][j] + 1, edits[i][j - 1] + 1, edits[i - 1][j - 1] + changed});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                edits[i][j] = std::min(edits[i][j], edits[i - 2][j - 2] + 1);
+        }
+    return edits[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& choices, std::string_view next) {
+    const std::string given = letters(word);
+    const std::string* nearest = nullptr;
+    std::size_t least = 0;
+    for (const std::string& choice : choices) {
+        const std::string known = letters(choice);
+        const auto [shorter, longer] = std::minmax({given.size(), known.size()});
+        if (3 * (longer - shorter) >= longer) continue;  // a word of any length costs nothing
+        const std::size_t distance = edit_distance(given, known);
+        if (3 * distance >= longer || (nearest != nullptr && distance >= least)) continue;
+        nearest = &choice;
+        least = distance;
+    }
+    if (nearest == nullptr) return next.empty() ? "" : fmt::format("; {}", next);
+    return fmt::format("; did you mean {}?{}{}", *nearest, next.empty() ? "" : " ", next);
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,70 @@
+#include "apps/terminal/terminal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <sstream>
+#include <system_error>
+
+#include "apps/translation/text/unicode.h"
+
+namespace heddle::app {
+
+void print(const std::string& text) {
+    const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+    if (written != text.size() || std::fflush(stdout) != 0)
+        throw std::system_error(errno, std::generic_category(), "the results cannot be written to stdout");
+}
+
+std::string terminal_text(std::string_view text) {
+    std::string shown;
+    while (!text.empty()) {
+        const std::size_t length = utf8_length(text);
+        const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+        const char32_t code = length == 0 ? U'\0' : decode_utf8(character)[0];
+        if (length == 0 || (code < 0x20 && code != '\n' && code != '\t') || code == 0x7f)
+            shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(character[0]));
+        else if ((code >= 0x80 && code < 0xa0) || (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+            shown += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
+        else
+            shown += character;
+        text.remove_prefix(character.size());
+    }
+    return shown;
+}
+
+bool say(std::string_view line) {
+    const std::string text = terminal_text(line) + "\n";
+    return std::fwrite(text.data(), 1, text.size(), stderr) == text.size();
+}
+
+std::string wrapped(std::string_view text) {
+    std::string lines;
+    while (text.size() > 100) {
+        std::size_t space = text.rfind(' ', 100);
+        if (space == std::string_view::npos) space = text.find(' ');
+        if (space == std::string_view::npos) break;
+        lines.append(text.substr(0, space)).append("\n");
+        text.remove_prefix(space + 1);
+    }
+    return lines.append(text);
+}
+
+std::string shell_word(std::string_view word) {
+    const std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
+    std::string quoted = "'";
+    for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    return quoted + "'";
+}
+
+std::string indented(std::string_view text) {
+    std::istringstream stream{std::string(text)};
+    std::string lines;
+    for (std::string line; std::getline(stream, line);) lines += "    " + line + "\n";
+    return lines;
+}
+
+}  // namespace heddle::app

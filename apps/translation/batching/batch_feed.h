@@ -1,0 +1,55 @@
+// Batches made ahead of the training that reads them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "apps/translation/batching/batches.h"
+
+namespace heddle::app {
+
+/// The batches of a plan in their order. A thread of its own packs them and prepares them for the device, so that the one who
+/// trains only starts work.
+class BatchFeed {
+  public:
+    /// What is done with a batch beside packing it, on the feed's thread.
+    using Prepare = std::function<void(Batch&)>;
+
+    /// Batches `first`, `first` + 1, .. of the plan, up to `ahead` of them before they are asked for; 0: without a thread, when
+    /// they are. `pairs` and `plan` must outlive the feed.
+    BatchFeed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first, std::int64_t ahead,
+              Prepare prepare = {});
+    ~BatchFeed();
+    BatchFeed(const BatchFeed&) = delete;
+    BatchFeed& operator=(const BatchFeed&) = delete;
+
+    /// The next batch. Error when the plan has no more; what went wrong on the thread is thrown here.
+    Batch next();
+
+  private:
+    Batch make(std::int64_t number) const;
+    void run();
+
+    std::span<const TokenPair> pairs_;
+    const BatchPlan& plan_;
+    const std::int64_t ahead_;
+    const Prepare prepare_;
+    std::int64_t next_;  // to be given
+
+    std::mutex mutex_;  // guards what follows
+    std::condition_variable changed_;
+    std::deque<Batch> made_;
+    std::int64_t making_;  // the next one that is to be made
+    std::exception_ptr failed_;
+    bool over_ = false;
+    std::thread thread_;
+};
+
+}  // namespace heddle::app

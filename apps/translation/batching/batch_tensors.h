@@ -1,0 +1,22 @@
+// Token ids as the model takes them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "apps/translation/batching/batches.h"
+#include "nn/transformer.h"
+
+namespace heddle::app {
+
+/// Sentences one after the other, on the host: a model takes what it reads to its own device.
+nn::Sentences packed(std::span<const std::vector<std::int32_t>> sentences);
+
+/// What Transformer::loss() reads.
+struct BatchTensors {
+    nn::Sentences source, target_in;
+    Tensor target_out;  ///< i32 [target tokens]
+};
+BatchTensors tensors_of(const Batch& batch, Device device = Device::cpu);
+
+}  // namespace heddle::app

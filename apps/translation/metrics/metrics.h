@@ -1,0 +1,53 @@
+// BLEU, chrF and chrF++ side by side: counted once per line, scored for a corpus, for one line, or for any sum of lines.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/translation/metrics/bleu.h"
+#include "apps/translation/metrics/chrf.h"
+
+namespace heddle::app {
+
+enum class Metric { bleu, chrf, chrf_plus_plus };
+inline constexpr std::array all_metrics = {Metric::bleu, Metric::chrf, Metric::chrf_plus_plus};
+
+/// "BLEU", "chrF2", "chrF2++".
+std::string_view name(Metric metric);
+
+/// What a line adds to all scores; sums of it are corpora.
+struct LineStatistics {
+    BleuStatistics bleu;
+    ChrfStatistics chrf;
+    std::int64_t lines = 0;
+    std::int64_t exact = 0;  ///< lines that equal their reference to the byte
+
+    LineStatistics& operator+=(const LineStatistics& other);
+};
+
+/// One for each line, on several threads; `lowercase` concerns the metrics, not `exact`. Error that names both counts when they
+/// differ.
+std::vector<LineStatistics> line_statistics(std::span<const std::string> hypotheses, std::span<const std::string> references,
+                                            bool lowercase = false);
+LineStatistics sum(std::span<const LineStatistics> lines);
+
+/// 0..100, of a corpus.
+double corpus_score(Metric metric, const LineStatistics& statistics);
+/// 0..100, of one line: BLEU with effective order.
+double sentence_score(Metric metric, const LineStatistics& statistics);
+
+/// How a score was computed, in sacrebleu's words.
+struct SignatureOptions {
+    bool lowercase = false;
+    bool effective_order = false;  ///< of BLEU; chrF has no other
+    std::string resampling = {};   ///< "bs:1000|seed:1|"
+};
+
+/// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heddle-0.1.0".
+std::string signature(Metric metric, const SignatureOptions& options = {});
+
+}  // namespace heddle::app

@@ -1,0 +1,181 @@
+#include "apps/translation/report/attention.h"
+#include "apps/translation/run/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "apps/picture/chart.h"
+#include "apps/picture/scripts.h"
+#include "apps/translation/report/attention_data.h"
+#include "apps/translation/run/output_folder.h"
+#include "apps/translation/text/unicode.h"
+#include "apps/translation/text/words.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+constexpr double map_side = 230;  // several beside each other on a screen
+
+struct MapKind {
+    const char* name;  // in file names and titles
+    const std::vector<Tensor>& maps;
+    const std::vector<std::string>& queries;
+    const std::vector<std::string>& keys;
+};
+
+std::string head_picture(const MapKind& kind, std::size_t layer, std::int64_t head, std::vector<double> weights) {
+    return svg(picture::HeatMap{.title = fmt::format("{}, layer {}, head {}", kind.name, layer + 1, head + 1),
+                                .rows = static_cast<std::int64_t>(kind.queries.size()),
+                                .cols = static_cast<std::int64_t>(kind.keys.size()),
+                                .values = std::move(weights),
+                                .row_labels = labels_of(kind.queries),
+                                .col_labels = labels_of(kind.keys),
+                                .from = 0,
+                                .to = 1,
+                                .key = false,
+                                .side = map_side});
+}
+
+std::vector<std::string> words_in(std::string_view text, std::int64_t count) {
+    std::vector<std::string> words;
+    const std::u32string letters = decode_utf8(text);
+    for (const std::u32string_view word : split_at_spaces(letters))
+        if (static_cast<std::int64_t>(words.size()) < count) words.push_back(encode_utf8(word));
+    words.resize(static_cast<std::size_t>(count));
+    return words;
+}
+
+void write_picture(const std::filesystem::path& path, const std::string& svg) {
+    // Thousands of small files: none of them is worth a wait for the disk. What a link of this name leads to stays.
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    std::ofstream file(path, std::ios::binary);
+    file << picture::standalone(svg) << std::flush;
+    check(static_cast<bool>(file), "{}: cannot be written; check the folder's permissions and the free space", path.string());
+}
+
+// A file's name with # for each number in it: "line-12" is "line-#".
+std::string form_of(const std::filesystem::path& file) {
+    std::string form;
+    for (const char letter : file.filename().string()) {
+        const bool digit = letter >= '0' && letter <= '9';
+        if (!digit || !form.ends_with('#')) form += digit ? '#' : letter;
+    }
+    return form;
+}
+
+// What a former report left: its pictures, and its folders where nothing else is in them.
+void remove_pictures(const std::filesystem::path& folder) {
+    const auto named = [](const std::filesystem::path& where, const std::vector<std::string>& forms) {
+        std::vector<std::filesystem::path> found;
+        for (const auto& entry : std::filesystem::directory_iterator(where))
+            if (std::ranges::count(forms, form_of(entry.path())) > 0) found.push_back(entry.path());
+        return found;
+    };
+    const std::vector<std::string> pictures = {"words.svg", "encoder-layer-#-head-#.svg", "decoder-layer-#-head-#.svg",
+                                               "cross-layer-#-head-#.svg"};
+    std::error_code in_use;
+    for (const std::filesystem::path& line : named(folder, {"line-#"})) {
+        if (!std::filesystem::is_directory(std::filesystem::symlink_status(line))) continue;
+        for (const std::filesystem::path& file : named(line, pictures)) std::filesystem::remove(file);
+        std::filesystem::remove(line, in_use);
+    }
+}
+
+void write_maps(const std::filesystem::path& folder, const MapKind& kind) {
+    const auto cells = static_cast<std::ptrdiff_t>(kind.queries.size() * kind.keys.size());
+    for (std::size_t layer = 0; layer < kind.maps.size(); ++layer) {
+        const std::vector<double> weights = kind.maps[layer].to_vector();
+        for (std::int64_t head = 0; head < kind.maps[layer].shape()[1]; ++head) {
+            const auto begin = weights.begin() + head * cells;
+            write_picture(folder / fmt::format("{}-layer-{}-head-{}.svg", kind.name, layer + 1, head + 1),
+                          head_picture(kind, layer, head, {begin, begin + cells}));
+        }
+    }
+}
+
+void write_pictures(const std::filesystem::path& folder, const std::string& words, const TranslationAttention& attention) {
+    make_folder(folder, "--attention");
+    if (!words.empty()) write_picture(folder / "words.svg", words);
+    write_maps(folder, {"encoder", attention.maps.encoder, attention.source, attention.source});
+    write_maps(folder, {"decoder", attention.maps.decoder, attention.written, attention.read});
+    write_maps(folder, {"cross", attention.maps.cross, attention.written, attention.source});
+}
+
+}  // namespace
+
+void add_attention_view(picture::Page& page, nlohmann::ordered_json lines) {
+    page.style(picture::attention_css)
+        .paragraph(
+            "A row says where one token looks; its weights sum to 1, from dark (0) to bright (1). In the encoder rows and "
+            "columns are the source's tokens. A row of the decoder is a step, named by the token that it writes; the "
+            "columns of its self-attention are the tokens that it has read, so nothing stands above the diagonal.")
+        .place("attention", "With scripts on, every head of every layer is shown here, and the likeliest tokens of each step.")
+        .data("attention-data", json_text(attention_data(std::move(lines))))
+        .script(picture::attention_js);
+}
+
+std::string words_picture(const WordAttention& words, const std::string& line, const std::string& translation) {
+    if (words.source_words == 0 || words.target_words == 0) return "";
+    return svg(picture::HeatMap{.title = "words",
+                                .rows = words.target_words,
+                                .cols = words.source_words,
+                                .values = words.weights,
+                                .row_labels = words_in(translation, words.target_words),
+                                .col_labels = words_in(line, words.source_words),
+                                .row_title = "translation",
+                                .col_title = "source",
+                                .from = 0,
+                                .to = 1,
+                                .side = map_side});
+}
+
+AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most, bool pictures)
+    : folder_(std::move(folder)), most_(most), pictures_(pictures), lines_json_(nlohmann::ordered_json::array()) {
+    make_folder(folder_, "--attention");
+    const std::filesystem::path index = folder_ / "index.html";
+    picture::check_replaceable(index);  // before a line is translated
+    try {
+        if (std::filesystem::exists(index)) remove_pictures(folder_);
+    } catch (const std::filesystem::filesystem_error& error) {
+        fail_with("--attention {}: a former report cannot be removed: {}", folder_.string(), error.what());
+    }
+}
+
+void AttentionReport::add(const std::string& line, const std::string& translation, const TranslationAttention& attention,
+                          const std::vector<DecodingStep>& steps) {
+    ++lines_;
+    lines_json_.push_back(attention_line(line, translation, attention, steps));
+    const WordAttention words = word_attention(attention);
+    shown_.push_back({fmt::format("Line {}: {} → {}", lines_, line, translation), words_picture(words, line, translation),
+                      alignment_text(words)});
+    if (pictures_) write_pictures(folder_ / fmt::format("line-{}", lines_), shown_.back().words, attention);
+}
+
+void AttentionReport::write() {
+    picture::Page page("Where the model looks");
+    add_attention_view(page, std::move(lines_json_));
+    page.heading("Word by word");
+    page.paragraph(
+        "The last layer's cross attention from word to word, mean of its heads, without the end mark, and below it what "
+        "--alignment takes: the strongest of each row.");
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+        page.open_section(shown_[i].title, i == 0);
+        if (!shown_[i].words.empty()) page.figure({shown_[i].words, ""}).code(shown_[i].alignment);
+        page.close_section();
+    }
+    if (lines_ > most_) page.paragraph(fmt::format("The first {} of {} lines; --attention-lines N shows more.", most_, lines_));
+    page.write(folder_ / "index.html");
+}
+
+std::string AttentionReport::summary() const {
+    const std::string rest = lines_ > most_
+                                 ? fmt::format("the first {} of {} lines; --attention-lines N shows more", most_, lines_)
+                                 : fmt::format("{} {}", lines_, lines_ == 1 ? "line" : "lines");
+    return fmt::format("wrote {}: attention of {}", (folder_ / "index.html").string(), rest);
+}
+
+}  // namespace heddle::app

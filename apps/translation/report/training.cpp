@@ -1,0 +1,270 @@
+#include "apps/translation/report/training.h"
+#include "apps/translation/text/number_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "apps/picture/chart.h"
+#include "apps/picture/text.h"
+#include "apps/translation/report/attention.h"
+#include "apps/translation/report/attention_data.h"
+
+namespace heddle::app {
+namespace {
+
+using picture::Figure;
+using picture::LineChart;
+using picture::Page;
+using picture::Series;
+
+constexpr std::size_t most_ops = 15;
+constexpr std::size_t most_times = 12;  // of a sample's translations
+
+// ---- curves
+
+constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+
+// Where BLEU measures nothing it is not shown.
+std::optional<double> shown_bleu(const ValidationReport& report) {
+    return report.bleu_applies ? report.bleu : std::optional<double>();
+}
+
+using Value = double (*)(const ValidationReport&);
+
+// Averaged weights are a point of their own behind the last update.
+void add_validations(LineChart& chart, const TrainingHistory& history, const std::string& name, Value value) {
+    Series each{.name = name, .x = {}, .y = {}}, average{.name = "averaged weights", .x = {}, .y = {}, .dots = true};
+    for (const ValidationReport& report : history.validations) {
+        Series& series = report.averaged > 0 ? average : each;
+        series.x.push_back(static_cast<double>(report.update));
+        series.y.push_back(value(report));
+    }
+    chart.series.push_back(std::move(each));
+    if (!average.x.empty()) chart.series.push_back(std::move(average));
+}
+
+Series of_intervals(const TrainingHistory& history, const std::string& name, double IntervalReport::*value, double factor = 1) {
+    Series series{.name = name, .x = {}, .y = {}};
+    for (const IntervalReport& report : history.intervals) {
+        series.x.push_back(static_cast<double>(report.update));
+        series.y.push_back(factor * report.*value);
+    }
+    return series;
+}
+
+// Few updates, so their mean is not of the line that joins the others.
+void add_since_last_line(LineChart& chart, std::int64_t update, double value) {
+    chart.series.push_back({.name = "since the last log line", .x = {static_cast<double>(update)}, .y = {value}, .dots = true});
+}
+
+LineChart chart_of(const std::string& title, const std::string& label) {
+    return {.title = title, .x = {.label = "update", .from = 0}, .y = {.label = label}, .series = {}};
+}
+
+std::vector<Figure> curves(const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
+    LineChart loss = chart_of("Loss", "nats per target token"), accuracy = chart_of("Accuracy", "% of target tokens");
+    LineChart bleu = chart_of("BLEU", "BLEU, greedy"), exact = chart_of("Exact translations", "% of sentences, greedy");
+    LineChart rate = chart_of("Learning rate", "rate");
+    accuracy.y.from = bleu.y.from = exact.y.from = 0;
+    loss.series.push_back(of_intervals(history, "training", &IntervalReport::loss));
+    accuracy.series.push_back(of_intervals(history, "training", &IntervalReport::accuracy, 100));
+    rate.series.push_back(of_intervals(history, "rate", &IntervalReport::learning_rate));
+    const bool validated = !history.validations.empty();
+    if (validated) {
+        add_validations(loss, history, "validation", [](const ValidationReport& report) { return report.loss; });
+        add_validations(accuracy, history, "validation", [](const ValidationReport& report) { return 100 * report.accuracy; });
+    }
+    if (rest) {
+        add_since_last_line(loss, rest->update, rest->loss);
+        add_since_last_line(accuracy, rest->update, 100 * rest->accuracy);
+        rate.series.front().x.push_back(static_cast<double>(rest->update));
+        rate.series.front().y.push_back(rest->learning_rate);
+    }
+    std::vector<Figure> figures = {
+        {svg(loss), validated ? "Training counts label smoothing and dropout, validation neither."
+                              : "Training counts label smoothing and dropout. Nothing was validated."},
+        {svg(accuracy), "How often the most likely token is the true one, given the true ones before it."}};
+    const auto any = [&](auto&& has) { return std::any_of(history.validations.begin(), history.validations.end(), has); };
+    if (any([](const ValidationReport& report) { return shown_bleu(report).has_value(); })) {
+        add_validations(bleu, history, "validation",
+                        [](const ValidationReport& report) { return shown_bleu(report).value_or(no_value); });
+        figures.push_back({svg(bleu), "Of the first --valid-sentences sentences."});
+    }
+    if (any([](const ValidationReport& report) { return report.exact_share().has_value(); })) {
+        add_validations(exact, history, "validation",
+                        [](const ValidationReport& report) { return 100 * report.exact_share().value_or(no_value); });
+        figures.push_back({svg(exact), "How many of these sentences are their reference to the byte."});
+    }
+    figures.push_back({svg(rate), ""});
+    return figures;
+}
+
+// ---- samples
+
+struct TimedTranslation {
+    std::int64_t update = 0;
+    bool averaged = false;
+    std::string text;
+};
+
+struct SampleHistory {
+    TranslatedSample sample;
+    std::vector<TimedTranslation> translations;
+};
+
+std::vector<SampleHistory> samples_of(const TrainingHistory& history) {
+    std::vector<SampleHistory> samples;
+    for (const ValidationReport& report : history.validations)
+        for (const TranslatedSample& sample : report.samples) {
+            const auto same = [&](const SampleHistory& one) {
+                return one.sample.source == sample.source && one.sample.reference == sample.reference;
+            };
+            auto found = std::find_if(samples.begin(), samples.end(), same);
+            if (found == samples.end()) found = samples.insert(samples.end(), {.sample = sample, .translations = {}});
+            found->translations.push_back({report.update, report.averaged > 0, sample.hypothesis});
+        }
+    return samples;
+}
+
+// At even distances, the first and the last among them.
+std::vector<TimedTranslation> thinned(const std::vector<TimedTranslation>& all) {
+    if (all.size() <= most_times) return all;
+    std::vector<TimedTranslation> kept;
+    for (std::size_t i = 0; i < most_times; ++i) kept.push_back(all[i * (all.size() - 1) / (most_times - 1)]);
+    return kept;
+}
+
+void add_samples(Page& page, const TrainingHistory& history) {
+    const std::vector<SampleHistory> samples = samples_of(history);
+    if (samples.empty()) return;
+    page.heading("Samples over time");
+    for (const SampleHistory& one : samples) {
+        std::vector<std::vector<std::string>> rows = {{"source", one.sample.source}, {"reference", one.sample.reference}};
+        for (const TimedTranslation& each : thinned(one.translations))
+            // The space between word and number is one that no line breaks at.
+            rows.push_back(
+                {fmt::format("update\u00a0{}{}", grouped_text(each.update), each.averaged ? ", averaged" : ""), each.text});
+        page.table({"", ""}, rows);
+    }
+}
+
+// ---- attention and times
+
+void add_attention(Page& page, const std::vector<LookedAt>& looked_at) {
+    if (looked_at.empty()) return;
+    page.heading("Attention");
+    nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+    for (const LookedAt& one : looked_at) lines.push_back(attention_line(one.source, one.translation, one.attention, one.steps));
+    add_attention_view(page, std::move(lines));
+    for (const LookedAt& one : looked_at) {
+        const std::string words = words_picture(word_attention(one.attention), one.source, one.translation);
+        if (!words.empty()) page.figure({words, "The last layer's cross attention from word to word, mean of its heads."});
+    }
+}
+
+std::string milliseconds(double seconds) { return seconds == 0 ? "" : fmt::format("{:.2f}", 1e3 * seconds); }
+
+// The middle one of the log lines' times of an update: the first lines are of a program that warms up.
+std::string while_it_trained(const TrainingHistory& history) {
+    std::vector<std::pair<double, double>> times;  // of an update, and its part that was spent waiting for batches
+    for (const IntervalReport& report : history.intervals)
+        if (report.step > 0) times.emplace_back(report.loading + report.step, report.loading);
+    if (times.empty()) return "";
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return fmt::format(
+        " While the run trained, an update took {} ms, {:.2f} of them waiting for its batches (median of the log "
+        "lines), and {} tokens a second went through at the end.",
+        milliseconds(middle->first), 1e3 * middle->second,
+        grouped_text(std::llround(history.intervals.back().tokens_per_second)));
+}
+
+void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& history) {
+    if (times.batches == 0) return;
+    std::vector<std::vector<std::string>> rows;
+    const auto row = [&](std::string name, double seconds, const std::string& forward, const std::string& backward,
+                         const std::string& calls) {
+        rows.push_back({std::move(name), fmt::format("{:.1f}", 100 * seconds / times.seconds),
+                        fmt::format("{:.2f}", 1e3 * seconds), forward, backward, calls});
+    };
+    std::size_t ops = 0;
+    double others = 0;
+    for (const TimedWork& work : times.works)
+        if (work.is_op && ++ops > most_ops)
+            others += work.seconds;
+        else
+            row(work.name, work.seconds, milliseconds(work.forward), milliseconds(work.backward), picture::number(work.calls));
+    if (ops > most_ops) row(fmt::format("{} other ops", ops - most_ops), others, "", "", "");
+    row("unexplained", times.unexplained(), "", "", "");
+    row("an update", times.seconds, "", "", "");
+    page.heading("Time of an update").table({"op or other work", "%", "ms", "forward ms", "backward ms", "calls"}, rows);
+    page.paragraph(fmt::format(
+        "Measured when the training had ended, on {} of the run's batches, {} to an update; the optimizer worked on a "
+        "copy of the weights.{}{}",
+        times.batches, times.batches_per_update, times.on_device ? " Each work was waited for; in training they overlap." : "",
+        while_it_trained(history)));
+}
+
+// What a reader asks first; each validation once.
+void add_summary(Page& page, const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
+    std::vector<std::vector<std::string>> rows;
+    const auto row = [&](const char* what, std::int64_t update, double loss, double accuracy, const std::string& bleu,
+                         const std::string& exact) {
+        rows.push_back(
+            {what, grouped_text(update), fmt::format("{:.4f}", loss), fmt::format("{:.2f} %", 100 * accuracy), bleu, exact});
+    };
+    const auto validation = [&](const char* what, const ValidationReport& report) {
+        const std::optional<double> bleu = shown_bleu(report), exact = report.exact_share();
+        row(what, report.update, report.loss, report.accuracy, bleu ? fmt::format("{:.2f}", *bleu) : "",
+            exact ? fmt::format("{:.1f} %", 100 * *exact) : "");
+    };
+    const ValidationReport *best = nullptr, *last = nullptr, *average = nullptr;
+    for (const ValidationReport& report : history.validations) {
+        if (report.averaged > 0) {
+            average = &report;
+            continue;
+        }
+        last = &report;
+        if (best == nullptr || report.loss < best->loss) best = &report;
+    }
+    if (average != nullptr) validation("averaged weights", *average);
+    if (best != nullptr) validation(best == last ? "best and last validation" : "best validation", *best);
+    if (last != best) validation("last validation", *last);
+    const auto training = [&](const char* what, const IntervalReport& report) {
+        row(what, report.update, report.loss, report.accuracy, "", "");
+    };
+    if (!history.intervals.empty()) training("training, last log line", history.intervals.back());
+    if (rest) training("training, since then", *rest);
+    if (!rows.empty()) page.table({"", "update", "loss", "accuracy", "BLEU", "exact"}, rows);
+}
+
+std::string sentence(std::string text) {
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+    return text.empty() || text.ends_with('.') ? text : text + '.';
+}
+
+}  // namespace
+
+Page training_report(std::string_view run, const TrainingHistory& history, const ReportParts& parts) {
+    Page page(fmt::format("Training of {}", run));
+    if (!parts.ended.empty()) page.paragraph(sentence(parts.ended));
+    page.code(parts.command).paragraph(fmt::format("{}; {}.", parts.version, parts.machine));
+    if (!parts.data.empty()) page.paragraph(sentence(parts.data));
+    add_summary(page, history, parts.since_last_line);
+    page.heading("Curves").figures(curves(history, parts.since_last_line));
+    add_samples(page, history);
+    add_attention(page, parts.looked_at);
+    add_times(page, parts.times, history);
+    for (const std::string& remark : parts.remarks) page.paragraph(remark);
+    page.heading("Configuration").open_section("config.toml", false).code(parts.config).close_section();
+    std::string notes;
+    for (const std::string& note : history.notes) notes += note + '\n';
+    if (!notes.empty()) page.open_section("Notes of the log", false).code(notes).close_section();
+    return page;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,43 @@
+// RUN/report.html: how a run went, on one page that needs no other file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/picture/page.h"
+#include "apps/translation/run/history.h"
+#include "apps/translation/search/attention.h"
+#include "apps/translation/search/next_tokens.h"
+#include "apps/translation/training/update_times.h"
+
+namespace heddle::app {
+
+/// A translation to look into.
+struct LookedAt {
+    std::string source;
+    std::string translation;
+    TranslationAttention attention;
+    std::vector<DecodingStep> steps;
+};
+
+/// What a report says beside the run's history. What could not be had is left out, and `remarks` say why.
+struct ReportParts {
+    std::string command;                                 ///< "heddle train --task copy --out RUN"
+    std::string version;                                 ///< "heddle 0.1.0 (a160b23c4d5e)"
+    std::string config;                                  ///< config.toml
+    std::string machine;                                 ///< what computed
+    std::string ended = {};                              ///< how and why
+    std::string data = {};                               ///< "2,187,904 parameters; 29,000 pairs to learn from"
+    std::optional<IntervalReport> since_last_line = {};  ///< the updates that no log line tells of
+    UpdateTimes times = {};
+    std::vector<LookedAt> looked_at = {};
+    std::vector<std::string> remarks = {};
+};
+
+/// How it ended, curves of loss, accuracy, BLEU, exact translations and rate, samples over time, attention, the time of an update
+/// op by op, command, version and configuration.
+picture::Page training_report(std::string_view run, const TrainingHistory& history, const ReportParts& parts);
+
+}  // namespace heddle::app

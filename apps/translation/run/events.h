@@ -1,0 +1,62 @@
+// TensorBoard's event files: scalars over the steps of a run, for `tensorboard --logdir RUN`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/translation/run/append_file.h"
+
+namespace heddle::app {
+
+/// TensorBoard reads what lies in a run's folder under a name with "tfevents" in it.
+inline constexpr const char* event_file_name = "events.out.tfevents.heddle";
+
+/// One number of an event: {"train/loss", 5.1}. The file keeps an f32.
+struct Scalar {
+    std::string_view tag;
+    double value = 0;
+};
+
+/// Appends events to a file. Each is a TFRecord (length, its masked CRC, the bytes, their masked CRC) around a protobuf message
+/// of TensorFlow's event.proto: the few fields that a scalar needs, encoded by hand.
+class EventFile {
+  public:
+    /// Opens `path` to append, and begins a new or empty file with the record that names its version. To go on after an
+    /// interrupted run, cut the file back to whole_records() first. Error when it cannot be written.
+    explicit EventFile(const std::filesystem::path& path);
+
+    /// One event with these numbers, on its way to the disk when the call returns. `wall_time`: seconds since 1970. Error when
+    /// the disk is full: the file then ends with the event before. A file that was removed is begun anew.
+    void add(std::int64_t step, double wall_time, std::span<const Scalar> scalars);
+    /// Bytes of the whole file so far.
+    std::int64_t length() { return file_.length(); }
+
+  private:
+    AppendFile file_;
+};
+
+/// A number that was read back.
+struct ReadScalar {
+    std::string tag;
+    std::int64_t step = 0;
+    double wall_time = 0;
+    float value = 0;
+};
+/// The numbers of a file that EventFile wrote, in its order, up to the first record that is not whole: a power failure may leave
+/// such a one. Error when the file cannot be read.
+std::vector<ReadScalar> read_scalars(const std::filesystem::path& path);
+/// How many of these bytes of an event file, from its beginning, are whole records with the right checksums.
+std::size_t whole_records(std::string_view bytes);
+
+/// Seconds since 1970, now.
+double wall_time();
+
+/// The checksum with the polynomial of Castagnoli (RFC 3720, section 12.1), as it stands there: not masked.
+std::uint32_t crc32c(std::span<const std::byte> bytes);
+
+}  // namespace heddle::app

@@ -1,0 +1,336 @@
+#include "apps/translation/run/folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+
+#include "apps/terminal/terminal.h"
+#include "apps/translation/run/events.h"
+#include "apps/translation/run/log.h"
+#include "apps/translation/run/output_folder.h"
+#include "core/digest.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the order in which they are removed: while one is left, the folder is known as a run.
+constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",        "vocab.source.model", "vocab.source.tsv",
+                                     "vocab.target.model", "vocab.target.tsv", "model.safetensors",  "best.safetensors",
+                                     "search.toml",        "log.jsonl",        "report.html",        event_file_name,
+                                     scalars_file_name,    "config.toml"};
+
+// A run appends to these; those of others it leaves as they begin.
+bool is_appended_to(std::string_view name) { return name == "log.jsonl" || name == event_file_name; }
+
+// The first line of each config.toml that heddle train writes. Others have files of this name, too: only where this line stands
+// are a run's files removed.
+constexpr std::string_view config_mark = "# heddle train --config THIS_FILE --out ANOTHER_FOLDER repeats the run\n";
+
+bool is_run(const fs::path& path) {
+    return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors") || !saved_updates(path).empty();
+}
+
+bool is_marked(const fs::path& config) {
+    std::string text(config_mark.size(), '\0');
+    return std::ifstream(config, std::ios::binary).read(text.data(), static_cast<std::streamsize>(text.size())) &&
+           text == config_mark;
+}
+
+// Whether training made this folder: its configuration says so, or the state of a save; or there is no configuration yet,
+// because a process was killed before it wrote one, and `saves`, which it makes first.
+bool is_ours(const fs::path& path) {
+    if (is_marked(path / "config.toml")) return true;
+    const std::vector<std::int64_t> updates = saved_updates(path);
+    if (std::ranges::any_of(updates, [&](std::int64_t update) { return fs::exists(save_folder(path, update) / "state.json"); }))
+        return true;
+    std::error_code missing;
+    return !is_run(path) && fs::is_empty(path / "saves", missing) && !missing;
+}
+
+// The file that the weights on top become when the run leaves the future that they are of.
+std::string name_aside(std::string_view kind, std::string_view update) { return fmt::format("{}-{}.safetensors", kind, update); }
+
+bool was_put_aside(const std::string& name) {
+    for (const std::string_view kind : {"model", "best"}) {
+        const std::size_t begin = kind.size() + 1, end = std::min(name.find_first_not_of("0123456789", begin), name.size());
+        if (end > begin && name == name_aside(kind, name.substr(begin, end - begin))) return true;
+    }
+    return false;
+}
+
+void must(const std::error_code& failed, const char* what, const fs::path& path) {
+    check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
+}
+
+void make_subfolder(const fs::path& path) {
+    std::error_code failed;
+    fs::create_directory(path, failed);
+    must(failed, "made", path);
+}
+
+void rename_onto(const fs::path& from, const fs::path& to) {
+    std::error_code failed;
+    fs::rename(from, to, failed);
+    must(failed, "written", to);
+}
+
+// A folder that is half removed has another name, so nobody takes it for a save.
+void remove_folder(const fs::path& path) {
+    std::error_code failed;
+    if (!fs::exists(path, failed)) return;
+    const fs::path part = path.string() + ".old.part";
+    fs::remove_all(part, failed);
+    rename_onto(path, part);
+    fs::remove_all(part, failed);
+    must(failed, "removed", part);
+}
+
+// `latest` is a symbolic link, or, where the file system has none (FAT), a file with the name in it: a new one is made beside it
+// and renamed onto it, so that it always names a whole save.
+void point_latest_to(const fs::path& saves, const std::string& name) {
+    const fs::path fresh = saves / "latest.part", latest = saves / "latest";
+    std::error_code failed;
+    // A copy of the run that followed links has a folder there.
+    if (fs::is_directory(fs::symlink_status(latest, failed))) remove_folder(latest);
+    fs::remove(fresh, failed);
+    fs::create_directory_symlink(name, fresh, failed);
+    if (failed) write_file_atomically(fresh, name + "\n");
+    rename_onto(fresh, latest);
+    sync_folder(saves);
+}
+
+// What `latest` says; empty when it is neither of the two.
+std::string named_latest(const fs::path& latest) {
+    std::error_code failed;
+    if (const fs::path link = fs::read_symlink(latest, failed); !failed) return link.string();
+    std::string name;
+    if (fs::is_regular_file(latest, failed)) std::getline(std::ifstream(latest), name);
+    return name;
+}
+
+// The number that a save's folder is called by; -1 for every other name.
+std::int64_t save_number(const fs::path& path) {
+    const std::string name = path.filename().string();
+    std::int64_t number = -1;
+    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return failed == std::errc{} && end == name.data() + name.size() ? number : -1;
+}
+
+// What a process that was killed left half written; files of these names are nobody else's. What is still being written stays:
+// programs other than training write to a run, too.
+void remove_parts(const fs::path& run) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(run, ignored)) {
+        const std::string name = entry.path().filename().string();
+        const bool ours = name.starts_with(".heddle-") && name.ends_with(".part");
+        if (ours && !is_being_written(entry.path())) fs::remove(entry.path(), ignored);
+    }
+    for (const auto& entry : fs::directory_iterator(run / "saves", ignored)) {
+        fs::path stem = entry.path().stem();
+        if (stem.extension() == ".old") stem = stem.stem();
+        const bool ours = entry.path().extension() == ".part" && (save_number(stem) >= 0 || stem == "latest");
+        if (ours && !is_being_written(entry.path())) fs::remove_all(entry.path(), ignored);
+    }
+}
+
+// What runs write, and nothing else.
+void remove_run(const fs::path& run) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(run, ignored))
+        if (was_put_aside(entry.path().filename().string())) fs::remove(entry.path(), ignored);
+    for (const std::int64_t update : saved_updates(run)) fs::remove_all(save_folder(run, update), ignored);
+    fs::remove(run / "saves" / "latest", ignored);
+    for (const char* name : run_files) fs::remove(run / name, ignored);
+}
+
+// The last line of config.toml.
+std::string config_seal(std::string_view toml) {
+    return fmt::format("\n# digest {}: by it heddle train --resume sees whether this file was edited\n", digest(toml));
+}
+
+}  // namespace
+
+bool config_is_unchanged(const fs::path& run) {
+    const std::string config = read_regular_file(run / "config.toml");
+    const std::size_t seal = config.rfind("\n# digest ");
+    return seal != std::string::npos && config.substr(seal) == config_seal(std::string_view(config).substr(0, seal));
+}
+
+void RunFolder::check_free(const fs::path& path, bool overwrite) {
+    const bool run = is_run(path);
+    check(overwrite || !run,
+          "{} holds a run already; go on with it (--resume {}), choose another --out, or replace it with --overwrite",
+          path.string(), path.string());
+    if (is_ours(path)) return;
+    for (const char* name : run_files)
+        check(is_appended_to(name) || !fs::exists(fs::symlink_status(path / name)),
+              "{}: heddle train did not write this file, and a run would replace it; choose another --out, or move the file away",
+              (path / name).string());
+    check(!run, "{}: heddle train did not make these folders; choose another --out", (path / "saves").string());
+}
+
+RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
+    check_free(path_, overwrite);
+    make_folder(path_, "--out");
+    lock_ = std::make_unique<RunLock>(path_);
+    check_free(path_, overwrite);  // another process may have begun in between
+    if (is_run(path_)) remove_run(path_);
+    remove_parts(path_);
+    make_subfolder(path_ / "saves");
+    sync_folder(path_);
+}
+
+RunFolder RunFolder::reopen(fs::path path) {
+    check(fs::exists(path / "config.toml"), "--resume {}: there is no run; wanted a folder that heddle train made",
+          path.string());
+    for (const char* name : run_files) {
+        const fs::file_status status = fs::status(path / name);
+        check(!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status),
+              "{}: it is a named pipe, a device or a socket; wanted a regular file", (path / name).string());
+    }
+    auto lock = std::make_unique<RunLock>(path);
+    remove_parts(path);
+    return {std::move(path), std::move(lock)};
+}
+
+void RunFolder::write_config(std::string_view toml) const {
+    lock_->check_unmoved();
+    const std::string text = fmt::format("{}{}", toml.starts_with(config_mark) ? "" : config_mark, toml);
+    write_file_atomically(path_ / "config.toml", text + config_seal(text));
+}
+
+void RunFolder::write_model(const nn::NamedTensors& weights) const {
+    lock_->check_unmoved();
+    save_weights(path_ / "model.safetensors", weights, identity_);
+}
+
+void RunFolder::write_best(const nn::NamedTensors& weights) const {
+    lock_->check_unmoved();
+    save_weights(path_ / "best.safetensors", weights, identity_);
+}
+
+void RunFolder::save(const Save& save, std::int64_t keep) const {
+    lock_->check_unmoved();
+    const fs::path part = save_folder(path_, save.state.updates).string() + ".part";
+    std::error_code ignored;
+    fs::remove_all(part, ignored);
+    try {
+        make_subfolder(part);
+        const WriteMark writing(part);
+        sync_logs();
+        write_save(part, save, identity_);
+        put_in_place(part, save.state.updates);
+    } catch (const Error& error) {
+        fs::remove_all(part, ignored);  // room on a full disk
+        fail_with("update {} cannot be saved: {}; {}", save.state.updates, error.what(), how_to_go_on(path_));
+    }
+    remove_all_but(save.state.updates, keep);
+}
+
+std::vector<fs::path> RunFolder::go_on_from(std::int64_t update) const {
+    std::vector<fs::path> aside;
+    // In this order: who is stopped in between finds a save at `latest`, and the chosen one with all others still there can be
+    // chosen again.
+    if (const fs::path left = latest_save(path_); left != save_folder(path_, update)) {
+        aside = put_weights_aside(left.filename().string());
+        point_latest_to(path_ / "saves", std::to_string(update));
+    }
+    remove_all_but(update, 0);
+    return aside;
+}
+
+std::vector<fs::path> RunFolder::put_weights_aside(const std::string& update) const {
+    std::vector<fs::path> aside;
+    for (const char* kind : {"model", "best"}) {
+        const fs::path weights = path_ / fmt::format("{}.safetensors", kind);
+        if (!fs::exists(weights)) continue;
+        aside.push_back(path_ / name_aside(kind, update));
+        rename_onto(weights, aside.back());
+    }
+    return aside;
+}
+
+// Their lengths are in the save, but no save fails because of them: a run also goes on with shorter ones.
+void RunFolder::sync_logs() const {
+    for (const fs::path& file : {log(), path_ / event_file_name}) {
+        try {
+            sync_file(file);
+        } catch (const Error&) {
+        }
+    }
+}
+
+void RunFolder::put_in_place(const fs::path& part, std::int64_t update) const {
+    const fs::path final = save_folder(path_, update);
+    remove_folder(final);  // left by a run that did not come to name it `latest`
+    rename_onto(part, final);
+    sync_folder(path_ / "saves");
+    point_latest_to(path_ / "saves", final.filename().string());
+}
+
+void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
+    std::vector<std::int64_t> updates = saved_updates(path_);
+    // Higher numbers are of a future that this run, which went on from an older save, will not have.
+    std::erase_if(updates, [&](std::int64_t update) {
+        if (update > newest) remove_folder(save_folder(path_, update));
+        return update > newest;
+    });
+    while (keep > 0 && static_cast<std::int64_t>(updates.size()) > keep) {
+        remove_folder(save_folder(path_, updates.front()));
+        updates.erase(updates.begin());
+    }
+}
+
+std::string how_to_go_on(const fs::path& run) {
+    const fs::path save = latest_save(run);
+    const std::string name = shell_word(run.string());
+    if (save.empty()) return fmt::format("nothing was saved before; heddle train --resume {} begins again", name);
+    return fmt::format("the save of update {} is whole; heddle train --resume {} goes on from there", save.filename().string(),
+                       name);
+}
+
+fs::path save_of_epoch(const fs::path& run, std::int64_t epoch) {
+    check(fs::exists(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
+    std::vector<std::int64_t> epochs;
+    fs::path found;
+    for (const std::int64_t update : saved_updates(run)) {
+        const TrainingState state = read_state(save_folder(run, update));
+        if (!state.epoch_is_over()) continue;
+        epochs.push_back(state.epoch);
+        if (state.epoch == epoch) found = save_folder(run, update);
+    }
+    const std::string there =
+        epochs.empty() ? "none of the end of an epoch"
+                       : fmt::format("{} of the end of an epoch, from {} to {}", epochs.size(), epochs.front(), epochs.back());
+    check(!found.empty(),
+          "{}: there is no save of the end of epoch {}; it has {}. Train with --keep 0 and --save-every 0 to keep one "
+          "of each epoch",
+          run.string(), epoch, there);
+    return found;
+}
+
+std::vector<std::int64_t> saved_updates(const fs::path& run) {
+    std::vector<std::int64_t> updates;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(run / "saves", ignored))
+        if (const std::int64_t number = save_number(entry.path()); number >= 0) updates.push_back(number);
+    std::sort(updates.begin(), updates.end());
+    return updates;
+}
+
+fs::path save_folder(const fs::path& run, std::int64_t update) { return run / "saves" / fmt::format("{}", update); }
+
+fs::path latest_save(const fs::path& run) {
+    std::error_code ignored;
+    const std::int64_t named = save_number(named_latest(run / "saves" / "latest"));
+    if (named >= 0 && fs::is_directory(save_folder(run, named), ignored)) return save_folder(run, named);
+    const std::vector<std::int64_t> updates = saved_updates(run);
+    return updates.empty() ? fs::path() : save_folder(run, updates.back());
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,127 @@
+#include "apps/translation/run/lock.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+constexpr const char* file_name = "lock";
+
+bool same(const struct stat& one, const struct stat& other) { return one.st_ino == other.st_ino && one.st_dev == other.st_dev; }
+
+// Whether this open file still lies in the folder: its holder removes it, and somebody else may have made another one.
+bool is_still_there(const Descriptor& file, const Descriptor& folder) {
+    struct stat ours {
+    }, there{};
+    return ::fstat(file.number(), &ours) == 0 && ::fstatat(folder.number(), file_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           same(ours, there);
+}
+
+bool is_regular(const Descriptor& file) {
+    struct stat information {};
+    return ::fstat(file.number(), &information) == 0 && S_ISREG(information.st_mode);
+}
+
+// Its first line.
+std::string text_of(const Descriptor& file) {
+    char text[512];
+    const ssize_t size = ::pread(file.number(), text, sizeof text, 0);
+    std::string line(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+    return line.substr(0, line.find('\n'));
+}
+
+std::string host() {
+    char name[256] = "?";
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+
+std::string words_of(pid_t process) { return fmt::format("process {} on {}", process, host()); }
+
+// What a lock says after its process where the file itself is the lock.
+constexpr std::string_view no_flock = ", without flock";
+
+bool is_a_lock(std::string_view text) { return text.empty() || text.starts_with("process "); }
+
+// Whether a lock of these words is of a process of this machine that has ended.
+bool was_left_behind(const std::string& text) {
+    pid_t process = 0;
+    const std::string_view number = std::string_view(text).substr(std::min(text.size(), std::strlen("process ")));
+    if (std::from_chars(number.data(), number.data() + number.size(), process).ec != std::errc{} || process <= 0) return false;
+    return text.starts_with(words_of(process)) && ::kill(process, 0) != 0 && errno == ESRCH;
+}
+
+bool is_without_flock(int error) { return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL; }
+
+}  // namespace
+
+RunLock::RunLock(const std::filesystem::path& folder)
+    : path_(folder / file_name), folder_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+    check(folder_.good(), "{}: cannot be opened: {}", folder.string(), std::strerror(errno));
+    for (int attempts = 0; !take(); ++attempts)
+        check(attempts < 1000, "{}: cannot be locked: it is removed again and again", path_.string());
+}
+
+// One attempt; false when the file was removed meanwhile.
+bool RunLock::take() {
+    const auto open = [&](int flags) {
+        file_ = Descriptor(::openat(folder_.number(), file_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666));
+        return file_.good();
+    };
+    const bool made = open(O_CREAT | O_EXCL);
+    if (!made && errno == EEXIST && !open(0) && errno == ENOENT) return false;
+    check(file_.good() || errno != ELOOP, "{}: is a symbolic link, which is not followed; remove it, or choose another folder",
+          path_.string());
+    check(file_.good(), "{}: cannot be written: {}", path_.string(), std::strerror(errno));
+    const std::string before = text_of(file_);
+    check(is_regular(file_) && is_a_lock(before), "{}: is no lock of heddle train's; choose another folder", path_.string());
+
+    const int refused = ::flock(file_.number(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    const auto check_free = [&](bool free, const std::string& advice) {
+        check(free, "{} is in use: {} trains there; wait for its end, or choose another folder{}", path_.parent_path().string(),
+              before.empty() ? "another process" : before, advice);
+    };
+    check_free(refused != EWOULDBLOCK, "");
+    check(refused == 0 || is_without_flock(refused), "{}: cannot be locked: {}", path_.string(), std::strerror(refused));
+    if (!is_still_there(file_, folder_)) return false;
+    if (!made && (refused != 0 || before.ends_with(no_flock))) {
+        check_free(was_left_behind(before),
+                   fmt::format(" (the file system has no locks that end with their process: if it has ended, remove {})",
+                               path_.string()));
+        ::unlinkat(folder_.number(), file_name, 0);
+        return false;
+    }
+    const std::string text = fmt::format("{}{}\n", words_of(::getpid()), refused == 0 ? "" : no_flock);
+    // Where flock holds, the words are for people and it holds without them.
+    if (::ftruncate(file_.number(), 0) == 0) [[maybe_unused]]
+        const ssize_t written = ::write(file_.number(), text.data(), text.size());
+    return true;
+}
+
+RunLock::~RunLock() {
+    if (is_still_there(file_, folder_)) ::unlinkat(folder_.number(), file_name, 0);
+}
+
+void RunLock::check_unmoved() const {
+    struct stat ours {
+    }, there{}, lock{};
+    const std::filesystem::path folder = path_.parent_path();
+    if (::fstat(folder_.number(), &ours) != 0 || ::stat(folder.c_str(), &there) != 0) return;
+    check(same(ours, there), "{}: another folder lies there now; the one that this process trains in was moved or removed",
+          folder.string());
+    const bool locked = ::fstatat(folder_.number(), file_name, &lock, AT_SYMLINK_NOFOLLOW) == 0;
+    check(!locked || is_still_there(file_, folder_), "{}: the lock of this process was removed, and another one lies there now",
+          path_.string());
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,137 @@
+// What a training run says: one line per interval on stderr, everything also as JSON lines in a file, the numbers as events for
+// TensorBoard.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/translation/run/append_file.h"
+#include "apps/translation/run/events.h"
+
+namespace heddle::app {
+
+/// The updates since the last such line.
+struct IntervalReport {
+    std::int64_t epoch = 0;
+    std::int64_t update = 0;
+    std::int64_t sentences = 0;    ///< since the epoch began
+    std::int64_t batch = 0;        ///< done since the epoch began
+    std::int64_t batches = 0;      ///< of the epoch
+    double loss = 0;               ///< per target token, label smoothing included
+    double accuracy = 0;           ///< share of target tokens that the most likely token names; there is no padding among them
+    double loading = 0;            ///< seconds of an update spent waiting for its batches
+    double step = 0;               ///< seconds of an update spent computing
+    double tokens_per_second = 0;  ///< source and target, end of sentence counted, no padding; 0: the clock stood still
+    double gradient_norm = 0;      ///< of the last update, before clipping
+    double learning_rate = 0;      ///< of the last update
+    double elapsed = 0;            ///< seconds since training began
+    double eta = 0;                ///< seconds until the limit that comes first
+};
+
+struct TranslatedSample {
+    std::string source;
+    std::string reference;
+    std::string hypothesis;
+};
+
+struct ValidationReport {
+    std::int64_t epoch = 0;
+    std::int64_t update = 0;
+    double loss = 0;             ///< per target token, without label smoothing
+    double perplexity = 0;       ///< exp(loss)
+    double accuracy = 0;         ///< share of target tokens that the most likely token names, given the true ones before
+    std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
+    bool bleu_applies = true;    ///< false: no reference has the four words that BLEU looks at in a row, so it measures nothing
+    std::int64_t translated = 0;
+    std::int64_t exact = 0;  ///< of these, how many equal their reference
+    std::vector<TranslatedSample> samples;
+    double seconds = 0;         ///< what the validation took
+    bool best = false;          ///< the lowest loss so far
+    std::int64_t averaged = 0;  ///< over how many validations the weights were averaged; 0: they are the last ones
+
+    /// Share of the translated sentences that equal their reference; absent when none are translated.
+    std::optional<double> exact_share() const {
+        if (translated == 0) return {};
+        return static_cast<double>(exact) / static_cast<double>(translated);
+    }
+};
+
+/// Beside log.jsonl: the numbers of the events as tensorboardX exports them, {"train/loss": [[wall time, step, value], ...],
+/// ...}.
+inline constexpr const char* scalars_file_name = "all_scalars.json";
+
+/// What a log line says: "update": tokens per second, gradient, rate and ETA; "batch": `epoch 1, batch 5/88, loss 6.1034, acc
+/// 0.0812` and the times of loading and step.
+enum class LogStyle : std::uint8_t { update, batch };
+
+/// How long, in bytes, log.jsonl and the TensorBoard events are.
+struct LogLengths {
+    std::int64_t log = 0;
+    std::int64_t events = 0;
+};
+
+/// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it. A training
+/// is worth more than its log: what cannot be written later on is lost, and that is said once where one still can: on stderr, or
+/// in the file when it is stderr that nobody reads any more.
+class TrainingLog {
+  public:
+    /// `file` may be empty: no JSON then. Error when it cannot be opened.
+    /// Where stderr is no terminal, progress() breaks a silence of more than `longest_silence`.
+    explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false, LogStyle style = LogStyle::update,
+                         std::chrono::steady_clock::duration longest_silence = std::chrono::seconds(30));
+    ~TrainingLog();
+
+    /// Of the files so far; 0 without files.
+    LogLengths lengths();
+    /// Cuts the files back to what they were when a save was made, and to whole lines and records: they may have been shortened
+    /// or replaced since. all_scalars.json is written anew where it is, or, without `scalars`, removed. Error when that fails.
+    void cut_back(const LogLengths& to, bool scalars);
+
+    /// The log line, and its numbers in the file.
+    void interval(const IntervalReport& report);
+    /// The numbers for TensorBoard.
+    void events(const IntervalReport& report);
+    /// Writes all numbers for TensorBoard so far into all_scalars.json.
+    void export_scalars();
+    void validation(const ValidationReport& report);
+    /// A line of text: what was read, what was chosen, why the run ended.
+    void note(std::string_view text);
+    /// On a terminal: one line that is written over and over, at most twice a second. Elsewhere a log line when nothing was said
+    /// for long, so that a slow run does not look like one that hangs; the file gets neither.
+    void progress(const IntervalReport& report);
+    /// Whether progress() would write such a log line now.
+    bool progress_is_due() const;
+
+  private:
+    void line(std::string_view text);
+    void line(const IntervalReport& report);
+    void json(std::string_view object);
+    bool written(bool& fails, const std::function<void()>& write);
+    void add_event(std::int64_t update, std::span<const Scalar> numbers);
+    void clear_progress();
+
+    std::filesystem::path path_;
+    std::optional<AppendFile> file_;
+    std::optional<EventFile> events_;
+    // What could not be written the last time, so that it is said once.
+    struct Fails {
+        bool console = false, file = false, events = false, scalars = false;
+    } fails_;
+    std::int64_t missing_ = 0;  // lines of the file, since the last one that could be written
+    bool quiet_;
+    LogStyle style_;
+    bool terminal_;
+    bool showing_progress_ = false;
+    std::chrono::steady_clock::time_point last_progress_{};
+    std::chrono::steady_clock::duration longest_silence_;
+    std::chrono::steady_clock::time_point last_line_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace heddle::app

@@ -1,0 +1,63 @@
+#include "apps/translation/run/save.h"
+
+#include <fmt/format.h>
+
+#include "core/file.h"
+#include "core/format.h"
+#include "nn/serialize.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string prefix(std::size_t i) { return fmt::format("{}.", i); }
+
+nn::NamedTensors numbered(const std::vector<nn::NamedTensors>& averaged) {
+    nn::NamedTensors all;
+    for (std::size_t i = 0; i < averaged.size(); ++i)
+        for (const auto& [name, tensor] : averaged[i]) all.emplace_back(prefix(i) + name, tensor);
+    return all;
+}
+
+}  // namespace
+
+void write_save(const fs::path& folder, const Save& save, const ModelIdentity& identity) {
+    const auto write = [&](const char* name, const nn::NamedTensors& tensors) {
+        if (!tensors.empty()) save_weights(folder / name, tensors, identity, save.state.updates);
+    };
+    write("model.safetensors", save.weights);
+    write("moments.safetensors", save.moments);
+    write("average.safetensors", numbered(save.averaged));
+    write("best.safetensors", save.best);
+    write_file_atomically(folder / "state.json", save.state.serialized());
+}
+
+TrainingState read_state(const fs::path& folder) {
+    const fs::path path = folder / "state.json";
+    constexpr std::size_t longest = 1 << 20;  // a save's has about 1 KB
+    return TrainingState::parse(read_regular_file(path, longest), path.string());
+}
+
+void check_averaged(const fs::path& folder, std::int64_t count, const nn::NamedTensors& weights) {
+    if (count == 0) return;
+    const SafetensorsFile file(folder / "average.safetensors");
+    std::int64_t held = 0, each = 0;  // of a file and of memory: no sum of them overflows
+    for (const std::string& name : file.names()) held += file.shape(name).numel();
+    for (const auto& [name, tensor] : weights) each += tensor.numel();
+    check(held / each >= count,
+          "{}: it holds {} elements, but the state of the save says {} weights of {}; delete this save and go on from another",
+          file.path(), held, count, each);
+}
+
+void read_save(const fs::path& folder, const Save& into, const ModelIdentity& identity) {
+    const auto read = [&](const char* name, const nn::NamedTensors& tensors) {
+        if (!tensors.empty()) nn::load(tensors, open_weights(folder / name, identity, into.state.updates));
+    };
+    read("model.safetensors", into.weights);
+    read("moments.safetensors", into.moments);
+    read("average.safetensors", numbered(into.averaged));
+    read("best.safetensors", into.best);
+}
+
+}  // namespace heddle::app

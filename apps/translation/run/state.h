@@ -1,0 +1,69 @@
+// Where a training run stands, beside its weights: everything that a run which goes on has to know.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apps/translation/run/log.h"
+
+namespace heddle::app {
+
+/// Sums over some updates, the last one among them.
+struct Interval {
+    double loss = 0;  ///< summed over targets
+    std::int64_t correct = 0;
+    std::int64_t targets = 0;
+    std::int64_t tokens = 0;
+    double seconds = 0;  ///< of updates only: validations do not slow the tokens per second down
+
+    /// `report` with the loss, accuracy and speed of these updates.
+    IntervalReport means(IntervalReport report) const;
+};
+
+/// The values of options under their names, as they stand in a configuration file; an empty text is no value.
+using OptionTexts = std::map<std::string, std::string>;
+
+/// Tells one text from another, as token ids and, for validation, as text, too.
+struct TextDigests {
+    std::int64_t training_pairs = 0;
+    std::string training;
+    std::int64_t validation_pairs = 0;
+    std::string validation;
+
+    friend bool operator==(const TextDigests&, const TextDigests&) = default;
+};
+
+struct TrainingState {
+    std::int64_t updates = 0;
+    std::int64_t epoch = 1;          ///< the one that goes on
+    std::int64_t batches = 0;        ///< of this epoch that are done
+    std::int64_t epoch_batches = 0;  ///< that it has; 0 in a save that did not know it
+    std::int64_t sentences = 0;      ///< in these
+    Interval interval = {};          ///< since the last log line
+    Interval event_interval = {};    ///< since the last numbers for TensorBoard
+    double seconds = 0;              ///< of training
+    std::int64_t skipped = 0;        ///< updates that were left out because they diverged
+    std::int64_t skipped_in_a_row = 0;
+    std::int64_t validated_at = -1;
+    std::optional<double> best_loss = {};
+    std::int64_t validations_since_best = 0;
+    std::int64_t averaged = 0;  ///< weights in the average
+    LogLengths lengths = {};
+    TextDigests text = {};       ///< what it learns from
+    OptionTexts options = {};    ///< that it learned with last; none in a save that did not know them
+    std::string cpu_level = {};  ///< "v3 (AVX2)" computed its updates; empty on CUDA, and in a save that did not know it
+
+    bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }
+
+    /// As JSON that knows whether it was changed.
+    std::string serialized() const;
+    /// The reverse; saves that were made before there were counts of correct targets and of an epoch's batches, or sums
+    /// for TensorBoard, have 0 for them, and no options from before these were saved.
+    /// Error, with `name`, when the text is not exactly what serialized() made.
+    static TrainingState parse(std::string_view text, std::string_view name);
+};
+
+}  // namespace heddle::app

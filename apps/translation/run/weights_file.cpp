@@ -1,0 +1,104 @@
+#include "apps/translation/run/weights_file.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <sstream>
+
+#include "apps/translation/run/toml.h"
+#include "core/digest.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+using Metadata = std::map<std::string, std::string>;
+
+constexpr const char* model_key = "heddle.model";
+constexpr const char* vocabulary_key = "heddle.vocabulary";
+constexpr const char* digest_key = "heddle.digest";
+constexpr const char* update_key = "heddle.update";
+
+// Of the elements and of what they are said to belong to.
+class FileDigest {
+  public:
+    explicit FileDigest(const Metadata& metadata) {
+        for (const char* key : {model_key, vocabulary_key, update_key})
+            if (const auto found = metadata.find(key); found != metadata.end()) digest_.add(found->second + "\n");
+    }
+    void add(const std::string& name, const Tensor& tensor) {
+        digest_.add(fmt::format("{}\n{} {}\n", name, tensor.dtype(), tensor.shape()));
+        digest_.add({tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())});
+    }
+    std::string text() const { return digest_.text(); }
+
+  private:
+    Digest digest_;
+};
+
+std::string digest_of(const SafetensorsFile& file) {
+    FileDigest digest(file.metadata());
+    for (const std::string& name : file.names()) digest.add(name, file.load(name));
+    return digest.text();
+}
+
+const std::string& value_of(const Metadata& metadata, const char* key, const std::string& path) {
+    const auto found = metadata.find(key);
+    check(found != metadata.end(), "{}: the file is damaged: its metadata has no {}; restore a copy of it, or train again", path,
+          key);
+    return found->second;
+}
+
+std::map<std::string, std::string> options_of(const std::string& toml, const std::string& name) {
+    std::istringstream stream(toml);
+    std::map<std::string, std::string> options;
+    for (const TomlItem& item : read_toml(stream, name)) {
+        check(item.values.size() == 1, "{}: the option {} has {} values, wanted one", name, item.key, item.values.size());
+        options[item.key] = item.values[0];
+    }
+    return options;
+}
+
+void check_options(const std::string& kept, const ModelIdentity& identity, const std::string& path) {
+    const auto now = options_of(identity.options, "the model's options");
+    for (const auto& [key, value] : options_of(identity.completed ? identity.completed(kept) : kept, path)) {
+        const auto found = now.find(key);
+        check(found == now.end() || found->second == value,
+              "{} holds a model with {} = {}, but the configuration says {} = {}; put the run's own config.toml back", path, key,
+              value, key, found == now.end() ? "" : found->second);
+    }
+}
+
+}  // namespace
+
+void save_weights(const std::filesystem::path& path, const nn::NamedTensors& tensors, const ModelIdentity& identity,
+                  std::optional<std::int64_t> update) {
+    Metadata metadata = {{model_key, identity.options}, {vocabulary_key, identity.vocabulary}};
+    if (update) metadata[update_key] = std::to_string(*update);
+    FileDigest digest(metadata);
+    for (const auto& [name, tensor] : tensors) digest.add(name, tensor);
+    metadata[digest_key] = digest.text();
+    save_safetensors(path, tensors, metadata);
+}
+
+SafetensorsFile open_weights(const std::filesystem::path& path, const ModelIdentity& identity,
+                             std::optional<std::int64_t> update) {
+    SafetensorsFile file(path);
+    const Metadata& metadata = file.metadata();
+    const auto ours = metadata.lower_bound("heddle.");
+    const bool known = ours != metadata.end() && ours->first.starts_with("heddle.");
+    if (!known && !update) return file;
+    check(value_of(metadata, digest_key, file.path()) == digest_of(file),
+          "{}: the file is damaged: it is not what was written; restore a copy of it, or train again", file.path());
+    check_options(value_of(metadata, model_key, file.path()), identity, file.path());
+    check(value_of(metadata, vocabulary_key, file.path()) == identity.vocabulary,
+          "{} was trained with another vocabulary than the one beside it; put the run's own vocab file back", file.path());
+    if (update) {
+        const std::string& kept = value_of(metadata, update_key, file.path());
+        check(kept == std::to_string(*update), "{} is of update {}, but the save is of update {}; files of two saves were mixed",
+              file.path(), kept, *update);
+    }
+    return file;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,138 @@
+#include "apps/translation/search/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/translation/vocabulary/vocabulary.h"
+#include "core/format.h"
+#include "kernels/beam_step/beam_step.h"
+#include "kernels/gather/gather.h"
+#include "kernels/top_k/top_k.h"
+
+namespace heddle::app {
+namespace {
+
+// On the device the host looks once in so many steps which sentences are finished: it waits for all that it has asked for.
+constexpr std::int64_t steps_between_looks = 8;
+
+Tensor i32_tensor(const std::vector<std::int32_t>& numbers, const Shape& shape, Device device) {
+    return Tensor::from(numbers, shape).to(device);
+}
+
+// The rows of the decoder. On the CPU they are the open hypotheses, as the host sees them in each step. On a device they are the
+// whole beam of each sentence that was open at the last look, so that their number is known without looking.
+class Rows {
+  public:
+    // At first one hypothesis of each.
+    Rows(std::int64_t sentences, Device device) : device_(device) {
+        std::vector<std::int32_t> slots;
+        for (std::int32_t i = 0; i < sentences; ++i) {
+            listed_.push_back(i);
+            slots.insert(slots.end(), {i, i});
+        }
+        slots_ = i32_tensor(slots, {sentences, 2}, device_);
+    }
+
+    // Where the sentences' hypotheses begin, as beam_step takes it.
+    const Tensor& slots() const { return slots_; }
+    // Of each row.
+    const std::vector<std::int32_t>& sentences() const { return sentences_; }
+
+    // The rows behind a step of the search, whose results are cut to them. False when there are none.
+    bool follow(const kernels::Beams& beams, kernels::BeamStep& step) {
+        const Shape flat{step.parents.numel()};
+        step = {step.parents.reshape(flat), step.tokens.reshape(flat)};
+        const bool looks = device_ == Device::cpu || beams.steps % steps_between_looks == 0;
+        if (!looks && beams.steps > 1) return true;  // the rows stay, all of them
+        const std::int64_t beam = beams.options.beam;
+        const Tensor open = looks ? beams.open.to(Device::cpu) : Tensor();
+        std::vector<std::int32_t> kept, listed, slots, sentences;
+        for (std::size_t slot = 0; slot < listed_.size(); ++slot) {
+            const std::int32_t sentence = listed_[slot];
+            const std::int64_t going_on = looks ? open.data<std::int32_t>()[sentence] : beam;
+            const std::int64_t count = device_ == Device::cpu || going_on == 0 ? going_on : beam;
+            if (count == 0) continue;
+            listed.push_back(sentence);
+            slots.insert(slots.end(), {sentence, static_cast<std::int32_t>(kept.size())});
+            for (std::int64_t b = 0; b < count; ++b) {
+                kept.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(slot) * beam + b));
+                sentences.push_back(sentence);
+            }
+        }
+        const auto count = static_cast<std::int64_t>(kept.size());
+        if (count < step.parents.numel()) {
+            const Tensor rows = i32_tensor(kept, {count}, device_);
+            step = {kernels::gather_forward(step.parents, rows), kernels::gather_forward(step.tokens, rows)};
+        }
+        if (sentences != sentences_) slots_ = i32_tensor(slots, {static_cast<std::int64_t>(listed.size()), 2}, device_);
+        listed_ = std::move(listed);
+        sentences_ = std::move(sentences);
+        return count > 0;
+    }
+
+  private:
+    Device device_;
+    std::vector<std::int32_t> listed_;  // the sentences that have a slot
+    std::vector<std::int32_t> sentences_;
+    Tensor slots_;
+};
+
+// The finished hypotheses, read from the trees.
+HypothesisLists found(const kernels::Beams& beams, const std::vector<std::int32_t>& prefix) {
+    const std::int64_t sentences = beams.open.numel(), beam = beams.options.beam, n_best = beams.options.n_best;
+    const Tensor tree = beams.tree.slice(0, beams.steps).to(Device::cpu), count = beams.found.to(Device::cpu);
+    const Tensor numbers = beams.found_numbers.to(Device::cpu), paths = beams.found_paths.to(Device::cpu);
+    HypothesisLists results(static_cast<std::size_t>(sentences));
+    for (std::int64_t i = 0; i < sentences; ++i)
+        for (std::int64_t n = 0; n < count.data<std::int32_t>()[i]; ++n) {
+            const double* const scores = numbers.data<double>() + 2 * (i * n_best + n);
+            const std::int32_t* const path = paths.data<std::int32_t>() + 2 * (i * n_best + n);
+            Hypothesis& each = results[static_cast<std::size_t>(i)].emplace_back();
+            each = {{}, scores[0], scores[1], path[1] < 0};
+            if (!each.ended) each.tokens.push_back(path[1]);
+            for (std::int32_t node = path[0]; node >= 0;) {
+                const std::int64_t place = (node / beam * sentences + i) * beam + node % beam;
+                each.tokens.push_back(tree.data<std::int32_t>()[2 * place]);
+                node = tree.data<std::int32_t>()[2 * place + 1];
+            }
+            each.tokens.insert(each.tokens.end(), prefix.rbegin(), prefix.rend());
+            std::reverse(each.tokens.begin(), each.tokens.end());
+        }
+    return results;
+}
+
+}  // namespace
+
+HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources,
+                            const DecodeOptions& options) {
+    check(options.beam >= 1, "beam search: a beam of {}, wanted at least 1", options.beam);
+    check(options.n_best >= 1 && options.n_best <= options.beam, "beam search: the {} best of a beam of {}, wanted 1 to {}",
+          options.n_best, options.beam, options.beam);
+    check(options.patience == 0 || options.patience >= 1, "beam search: a patience of {}, wanted 0, or 1 and more",
+          options.patience);
+    if (sources.empty()) return {};
+    const auto prefix = static_cast<std::int64_t>(options.prefix.size()), count = static_cast<std::int64_t>(sources.size());
+    std::vector<std::int64_t> longest;
+    for (const auto& source : sources)
+        longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()), prefix));
+    const std::int64_t greatest = *std::max_element(longest.begin(), longest.end());
+    Decoding decoding(models, sources, count * options.beam, greatest);
+    auto [logits, log_probability] = decoding.start(options.prefix);
+    const Device device = logits.device();
+    kernels::Beams beams({.beam = options.beam,
+                          .n_best = options.n_best,
+                          .length_penalty = options.length_penalty,
+                          .end = eos_id,
+                          .enough = static_cast<std::int64_t>(std::ceil(options.patience * static_cast<double>(options.beam))),
+                          .prefix_length = prefix},
+                         longest, log_probability, device);
+    const std::int64_t k = std::min(beams.considered(), models.target_vocabulary());
+    Rows rows(count, device);
+    for (;;) {
+        kernels::BeamStep step = kernels::beam_step(beams, kernels::top_k_log_softmax(logits, k), rows.slots());
+        if (beams.length() == greatest || !rows.follow(beams, step)) return found(beams, options.prefix);
+        logits = decoding.step(step.parents, step.tokens, rows.sentences());
+    }
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,91 @@
+#include "apps/translation/search/ensemble.h"
+
+#include <algorithm>
+
+#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/vocabulary/vocabulary.h"
+#include "autograd/tape.h"
+#include "core/format.h"
+#include "kernels/concat/concat.h"
+#include "kernels/mean_probability/mean_probability.h"
+#include "kernels/target_log_probability/target_log_probability.h"
+
+namespace heddle::app {
+namespace {
+
+Tensor as_tensor(const std::vector<std::int32_t>& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
+
+}  // namespace
+
+Ensemble::Ensemble(std::vector<const nn::Transformer*> models) : models_(std::move(models)) {
+    check(!models_.empty(), "ensemble: no model");
+    const nn::TransformerOptions& first = models_.front()->options();
+    for (const nn::Transformer* model : models_) {
+        const nn::TransformerOptions& other = model->options();
+        check(other.source_vocabulary == first.source_vocabulary && other.target_vocabulary == first.target_vocabulary,
+              "ensemble: models with vocabularies of {} and {} tokens, and of {} and {}; wanted the same ones",
+              first.source_vocabulary, first.target_vocabulary, other.source_vocabulary, other.target_vocabulary);
+    }
+}
+
+std::int64_t Ensemble::position_table() const {
+    std::int64_t least = models_.front()->options().position_table;
+    for (const nn::Transformer* model : models_) least = std::min(least, model->options().position_table);
+    return least;
+}
+
+std::optional<std::int64_t> Ensemble::longest_sentence() const {
+    std::optional<std::int64_t> least;
+    for (const nn::Transformer* model : models_)
+        if (const auto longest = model->options().longest_sentence()) least = std::min(least.value_or(*longest), *longest);
+    return least;
+}
+
+Tensor Ensemble::mixed(const std::vector<Tensor>& logits) const { return kernels::mean_probability(logits); }
+
+Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tokens) {
+    const Tensor targets = Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())});
+    return kernels::target_log_probability(logits, targets.to(logits.device()));
+}
+
+Decoding::Decoding(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources, std::int64_t hypotheses,
+                   std::int64_t longest)
+    : models_(models), sources_(static_cast<std::int64_t>(sources.size())) {
+    const NoGrad no_grad;
+    const auto [tokens, spans] = packed(sources);
+    for (const nn::Transformer* model : models.models())
+        caches_.push_back(model->start_decoding(model->encode(tokens, spans).value(), spans, hypotheses, longest));
+}
+
+Decoding::Start Decoding::start(std::span<const std::int32_t> prefix) {
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(sources_), bos_id);
+    Start start{read(as_tensor(tokens)), std::vector<double>(tokens.size(), 0)};
+    std::vector<Tensor> added;
+    for (const std::int32_t forced : prefix) {
+        tokens.assign(tokens.size(), forced);
+        added.push_back(log_probabilities(start.logits, tokens));
+        start.logits = read(as_tensor(tokens));
+    }
+    if (added.empty()) return start;
+    const std::vector<double> each = kernels::concat_forward(added, 0).to_vector();  // [prefix, sources]
+    for (std::size_t i = 0; i < each.size(); ++i) start.log_probability[i % tokens.size()] += each[i];
+    return start;
+}
+
+Tensor Decoding::step(std::span<const std::int32_t> parents, const std::vector<std::int32_t>& tokens) {
+    for (nn::DecoderCache& cache : caches_) cache.reorder(parents);
+    return read(as_tensor(tokens));
+}
+
+Tensor Decoding::step(const Tensor& parents, const Tensor& tokens, const std::vector<std::int32_t>& sentences) {
+    for (std::size_t m = 0; m < caches_.size(); ++m) caches_[m].reorder(parents.to(models_.models()[m]->device()), sentences);
+    return read(tokens);
+}
+
+Tensor Decoding::read(const Tensor& tokens) {
+    std::vector<Tensor> logits;
+    for (std::size_t m = 0; m < caches_.size(); ++m) logits.push_back(models_.models()[m]->step(tokens, caches_[m]));
+    return models_.mixed(logits);
+}
+
+}  // namespace heddle::app

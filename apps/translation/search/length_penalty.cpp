@@ -1,0 +1,76 @@
+#include "apps/translation/search/length_penalty.h"
+
+#include <algorithm>
+
+#include "apps/translation/metrics/bleu.h"
+#include "apps/translation/search/translate.h"
+
+namespace heddle::app {
+namespace {
+
+constexpr double tried_penalties[] = {0.5, 1, 1.25, 1.5, 2};
+
+// So few sentences at a time that a request to stop is soon heard.
+constexpr std::ptrdiff_t sentences_at_once = 200;
+
+// The best translation of each sentence; none when it was stopped.
+std::optional<std::vector<std::string>> translations(Translator& translator, const std::vector<std::string>& sources,
+                                                     const PenaltyWatch& watch) {
+    std::vector<std::string> hypotheses;
+    for (auto begin = sources.begin(); begin != sources.end();) {
+        if (watch.stop && watch.stop()) return {};
+        const auto end = begin + std::min(sentences_at_once, sources.end() - begin);
+        for (std::vector<Translation>& each : translator.translate({begin, end}))
+            hypotheses.push_back(std::move(each.front().text));
+        begin = end;
+    }
+    return hypotheses;
+}
+
+std::optional<PenaltyTrial> try_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
+                                        const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch) {
+    Translator translator(models, vocabularies, decode);
+    const std::optional<std::vector<std::string>> hypotheses = translations(translator, text.sources(), watch);
+    if (!hypotheses) return {};
+    const std::vector<std::string> references = text.targets();
+    const BleuScore bleu = corpus_bleu(*hypotheses, references);
+    std::int64_t exact = 0;
+    for (std::size_t i = 0; i < references.size(); ++i) exact += (*hypotheses)[i] == references[i] ? 1 : 0;
+    const double exact_share = 100 * static_cast<double>(exact) / static_cast<double>(references.size());
+    const PenaltyTrial trial{decode.length_penalty, aim == Aim::exact ? exact_share : bleu.score, bleu.brevity_penalty};
+    if (watch.tried) watch.tried(trial);
+    return trial;
+}
+
+}  // namespace
+
+Corpus tuning_sample(const Corpus& text, std::int64_t count) {
+    count = std::min(count, text.size());
+    Corpus sample;
+    for (std::int64_t i = 0; i < count; ++i)
+        sample.pairs.push_back(text.pairs[static_cast<std::size_t>(i * text.size() / count)]);
+    return sample;
+}
+
+std::optional<PenaltyChoice> choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
+                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch) {
+    PenaltyChoice choice;
+    const auto try_one = [&](double penalty) {
+        DecodeOptions with = decode;
+        with.length_penalty = penalty;
+        const std::optional<PenaltyTrial> trial = try_penalty(models, vocabularies, text, with, aim, watch);
+        if (trial) choice.trials.push_back(*trial);
+        return trial.has_value();
+    };
+    if (!try_one(decode.length_penalty)) return {};
+    choice.before = choice.best = choice.trials.front();
+    for (const double penalty : tried_penalties) {
+        if (penalty == decode.length_penalty || choice.before.score == 100) continue;
+        if (!try_one(penalty)) return {};
+        if (choice.trials.back().score > choice.best.score) choice.best = choice.trials.back();
+    }
+    std::ranges::sort(choice.trials, {}, &PenaltyTrial::length_penalty);
+    return choice;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,54 @@
+// The length penalty that a trained model translates best with, found on sentences that it does not learn from.
+//
+// A search compares log p / |y|^alpha. Every word costs log p, so alpha has to pay for it; how much depends on the model and the
+// text: with alpha = 1 many models write too little. Each alpha is tried by a search of its own, as translating does it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/text/corpus.h"
+#include "apps/translation/vocabulary/vocabularies.h"
+
+namespace heddle::app {
+
+/// What makes one alpha better than another.
+enum class Aim : std::uint8_t {
+    bleu,   ///< of text, where a sentence has many translations
+    exact,  ///< lines that equal their reference: of a generated task, where it has one
+};
+
+struct PenaltyTrial {
+    double length_penalty = 1;
+    double score = 0;            ///< BLEU, or exact lines of a hundred
+    double brevity_penalty = 1;  ///< BLEU's: below 1 the translations are shorter than their references
+};
+
+struct PenaltyChoice {
+    std::vector<PenaltyTrial> trials;  ///< by rising penalty
+    PenaltyTrial before;               ///< of the penalty that the search had
+    PenaltyTrial best;
+};
+
+/// Looks on while penalties are tried.
+struct PenaltyWatch {
+    std::function<void(const PenaltyTrial&)> tried = {};  ///< called after each trial
+    std::function<bool()> stop = {};                      ///< asked every few seconds; true ends the choice
+};
+
+/// Fewer sentences say too little, and more change nothing.
+inline constexpr std::int64_t least_tuning_sentences = 100, most_tuning_sentences = 1000;
+
+/// `count` pairs (or all there are) spread evenly over `text`: a file may be sorted.
+Corpus tuning_sample(const Corpus& text, std::int64_t count);
+
+/// Translates `text` with several penalties; everything else is as `decode` has it. The one it has stays unless another gains;
+/// when no score can be better, no other is tried. The same for every number of threads. The models must be in evaluation mode.
+/// None when the watch stopped it.
+std::optional<PenaltyChoice> choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
+                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch = {});
+
+}  // namespace heddle::app

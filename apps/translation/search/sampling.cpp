@@ -1,0 +1,135 @@
+#include "apps/translation/search/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/translation/vocabulary/vocabulary.h"
+#include "core/format.h"
+#include "core/parallel.h"
+#include "core/random.h"
+#include "kernels/top_k/top_k.h"
+
+namespace heddle::app {
+namespace {
+
+// A sample that is being drawn.
+struct Path {
+    Sequence random;
+    std::int64_t longest;
+    Hypothesis* hypothesis;
+    std::int32_t row;  // of the logits that its next token is drawn from
+};
+
+// Each part enters the key well mixed, so that neighbouring seeds and lines have nothing in common.
+Sequence random_of(std::uint64_t seed, std::int64_t line, std::int64_t number) {
+    Generator parts{
+        .seed = seed, .update = static_cast<std::uint64_t>(line), .micro_batch = static_cast<std::uint64_t>(number), .calls = {}};
+    return Sequence(parts.next_key("sampling"));
+}
+
+// An index, each with a probability proportional to its weight.
+std::size_t draw(std::span<const double> weights, double uniform) {
+    double total = 0;
+    for (const double weight : weights) total += weight;
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < weights.size(); ++i)
+        if ((sum += weights[i]) > uniform * total) return i;
+    return weights.size() - 1;
+}
+
+// Draws from rows of logits [rows, V].
+class Tokens {
+  public:
+    Tokens(const Tensor& logits, const Sampling& options)
+        : logits_(logits.to(Device::cpu)),
+          options_(options),
+          k_(options.top_k == 0 ? logits.cols() : std::min(options.top_k, logits.cols())),
+          all_(k_ == logits.cols()),
+          best_(kernels::top_k_log_softmax(logits_, all_ ? 1 : k_)) {}
+
+    // Appends a token and its log-probability to the path's hypothesis.
+    void extend(Path& path) const {
+        const float* x = logits_.data<float>() + path.row * logits_.cols();
+        const std::int64_t kept = best_.ids.cols();
+        const std::int32_t* ids = best_.ids.data<std::int32_t>() + path.row * kept;
+        const auto largest = static_cast<double>(x[ids[0]]);
+        std::vector<double> weights(static_cast<std::size_t>(k_));
+        for (std::size_t j = 0; j < weights.size(); ++j)
+            weights[j] =
+                std::exp((static_cast<double>(x[all_ ? j : static_cast<std::size_t>(ids[j])]) - largest) / options_.temperature);
+        const std::size_t drawn = draw(weights, path.random.uniform());
+        const std::int32_t token = all_ ? static_cast<std::int32_t>(drawn) : ids[drawn];
+        path.hypothesis->tokens.push_back(token);
+        path.hypothesis->log_probability +=
+            static_cast<double>(x[token]) - largest + static_cast<double>(best_.values.data<float>()[path.row * kept]);
+    }
+
+  private:
+    Tensor logits_;
+    const Sampling& options_;
+    std::int64_t k_;
+    bool all_;
+    kernels::TopK best_;
+};
+
+// Closes the hypothesis when it ends here; whether it does.
+bool ends(const Path& path, double alpha) {
+    Hypothesis& hypothesis = *path.hypothesis;
+    const auto length = static_cast<std::int64_t>(hypothesis.tokens.size());
+    hypothesis.ended = hypothesis.tokens.back() == eos_id;
+    if (!hypothesis.ended && length < path.longest) return false;
+    hypothesis.score = normalised(hypothesis.log_probability, length, alpha);
+    if (hypothesis.ended) hypothesis.tokens.pop_back();
+    return true;
+}
+
+void check_options(const DecodeOptions& options) {
+    check(options.sampling.has_value(), "sampling: no options for it");
+    check(options.n_best >= 1, "sampling: {} samples of each source, wanted at least 1", options.n_best);
+    check(options.sampling->top_k >= 0, "sampling: top_k is {}, wanted a number of tokens, or 0 for all",
+          options.sampling->top_k);
+    check(options.sampling->temperature > 0, "sampling: a temperature of {}, wanted more than 0", options.sampling->temperature);
+}
+
+}  // namespace
+
+HypothesisLists sample(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources,
+                       std::span<const std::int64_t> lines, const DecodeOptions& options) {
+    check_options(options);
+    check(lines.size() == sources.size(), "sampling: {} sources, but the numbers of {} lines", sources.size(), lines.size());
+    if (sources.empty()) return {};
+    std::vector<std::int64_t> longest;
+    for (const auto& source : sources)
+        longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()),
+                                              static_cast<std::int64_t>(options.prefix.size())));
+    Decoding decoding(models, sources, static_cast<std::int64_t>(sources.size()) * options.n_best,
+                      *std::max_element(longest.begin(), longest.end()));
+    auto [logits, log_probability] = decoding.start(options.prefix);
+
+    HypothesisLists results(sources.size());
+    std::vector<Path> open;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        results[i].assign(static_cast<std::size_t>(options.n_best), {options.prefix, log_probability[i], 0, false});
+        for (std::int64_t s = 0; s < options.n_best; ++s)
+            open.push_back({random_of(options.sampling->seed, lines[i], s), longest[i], &results[i][static_cast<std::size_t>(s)],
+                            static_cast<std::int32_t>(i)});
+    }
+    for (std::vector<std::int32_t> next, parents;; logits = decoding.step(parents, next)) {
+        const Tokens tokens(logits, *options.sampling);
+        parallel_for(static_cast<std::int64_t>(open.size()), grain_for(20 * logits.cols()),
+                     [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t i = begin; i < end; ++i) tokens.extend(open[static_cast<std::size_t>(i)]);
+                     });
+        std::erase_if(open, [&](const Path& path) { return ends(path, options.length_penalty); });
+        if (open.empty()) return results;
+        parents.clear();
+        next.clear();
+        for (Path& path : open) {
+            parents.push_back(path.row);
+            next.push_back(path.hypothesis->tokens.back());
+            path.row = static_cast<std::int32_t>(next.size()) - 1;
+        }
+    }
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,58 @@
+// From trained models and lines of text to translated lines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/vocabulary/unknown_text.h"
+#include "apps/translation/vocabulary/vocabularies.h"
+
+namespace heddle::app {
+
+struct Translation {
+    std::string text = {};
+    double log_probability = 0;  ///< as Hypothesis has it
+    double score = 0;
+    std::vector<std::int32_t> tokens = {};  ///< that `text` was decoded from, without marks
+    bool ended = true;                      ///< false: cut at the greatest length
+};
+
+/// Translates the lines of one input, given piece by piece; the models must outlive it and be in evaluation mode.
+class Translator {
+  public:
+    Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options);
+
+    /// The translations of each line, many lines at once: options.n_best of them, best first, or samples in the order in which
+    /// they are drawn. An empty line (or one of spaces, or without any token) has one translation, the empty one, whatever the
+    /// options; its log-probability is that of the end mark alone for a source of the end mark alone. A line has the same
+    /// translations alone and among any others, for every number of threads; its samples depend on its number in the input, too,
+    /// counted from 0 over all calls. A line of more tokens than the model's position table has rows is cut there, whatever its
+    /// positions.
+    std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
+
+    /// From now on shows `unknown`, which must outlive this, the lines and their tokens.
+    void show(UnknownText& unknown) { unknown_ = &unknown; }
+
+    /// Says on stderr how many of all lines so far were cut, if any.
+    void report_cuts() const;
+
+  private:
+    Translation empty_line();
+
+    Ensemble models_;
+    Vocabularies vocabularies_;
+    DecodeOptions options_;
+    std::optional<Translation> empty_line_;
+    std::int64_t lines_ = 0;
+    std::int64_t cut_ = 0;
+    UnknownText* unknown_ = nullptr;
+};
+
+/// The best translation of each line; says on stderr how many were cut.
+std::vector<std::string> translate_lines(const Ensemble& models, const Vocabularies& vocabularies,
+                                         const std::vector<std::string>& lines, const DecodeOptions& options);
+
+}  // namespace heddle::app

@@ -1,0 +1,63 @@
+// Text in: aligned sentence pairs from PREFIX.de and PREFIX.en or from one file with two columns.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/translation/text/text_file.h"
+
+namespace heddle::app {
+
+struct SentencePair {
+    std::string source;
+    std::string target;
+
+    friend bool operator==(const SentencePair&, const SentencePair&) = default;
+};
+
+/// Sentence pairs in the order of their files, none left out.
+struct Corpus {
+    std::vector<SentencePair> pairs;
+
+    std::int64_t size() const { return static_cast<std::int64_t>(pairs.size()); }
+    /// One side, as the search and BLEU take it.
+    std::vector<std::string> sources() const;
+    std::vector<std::string> targets() const;
+    /// One side as vocabularies are trained on it: without a copy, so the views live no longer than the pairs stay as they are.
+    std::vector<std::string_view> source_views() const;
+    std::vector<std::string_view> target_views() const;
+    /// Every source line, then every target line: what a vocabulary that both languages share is trained on.
+    std::vector<std::string_view> both_sides() const;
+};
+
+/// Whether a line holds nothing but white space.
+bool is_blank(const std::string& text);
+
+/// How many words stand in a text, as spaces divide it.
+std::int64_t words_in(const std::string& text);
+
+/// The pairs that training uses, and how many had an empty side (nothing, or whitespace only).
+struct TrainingPairs {
+    Corpus corpus;
+    std::int64_t left_out = 0;
+};
+TrainingPairs without_empty_sides(Corpus corpus);
+
+/// Reads two files of as many lines; line n of one translates line n of the other, and there may be none. One of the paths may
+/// be "-". UsageError when both are; Error when a file is missing or not text, and as align() has it when they do not fit.
+Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading = {});
+
+/// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. Where there is no such file, one with
+/// .gz, .xml or .sgm behind that name is taken. With `tsv` it reads the one file PREFIX
+/// (or standard input, "-"), whose lines are source, tab, target; further columns are ignored, and the languages not used. Says
+/// so when both sides hold the same text. Error that names both counts when they differ, the line without a tab, and when a file
+/// is missing, empty or not text.
+Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
+                   const Reading& reading = {});
+
+/// One text per line; the file is replaced as a whole.
+void write_lines(const std::string& path, const std::vector<std::string>& lines);
+
+}  // namespace heddle::app

@@ -1,0 +1,83 @@
+// From bytes to lines of clean text: what all commands agree to call a line.
+//
+//     A line ends with LF or CRLF; the last one needs no end. Nothing else ends a line: neither a lone CR (as old Macintosh files
+//     have it) nor U+0085, U+2028 or U+2029; they stay in it, as tabs, control characters and all kinds of spaces do. A byte
+//     order mark at the start of the text is dropped. Bytes that are not UTF-8, and NUL, are an error or become U+FFFD. A line
+//     too long to be a sentence is cut.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/translation/text/byte_source.h"
+
+namespace heddle::app {
+
+/// Takes one line for the person who watches.
+using Say = std::function<void(std::string_view)>;
+
+/// Bytes of a line; longer ones are cut to this, at the start of a character. Some ten thousand words: far beyond what a position
+/// table holds, and little enough that a file without line ends costs no memory.
+inline constexpr std::size_t longest_line = 65536;
+
+/// How many lines of a text are not as they were.
+struct LineChanges {
+    std::int64_t replaced = 0;  ///< held bytes that are not UTF-8, or NUL: each became U+FFFD
+    std::int64_t cut = 0;       ///< were longer than longest_line
+};
+
+class LineReader {
+  public:
+    /// `path` may be "-": standard input. `replace_invalid`: bytes that are not text become U+FFFD instead of an error.
+    LineReader(const std::string& path, bool replace_invalid) : source_(path), replace_invalid_(replace_invalid) {}
+    /// From an open descriptor; `name` stands in errors.
+    LineReader(int descriptor, std::string name, bool replace_invalid)
+        : source_(descriptor, std::move(name)), replace_invalid_(replace_invalid) {}
+
+    /// The first bytes of the text, some thousand of them or all there are; they stay unread. Waits for them. For a reader that
+    /// nothing was read from.
+    std::string_view beginning();
+    /// From now on no line is cut: for text whose lines are no sentences.
+    void keep_whole_lines() { longest_ = std::string::npos; }
+
+    /// The next line without its end, or false at the end of the text; waits for it. Error with name and line number when it is
+    /// not UTF-8, and what ByteSource throws.
+    bool next(std::string& line);
+    /// The next line if it needs no reading, or false. After at_end() this is also the last line.
+    bool take(std::string& line);
+    /// Waits for bytes and reads one block of them.
+    void read_more();
+    bool at_end() const { return at_end_; }
+    /// Whether read_more() has something to read now.
+    bool ready() const { return source_.ready(); }
+
+    const std::string& name() const { return source_.name(); }
+    /// The number of the last line, from 1.
+    std::int64_t number() const { return number_; }
+    const LineChanges& changes() const { return changes_; }
+    /// One line for each kind of change that occurred.
+    void say_changes(const Say& say) const;
+
+  private:
+    std::string finished();
+
+    ByteSource source_;
+    bool replace_invalid_;
+    std::vector<char> block_ = std::vector<char>(1 << 16);
+    std::string_view rest_;  // of block_, not looked at yet
+    std::string begun_;      // the line so far, no more of it than counts
+    std::int64_t number_ = 0;
+    bool at_end_ = false;
+    std::size_t longest_ = longest_line;
+    LineChanges changes_;
+};
+
+/// The largest number of at most `size` bytes, fewer than the text has, with which a whole character ends.
+std::size_t whole_characters(std::string_view text, std::size_t size);
+/// "1 line", "1,234 lines".
+std::string counted_lines(std::int64_t count);
+
+}  // namespace heddle::app

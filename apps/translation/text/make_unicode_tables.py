@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Writes unicode_tables.cpp: what Python's str says about case, spaces and letters, as sorted ranges.
+
+    python3 apps/translation/text/make_unicode_tables.py > apps/translation/text/unicode_tables.cpp
+
+BLEU has to lower case and split at spaces exactly as sacrebleu does, and sacrebleu does it with Python's str. The properties of the sigma rule
+(cased, case-ignorable) have no name in Python; they are read off from what str.lower() does with a capital sigma.
+"""
+import sys
+import unicodedata
+
+CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+SIGMA, FINAL = "\u03a3", "\u03c2"
+
+
+def ranges(wanted):
+    out = []
+    for c in CODE_POINTS:
+        if not wanted(c):
+            continue
+        if out and out[-1][1] == c - 1:
+            out[-1][1] = c
+        else:
+            out.append([c, c])
+    return out
+
+
+def lower_ranges():
+    """[first, last, step, difference]: every step-th code point of first..last moves by the difference."""
+    out = []
+    for c in CODE_POINTS:
+        lower = chr(c).lower()
+        if lower == chr(c) or len(lower) > 1:
+            continue
+        difference = ord(lower) - c
+        last = out[-1] if out else None
+        if last and last[3] == difference and c - last[1] in (1, 2) and (last[0] == last[1] or last[2] == c - last[1]):
+            last[2], last[1] = c - last[1], c
+        else:
+            out.append([c, c, 1, difference])
+    return out
+
+
+def ends_word(c):  # cased and not ignorable
+    return (chr(c) + SIGMA).lower()[-1] == FINAL
+
+
+def is_ignorable(c):
+    return ("A" + chr(c) + SIGMA).lower()[-1] == FINAL and not ends_word(c)
+
+
+def table(name, rows, form):
+    print(f"constexpr {form} {name}[] = {{")
+    line = "   "
+    for row in rows:
+        cell = " {" + ", ".join(f"0x{v:X}" if i < 2 else str(v) for i, v in enumerate(row)) + "},"
+        if len(line) + len(cell) > 130:
+            print(line)
+            line = "   "
+        line += cell
+    print(line + "\n};\n")
+
+
+def main():
+    special = [c for c in CODE_POINTS if len(chr(c).lower()) > 1]
+    if special != [0x130]:
+        sys.exit(f"lower case of more than one code point: {special}; unicode.cpp knows U+0130 only")
+    print(f"// Made by make_unicode_tables.py from Unicode {unicodedata.unidata_version} as Python has it; not to be edited by hand.")
+    print('#include "apps/translation/text/unicode_tables.h"\n\nnamespace heddle::app {\nnamespace {\n\n// clang-format off')
+    table("lower_table", lower_ranges(), "LowerRange")
+    table("cased_table", ranges(ends_word), "CodeRange")
+    table("ignorable_table", ranges(is_ignorable), "CodeRange")
+    table("word_table", ranges(lambda c: unicodedata.category(chr(c))[0] in "LMN"), "CodeRange")
+    table("space_table", ranges(lambda c: chr(c).isspace()), "CodeRange")
+    print("// clang-format on\n\n}  // namespace\n")
+    for name, form in (("lower", "LowerRange"), ("cased", "CodeRange"), ("ignorable", "CodeRange"), ("word", "CodeRange"), ("space", "CodeRange")):
+        print(f"std::span<const {form}> {name}_ranges() {{ return {name}_table; }}")
+    print("\n}  // namespace heddle::app")
+
+
+main()

@@ -1,0 +1,23 @@
+#include "apps/translation/text/number_text.h"
+
+#include <fmt/format.h>
+
+namespace heddle::app {
+
+std::string duration_text(double seconds) {
+    if (!(seconds >= 0) || seconds > 1e8) return "?";
+    const auto s = static_cast<std::int64_t>(seconds + 0.5);
+    if (s < 60) return fmt::format("{} s", s);
+    if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+    return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string grouped_text(std::int64_t number) {
+    std::string text = fmt::format("{}", number);
+    const std::int64_t first = number < 0 ? 1 : 0;
+    for (auto at = static_cast<std::int64_t>(text.size()) - 3; at > first; at -= 3)
+        text.insert(static_cast<std::size_t>(at), ",");
+    return text;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,38 @@
+// Test sets as IWSLT and WMT publish them: sentences as <seg> elements of XML, or of SGML that is not quite XML.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/translation/text/line_reader.h"
+
+namespace heddle::app {
+
+/// Where a segment stands. What an attribute would say is empty when it is missing.
+struct SegmentPlace {
+    std::string document;   ///< docid of the <doc> around it
+    std::string id;         ///< its own id
+    std::int64_t line = 0;  ///< where it begins in the file, from 1
+
+    /// "document 1741, segment 3 (line 31)".
+    std::string text() const;
+};
+
+struct Segments {
+    std::vector<std::string> texts;    ///< no white space around, and single spaces for white space inside
+    std::vector<SegmentPlace> places;  ///< of each
+};
+
+/// The segments of a text in the order of the file, whatever stands around them; empty ones are empty texts. Elements inside a
+/// segment are passed over and their text stays. &lt; &gt; &amp; &quot; &apos; &#228; &#xE4; become their characters; other
+/// entities stay as they are. Names of elements and attributes count in lower and upper case. pugixml reads it; what it refuses
+/// is read as SGML, and said: attributes without quotes, a bare "<" in the text, </DOC> behind <doc>.
+///
+/// `reader`: nothing was read from it yet. Error with name and line when a segment has no end (a file that was cut off), when an
+/// id comes twice in a document, when a character reference names no character (or U+FFFD with `replace_invalid`), and when there
+/// is no segment at all. Longer segments than longest_line are cut, and said.
+Segments read_segments(LineReader& reader, bool replace_invalid, const Say& say);
+
+}  // namespace heddle::app

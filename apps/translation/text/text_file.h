@@ -1,0 +1,44 @@
+// A file of sentences in any of the formats, before it is put beside the file of another language.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/translation/text/line_reader.h"
+#include "apps/translation/text/segments.h"
+#include "apps/translation/text/text_format.h"
+
+namespace heddle::app {
+
+/// How files are read.
+struct Reading {
+    bool tsv = false;              ///< a corpus is one file: source, tab, target
+    bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
+    Say say = nullptr;             ///< is told once per file what was changed, and what looks wrong; may be empty
+    TextFormat format = TextFormat::automatic;
+};
+
+struct TextFile {
+    std::string name;                      ///< as messages call it
+    TextFormat format = TextFormat::text;  ///< what it turned out to be
+    std::vector<std::string> lines;        ///< or segments; with tags also the metadata lines
+    std::vector<SegmentPlace> places;      ///< of the segments, with xml
+
+    std::int64_t size() const { return static_cast<std::int64_t>(lines.size()); }
+    /// "1,305 segments" or "29,000 lines".
+    std::string counted() const;
+    /// Leaves the sentences, which are text then: removes the metadata lines, and says how many they were.
+    void drop_metadata(const Say& say);
+};
+
+/// Reads a file, or standard input ("-"); LineReader says what a line is. Error with the file, and the line where there is one,
+/// when it cannot be read or is not text in the format.
+TextFile read_text_file(const std::string& path, const Reading& reading);
+
+/// Checks that line n of one file belongs to line n of the other: with tags the metadata lines are compared and removed, with xml
+/// the documents and ids of the segments are compared as far as both files have them. Error with both counts and the first place
+/// where the files part.
+void align(TextFile& sources, TextFile& targets, const Say& say);
+
+}  // namespace heddle::app

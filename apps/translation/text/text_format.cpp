@@ -1,0 +1,82 @@
+#include "apps/translation/text/text_format.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "apps/translation/text/markup.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+std::string in_lower_case(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), ascii_lower);
+    return out;
+}
+
+// The name behind "<" or "</": "doc" of `<doc docid="1">`.
+std::string_view element_name(std::string_view tag) {
+    tag.remove_prefix(tag.starts_with("</") ? 2 : 1);
+    return tag.substr(0, tag.find_first_of(" \t\r\n/>"));
+}
+
+// Of a <doc> that the text begins with.
+std::string_view docid(std::string_view tag) {
+    return attribute_in(tag.substr(0, tag.find('>')).substr(1 + element_name(tag).size()), "docid");
+}
+
+template <class List>
+bool contains(const List& list, std::string_view wanted) {
+    return std::find(std::begin(list), std::end(list), wanted) != std::end(list);
+}
+
+}  // namespace
+
+const std::vector<std::string>& text_format_names() {
+    static const std::vector<std::string> names = {"auto", "text", "tags", "xml"};
+    return names;
+}
+
+TextFormat text_format(std::string_view name) {
+    const std::vector<std::string>& names = text_format_names();
+    const auto found = std::find(names.begin(), names.end(), name);
+    check(found != names.end(), "there is no text format '{}'; wanted one of {}", name, fmt::join(names, ", "));
+    return static_cast<TextFormat>(found - names.begin());
+}
+
+TextFormat recognised(std::string_view beginning) {
+    constexpr std::string_view sets[] = {"mteval", "srcset", "refset", "tstset"};
+    constexpr std::string_view of_talks[] = {"url",   "keywords",    "speaker",  "talkid",
+                                             "title", "description", "reviewer", "translator"};
+    if (beginning.starts_with("\xEF\xBB\xBF")) beginning.remove_prefix(3);
+    const std::string text = in_lower_case(trimmed(beginning));
+    if (text.starts_with("<?xml") || text.starts_with("<!doctype")) return TextFormat::xml;
+    if (text.size() < 2 || text[0] != '<' || !is_ascii_letter(text[1])) return TextFormat::text;
+    const std::string_view name = element_name(text);
+    if (contains(sets, name)) return TextFormat::xml;
+    if (name == "doc" && !docid(text).empty()) return text.find("<seg") != std::string::npos ? TextFormat::xml : TextFormat::tags;
+    return contains(of_talks, name) && text[1 + name.size()] == '>' ? TextFormat::tags : TextFormat::text;
+}
+
+bool is_metadata(std::string_view line) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    return line.size() > 1 && line[0] == '<' && (is_ascii_letter(line[1]) || line[1] == '/' || line[1] == '!');
+}
+
+std::string metadata_key(std::string_view line) {
+    if (!is_metadata(line)) return {};
+    const std::string text = in_lower_case(trimmed(line));
+    const std::string_view name = element_name(text);
+    std::string_view id;
+    if (name == "doc") id = docid(text);
+    if (name == "talkid" && text.starts_with("<talkid>")) {
+        id = std::string_view(text).substr(8);
+        id = trimmed(id.substr(0, id.find('<')));
+    }
+    return fmt::format("{}{}{}{}", text.starts_with("</") ? "/" : "", name, id.empty() ? "" : " ", id);
+}
+
+}  // namespace heddle::app

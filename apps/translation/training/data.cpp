@@ -1,0 +1,129 @@
+#include "apps/translation/training/data.h"
+#include "apps/translation/text/number_text.h"
+#include "core/error.h"
+
+#include "apps/translation/run/log.h"
+#include "core/digest.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+bool is_sentencepiece(const VocabularyRequest& request) { return app::is_sentencepiece(vocabulary_type(request.type)); }
+
+// Which lines a vocabulary is trained on, how large it is to be, and the option that says so.
+struct Wish {
+    std::vector<std::string_view> lines;
+    std::optional<std::int64_t>& size;
+    std::string_view option;
+};
+
+// One vocabulary of the wanted size. SentencePiece without a wish: of the default size, or else the largest of a falling row that
+// the text allows, or else the smallest.
+std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, const Wish& wish, const Say& say) {
+    VocabularyOptions options{.type = vocabulary_type(request.type),
+                              .size = wish.size.value_or(is_sentencepiece(request) ? default_subwords : 0),
+                              .min_count = request.min_count,
+                              .lowercase = request.lowercase,
+                              .max_lines = request.max_lines};
+    const bool may_shrink = !wish.size && is_sentencepiece(request);
+    for (bool smallest = false;;) try {
+            std::shared_ptr<const Vocabulary> vocabulary = train_vocabulary(options, wish.lines);
+            if (may_shrink && options.size != default_subwords)
+                say(fmt::format("the text is too small for {} tokens: the vocabulary has {}", default_subwords, options.size));
+            wish.size = options.size;
+            return vocabulary;
+        } catch (const VocabularySizeError& error) {
+            if (!may_shrink || smallest) fail_with("{}; use {} {}", error.what(), wish.option, error.size_that_works);
+            smallest = error.size_that_works > options.size;
+            if (smallest) options.size = error.size_that_works;
+            while (options.size > error.size_that_works) options.size = options.size * 3 / 4;
+        }
+}
+
+std::string digest_of(const std::vector<TokenPair>& pairs) {
+    Digest digest;
+    const auto add = [&](const std::vector<std::int32_t>& ids) {
+        digest.add(std::as_bytes(std::span(ids)));
+        digest.add(std::as_bytes(std::span(&eos_id, 1)));
+    };
+    for (const TokenPair& pair : pairs) {
+        add(pair.source);
+        add(pair.target);
+    }
+    return digest.text();
+}
+
+// What the file is goes into the request, and so into the run's configuration.
+Vocabularies load_given(VocabularyRequest& request, const Say& say) {
+    Vocabularies both;
+    both.source = both.target = Vocabulary::load(request.model_file, request.lowercase);
+    request.type = name(both.source->type());
+    request.size = both.source->size();
+    request.lowercase = both.source->lowercase();
+    say(fmt::format("vocabulary: {} {} tokens from {}{}", grouped_text(both.source->size()), request.type, request.model_file,
+                    request.lowercase ? ", in lower case" : ""));
+    return both;
+}
+
+}  // namespace
+
+TrainingText read_training_text(const DataOptions& options, const Say& say) {
+    check_usage(!options.train.empty(), "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
+    check_usage(options.tsv || (!options.source.empty() && !options.target.empty()),
+                fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
+    check_usage(!options.tsv || options.format == "auto",
+                fmt::format("--tsv is a format of its own; leave out --format {}", options.format));
+    check_usage(options.train != standard_input || options.valid != standard_input,
+                "--train and --valid cannot both be standard input; one of them has to be a file");
+    const Reading reading{
+        .tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)};
+    TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
+    if (pairs.left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
+    TrainingText text{.training = std::move(pairs.corpus), .validation = {}};
+    check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
+    if (!options.valid.empty())
+        text.validation = read_corpus(options.valid, options.source, options.target, reading);
+    else
+        say("no --valid PREFIX: nothing will be validated, and no best model kept");
+    if (options.train == standard_input || options.valid == standard_input)
+        say("text from standard input is not kept: to repeat the run, or to go on with it, give the same text again");
+    return text;
+}
+
+Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say) {
+    if (!request.model_file.empty()) return load_given(request, say);
+    Vocabularies both;
+    if (request.shared) {
+        both.source = both.target = train_one(request, {text.both_sides(), request.size, "--vocab-size"}, say);
+        say(fmt::format("vocabulary: {} {} tokens for both languages", grouped_text(both.source->size()), request.type));
+        return both;
+    }
+    if (!request.source_size) request.source_size = request.size;
+    if (!request.target_size) request.target_size = request.size;
+    both.source = train_one(request, {text.source_views(), request.source_size, "--source-vocab-size"}, say);
+    both.target = train_one(request, {text.target_views(), request.target_size, "--target-vocab-size"}, say);
+    say(fmt::format("vocabularies: {} and {} {} tokens", grouped_text(both.source->size()), grouped_text(both.target->size()),
+                    request.type));
+    return both;
+}
+
+TextDigests digests(const TrainingData& data) {
+    Digest validation_text;
+    for (const SentencePair& pair : data.validation_text.pairs) validation_text.add(pair.source + "\n" + pair.target + "\n");
+    return {.training_pairs = static_cast<std::int64_t>(data.training.size()),
+            .training = digest_of(data.training),
+            .validation_pairs = static_cast<std::int64_t>(data.validation.size()),
+            .validation = digest(digest_of(data.validation) + validation_text.text())};
+}
+
+TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies) {
+    TrainingData data;
+    data.training = encode_corpus(text.training, *vocabularies.source, *vocabularies.target);
+    data.validation = encode_corpus(text.validation, *vocabularies.source, *vocabularies.target);
+    data.validation_text = std::move(text.validation);
+    data.vocabularies = std::move(vocabularies);
+    return data;
+}
+
+}  // namespace heddle::app

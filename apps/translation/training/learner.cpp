@@ -1,0 +1,255 @@
+#include "apps/translation/training/learner.h"
+#include "apps/translation/run/json.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "apps/translation/batching/batch_tensors.h"
+#include "autograd/tape.h"
+#include "kernels/update_tally/update_tally.h"
+
+namespace heddle::app {
+
+BatchOptions batch_options(const TrainingOptions& options) {
+    return {.batch_tokens = options.batch_tokens,
+            .batch_sentences = options.batch_sentences,
+            .max_length = options.max_length,
+            .max_words = options.max_words};
+}
+
+optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
+    return {.method = optim::method(options.optimizer),
+            .momentum = options.momentum,
+            .beta1 = options.adam_betas.first,
+            .beta2 = options.adam_betas.second,
+            .eps = options.adam_eps,
+            .weight_decay = options.weight_decay};
+}
+
+namespace {
+
+// Whose batches are kept at most.
+constexpr std::size_t most_unread_updates = 1000;
+// More than a host's hiccup, few enough to cost nothing.
+constexpr std::int64_t batches_ahead = 8;
+
+// A cosine run that ends before its warm-up does would never leave it: such a run warms up for a tenth of its updates.
+optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
+    const bool too_short = options.schedule == "cosine" && options.warmup >= planned_updates;
+    return {.kind = optim::schedule_kind(options.schedule),
+            .lr = rate_of(options),
+            .warmup = too_short ? planned_updates / 10 : options.warmup,
+            .d_model = d_model,
+            .total = planned_updates};
+}
+
+optim::NotFinite loss_not_finite(double loss) { return optim::NotFinite(fmt::format("the loss is {}", unsigned_nan(loss))); }
+
+}  // namespace
+
+Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype)
+    : model_(model),
+      options_(options),
+      parameters_(nn::flatten(model, dtype)),
+      optimizer_(parameters_.values, parameters_.gradients, optimizer_options(options)),
+      schedule_(schedule(options, model.options().d_model, planned_updates)) {
+    optimizer_.set_active(parameters_.active());
+    if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy);
+    if (!on_device()) return;
+    tally_ = kernels::empty_tally(parameters_.values.device());
+    // A checkpointed layer compares what it computes again with what it was, on the host.
+    if (!options.cuda_graphs || model.options().checkpoint_layers) return;
+    const auto step = [this](const StepInputs& inputs) {
+        Generator keys = generator();
+        keys.calls.clear();
+        keys.step_key_on_device = inputs.random_key;
+        const RandomState random(std::move(keys));
+        add_gradients(inputs.source, inputs.target_in, inputs.target_out, {.divisor_in_memory = inputs.divisor});
+    };
+    graphs_ = std::make_shared<Graphs>(step, model.options().longest_sentence());
+}
+
+void Learner::set_updates(std::int64_t updates) {
+    optimizer_.set_updates(updates);
+    parameters_.round_again();
+}
+
+void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report) {
+    // Of this learner alone, whatever else draws on this thread.
+    Generator keys;
+    keys.seed = options_.seed;
+    keys.start(static_cast<std::uint64_t>(updates()), static_cast<std::uint64_t>(number));
+    const RandomState random(std::move(keys));
+    if (graphs_ != nullptr && !searching_) {
+        graphs_->steps.run(batch, generator().step_key(), divisor);
+        parameters_.gradients.bump_version();
+    } else {
+        const BatchTensors tensors = tensors_of(batch);
+        const ops::LossStatistics statistics =
+            add_gradients(tensors.source, tensors.target_in, tensors.target_out, {.divisor = divisor});
+        report.loss += statistics.loss;
+        report.correct += statistics.correct;
+    }
+    report.targets += batch.target_tokens;
+    report.tokens += batch.source_tokens + batch.target_tokens;
+    report.sentences += batch.sentences;
+}
+
+// Forward and backward. On a device the loss is tallied there, and what is returned means nothing.
+ops::LossStatistics Learner::add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
+                                           ops::LossOptions options) {
+    options.label_smoothing = options_.label_smoothing;
+    Tensor statistics;
+    const Variable loss = model_.loss(source, target_in, target_out, options, &statistics);
+    ops::LossStatistics sum;
+    if (on_device()) {
+        kernels::tally_losses(tally_, statistics);
+    } else {
+        sum = ops::loss_statistics(statistics);
+        if (!std::isfinite(sum.loss)) throw loss_not_finite(sum.loss);
+    }
+    backward(loss);
+    return sum;
+}
+
+UpdateReport Learner::gradients(std::span<const Batch> batches) {
+    std::int64_t targets = 0;
+    for (const Batch& batch : batches) targets += batch.target_tokens;
+    optimizer_.zero_gradients();
+    UpdateReport report;
+    std::int64_t number = 0;
+    for (const Batch& batch : batches) accumulate(batch, number++, static_cast<double>(targets), report);
+    return report;
+}
+
+UpdateReport Learner::update(std::span<const Batch> batches) {
+    if (!on_device()) return update_and_wait(batches);
+    UpdateReport report = update_unread(batches);
+    if (options_.on_divergence == "skip") {
+        const LossReading reading = read();
+        report.loss = reading.loss;
+        report.correct = reading.correct;
+        report.gradient_norm = reading.gradient_norm;
+        report.read = true;
+    } else if (unread_.size() == most_unread_updates) {
+        collect();
+    }
+    return report;
+}
+
+UpdateReport Learner::update_and_wait(std::span<const Batch> batches) {
+    try {
+        UpdateReport report = gradients(batches);
+        report.learning_rate = schedule_.rate(updates());
+        report.gradient_norm = optimizer_.step({.lr = report.learning_rate, .clip = options_.clip});
+        return report;
+    } catch (const optim::NotFinite& failed) {
+        throw Divergence(divergence_text(batches, failed));
+    }
+}
+
+// ---- on a device
+
+UpdateReport Learner::update_unread(std::span<const Batch> batches) {
+    UpdateReport report = gradients(batches);
+    report.learning_rate = schedule_.rate(updates());
+    const optim::StepOptions step{.lr = report.learning_rate, .clip = options_.clip};
+    if (graphs_ != nullptr)
+        replay(step);
+    else
+        update_measured(step, {});
+    unread_.emplace_back(batches.begin(), batches.end());
+    for (Batch& batch : unread_.back()) batch.prepared = nullptr;  // a search for a divergence does not replay
+    report.loss = report.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+    report.read = false;
+    return report;
+}
+
+std::unique_ptr<BatchFeed> Learner::feed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first) const {
+    BatchFeed::Prepare prepare;
+    if (graphs_ != nullptr) prepare = [graphs = graphs_](Batch& batch) { graphs->steps.prepare(batch); };
+    return std::make_unique<BatchFeed>(pairs, plan, first, on_device() ? batches_ahead : 0, std::move(prepare));
+}
+
+void Learner::update_measured(const optim::StepOptions& step, const Tensor& numbers) {
+    Tensor measured = optimizer_.measure(step);
+    kernels::tally_update(tally_, measured);
+    optimizer_.step_measured(step, measured, numbers);
+}
+
+// As the steps of batches: the first update as it is, the second one captured, all others replayed.
+void Learner::replay(const optim::StepOptions& step) {
+    Graphs& graphs = *graphs_;
+    const std::array<double, 3> numbers = optimizer_.numbers(step);
+    std::memcpy(graphs.staging.begin(sizeof numbers), numbers.data(), sizeof numbers);
+    graphs.staging.send(graphs.numbers.bytes_data(), sizeof numbers);
+    if (graphs.update.captured()) {
+        optimizer_.count_replay();
+    } else {
+        const MemoryArena::Use use(graphs.arena);
+        if (std::exchange(graphs.first, false)) return update_measured(step, graphs.numbers);
+        graphs.update.capture([&] { update_measured(step, graphs.numbers); });
+    }
+    graphs.update.launch();
+}
+
+LossReading Learner::read() {
+    if (!unread_.empty()) collect();
+    return std::exchange(reading_, {});
+}
+
+void Learner::collect() {
+    const kernels::UpdateTally tally = kernels::read_tally(tally_);
+    const std::vector<std::vector<Batch>> unread = std::exchange(unread_, {});
+    tally_.fill_(0);
+    if (tally.updates > 0) reading_.gradient_norm = tally.gradient_norm;
+    reading_.updates += tally.updates;
+    reading_.loss += tally.losses.loss;
+    reading_.targets += tally.losses.counted;
+    reading_.correct += tally.losses.correct;
+    if (!tally.failed) return;
+    optimizer_.set_updates(updates() - static_cast<std::int64_t>(unread.size()) + tally.updates);
+    const optim::NotFinite failed = std::isfinite(tally.failed_loss) ? optim::NotFinite::of_gradient(tally.failed_norm, updates())
+                                                                     : loss_not_finite(tally.failed_loss);
+    const std::string text = divergence_text(unread[static_cast<std::size_t>(tally.updates)], failed);
+    tally_.fill_(0);  // the search counted, too
+    throw Divergence(text);
+}
+
+// ---- when it diverged
+
+std::string Learner::divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed) {
+    const std::string origin = origin_of_divergence(batches);
+    return fmt::format("training diverged in update {}: {}. {}. Lower --lr or --clip, or raise --warmup", updates() + 1,
+                       failed.what(), origin);
+}
+
+// The same step again, with every value searched and, on a device, without the rows of a capacity: the keys of everything random
+// are those of the first time.
+std::string Learner::origin_of_divergence(std::span<const Batch> batches) {
+    const AnomalyMode search;
+    searching_ = true;  // the host looks at every value: no graphs
+    std::string found = "Searched once more, every single value is finite";
+    try {
+        gradients(batches);
+    } catch (const Error& error) {
+        found = error.what();
+    }
+    searching_ = false;
+    return found;
+}
+
+nn::NamedTensors Learner::moments(bool copied) const {
+    nn::NamedTensors moments;
+    for (const auto& [array, tensor] : optimizer_.state())
+        for (auto& [name, part] : parameters_.named(copied ? copy_on_cpu(tensor) : tensor))
+            moments.emplace_back(array + "." + name, part);
+    return moments;
+}
+
+}  // namespace heddle::app

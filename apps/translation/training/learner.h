@@ -1,0 +1,124 @@
+// One model, its optimizer, and what an update does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/translation/batching/batch_feed.h"
+#include "apps/translation/batching/batches.h"
+#include "apps/translation/training/divergence.h"
+#include "apps/translation/training/options.h"
+#include "apps/translation/training/step_graphs.h"
+#include "nn/flat.h"
+#include "nn/transformer.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace heddle::app {
+
+/// What is known of an update when update() returns.
+struct UpdateReport {
+    double loss = 0;           ///< label smoothing included; summed over target tokens. NaN: see `read`
+    std::int64_t targets = 0;  ///< target tokens
+    std::int64_t correct = 0;  ///< of these, how many the most likely token names; 0 as long as the loss is NaN
+    std::int64_t tokens = 0;   ///< source and target
+    std::int64_t sentences = 0;
+    double gradient_norm = 0;  ///< before clipping. NaN: see `read`
+    double learning_rate = 0;
+    bool read = true;  ///< false: the device is still at it; Learner::read() will tell loss and norm
+};
+
+/// Updates whose reports could not tell their losses.
+struct LossReading {
+    std::int64_t updates = 0;  ///< 0: there was nothing to read
+    double loss = 0;           ///< of all of them together, label smoothing included; summed over target tokens
+    std::int64_t targets = 0;
+    std::int64_t correct = 0;  ///< of these, how many the most likely token names
+    double gradient_norm = 0;  ///< of the last one, before clipping
+};
+
+/// The batches that the options describe.
+BatchOptions batch_options(const TrainingOptions& options);
+/// The optimizer that the options describe.
+optim::OptimizerOptions optimizer_options(const TrainingOptions& options);
+
+/// Moves the model's parameters to flat storage and updates them. Everything random of an update is a function of the options'
+/// seed and the update's number, on every thread; the thread's default generator is left as it is.
+class Learner {
+  public:
+    /// `planned_updates`: where a cosine schedule ends; 0 when nobody knows. `dtype`: what the model computes in, f32, or on a
+    /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
+    Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32);
+    Learner(const Learner&) = delete;  // captured steps know where it is
+    Learner& operator=(const Learner&) = delete;
+
+    /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
+    /// but for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before
+    /// the update, and the message names the op, the module and the source line that the first such value came from.
+    ///
+    /// On a device nobody waits for it: read() tells what became of it. The host waits every 1000 updates all the same, and after
+    /// every update when the options say that diverging ones are skipped, because the next one is to build on what was skipped.
+    UpdateReport update(std::span<const Batch> batches);
+
+    /// Waits for the updates that nobody has read yet, and tells of all since the last reading. Divergence of the first of them
+    /// that was not finite, as from update(): it and those behind it were left out, and updates() goes back to what was made.
+    LossReading read();
+
+    /// The batches of a plan from `first` on, made and prepared ahead where a device computes meanwhile.
+    std::unique_ptr<BatchFeed> feed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first) const;
+
+    /// Updates so far.
+    std::int64_t updates() const { return optimizer_.updates(); }
+    /// For a run that goes on, whose weights and moments were filled in.
+    void set_updates(std::int64_t updates);
+    const nn::FlatParameters& parameters() const { return parameters_; }
+    nn::FlatParameters& parameters() { return parameters_; }
+    /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", sharing their storage or copied.
+    nn::NamedTensors moments(bool copied = false) const;
+    /// How the steps of batches were run; none when the options or the device want no graphs.
+    StepGraphs::Counts graph_counts() const { return graphs_ == nullptr ? StepGraphs::Counts() : graphs_->steps.counts(); }
+
+  private:
+    UpdateReport update_and_wait(std::span<const Batch> batches);
+    UpdateReport update_unread(std::span<const Batch> batches);
+    UpdateReport gradients(std::span<const Batch> batches);
+    void update_measured(const optim::StepOptions& step, const Tensor& numbers);
+    void replay(const optim::StepOptions& step);
+    void accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report);
+    ops::LossStatistics add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
+                                      ops::LossOptions options);
+    void collect();
+    std::string divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed);
+    std::string origin_of_divergence(std::span<const Batch> batches);
+    bool on_device() const { return parameters_.values.device() != Device::cpu; }
+
+    nn::Transformer& model_;
+    TrainingOptions options_;
+    nn::FlatParameters parameters_;
+    optim::Optimizer optimizer_;
+    optim::Schedule schedule_;
+    // What captured updates need.
+    struct Graphs {
+        MemoryArena arena;                                              // of all that follow: they run one after the other
+        StepGraphs steps;                                               // a batch's
+        device::Graph update;                                           // the optimizer's
+        bool first = true;                                              // no update was made yet
+        Tensor numbers = Tensor::empty({3}, DType::f64, Device::cuda);  // Optimizer::numbers
+        device::Staging staging;
+
+        Graphs(StepGraphs::Step step, std::optional<std::int64_t> position_limit)
+            : steps(std::move(step), arena, position_limit) {}
+    };
+
+    // On a device:
+    Tensor tally_;                            // kernels/update_tally
+    std::vector<std::vector<Batch>> unread_;  // the batches of the updates that it counts, to repeat one of them
+    LossReading reading_;                     // what was collected and not yet told
+    std::shared_ptr<Graphs> graphs_;          // null: each launch by itself
+    bool searching_ = false;                  // for the origin of a divergence
+};
+
+}  // namespace heddle::app

@@ -1,0 +1,91 @@
+// Training steps on a device, captured once for each capacity of a batch and replayed.
+//
+// Batches differ in their lengths, but a captured step has fixed shapes and addresses. So a batch is put into a capacity, a
+// little larger than itself: rows rounded up, with no sentence in the last ones, and some empty sentences at the end. Rows of no
+// sentence get no attention, no target and so no gradient: they add exact zeros. All that is the batch's own (ids, where the
+// sentences lie, the key of its random numbers, the divisor of its loss) lies in one piece of device memory that a replay finds
+// filled anew.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "apps/translation/batching/batches.h"
+#include "core/graph.h"
+#include "nn/transformer.h"
+
+namespace heddle::app {
+
+/// What batches have in common that share a captured step.
+struct BatchCapacity {
+    SpansCapacity source;
+    SpansCapacity target;
+
+    friend auto operator<=>(const BatchCapacity&, const BatchCapacity&) = default;
+};
+
+/// The smallest capacity that holds the batch: rows in eight steps per power of two, 128 at least; sentences in steps of 128; the
+/// longest sentence a power of two, 32 at least, but no longer than `position_limit` (a table of learned positions).
+BatchCapacity capacity_of(const Batch& batch, std::optional<std::int64_t> position_limit);
+
+/// A batch on the device, as long as the StepGraphs lives that made it.
+struct StepInputs {
+    nn::Sentences source;
+    nn::Sentences target_in;
+    Tensor target_out;                          ///< i32 [rows], -1 where there is no target
+    Tensor divisor;                             ///< f64 []
+    const std::uint64_t* random_key = nullptr;  ///< Generator::step_key_on_device
+};
+
+class StepGraphs {
+  public:
+    /// Puts forward and backward of a batch into the current stream. It may depend on its inputs' capacity, and must not wait.
+    using Step = std::function<void(const StepInputs&)>;
+
+    /// All graphs use `arena`, which must outlive them: they run one after the other.
+    StepGraphs(Step step, MemoryArena& arena, std::optional<std::int64_t> position_limit)
+        : step_(std::move(step)), arena_(arena), position_limit_(position_limit) {}
+
+    /// One step of this batch: the first of its capacity as it comes (kernels are loaded, tables made), the second one captured,
+    /// all later ones replayed. The bits do not tell which. Nobody waits for it.
+    void run(const Batch& batch, std::uint64_t random_key, double divisor);
+
+    /// Does ahead, on any thread, what run() would do with the batch on the host: its capacity, and the tables that the steps of
+    /// this capacity were seen to read. Batches that were not prepared cost that time in run().
+    void prepare(Batch& batch) const;
+
+    /// Steps so far.
+    struct Counts {
+        std::int64_t direct = 0;    ///< without a graph
+        std::int64_t captured = 0;  ///< and run: one for each graph
+        std::int64_t replayed = 0;
+    };
+    const Counts& counts() const { return counts_; }
+
+  private:
+    struct Captured;
+
+    std::shared_ptr<const PreparedBatch> prepared(const Batch& batch) const;
+    void know_tables(const Captured& captured, const BatchCapacity& capacity);
+    void fill(const Captured& captured, const Batch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
+              double divisor);
+
+    Step step_;
+    MemoryArena& arena_;
+    std::optional<std::int64_t> position_limit_;
+    device::Staging staging_;
+    std::map<BatchCapacity, std::shared_ptr<Captured>> captured_;
+    Counts counts_;
+
+    mutable std::mutex mutex_;                                      // guards what follows
+    std::map<BatchCapacity, std::vector<SpansTableKey>> known_[2];  // the tables of source and target
+};
+
+}  // namespace heddle::app

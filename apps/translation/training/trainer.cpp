@@ -1,0 +1,431 @@
+#include "apps/translation/training/trainer.h"
+#include "apps/translation/run/json.h"
+#include "apps/translation/text/number_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/cpu.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+constexpr std::int64_t validation_batch_tokens = 3000;
+// With --on-divergence skip: so many skipped updates in a row are no accident.
+constexpr std::int64_t most_skipped_in_a_row = 50;
+
+std::int64_t groups(std::int64_t batches, std::int64_t size) { return batches / size + (batches % size == 0 ? 0 : 1); }
+
+void check_same_text(const TextDigests& saved, const TextDigests& now) {
+    const auto check_one = [](const char* what, std::int64_t pairs_then, const std::string& then, std::int64_t pairs_now,
+                              const std::string& now) {
+        check(then == now,
+              "the {} text is another one than the run began with: {} pairs (digest {}) then, {} pairs (digest {}) now; give the "
+              "same files, or begin a new run (--init takes over the weights)",
+              what, pairs_then, then, pairs_now, now);
+    };
+    check_one("training", saved.training_pairs, saved.training, now.training_pairs, now.training);
+    check_one("validation", saved.validation_pairs, saved.validation, now.validation_pairs, now.validation);
+}
+
+void check_loss(double loss, std::int64_t updates) {
+    if (std::isfinite(loss)) return;
+    throw Divergence(
+        fmt::format("training diverged: after update {} the loss without dropout is {}. Lower --lr or --clip, or raise "
+                    "--warmup",
+                    updates, unsigned_nan(loss)));
+}
+
+// What the save's updates were computed with and what computes now, when their bits differ; empty otherwise.
+std::string other_bits(const std::string& saved, const std::string& now) {
+    if (saved.empty() || now.empty()) return {};
+    std::string same;  // how to have the save's bits
+    for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) {
+        if (saved != name(level)) continue;
+        if (same_bits(level, cpu_level())) return {};
+        if (level <= processor_level()) same = fmt::format("; --cpu-level {} would keep the bits", short_name(level));
+    }
+    return fmt::format(
+        "warning: the save was computed at the CPU level {}, what follows is at {}: weights will differ from those of the run "
+        "that never stopped, by rounding{}",
+        saved, now, same);
+}
+
+// "1,500 tokens", "512 sentences".
+std::string batch_limit(const TrainingOptions& options) {
+    const std::string tokens = grouped_text(options.batch_tokens) + " tokens",
+                      sentences = grouped_text(options.batch_sentences) + " sentences";
+    if (options.batch_sentences == 0) return tokens;
+    return options.batch_tokens == 0 ? sentences : sentences + " and " + tokens;
+}
+
+// Sentences that a table of learned positions cannot number are left out like those above --max-length.
+BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
+    const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
+    const std::int64_t longest = options.max_length == 0 ? table : std::min(options.max_length, table);
+    BatchOptions wanted = batch_options(options);
+    wanted.max_length = longest;
+    return plan_batches(data.training, wanted, options.seed, static_cast<std::uint64_t>(epoch));
+}
+
+void check_validation(const nn::Transformer& model, const TrainingData& data) {
+    if (!data.validation.empty()) plan_validation(model, data.validation, validation_batch_tokens);
+}
+
+}  // namespace
+
+void Trainer::check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options) {
+    plan_epoch(model, data, options, 1);
+    check_validation(model, data);
+}
+
+Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
+                 const RunFolder* folder, TranslateLines translate, DType dtype)
+    : model_(model),
+      data_(data),
+      options_(options),
+      log_(log),
+      folder_(folder),
+      translate_(std::move(translate)),
+      plan_(plan_epoch(model, data, options, state_.epoch)),
+      learner_(model, options, planned_updates(), dtype),
+      average_(options.average) {
+    state_.text = digests(data);
+    if (learner_.parameters().values.device() == Device::cpu) state_.cpu_level = name(cpu_level());
+    state_.epoch_batches = batches_per_epoch();
+    probe_ = plan_.batches.front().front();
+    // Better now than after the first epoch: an error when no validation pair can be used.
+    check_validation(model, data);
+}
+
+void Trainer::plan_again() {
+    plan_ = plan_epoch(model_, data_, options_, state_.epoch);
+    state_.epoch_batches = batches_per_epoch();
+}
+
+Batch Trainer::batch(std::int64_t number) const {
+    check(number >= 0 && number < batches_per_epoch(), "batch {} of an epoch with {}", number, batches_per_epoch());
+    return make_batch(data_.training, plan_.batches[static_cast<std::size_t>(number)]);
+}
+
+std::int64_t Trainer::planned_updates() const {
+    if (!options_.epochs && !options_.updates) return 0;
+    constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t per_epoch = groups(batches_per_epoch(), options_.accumulate);
+    // No more than 64 bits can count.
+    const std::int64_t by_epochs = options_.epochs ? std::min(*options_.epochs, unlimited / per_epoch) * per_epoch : unlimited;
+    return std::min(by_epochs, options_.updates.value_or(unlimited));
+}
+
+// ---- saving and going on
+
+void Trainer::resume(const std::filesystem::path& save) {
+    const TrainingState saved = read_state(save);
+    check_same_text(saved.text, state_.text);
+    const nn::FlatParameters& parameters = learner_.parameters();
+    const auto fresh = [&] { return Tensor::zeros(parameters.values.shape(), parameters.values.dtype()); };
+    Save into{.state = saved,
+              .weights = parameters.named(parameters.values),
+              .moments = learner_.moments(),
+              .averaged = {},
+              .best = {}};
+    std::vector<Tensor> averaged;
+    check_averaged(save, saved.averaged, into.weights);
+    for (std::int64_t i = 0; i < saved.averaged; ++i) into.averaged.push_back(parameters.named(averaged.emplace_back(fresh())));
+    if (saved.best_loss) into.best = parameters.named(best_ = fresh());
+    read_save(save, into, folder_ != nullptr ? folder_->identity() : ModelIdentity());
+
+    for (const Tensor& weights : averaged) average_.add(weights);
+    const std::string level = state_.cpu_level, warning = other_bits(saved.cpu_level, level);
+    state_ = saved;
+    state_.cpu_level = level;
+    seconds_before_ = saved.seconds;
+    saved_at_ = saved.updates;
+    learner_.set_updates(saved.updates);
+    plan_again();
+    // Before the log is cut, or a run that is stopped in between would go on from a save that its log does not know.
+    const auto aside = folder_ != nullptr ? folder_->go_on_from(saved.updates) : std::vector<std::filesystem::path>();
+    log_.cut_back(saved.lengths, options_.scalars_every > 0);
+    if (!warning.empty()) log_.note(warning);
+    publish(best_.defined());
+    if (aside.empty()) return;
+    // Back before its first validation, a run translates with the weights it goes on with.
+    if (average_.size() == 0) folder_->write_model(parameters.named(copy_on_cpu(parameters.values)));
+    for (const std::filesystem::path& file : aside)
+        log_.note(fmt::format("the weights of the run that went on from here stay as {}", file.string()));
+}
+
+// Everything that still changes is copied, so that training goes on while the copy is written.
+Save Trainer::copy() const {
+    const nn::FlatParameters& parameters = learner_.parameters();
+    Save save{.state = state_,
+              .weights = parameters.named(copy_on_cpu(parameters.values)),
+              .moments = learner_.moments(true),
+              .averaged = {},
+              .best = {}};
+    for (const Tensor& weights : average_.snapshots()) save.averaged.push_back(parameters.named(weights));
+    if (best_.defined()) save.best = parameters.named(best_);
+    save.state.averaged = average_.size();
+    save.state.seconds = elapsed();
+    save.state.lengths = log_.lengths();
+    save.state.options = saved_options_;
+    return save;
+}
+
+void Trainer::save_now() {
+    if (saved_at_ == learner_.updates() || folder_ == nullptr) return;
+    read_losses();
+    check_weights();
+    saved_at_ = learner_.updates();
+    writer_.start([folder = folder_, save = copy(), keep = options_.keep] { folder->save(save, keep); });
+}
+
+// An update can be finite and lead to weights that are good for nothing: such ones never replace a good save. One sentence tells.
+void Trainer::check_weights() {
+    const TokenPair& pair = data_.training[static_cast<std::size_t>(probe_)];
+    const bool training = model_.training();
+    model_.eval();
+    const double nll = likelihood(model_, {&pair, 1}, pair.width()).nll;
+    model_.train(training);
+    check_loss(nll, state_.updates);
+}
+
+// The weights that translate; nobody goes on from them.
+void Trainer::publish(bool best) const {
+    if (folder_ == nullptr) return;
+    const nn::FlatParameters& parameters = learner_.parameters();
+    if (best) folder_->write_best(parameters.named(best_));
+    if (average_.size() > 0) folder_->write_model(parameters.named(average_.mean()));
+}
+
+// ---- the loop
+
+TrainingResult Trainer::run() {
+    if (state_.updates == 0)
+        log_.note(fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
+                              grouped_text(plan_.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
+                              grouped_text(plan_.too_long + plan_.too_wide), grouped_text(plan_.empty)));
+    watch_ = {};
+    TrainingResult result;
+    if (state_.updates > 0) end_ = training_end(options_, state_, elapsed());
+    if (end_) result.nothing_to_train = end_->already;
+    while (!over()) {
+        run_epoch();
+        if (over()) break;
+        ++state_.epoch;
+        state_.batches = state_.sentences = 0;
+        plan_again();
+    }
+    read_losses();
+    result.epochs = state_.epoch;
+    result.updates = learner_.updates();
+    result.pairs = (state_.epoch - 1) * plan_.sentences + state_.sentences;
+    if (end_)
+        finish(result);
+    else
+        stop(result);
+    if (options_.scalars_every > 0) log_.export_scalars();
+    return result;
+}
+
+// What is left of the epoch, its end included, unless the run is over before.
+void Trainer::run_epoch() {
+    model_.train();
+    const std::unique_ptr<BatchFeed> feed = learner_.feed(data_.training, plan_, state_.batches);
+    while (!state_.epoch_is_over()) {
+        update_start_ = Clock::now();
+        const std::int64_t end = state_.batches + std::min(options_.accumulate, batches_per_epoch() - state_.batches);
+        std::vector<Batch> batches;
+        for (; state_.batches < end; ++state_.batches) batches.push_back(feed->next());
+        update(batches, seconds_since(update_start_));
+        if (!state_.epoch_is_over() && over()) return;
+    }
+    if (options_.valid_every == 0) validate_now();
+    if (options_.save_every == 0) save_now();
+}
+
+void Trainer::update(std::span<const Batch> batches, double loading) {
+    UpdateReport report;
+    try {
+        report = learner_.update(batches);
+    } catch (const Divergence& divergence) {
+        if (options_.on_divergence != "skip") throw;
+        ++state_.skipped;
+        log_.note(fmt::format("skipped ({} so far): {}", state_.skipped, divergence.what()));
+        if (++state_.skipped_in_a_row < most_skipped_in_a_row) return;
+        throw Divergence(
+            fmt::format("{} updates in a row diverged; the last one: {}", state_.skipped_in_a_row, divergence.what()));
+    }
+    state_.skipped_in_a_row = 0;
+    times_.loading += loading;  // not of skipped ones, whose steps are not counted either
+    after_update(report);
+}
+
+void Trainer::after_update(const UpdateReport& report) {
+    state_.updates = learner_.updates();
+    state_.sentences += report.sentences;
+    const double seconds = seconds_since(update_start_);
+    for (Interval* sums : {&state_.interval, &state_.event_interval}) {
+        sums->targets += report.targets;
+        sums->tokens += report.tokens;
+        sums->seconds += seconds;
+    }
+    times_.steps += seconds;
+    ++times_.updates;
+    learning_rate_ = report.learning_rate;
+    if (report.read) know(report.loss, report.correct, report.gradient_norm);
+    write_log();
+    if (options_.valid_every > 0 && state_.updates % options_.valid_every == 0) validate_now();
+    const bool asked = save_wanted_ && save_wanted_();
+    if (asked) log_.note(fmt::format("saving update {}, as asked", grouped_text(state_.updates)));
+    if (asked || (options_.save_every > 0 && state_.updates % options_.save_every == 0)) save_now();
+    writer_.check_ended();
+}
+
+void Trainer::write_log() {
+    const bool line = state_.updates % options_.log_every == 0,
+               events = state_.updates % options_.events_every.value_or(options_.log_every) == 0;
+    if (line || events || log_.progress_is_due()) read_losses();
+    if (events) {
+        log_.events(state_.event_interval.means(interval()));
+        state_.event_interval = {};
+    }
+    if (line) {
+        log_.interval(interval());
+        state_.interval = {};
+        times_ = {};
+    } else if (!std::isnan(known_.loss)) {
+        log_.progress(interval());
+    }
+    if (options_.scalars_every > 0 && state_.updates % options_.scalars_every == 0) log_.export_scalars();
+}
+
+// The time that the host waits here is that of the updates.
+void Trainer::read_losses() {
+    const Clock::time_point start = Clock::now();
+    const LossReading reading = learner_.read();
+    if (reading.updates == 0) return;
+    const double seconds = seconds_since(start);
+    for (Interval* sums : {&state_.interval, &state_.event_interval}) sums->seconds += seconds;
+    times_.steps += seconds;
+    know(reading.loss, reading.correct, reading.gradient_norm);
+}
+
+// Called when the losses of all updates are known.
+void Trainer::know(double loss, std::int64_t correct, double gradient_norm) {
+    for (Interval* sums : {&state_.interval, &state_.event_interval}) {
+        sums->loss += loss;
+        sums->correct += correct;
+    }
+    known_ = state_.interval.means(known_);
+    known_.gradient_norm = gradient_norm;
+}
+
+IntervalReport Trainer::interval() const {
+    IntervalReport report = known_;
+    report.epoch = state_.epoch;
+    report.update = state_.updates;
+    report.sentences = state_.sentences;
+    report.batch = state_.batches;
+    report.batches = batches_per_epoch();
+    const auto updates = static_cast<double>(std::max<std::int64_t>(1, times_.updates));
+    report.loading = times_.loading / updates;
+    report.step = std::max(0.0, times_.steps - times_.loading) / updates;
+    report.learning_rate = learning_rate_;
+    report.elapsed = elapsed();
+    report.eta = eta();
+    return report;
+}
+
+std::optional<IntervalReport> Trainer::since_last_line() const {
+    // A run that goes on has the sums of its save, and no mean before its first update.
+    if (state_.interval.targets == 0 || state_.interval.loss == 0 || std::isnan(known_.loss)) return {};
+    IntervalReport report = interval();
+    report.update = std::min(report.update, learner_.updates());  // on a device those behind a bad one were asked for in vain
+    return report;
+}
+
+double Trainer::elapsed() const { return seconds_before_ + watch_.seconds(); }
+
+double Trainer::eta() const {
+    double least = std::numeric_limits<double>::infinity();
+    const auto after = [&](double done) { least = std::min(least, elapsed() * (1 - done) / std::max(done, 1e-9)); };
+    const double epoch_done = static_cast<double>(state_.batches) / static_cast<double>(batches_per_epoch());
+    if (options_.epochs) after((static_cast<double>(state_.epoch - 1) + epoch_done) / static_cast<double>(*options_.epochs));
+    if (options_.updates) after(static_cast<double>(state_.updates) / static_cast<double>(*options_.updates));
+    if (options_.minutes) least = std::min(least, 60 * *options_.minutes - elapsed());
+    return std::max(0.0, least);
+}
+
+bool Trainer::over() {
+    stopped_ = stopped_ || (stop_wanted_ && stop_wanted_());
+    if (!end_) end_ = training_end(options_, state_, elapsed());
+    return end_ || stopped_;
+}
+
+ValidationReport Trainer::validation() {
+    ValidationReport report = validate(model_, data_.validation, data_.validation_text, translate_,
+                                       {.batch_tokens = validation_batch_tokens, .sentences = options_.valid_sentences});
+    check_loss(report.loss, state_.updates);
+    report.epoch = state_.epoch;
+    report.update = state_.updates;
+    return report;
+}
+
+void Trainer::validate_now() {
+    if (state_.validated_at == state_.updates) return;
+    read_losses();
+    state_.validated_at = state_.updates;
+    const Tensor& weights = learner_.parameters().values;
+    bool best = false;
+    if (!data_.validation.empty()) {
+        ValidationReport report = validation();
+        best = report.best = !state_.best_loss || report.loss < *state_.best_loss;
+        state_.validations_since_best = best ? 0 : state_.validations_since_best + 1;
+        if (best) {
+            state_.best_loss = report.loss;
+            best_ = copy_on_cpu(weights);
+        }
+        log_.validation(report);
+        last_validation_ = std::move(report);
+    } else {
+        check_weights();
+    }
+    average_.add(weights);
+    publish(best);
+}
+
+void Trainer::stop(TrainingResult& result) {
+    save_now();
+    writer_.wait();
+    result.stopped = true;
+    result.seconds = elapsed();
+}
+
+// The save comes first: a run that ends between two validations and is given more epochs later has not seen the last one.
+void Trainer::finish(TrainingResult& result) {
+    save_now();
+    validate_now();
+    writer_.wait();
+    result.seconds = elapsed();
+    result.ended_by = end_->limit;
+    const std::string skipped = state_.skipped == 0 ? "" : fmt::format(", {} skipped", state_.skipped);
+    // A limit of updates counts them already.
+    const std::string updates = result.ended_by.ends_with(" updates") ? "" : ": " + grouped_text(result.updates) + " updates";
+    log_.note(result.nothing_to_train.empty() ? fmt::format("training ended after {}{}{} in {}", result.ended_by, updates,
+                                                            skipped, duration_text(result.seconds))
+                                              : "nothing to train: " + result.nothing_to_train);
+    model_.eval();
+    learner_.parameters().values.copy_(average_.mean());
+    learner_.parameters().round_again();
+    result.result = std::move(last_validation_);
+    if (data_.validation.empty() || average_.size() < 2) return;
+    ValidationReport report = validation();
+    report.averaged = average_.size();
+    log_.validation(report);
+    result.result = std::move(report);
+}
+
+}  // namespace heddle::app

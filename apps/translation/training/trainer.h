@@ -1,0 +1,136 @@
+// The training loop: epochs of batches, log lines, validations, saves, and the limits that end it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "apps/translation/run/folder.h"
+#include "apps/translation/run/log.h"
+#include "apps/translation/run/save_writer.h"
+#include "apps/translation/run/state.h"
+#include "apps/translation/training/clock.h"
+#include "apps/translation/training/data.h"
+#include "apps/translation/training/learner.h"
+#include "apps/translation/training/limits.h"
+#include "apps/translation/training/options.h"
+#include "apps/translation/training/validation.h"
+#include "apps/translation/training/weight_average.h"
+
+namespace heddle::app {
+
+struct TrainingResult {
+    std::int64_t epochs = 0;  ///< begun
+    std::int64_t updates = 0;
+    std::int64_t pairs = 0;  ///< learned from, as often as they came
+    double seconds = 0;
+    std::string ended_by;                    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
+    std::string nothing_to_train;            ///< why a run that went on was at its end; empty when it was not
+    bool stopped = false;                    ///< because somebody asked for it: the run is saved and not at its end
+    std::optional<ValidationReport> result;  ///< of the averaged weights, when this process validated
+};
+
+class Trainer {
+  public:
+    /// `data`, `log` and `folder` must outlive the trainer. Without a folder nothing is written; without `translate` validations
+    /// have no BLEU. `dtype` as the Learner's: what is saved is f32. Error when no training pair fits into a batch.
+    Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
+            const RunFolder* folder = nullptr, TranslateLines translate = {}, DType dtype = DType::f32);
+
+    /// Whether there is something to train and validate on: the Error that the constructor would throw, before a folder is made.
+    static void check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
+
+    /// Before run(): goes on from this save, with the bits of the run that never stopped. Saves of later updates
+    /// go, the log is cut back, and the weights that the save knows come into the folder; others there stay until the next
+    /// validation. When the run goes back behind its last save, the weights of what it leaves are put aside
+    /// (RunFolder::go_on_from), and before its first validation it has those of the save. Error when a file is damaged, or of
+    /// another model or text than `data`.
+    void resume(const std::filesystem::path& save);
+    /// Before run(): what every save from now on knows of the options.
+    void save_options(OptionTexts options) { saved_options_ = std::move(options); }
+    /// Before run(): training stops, with a save, after the first update at which `wanted` says so.
+    void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
+    /// Before run(): after each update at which `wanted` says so there is a save, and training goes on.
+    void save_when(std::function<bool()> wanted) { save_wanted_ = std::move(wanted); }
+
+    /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
+    /// stopped. Divergence, unless the options say that such updates are to be skipped; on a device it is told when the losses
+    /// are read: at a log line, before a validation or a save, and at the end.
+    TrainingResult run();
+    /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
+    void save_now();
+
+    /// Makes a batch of the epoch that goes on: what a measurement of this run is made with. Error when there is none of this
+    /// number.
+    Batch batch(std::int64_t number) const;
+    std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.batches.size()); }
+    /// The updates since the last log line, as such a line tells them; nothing where there are none whose losses are known.
+    std::optional<IntervalReport> since_last_line() const;
+
+    const TrainingOptions& options() const { return options_; }
+    const Learner& learner() const { return learner_; }
+    const TrainingState& state() const { return state_; }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    void run_epoch();
+    void update(std::span<const Batch> batches, double loading);  // seconds that the batches took
+    void after_update(const UpdateReport& report);
+    void read_losses();
+    void know(double loss, std::int64_t correct, double gradient_norm);
+    void write_log();
+    void validate_now();
+    ValidationReport validation();
+    void finish(TrainingResult& result);
+    void stop(TrainingResult& result);
+    void check_weights();
+    Save copy() const;
+    void publish(bool best) const;
+    std::int64_t planned_updates() const;
+    void plan_again();
+    bool over();
+    double elapsed() const;
+    double eta() const;
+    IntervalReport interval() const;
+
+    nn::Transformer& model_;
+    const TrainingData& data_;
+    TrainingOptions options_;
+    TrainingLog& log_;
+    const RunFolder* folder_;
+    TranslateLines translate_;
+    std::function<bool()> stop_wanted_, save_wanted_;
+
+    OptionTexts saved_options_;
+    TrainingState state_;
+    BatchPlan plan_;          // of the epoch that goes on
+    std::int64_t probe_ = 0;  // a training pair
+    Learner learner_;
+    WeightAverage average_;
+    Tensor best_;  // weights of the best validation, never changed; undefined before the first
+    SaveWriter writer_;
+
+    mutable Stopwatch watch_;  // since run() began
+    Clock::time_point update_start_;
+    // Since the last log line.
+    struct Times {
+        double loading = 0;
+        double steps = 0;
+        std::int64_t updates = 0;
+    } times_;
+    double seconds_before_ = 0;  // of training, before run()
+    double learning_rate_ = 0;   // of the last update
+    // Loss, gradient norm and tokens per second of the interval when the losses were last read; the loss is NaN before.
+    IntervalReport known_ = {.loss = std::numeric_limits<double>::quiet_NaN()};
+    std::int64_t saved_at_ = -1;
+    std::optional<ValidationReport> last_validation_;
+    std::optional<TrainingEnd> end_;
+    bool stopped_ = false;
+};
+
+}  // namespace heddle::app

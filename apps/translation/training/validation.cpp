@@ -1,0 +1,88 @@
+#include "apps/translation/training/validation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/metrics/bleu.h"
+#include "apps/translation/training/clock.h"
+#include "autograd/tape.h"
+
+namespace heddle::app {
+namespace {
+
+// Evaluation mode while it lives.
+class Evaluating {
+  public:
+    explicit Evaluating(nn::Transformer& model) : model_(model), before_(model.training()) { model.eval(); }
+    ~Evaluating() { model_.train(before_); }
+    Evaluating(const Evaluating&) = delete;
+    Evaluating& operator=(const Evaluating&) = delete;
+
+  private:
+    nn::Transformer& model_;
+    bool before_;
+};
+
+// BLEU looks at up to four words in a row.
+bool has_four_words(const std::string& line) { return bleu_tokens(line).size() >= 4; }
+
+void add_translations(ValidationReport& report, const nn::Transformer& model, const Corpus& text, const TranslateLines& translate,
+                      const ValidationOptions& options) {
+    const auto count = static_cast<std::size_t>(std::min(options.sentences, text.size()));
+    if (count == 0 || !translate) return;
+    const Corpus first{.pairs = {text.pairs.begin(), text.pairs.begin() + static_cast<std::ptrdiff_t>(count)}};
+    const std::vector<std::string> hypotheses = translate(model, first.sources());
+    const std::vector<std::string> references = first.targets();
+    report.bleu = corpus_bleu(hypotheses, references).score;
+    report.bleu_applies = std::any_of(references.begin(), references.end(), has_four_words);
+    report.translated = static_cast<std::int64_t>(count);
+    for (std::size_t i = 0; i < count; ++i) report.exact += hypotheses[i] == first.pairs[i].target ? 1 : 0;
+    const auto samples = std::min(static_cast<std::size_t>(options.samples), count);
+    for (std::size_t i = 0; i < samples; ++i) {
+        const std::size_t at = i * count / samples;
+        report.samples.push_back({first.pairs[at].source, first.pairs[at].target, hypotheses[at]});
+    }
+}
+
+}  // namespace
+
+BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens) {
+    const std::int64_t longest = model.options().longest_sentence().value_or(0);
+    return plan_batches(pairs, {.batch_tokens = batch_tokens, .max_length = longest, .shuffle = false}, 0, 0);
+}
+
+Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens) {
+    const NoGrad no_grad;
+    Likelihood sum;
+    const BatchPlan plan = plan_validation(model, pairs, batch_tokens);
+    for (const std::vector<std::int64_t>& indices : plan.batches) {
+        const Batch batch = make_batch(pairs, indices);
+        Tensor counts;
+        const BatchTensors tensors = tensors_of(batch);
+        model.loss(tensors.source, tensors.target_in, tensors.target_out, {}, &counts);
+        const ops::LossStatistics statistics = ops::loss_statistics(counts);
+        sum.nll += statistics.nll;
+        sum.tokens += statistics.counted;
+        sum.correct += statistics.correct;
+    }
+    return sum;
+}
+
+ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const Corpus& text,
+                          const TranslateLines& translate, const ValidationOptions& options) {
+    const auto start = std::chrono::steady_clock::now();
+    const Evaluating evaluating(model);
+    ValidationReport report;
+    const Likelihood sum = likelihood(model, pairs, options.batch_tokens);
+    const auto tokens = static_cast<double>(std::max<std::int64_t>(1, sum.tokens));
+    report.loss = sum.nll / tokens;
+    report.perplexity = std::exp(report.loss);
+    report.accuracy = static_cast<double>(sum.correct) / tokens;
+    if (std::isfinite(report.loss)) add_translations(report, model, text, translate, options);
+    report.seconds = seconds_since(start);
+    return report;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,71 @@
+#include "apps/translation/vocabulary/vocabulary.h"
+
+#include "apps/translation/vocabulary/counted_vocabulary.h"
+#include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+std::vector<std::string_view> at_even_distances(std::span<const std::string_view> lines, std::size_t count) {
+    std::vector<std::string_view> out;
+    out.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) out.push_back(lines[i * lines.size() / count]);
+    return out;
+}
+
+std::unique_ptr<Vocabulary> train_on(const VocabularyOptions& options, std::span<const std::string_view> lines) {
+    return is_sentencepiece(options.type) ? train_sentencepiece(options, lines) : train_counted(options, lines);
+}
+
+}  // namespace
+
+std::string_view name(VocabularyType type) {
+    switch (type) {
+        case VocabularyType::bpe: return "bpe";
+        case VocabularyType::unigram: return "unigram";
+        case VocabularyType::word: return "word";
+        case VocabularyType::character: return "char";
+    }
+    return "?";
+}
+
+VocabularyType vocabulary_type(std::string_view text) {
+    for (const VocabularyType type :
+         {VocabularyType::bpe, VocabularyType::unigram, VocabularyType::word, VocabularyType::character}) {
+        if (name(type) == text) return type;
+    }
+    fail_with("vocabulary: there is no type '{}'; wanted bpe, unigram, word or char", text);
+}
+
+bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }
+
+std::string_view Vocabulary::file_extension() const { return is_sentencepiece(type()) ? "model" : "tsv"; }
+
+void Vocabulary::save(const std::string& path) const { write_file_atomically(path, serialized()); }
+
+std::unique_ptr<Vocabulary> Vocabulary::load(const std::string& path, bool lowercase) {
+    std::string bytes = read_file(path);
+    if (is_counted_vocabulary(bytes)) {
+        std::unique_ptr<Vocabulary> counted = load_counted(bytes, path);
+        check(!lowercase || counted->lowercase(), "{}: this vocabulary was made of text with capitals; leave out --lowercase",
+              path);
+        return counted;
+    }
+    return load_sentencepiece(std::move(bytes), path, lowercase);
+}
+
+std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string_view> lines) {
+    check(options.min_count >= 1, "vocabulary: min_count is {}; wanted at least 1", options.min_count);
+    check(options.max_lines >= 0, "vocabulary: max_lines is {}; wanted a number of lines, or 0 for all", options.max_lines);
+    const auto most = static_cast<std::size_t>(options.max_lines);
+    if (most == 0 || lines.size() <= most) return train_on(options, lines);
+    return train_on(options, at_even_distances(lines, most));
+}
+
+std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string> lines) {
+    return train_vocabulary(options, std::vector<std::string_view>(lines.begin(), lines.end()));
+}
+
+}  // namespace heddle::app

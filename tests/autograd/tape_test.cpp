@@ -1,0 +1,397 @@
+// A promise for each feature of the tape: recording, going back, and the errors in between.
+#include "autograd/tape.h"
+
+#include <gtest/gtest.h>
+
+#include "autograd/gradcheck.h"
+#include "tests/emulator/planted.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+using planted::product;
+using planted::softmax;
+using planted::sum;
+
+// x * factor, one node; counts its backward calls in `order`.
+Variable times(const Variable& x, double factor, std::vector<int>* order = nullptr, int label = 0,
+               Where where = Where::current()) {
+    Tensor y = x.value().clone();
+    for (double& value : y.span<double>()) value *= factor;
+    return record(y, {.op = "times", .where = where, .inputs = {x}, .backward = [=](Gradients& g) {
+                          if (order != nullptr) order->push_back(label);
+                          Tensor dx = g.take_output();
+                          for (double& value : dx.span<double>()) value *= factor;
+                          g.give(0, std::move(dx));
+                      }});
+}
+
+Variable plus(const Variable& a, const Variable& b) {
+    Tensor y = a.value().clone();
+    for (std::int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] += b.value().data<double>()[i];
+    return record(y, {.op = "plus", .where = Where::current(), .inputs = {a, b}, .backward = [](Gradients& g) {
+                          g.give(0, g.output());
+                          g.give(1, g.take_output());
+                      }});
+}
+
+Variable leaf(std::vector<double> values) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    return Variable(Tensor::from(values, {count}), true);
+}
+
+const Tensor kOne = Tensor::full({1}, 1, DType::f64);
+const Tensor kOnes = Tensor::full({2}, 1, DType::f64);
+
+// ---- the walk
+
+TEST(Tape, GoesBackInTheReverseOfTheCreationOrder) {
+    std::vector<int> order;
+    const Variable x = leaf({1, 2});
+    const Variable a = times(x, 2, &order, 1);
+    const Variable b = times(x, 3, &order, 2);
+    const Variable c = times(a, 5, &order, 3);
+    backward(plus(b, c), kOnes);
+    EXPECT_EQ(order, (std::vector<int>{3, 2, 1}));
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{13, 13}));
+}
+
+TEST(Tape, VisitsOnlyWhatTheOutputDependsOn) {
+    std::vector<int> order;
+    const Variable x = leaf({1, 2});
+    const Variable a = times(x, 2, &order, 1);
+    const Variable other = times(x, 3, &order, 2);
+    const Variable after = times(x, 4, &order, 3);
+    backward(a, kOnes);
+    EXPECT_EQ(order, std::vector<int>{1});
+    backward(other, kOnes);
+    EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+TEST(Tape, AddsUpTheGradientsOfSeveralUsesAndSeveralBackwards) {
+    const Variable x = leaf({1, 2});
+    backward(plus(x, plus(x, x)), kOnes);
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{3, 3}));
+    backward(times(x, 4), kOnes);
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{7, 7}));
+    Variable again = x;
+    again.zero_grad();
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{0, 0}));
+}
+
+TEST(Tape, MovesAGradientThatNobodyElseHolds) {
+    const std::byte* made = nullptr;
+    const Variable x = leaf({1, 2});
+    const Variable y =
+        record(x.value().clone(), {.op = "op", .where = Where::current(), .inputs = {x}, .backward = [&](Gradients& g) {
+                                       Tensor dx = g.output().clone();
+                                       made = dx.bytes_data();
+                                       g.give(0, std::move(dx));
+                                   }});
+    backward(y, kOnes);
+    EXPECT_EQ(x.grad().bytes_data(), made);
+}
+
+TEST(Tape, PassesAGradientThroughWithoutACopy) {
+    const Variable x = leaf({1, 2});
+    Variable y = times(x, 2);
+    for (int i = 0; i < 3; ++i) y = times(y, 2);
+    backward(y, kOnes, true);  // the blocks that the second walk asks for are all kept now
+    const std::int64_t before = memory_statistics().requests;
+    Variable(x).zero_grad();
+    backward(y, kOnes);
+    EXPECT_EQ(memory_statistics().requests - before, 1) << "only the seed is a new block";
+}
+
+TEST(Tape, CopiesAGradientThatSomebodyElseCouldStillChange) {
+    const Tensor shared = Tensor::full({2}, 3, DType::f64);
+    const Variable x = leaf({1, 2});
+    const Variable y =
+        record(x.value().clone(),
+               {.op = "op", .where = Where::current(), .inputs = {x}, .backward = [&](Gradients& g) { g.give(0, shared); }});
+    backward(y, kOnes, true);
+    backward(y, kOnes);
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{6, 6}));
+    EXPECT_EQ(shared.to_vector(), (std::vector<double>{3, 3}));
+}
+
+TEST(Tape, LetsAnOpAddIntoAGradientInPlace) {
+    const Variable w = leaf({1, 2});
+    const auto adds = [&] {
+        return record(w.value().clone(), {.op = "op", .where = Where::current(), .inputs = {w}, .backward = [](Gradients& g) {
+                                              Tensor dw = g.accumulate_into(0);
+                                              for (double& value : dw.span<double>()) value += 5;
+                                          }});
+    };
+    backward(adds(), kOnes);
+    const std::byte* memory = w.grad().bytes_data();
+    backward(adds(), kOnes);
+    EXPECT_EQ(w.grad().to_vector(), (std::vector<double>{10, 10}));
+    EXPECT_EQ(w.grad().bytes_data(), memory);
+}
+
+TEST(Tape, DoesNotTouchTheCotangentThatItWasGiven) {
+    const Tensor cotangent = Tensor::full({2}, 3, DType::f64);
+    backward(times(leaf({1, 2}), 2), cotangent);
+    EXPECT_EQ(cotangent.to_vector(), (std::vector<double>{3, 3}));
+}
+
+TEST(Tape, GoesBackFromSeveralOutputsInOneWalk) {
+    std::vector<int> order;
+    const Variable x = leaf({1, 2});
+    const Variable shared = times(x, 2, &order, 1);
+    const std::vector<Variable> outputs{times(shared, 3, &order, 2), times(shared, 5, &order, 3), shared};
+    backward(outputs, std::vector<Tensor>{kOnes, kOnes, kOnes});
+    EXPECT_EQ(order, (std::vector<int>{3, 2, 1}));
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{18, 18}));
+}
+
+// ---- ops with several outputs, absent and frozen inputs
+
+// (x, 2x) with the gradient a + 2 b; tells which outputs received one.
+std::vector<Variable> both(const Variable& x, std::vector<bool>* received) {
+    Tensor twice = x.value().clone();
+    for (double& value : twice.span<double>()) value *= 2;
+    return record_many({x.value().clone(), twice},
+                       {.op = "both", .where = Where::current(), .inputs = {x}, .backward = [received](Gradients& g) {
+                            *received = {g.has_output(0), g.has_output(1)};
+                            Tensor dx = g.output(0).clone();
+                            for (std::int64_t i = 0; i < dx.numel(); ++i)
+                                dx.data<double>()[i] += 2 * g.output(1).data<double>()[i];
+                            g.give(0, std::move(dx));
+                        }});
+}
+
+TEST(Tape, GivesZerosForAnOutputThatNoGradientReached) {
+    std::vector<bool> received;
+    const Variable x = leaf({1, 2});
+    backward(both(x, &received)[1], kOnes);
+    EXPECT_EQ(received, (std::vector<bool>{false, true}));
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{2, 2}));
+    const std::vector<Variable> outputs = both(x, &received);
+    backward(outputs, std::vector<Tensor>{kOnes, kOnes});
+    EXPECT_EQ(received, (std::vector<bool>{true, true}));
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{5, 5}));
+}
+
+TEST(Tape, AllowsAbsentInputs) {
+    const Variable x = leaf({1, 2});
+    const Variable y = record(x.value().clone(),
+                              {.op = "op", .where = Where::current(), .inputs = {x, Variable()}, .backward = [](Gradients& g) {
+                                   EXPECT_FALSE(g.needs(1));
+                                   g.give(1, g.output());  // ignored
+                                   g.give(0, g.output());
+                               }});
+    backward(y, kOnes);
+    EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{1, 1}));
+}
+
+TEST(Tape, GivesFrozenLeavesNoGradient) {
+    Variable w(random_input({4, 4}, 1), true);
+    const Variable x(random_input({2, 4}, 2), true);
+    w.set_requires_grad(false);
+    backward(product(x, w), random_input({2, 4}, 3));
+    EXPECT_TRUE(x.grad().defined());
+    EXPECT_FALSE(w.grad().defined());
+}
+
+TEST(Tape, RecordsNothingWithoutAnInputThatNeedsAGradient) {
+    const Variable y = softmax(Variable(random_input({2, 3}, 1)));
+    EXPECT_EQ(tape_size(), 0);
+    EXPECT_TRUE(y.is_leaf());
+    expect_error([&] { backward(y, y.value()); }, "none of its inputs requires a gradient");
+}
+
+TEST(Tape, RecordsNothingUnderNoGrad) {
+    const Variable x = leaf({1});
+    {
+        const NoGrad outer;
+        { const NoGrad inner; }
+        EXPECT_FALSE(will_record({x}));
+        EXPECT_FALSE(times(x, 2).requires_grad());
+    }
+    EXPECT_TRUE(will_record({x}));
+    EXPECT_FALSE(will_record({x.detach()}));
+    EXPECT_TRUE(times(x, 2).requires_grad());
+}
+
+TEST(Tape, StopsAtADetachedValue) {
+    const Variable x = leaf({3});
+    backward(plus(x, times(x, 2).detach()), kOne);
+    EXPECT_EQ(x.grad().item(), 1);
+}
+
+// ---- retain, and walking twice
+
+TEST(Tape, WalksAgainOnlyWhenItWasRetained) {
+    const Variable x = leaf({1});
+    const Variable y = times(x, 3);
+    backward(y, true);
+    backward(y);
+    EXPECT_EQ(x.grad().item(), 6);
+    expect_error([&] { backward(y); }, "freed by an earlier backward; pass retain");
+    EXPECT_EQ(x.grad().item(), 6);
+}
+
+TEST(Tape, NamesTheOpThatReadsAFreedPart) {
+    const Variable x = leaf({1});
+    const Variable shared = times(x, 3);
+    backward(times(shared, 2));
+    const Variable later = plus(shared, x);
+    expect_error([&] { backward(later); }, "plus at ");
+    expect_error([&] { backward(plus(shared, x)); }, "an earlier backward freed; pass retain there, or detach()");
+}
+
+TEST(Tape, FreesWhatItSavedWhenItGoesBackAlthoughTheLossIsKept) {
+    std::vector<Variable> losses;
+    const Variable x(random_input({64, 64}, 1), true);
+    const std::int64_t before = memory_statistics().in_use;
+    for (int step = 0; step < 50; ++step) {
+        losses.push_back(sum(softmax(softmax(x))));
+        backward(losses.back());
+        EXPECT_EQ(tape_size(), 0);
+    }
+    const std::int64_t grown = memory_statistics().in_use - before;
+    EXPECT_LE(grown, x.value().bytes() * 2 + 50 * 64) << "the gradient and fifty scalars";
+}
+
+TEST(Tape, FreesAsTheWalkPasses) {
+    const Variable x(random_input({64, 64}, 1), true);
+    Variable y = x;
+    for (int i = 0; i < 20; ++i) y = softmax(y);
+    y = sum(y);
+    reset_peak_memory();
+    const std::int64_t before = memory_statistics().peak;
+    backward(y);
+    EXPECT_LE(memory_statistics().peak - before, 4 * x.value().bytes());
+}
+
+TEST(Tape, KeepsNothingAfterAnErrorInTheWalk) {
+    const Variable x = leaf({1});
+    bool broken = true;
+    const Variable y = times(record(x.value().clone(), {.op = "op",
+                                                        .where = Where::current(),
+                                                        .inputs = {x},
+                                                        .backward =
+                                                            [&](Gradients& g) {
+                                                                if (broken) fail("broken");
+                                                                g.give(0, g.output());
+                                                            }}),
+                             2);
+    expect_error([&] { backward(y, true); }, "broken");
+    EXPECT_FALSE(x.grad().defined());
+    broken = false;
+    backward(y);
+    EXPECT_EQ(x.grad().item(), 2);
+}
+
+TEST(Tape, RefusesABackwardWithinABackwardOfTheSameTape) {
+    const Variable x = leaf({1});
+    const Variable inner = times(x, 2);
+    const Variable y =
+        record(x.value().clone(),
+               {.op = "op", .where = Where::current(), .inputs = {x}, .backward = [&](Gradients&) { backward(inner); }});
+    expect_error([&] { backward(y); }, "use a FreshTape");
+}
+
+// ---- errors of ops
+
+TEST(Tape, NamesBothPlacesWhenASavedTensorWasChanged) {
+    const Variable x(random_input({2, 3}, 1), true);
+    const Variable y = softmax(x);
+    Tensor value = y.value();
+    value.fill_(0);
+    const int line = __LINE__ - 1;
+    const std::string message = error_of([&] { backward(y, value); });
+    for (const std::string& part : {std::string("planted_softmax at "), std::string("planted.h:"), std::string("[2, 3]"),
+                                    "tape_test.cpp:" + std::to_string(line), std::string("changed in place")})
+        EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
+}
+
+TEST(Tape, SeesAChangeThroughAnotherHandleOnTheSameMemory) {
+    const Variable x(random_input({2, 3}, 1), true);
+    const Variable y = product(x, x);
+    x.value().slice(0, 1).fill_(1);
+    expect_error([&] { backward(y, random_input({2, 2}, 1)); }, "changed in place");
+}
+
+// A gradient is a tensor like others: an op may have saved it, and the next backward adds to it in place.
+TEST(Tape, SeesThatASavedGradientWasAddedTo) {
+    const Variable w(random_input({2, 3}, 1), true);
+    const Tensor ones = Tensor::full({2, 2}, 1, DType::f64);
+    backward(product(w, w), ones);
+    const Variable gradient(w.grad());
+    const Variable y = product(gradient, w);
+    backward(y, ones, true);
+    expect_error([&] { backward(y, ones); }, "changed in place");
+}
+
+TEST(Tape, RefusesAGradientOfTheWrongShape) {
+    const Variable x = leaf({1, 2});
+    const Variable y =
+        record(x.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {x}, .backward = [](Gradients& g) {
+                                       g.give(0, Tensor::zeros({3}, DType::f64));
+                                   }});
+    expect_error([&] { backward(y, kOnes); }, "my_op at ");
+    expect_error([&] { backward(y, kOnes); }, "gave input 0 a gradient [3] f64, wanted [2] f64");
+}
+
+TEST(Tape, RefusesIndicesThatTheOpDoesNotHave) {
+    const Variable x = leaf({1, 2});
+    const auto op = [&](Backward body) {
+        return record(x.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {x}, .backward = std::move(body)});
+    };
+    expect_error([&] { backward(op([](Gradients& g) { g.saved(0); }), kOnes); }, "reads saved tensor 0, but 0 were saved");
+    expect_error([&] { backward(op([](Gradients& g) { g.needs(1); }), kOnes); }, "my_op: backward asks for input 1 of 1");
+    expect_error([&] { backward(op([](Gradients& g) { g.output(1); }), kOnes); }, "my_op: backward asks for output 1 of 1");
+    expect_error([&] { backward(op({}), kOnes); }, "recorded without a backward call");
+}
+
+TEST(Tape, RefusesALossThatIsNotOneElementAndAWrongCotangent) {
+    const Variable y = times(leaf({1, 2}), 2);
+    expect_error([&] { backward(y); }, "the loss has shape [2], wanted one element");
+    expect_error([&] { backward(y, kOne); }, "the cotangent is [1] f64, but the output is [2] f64");
+    expect_error([&] { backward(y, Tensor::full({2}, 1, DType::f32)); }, "the cotangent is [2] f32");
+    expect_error([&] { backward(y, Tensor()); }, "the cotangent is ");
+    expect_error([] { backward(Variable()); }, "undefined");
+}
+
+// ---- anomaly mode
+
+TEST(AnomalyMode, NamesTheFirstOpWhoseOutputIsNotFinite) {
+    const Variable x(random_input({2, 3}, 1), true);
+    const Variable bad = times(x, 1e308);
+    const int line = __LINE__ + 3;
+    const std::string message = error_of([&] {
+        const AnomalyMode anomaly;
+        softmax(times(times(bad, 1e10), 2));
+    });
+    for (const std::string& part :
+         {std::string("output 0 [2, 3] of times"), "tape_test.cpp:" + std::to_string(line), std::string("inf")})
+        EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
+    times(bad, 1e10);  // out of anomaly mode nothing is searched
+}
+
+TEST(AnomalyMode, NamesTheFirstOpWhoseGradientIsNotFinite) {
+    const AnomalyMode anomaly;
+    const Variable x(random_input({2, 3}, 1), true);
+    const Variable fine = times(x, 2);
+    const Variable bad = softmax(fine, planted::Mistake::not_a_number);
+    const std::string message = error_of([&] { backward(times(bad, 3), random_input({2, 3}, 2)); });
+    for (const char* part : {"the gradient of input 0 [2, 3] of planted_softmax", "planted.h:", "nan", "element 3 of 6"})
+        EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
+}
+
+TEST(AnomalyMode, SearchesWhatAnOpAddedInPlaceToo) {
+    const AnomalyMode anomaly;
+    const Variable w = leaf({1, 2});
+    const Variable y =
+        record(w.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {w}, .backward = [](Gradients& g) {
+                                       g.accumulate_into(0).data<double>()[1] = std::nan("");
+                                   }});
+    expect_error([&] { backward(y, kOnes); }, "the gradient of input 0 [2] of my_op");
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,426 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/translation/run/toml.h"
+#include "apps/translation/training/learner.h"
+
+namespace heddle::app {
+namespace {
+
+using testing::HasSubstr;
+
+// The settings after `heddle train WORDS...`.
+TrainSettings parsed(std::vector<const char*> words, const std::string& config = "") {
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    EXPECT_TRUE(parse_command_line(table, words));
+    std::istringstream stream(config);
+    table.read_config(stream, "test.toml");
+    return settings;
+}
+
+std::string usage_error(std::vector<const char*> words, const std::string& config = "") {
+    try {
+        parsed(std::move(words), config);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Options, HaveTheStandardTranslatorAsDefault) {
+    TrainSettings settings = parsed({});
+    resolve(settings.model, settings.vocabulary);
+    resolve(settings.training);
+    EXPECT_EQ(settings.model.encoder_layers, 3);
+    EXPECT_EQ(settings.model.decoder_layers, 3);
+    EXPECT_EQ(settings.model.head_dim, 32);
+    EXPECT_EQ(settings.model.attention_dropout, 0.2);
+    EXPECT_EQ(settings.model.ffn_dropout, 0.2);
+    EXPECT_EQ(settings.model.final_norm, true);
+    EXPECT_EQ(settings.model.tie, "all");
+    EXPECT_EQ(settings.training.epochs, default_epochs);
+}
+
+TEST(Options, EachModelOptionReachesTheModel) {
+    const auto model_of = [](std::vector<const char*> words) {
+        TrainSettings settings = parsed(std::move(words));
+        resolve(settings.model, settings.vocabulary);
+        return transformer_options(settings.model, 100, 200);
+    };
+    const nn::TransformerOptions all = model_of({"--encoder-layers",
+                                                 "5",
+                                                 "--decoder-layers",
+                                                 "2",
+                                                 "--d-model",
+                                                 "48",
+                                                 "--heads",
+                                                 "6",
+                                                 "--head-dim",
+                                                 "9",
+                                                 "--d-ff",
+                                                 "77",
+                                                 "--bias",
+                                                 "false",
+                                                 "--dropout",
+                                                 "0.11",
+                                                 "--attention-dropout",
+                                                 "0.12",
+                                                 "--ffn-dropout",
+                                                 "0.13",
+                                                 "--norm",
+                                                 "post",
+                                                 "--final-norm",
+                                                 "--activation",
+                                                 "gelu",
+                                                 "--positions",
+                                                 "learned",
+                                                 "--position-table",
+                                                 "33",
+                                                 "--tie",
+                                                 "target",
+                                                 "--attention-bias",
+                                                 "--norm-eps",
+                                                 "1e-6",
+                                                 "--scale-embeddings",
+                                                 "false",
+                                                 "--embedding-init",
+                                                 "xavier"});
+    EXPECT_EQ(all.source_vocabulary, 100);
+    EXPECT_EQ(all.target_vocabulary, 200);
+    EXPECT_EQ(all.encoder_layers, 5);
+    EXPECT_EQ(all.decoder_layers, 2);
+    EXPECT_EQ(all.d_model, 48);
+    EXPECT_EQ(all.heads, 6);
+    EXPECT_EQ(all.head_dim, 9);
+    EXPECT_EQ(all.d_ff, 77);
+    EXPECT_FALSE(all.bias);
+    EXPECT_EQ(all.dropout, 0.11);
+    EXPECT_EQ(all.attention_dropout, 0.12);
+    EXPECT_EQ(all.ffn_dropout, 0.13);
+    EXPECT_EQ(all.norm, nn::NormPlace::post);
+    EXPECT_EQ(all.final_norm, true);
+    EXPECT_EQ(all.activation, ops::Activation::gelu);
+    EXPECT_EQ(all.positions, nn::Positions::learned);
+    EXPECT_EQ(all.position_table, 33);
+    EXPECT_EQ(all.tie, nn::Tie::target);
+    EXPECT_EQ(all.attention_bias, true);
+    EXPECT_EQ(all.norm_eps, 1e-6);
+    EXPECT_FALSE(all.scale_embeddings);
+    EXPECT_EQ(all.embedding_init, nn::EmbeddingInit::xavier);
+    EXPECT_EQ(all.memory, nn::MemoryFrom::last);
+
+    const nn::TransformerOptions few =
+        model_of({"--layers", "4", "--dropout", "0.3", "--norm", "post", "--activation", "gelu-tanh"});
+    EXPECT_EQ(few.encoder_layers, 4);
+    EXPECT_EQ(few.decoder_layers, 4);
+    EXPECT_EQ(few.head_dim, 32);
+    EXPECT_EQ(few.attention_dropout, 0.3);
+    EXPECT_EQ(few.ffn_dropout, 0.3);
+    EXPECT_EQ(few.final_norm, false) << "post-norm has none unless asked for";
+    EXPECT_EQ(few.activation, ops::Activation::gelu_tanh);
+    EXPECT_EQ(few.positions, nn::Positions::sinusoidal);
+    EXPECT_EQ(few.tie, nn::Tie::all);
+    EXPECT_EQ(model_of({"--tie", "none"}).tie, nn::Tie::none);
+    EXPECT_EQ(model_of({}).norm, nn::NormPlace::pre);
+}
+
+TEST(Options, EachOptimizerOptionReachesTheOptimizer) {
+    const optim::OptimizerOptions all = optimizer_options(parsed({"--optimizer", "adamw", "--momentum", "0.7", "--adam-betas",
+                                                                  "0.8", "0.95", "--adam-eps", "1e-7", "--weight-decay", "0.02"})
+                                                              .training);
+    EXPECT_EQ(all.method, optim::Method::adamw);
+    EXPECT_EQ(all.momentum, 0.7);
+    EXPECT_EQ(all.beta1, 0.8);
+    EXPECT_EQ(all.beta2, 0.95);
+    EXPECT_EQ(all.eps, 1e-7);
+    EXPECT_EQ(all.weight_decay, 0.02);
+    EXPECT_EQ(optimizer_options(parsed({"--optimizer", "sgd"}).training).method, optim::Method::sgd);
+}
+
+TEST(Options, ReadEveryKindOfValue) {
+    const TrainSettings settings =
+        parsed({"--d-model", "96", "--dropout=0.3", "--bias", "false", "--lowercase", "--adam-betas", "0.8", "0.9", "--norm",
+                "post", "--epochs", "7", "--seed", "18446744073709551615", "--lr", "1e-4"});
+    EXPECT_EQ(settings.model.d_model, 96);
+    EXPECT_EQ(settings.model.dropout, 0.3);
+    EXPECT_FALSE(settings.model.bias);
+    EXPECT_TRUE(settings.vocabulary.lowercase);
+    EXPECT_EQ(settings.training.adam_betas, std::pair(0.8, 0.9));
+    EXPECT_EQ(settings.model.norm, "post");
+    EXPECT_EQ(settings.training.epochs, 7);
+    EXPECT_EQ(settings.training.seed, 18446744073709551615u);
+    EXPECT_EQ(settings.training.lr, 1e-4);
+}
+
+// 3e-3 would be noam's factor, and the peak of such a run 1.2e-5: it learns next to nothing.
+TEST(Options, HaveARateThatSuitsTheSchedule) {
+    const auto rate = [](const std::vector<const char*>& words) {
+        TrainSettings settings = parsed(words);
+        resolve(settings.training);
+        return settings.training.lr;
+    };
+    EXPECT_EQ(rate({}), 3e-3);
+    EXPECT_EQ(rate({"--schedule", "constant"}), 3e-3);
+    EXPECT_EQ(rate({"--schedule", "noam"}), 1);
+    EXPECT_EQ(rate({"--schedule", "noam", "--lr", "3e-3"}), 3e-3);
+    EXPECT_EQ(rate({"--lr", "0.5"}), 0.5);
+}
+
+TEST(Options, TakeTwoNumbersWithAComma) {
+    EXPECT_EQ(parsed({"--adam-betas", "0.7,0.95"}).training.adam_betas, std::pair(0.7, 0.95));
+}
+
+TEST(Options, TakeTwoTextsAsTwoWords) {
+    std::pair<std::string, std::string> files;
+    bool flag = false;
+    OptionTable table("test", "reads two files");
+    table.add("files", files, "two files").called("FILE FILE");
+    table.add("flag", flag, "a flag behind them");
+    EXPECT_THAT(table.help(), HasSubstr("--files FILE FILE"));
+    EXPECT_THAT(table.help(), HasSubstr("two files [none]"));
+    EXPECT_THAT(table.config(), testing::Not(HasSubstr("files =")));
+    const std::vector<const char*> words = {"--files", "a,b", "c d", "--flag"};
+    EXPECT_TRUE(parse_command_line(table, words));
+    EXPECT_EQ(files, std::pair(std::string("a,b"), std::string("c d"))) << "a name may hold a comma";
+    EXPECT_TRUE(flag);
+    EXPECT_THAT(table.config(), HasSubstr("files = [\"a,b\", \"c d\"]"));
+
+    std::pair<std::string, std::string> again;
+    OptionTable other("test", "reads the configuration back");
+    other.add("files", again, "two files");
+    std::istringstream config("files = [\"a,b\", \"c d\"]\n");
+    other.read_config(config, "test.toml");
+    EXPECT_EQ(again, files);
+}
+
+TEST(Options, SayWhatStandsWhereNoneBelongs) {
+    const std::string see = "; see heddle train --help";
+    EXPECT_EQ(usage_error({"--task", "copy", "--lr"}), "--lr has no value, wanted --lr X" + see);
+    EXPECT_EQ(usage_error({"--config"}), "--config has no value, wanted --config FILE" + see);
+    EXPECT_EQ(usage_error({"--adam-betas", "0.9"}), "--adam-betas takes two values: --adam-betas X,X" + see);
+    EXPECT_EQ(usage_error({"--learning-rate", "3", "--task", "copy"}), "there is no option --learning-rate" + see);
+    EXPECT_EQ(usage_error({"--learning-rate=3"}), "there is no option --learning-rate" + see);
+    EXPECT_EQ(usage_error({"--task", "copy", "numbers"}),
+              "unexpected argument 'numbers'; did you mean --task numbers?" + see.substr(1));
+    EXPECT_EQ(usage_error({"-"}), "unexpected argument '-'" + see);
+}
+
+TEST(Options, WriteAPairOfZeros) {
+    TrainSettings settings = parsed({"--adam-betas", "0", "0"});
+    EXPECT_THAT(train_table(settings).config(), HasSubstr("adam-betas = [0.0, 0.0]"));
+}
+
+TEST(Options, TakeOneOrMoreTexts) {
+    const auto texts = [](std::vector<const char*> words, const std::string& config = "") {
+        std::vector<std::string> texts;
+        std::int64_t number = 0;
+        OptionTable table("test", "");
+        table.add("texts", texts, "");
+        table.add("number", number, "");
+        parse_command_line(table, words);
+        std::istringstream stream(config);
+        table.read_config(stream, "test.toml");
+        std::istringstream written(table.config());
+        std::vector<std::string> again;
+        OptionTable other("test", "");
+        other.add("texts", again, "");
+        other.add("number", number, "");
+        other.read_config(written, "written");
+        EXPECT_EQ(again, texts) << "the configuration reads back";
+        return texts;
+    };
+    using Texts = std::vector<std::string>;
+    EXPECT_EQ(texts({}), Texts());
+    EXPECT_EQ(texts({"--texts", "a"}), Texts{"a"});
+    EXPECT_EQ(texts({"--texts", "a", "b,c", "--number", "3"}), (Texts{"a", "b,c"}));
+    EXPECT_EQ(texts({}, "texts = [\"a\", \"b \\\"\"]\n"), (Texts{"a", "b \""}));
+    EXPECT_EQ(texts({}, "texts = 'a'\n"), Texts{"a"});
+    EXPECT_EQ(texts({"--texts", "a"}, "texts = 'b'\n"), Texts{"a"});
+    EXPECT_THROW(texts({"--texts"}), UsageError);
+    EXPECT_THROW(texts({"--texts", "a", "--number", "1", "b"}), UsageError);
+    EXPECT_THROW(texts({}, "texts = []\n"), UsageError);
+}
+
+TEST(Options, RejectWhatIsNoNumberOrOutOfRange) {
+    EXPECT_THAT(usage_error({"--layers", "three"}), HasSubstr("--layers is 'three', wanted a whole number >= 1"));
+    EXPECT_THAT(usage_error({"--layers", "0"}), HasSubstr("--layers is '0', wanted a whole number >= 1"));
+    EXPECT_THAT(usage_error({"--layers", "2.5"}), HasSubstr("--layers is '2.5'"));
+    EXPECT_THAT(usage_error({"--layers", "99999999999999999999"}), HasSubstr("--layers is '99999999999999999999'"));
+    EXPECT_THAT(usage_error({"--dropout", "1"}), HasSubstr("--dropout is '1', wanted a number >= 0 and < 1"));
+    EXPECT_THAT(usage_error({"--dropout", "nan"}), HasSubstr("--dropout is 'nan'"));
+    EXPECT_THAT(usage_error({"--lr", "-1"}), HasSubstr("--lr is '-1', wanted a number >= 0"));
+    EXPECT_THAT(usage_error({"--norm", "mid"}), HasSubstr("--norm is 'mid', wanted one of pre, post"));
+    EXPECT_THAT(usage_error({"--bias", "maybe"}), HasSubstr("--bias is 'maybe', wanted true or false"));
+    EXPECT_THAT(usage_error({"--device", "tpu"}), HasSubstr("--device is 'tpu', wanted one of cpu, cuda"));
+}
+
+TEST(Options, NameWhatIsUnknownOrIncomplete) {
+    EXPECT_THAT(usage_error({"--layer", "3"}), HasSubstr("--layer"));
+    EXPECT_THAT(usage_error({"--layer", "3"}), HasSubstr("see heddle train --help"));
+    EXPECT_THAT(usage_error({"--layers"}), HasSubstr("--layers"));
+    EXPECT_THAT(usage_error({"--adam-betas", "0.9"}), HasSubstr("--adam-betas"));
+    EXPECT_THAT(usage_error({"stray"}), HasSubstr("stray"));
+}
+
+TEST(Options, PreferTheCommandLineToTheFile) {
+    const TrainSettings settings = parsed({"--layers", "2"}, "layers = 5\nd-model = 64\n");
+    EXPECT_EQ(settings.model.layers, 2);
+    EXPECT_EQ(settings.model.d_model, 64);
+}
+
+TEST(Options, NameFileAndLineOfAWrongSetting) {
+    EXPECT_THAT(usage_error({}, "layers = 2\nlayer = 3\n"),
+                HasSubstr("test.toml:2: 'layer' is not a setting of heddle train; did you mean layers? "));
+    EXPECT_THAT(usage_error({}, "layers = 2\nlayers = 3\n"), HasSubstr("test.toml:2: 'layers' stands twice"));
+    EXPECT_THAT(usage_error({}, "out = \"RUN\"\n"), HasSubstr("test.toml:1: 'out' is not a setting"));
+    EXPECT_THAT(usage_error({}, "layers 2\n"), HasSubstr("test.toml:1: no = after 'layers'"));
+    EXPECT_THAT(usage_error({}, "adam-betas = [0.9]\n"), HasSubstr("has 1 values, wanted 2"));
+    EXPECT_THAT(usage_error({}, "layers = \"two\"\n"), HasSubstr("--layers is 'two'"));
+}
+
+TEST(Options, WriteAConfigurationThatReadsBackTheSame) {
+    TrainSettings settings =
+        parsed({"--train", "a \"b\" \\ #c, d", "--dropout", "0.125", "--attention-dropout", "0", "--lr", "0.1", "--shared-vocab",
+                "false", "--seed", "42", "--minutes", "3", "--final-norm", "--out", "RUN"});
+    resolve(settings.model, settings.vocabulary);
+    resolve(settings.training);
+    const std::string config = train_table(settings).config();
+    TrainSettings again = parsed({}, config);
+    EXPECT_EQ(train_table(again).config(), config);
+    EXPECT_EQ(again.data.train, "a \"b\" \\ #c, d");
+    EXPECT_EQ(again.data.out, "");
+    EXPECT_EQ(again.model.attention_dropout, 0.0);
+    EXPECT_EQ(again.model.tie, "target");
+    EXPECT_EQ(again.training.minutes, 3.0);
+    EXPECT_EQ(again.training.epochs, std::nullopt);
+    EXPECT_EQ(again.vocabulary.size, std::nullopt);
+}
+
+TEST(Options, HelpShowsEveryOptionWithItsDefault) {
+    TrainSettings settings;
+    const OptionTable table = train_table(settings);
+    const std::string help = table.help();
+    for (const Option& option : table.options()) EXPECT_THAT(help, HasSubstr("--" + option.name));
+    EXPECT_THAT(help, HasSubstr("longest side of a batch, at most; end of sentence counts; 0: no limit [1500]"));
+    EXPECT_THAT(help, HasSubstr("[as --dropout]"));
+    EXPECT_THAT(help, HasSubstr("--norm pre|post"));
+}
+
+// The names that scripts rely on.
+TEST(Options, KeepTheirNames) {
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    for (const char* name : {"train",
+                             "valid",
+                             "source",
+                             "target",
+                             "task",
+                             "out",
+                             "layers",
+                             "encoder-layers",
+                             "decoder-layers",
+                             "d-model",
+                             "heads",
+                             "head-dim",
+                             "d-ff",
+                             "bias",
+                             "dropout",
+                             "attention-dropout",
+                             "ffn-dropout",
+                             "norm",
+                             "final-norm",
+                             "activation",
+                             "positions",
+                             "position-table",
+                             "tie",
+                             "vocab-type",
+                             "vocab-size",
+                             "source-vocab-size",
+                             "target-vocab-size",
+                             "min-count",
+                             "shared-vocab",
+                             "vocab-model",
+                             "lowercase",
+                             "label-smoothing",
+                             "optimizer",
+                             "adam-betas",
+                             "weight-decay",
+                             "lr",
+                             "schedule",
+                             "warmup",
+                             "batch-tokens",
+                             "max-length",
+                             "epochs",
+                             "updates",
+                             "clip",
+                             "accumulate",
+                             "average",
+                             "patience",
+                             "seed",
+                             "threads",
+                             "cpu-level",
+                             "device",
+                             "valid-every",
+                             "save-every",
+                             "log-every"})
+        EXPECT_NE(table.find(name), nullptr) << name;
+}
+
+TEST(Options, RefuseShapesThatCannotBe) {
+    const auto refused = [](std::vector<const char*> words) {
+        TrainSettings settings = parsed(std::move(words));
+        try {
+            resolve(settings.model, settings.vocabulary);
+            resolve(settings.training);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("no error");
+    };
+    EXPECT_THAT(refused({"--heads", "3"}), HasSubstr("--heads 3 does not divide --d-model 128"));
+    EXPECT_EQ(refused({"--heads", "3", "--head-dim", "40"}), "no error");
+    EXPECT_THAT(refused({"--d-model", "9", "--heads", "3"}), HasSubstr("odd"));
+    EXPECT_THAT(refused({"--shared-vocab", "false", "--tie", "all"}), HasSubstr("--tie all needs one vocabulary"));
+    EXPECT_THAT(refused({"--shared-vocab", "false", "--vocab-model", "x"}), HasSubstr("--vocab-model"));
+    EXPECT_THAT(refused({"--source-vocab-size", "100"}), HasSubstr("--shared-vocab false"));
+    EXPECT_THAT(refused({"--schedule", "cosine", "--minutes", "3"}), HasSubstr("--schedule cosine"));
+    EXPECT_THAT(refused({"--momentum", "0.5"}), HasSubstr("--momentum is of --optimizer sgd"));
+    EXPECT_THAT(refused({"--optimizer", "sgd", "--adam-betas", "0.5,0.9"}), HasSubstr("sgd has --momentum"));
+    EXPECT_THAT(refused({"--min-count", "3"}), HasSubstr("--min-count 3 counts words"));
+}
+
+TEST(Toml, ReadsStringsNumbersArraysAndComments) {
+    std::istringstream stream(
+        "# comment\n\na = 1 # one\nb= 'li#te\\ral'\n  c = \"t\\\"\\n\\\\\"\r\nd = [0.5, 'x', ]\n\"e\" = true");
+    const std::vector<TomlItem> items = read_toml(stream, "t");
+    ASSERT_EQ(items.size(), 5u);
+    EXPECT_EQ(items[0].values, std::vector<std::string>{"1"});
+    EXPECT_EQ(items[1].values, std::vector<std::string>{"li#te\\ral"});
+    EXPECT_EQ(items[2].values, std::vector<std::string>{"t\"\n\\"});
+    EXPECT_EQ(items[3].values, (std::vector<std::string>{"0.5", "x"}));
+    EXPECT_EQ(items[4].key, "e");
+    EXPECT_EQ(items[4].line, 7);
+}
+
+TEST(Toml, DoesNotTakeALackOfMemoryForTheEndOfTheText) {
+    struct Failing : std::streambuf {
+        int_type underflow() override { throw std::bad_alloc(); }
+    } buffer;
+    std::istream stream(&buffer);
+    EXPECT_THROW(read_toml(stream, "config.toml"), std::bad_alloc);
+}
+
+TEST(Toml, RejectsWhatItDoesNotUnderstand) {
+    for (const char* text : {"[table]", "a", "a =", "a = \"x", "a = 1 2", "a = [1", "a = [1 2]", "= 1", "a = \"\\q\""}) {
+        std::istringstream stream(text);
+        EXPECT_THROW(read_toml(stream, "t"), UsageError) << text;
+    }
+}
+
+}  // namespace
+}  // namespace heddle::app

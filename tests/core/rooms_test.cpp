@@ -1,0 +1,106 @@
+// The rooms of the source tree and the one direction of their includes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file may include files of its own room and of the rooms before it.
+constexpr std::array rooms = {
+    "core",
+    "kernels/emulator",
+    "kernels",
+    "autograd",
+    "nn",
+    "optim",
+    "apps/translation/text",
+    "apps/terminal",
+    "apps/picture",
+    "apps/translation/vocabulary",
+    "apps/translation/batching",
+    "apps/translation/metrics",
+    "apps/translation/search",
+    "apps/translation/run",
+    "apps/translation/training",
+    "apps/translation/report",
+    "apps/options",
+    "apps/tasks",
+    "apps/corpora",
+    "apps/presets",
+    "apps/command",
+    "apps/bench",
+    "apps/lab",
+    "apps/chapters",
+};
+
+// The longest room that the path lies in; rooms.size() for none.
+std::size_t room_of(std::string_view path) {
+    std::size_t found = rooms.size();
+    for (std::size_t i = 0; i < rooms.size(); ++i) {
+        const std::string_view room = rooms[i];
+        if (path.starts_with(room) && path.substr(room.size()).starts_with('/') &&
+            (found == rooms.size() || room.size() > std::string_view(rooms[found]).size()))
+            found = i;
+    }
+    return found;
+}
+
+// What is wrong with an include of `included` in `file`, both relative to the source tree; empty: nothing.
+std::string fault(std::string_view file, std::string_view included) {
+    const std::size_t from = room_of(file), to = room_of(included);
+    if (to == rooms.size()) return "";  // a header beside the file, or a library's
+    const std::string arrow = fmt::format("{} includes {}", file, included);
+    if (to > from) return arrow + ", which lies in a later room";
+    const std::string_view optim = "optim", nn = "nn", emulator = "kernels/emulator";
+    if (rooms[from] == optim && rooms[to] == nn) return arrow + ": nn and optim do not know each other";
+    if (rooms[from] == emulator && rooms[to] != emulator) return arrow + ": the emulator stands alone";
+    if (const std::size_t detail = included.find("/detail/");
+        detail != std::string_view::npos && !file.starts_with(included.substr(0, detail + 1)))
+        return arrow + ", which only its own folder may include";
+    return "";
+}
+
+std::vector<std::string> includes(const fs::path& path) {
+    constexpr std::string_view start = "#include \"";
+    std::ifstream stream(path);
+    std::vector<std::string> names;
+    for (std::string line; std::getline(stream, line);)
+        if (line.starts_with(start)) names.push_back(line.substr(start.size(), line.find('"', start.size()) - start.size()));
+    return names;
+}
+
+TEST(Rooms, IncludeOnlyRoomsBeforeThem) {
+    const fs::path root = HEDDLE_SOURCE_DIR;
+    int files = 0;
+    for (const char* top : {"core", "kernels", "autograd", "nn", "optim", "apps"})
+        for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / top)) {
+            const std::string extension = entry.path().extension().string();
+            if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
+            const std::string file = entry.path().lexically_relative(root).generic_string();
+            ++files;
+            EXPECT_LT(room_of(file), rooms.size()) << file << " lies in no room";
+            for (const std::string& included : includes(entry.path())) EXPECT_EQ(fault(file, included), "");
+        }
+    EXPECT_GT(files, 500);
+}
+
+TEST(Rooms, AWrongArrowIsFound) {
+    EXPECT_EQ(fault("apps/command/train.cpp", "apps/translation/training/trainer.h"), "");
+    EXPECT_EQ(fault("kernels/softmax/softmax.cpp", "kernels/softmax/detail/rows.h"), "");
+    EXPECT_NE(fault("core/tensor.cpp", "kernels/softmax/softmax.h"), "");
+    EXPECT_NE(fault("apps/translation/text/corpus.cpp", "apps/translation/run/log.h"), "");
+    EXPECT_NE(fault("optim/optimizer.cpp", "nn/module.h"), "");
+    EXPECT_NE(fault("kernels/emulator/run.cpp", "core/tensor.h"), "");
+    EXPECT_NE(fault("kernels/linear/linear.cpp", "kernels/softmax/detail/rows.h"), "");
+}
+
+}  // namespace

@@ -1,0 +1,421 @@
+// The emulated CUDA runtime: errors, the device, copies, pinned memory, and the order of streams and events.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "core/sanitizers.h"
+#include "kernels/emulator/memory.h"
+#include "tests/emulator/emulator_runtime_support.h"
+
+namespace heddle::emulator {
+namespace {
+
+// ---- the device and its errors ----
+
+TEST(EmulatorRuntime, NamesItselfAndItsLimits) {
+    int count = 0, version = 0, value = 0;
+    expect_ok(cudaGetDeviceCount(&count));
+    EXPECT_EQ(count, 1);
+    cudaDeviceProp properties;
+    expect_ok(cudaGetDeviceProperties(&properties, 0));
+    EXPECT_EQ(std::string(properties.name), std::string("Heddle emulator (") + profile().name + ")");
+    EXPECT_EQ(properties.sharedMemPerBlockOptin, profile().shared_per_block);
+    expect_ok(cudaDeviceGetAttribute(&value, cudaDevAttrComputeCapabilityMajor, 0));
+    EXPECT_EQ(value, profile().major);
+    expect_ok(cudaDeviceGetAttribute(&value, cudaDevAttrMaxGridDimY, 0));
+    EXPECT_EQ(value, 65535);
+    expect_ok(cudaRuntimeGetVersion(&version));
+    EXPECT_GE(version, 12000);
+    expect_refused(cudaSetDevice(1), cudaErrorInvalidDevice, "one device");
+    expect_refused(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(100), 0), cudaErrorInvalidValue, "100");
+}
+
+TEST(EmulatorRuntime, RemembersTheLastError) {
+    EXPECT_EQ(cudaSetDevice(7), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    EXPECT_STREQ(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation");
+    EXPECT_STREQ(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
+    EXPECT_STREQ(cudaGetErrorString(cudaSuccess), "no error");
+}
+
+TEST(EmulatorRuntime, RefusesAGeometryAtTheLaunch) {
+    const Stream stream;
+    expect_refused(launch_too_many(stream), cudaErrorInvalidConfiguration, "70000");
+    expect_ok(cudaStreamSynchronize(stream));
+}
+
+TEST(EmulatorRuntime, TellsAKernelsReportToTheOneThatWaits) {
+    in_orders([] {
+        const Stream stream;
+        DeviceArray<float> x(32, 1.0f);
+        expect_ok(require_even(3, stream));
+        expect_ok(add(x, 1, 32, stream));  // dropped: it stands behind the failure
+        expect_report(cudaStreamSynchronize(stream), "the number must be even");
+        const std::string report = cudaGetErrorString(cudaErrorLaunchFailure);
+        EXPECT_NE(report.find("require_even_kernel"), std::string::npos) << report;
+        EXPECT_NE(report.find("emulator_runtime_kernels.cu:"), std::string::npos) << report;
+        EXPECT_EQ(x.values()[0], 1);
+        expect_ok(add(x, 1, 32, stream));  // the device goes on
+        expect_ok(cudaStreamSynchronize(stream));
+        EXPECT_EQ(x.values()[0], 2);
+    });
+}
+
+TEST(EmulatorRuntime, KeepsAReportThatFreeingFinds) {
+    const Stream stream;
+    float* x = nullptr;
+    expect_ok(cudaMalloc(&x, 4));
+    expect_ok(require_even(5, stream));
+    EXPECT_EQ(cudaFree(x), cudaErrorLaunchFailure);  // as a destructor calls it, that listens to nothing
+    expect_report(cudaStreamSynchronize(stream), "must be even");
+}
+
+TEST(EmulatorRuntime, KnowsAKernelsName) {
+    const char* name = nullptr;
+    expect_ok(cudaFuncGetName(&name, add_kernel_address()));
+    EXPECT_NE(std::string(name).find("add_kernel"), std::string::npos) << name;
+    expect_refused(cudaFuncGetName(&name, nullptr), cudaErrorInvalidValue, "null");
+}
+
+// ---- copies ----
+
+TEST(EmulatorRuntime, CopiesAndFills) {
+    const Stream stream;
+    std::vector<float> values(1000), back(1000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+    DeviceArray<float> x(1000), y(1000);
+    expect_ok(cudaMemcpyAsync(x, values.data(), 4000, cudaMemcpyHostToDevice, stream));
+    std::fill(values.begin(), values.end(), -1.0f);  // pageable: it was read at the call
+    expect_ok(cudaMemcpyAsync(y, x, 4000, cudaMemcpyDeviceToDevice, stream));
+    expect_ok(cudaMemsetAsync(y, 0, 8, stream));
+    expect_ok(cudaMemcpyAsync(back.data(), y, 4000, cudaMemcpyDefault, stream));  // pageable: it waits
+    EXPECT_EQ(back[0], 0);
+    EXPECT_EQ(back[1], 0);
+    for (std::size_t i = 2; i < back.size(); ++i) ASSERT_EQ(back[i], static_cast<float>(i));
+    expect_ok(cudaMemset(y, 0xff, 4));
+    EXPECT_TRUE(std::isnan(y.values()[0]));
+}
+
+TEST(EmulatorRuntime, CopiesPitchedRows) {
+    const Stream stream;
+    DeviceArray<int> x(6 * 5, 7);
+    const std::vector<int> rows = {1, 2, 3, 4, 5, 6};  // [3, 2], into columns 1 and 2 of [6, 5]
+    expect_ok(cudaMemcpy2DAsync(x + 1, 20, rows.data(), 8, 8, 3, cudaMemcpyHostToDevice, stream));
+    std::vector<int> back(3 * 2);
+    expect_ok(cudaMemcpy2DAsync(back.data(), 8, x + 1, 20, 8, 3, cudaMemcpyDeviceToHost, stream));
+    EXPECT_EQ(back, rows);
+    EXPECT_EQ(x.values()[0], 7);
+    EXPECT_EQ(x.values()[3], 7);
+    expect_refused(cudaMemcpy2DAsync(x, 4, rows.data(), 8, 8, 3, cudaMemcpyHostToDevice, stream), cudaErrorInvalidPitchValue,
+                   "pitches of 4 and 8");
+}
+
+TEST(EmulatorRuntime, RefusesWrongCopies) {
+    DeviceArray<int> x(100, 1);
+    std::vector<int> host(200);
+    expect_refused(cudaMemcpy(x, host.data(), 404, cudaMemcpyHostToDevice), cudaErrorInvalidValue, "4 bytes too many");
+    expect_refused(cudaMemcpy(host.data(), x + 90, 80, cudaMemcpyDeviceToHost), cudaErrorInvalidValue,
+                   "360 bytes into an allocation of 400 bytes");
+    expect_refused(cudaMemcpy(host.data(), x, 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue, "the source is the host's");
+    expect_refused(cudaMemcpy(nullptr, x, 8, cudaMemcpyDeviceToHost), cudaErrorInvalidValue, "null");
+    expect_refused(cudaMemcpy(x, x + 1, 8, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue, "overlap");
+    expect_refused(cudaMemset(x + 99, 0, 8), cudaErrorInvalidValue, "too many");
+    expect_refused(cudaMemset(host.data(), 0, 8), cudaErrorInvalidValue, "an address of the host");
+    // Where the call stands is said.
+    expect_refused(cudaMemset(x + 99, 0, 8), cudaErrorInvalidValue, "emulator_runtime_test.cpp:" + std::to_string(__LINE__));
+}
+
+TEST(EmulatorRuntime, ReadsPinnedMemoryLate) {
+    in_orders([] {
+        const Stream stream;
+        PinnedArray<float> staging(64, 1.0f);
+        DeviceArray<float> x(64);
+        expect_ok(cudaMemcpyAsync(x, staging, staging.bytes(), cudaMemcpyHostToDevice, stream));
+        staging.fill(2);  // too early
+        expect_report(cudaStreamSynchronize(stream), "pinned buffer reused too early");
+        staging.fill(1);
+        expect_ok(cudaMemcpyAsync(x, staging, staging.bytes(), cudaMemcpyHostToDevice, stream));
+        expect_ok(cudaStreamSynchronize(stream));
+        staging.fill(2);
+        EXPECT_EQ(x.values()[63], 1);
+    });
+}
+
+TEST(EmulatorRuntime, FillsPinnedMemoryLate) {
+    in_orders([] {
+        const Stream stream;
+        PinnedArray<float> result(64, 5.0f);
+        DeviceArray<float> x(64, 1.0f);
+        expect_ok(cudaMemcpyAsync(result, x, result.bytes(), cudaMemcpyDeviceToHost, stream));
+        EXPECT_TRUE(std::isnan(result[0]));  // nobody has waited
+        expect_ok(cudaStreamSynchronize(stream));
+        EXPECT_EQ(result[0], 1);
+        expect_ok(cudaMemcpyAsync(result, x, result.bytes(), cudaMemcpyDeviceToHost, stream));
+        result[3] = 9;
+        expect_report(cudaStreamSynchronize(stream), "the host wrote to the pinned memory");
+    });
+}
+
+TEST(EmulatorRuntime, LetsTheDeviceUsePinnedMemoryTwice) {
+    in_orders([] {
+        const Stream stream;
+        PinnedArray<float> buffer(64, 0.0f);
+        DeviceArray<float> x(64, 1.0f), y(64);
+        // The second copy reads what the first one will bring: the host touches nothing between.
+        expect_ok(cudaMemcpyAsync(buffer, x, buffer.bytes(), cudaMemcpyDeviceToHost, stream));
+        expect_ok(cudaMemcpyAsync(y, buffer, buffer.bytes(), cudaMemcpyHostToDevice, stream));
+        expect_ok(cudaStreamSynchronize(stream));
+        EXPECT_EQ(y.values()[5], 1);
+        // A function of the host fills it in the stream's order.
+        expect_ok(cudaLaunchHostFunc(
+            stream, [](void* data) { std::fill_n(static_cast<float*>(data), 64, 3.0f); }, buffer));
+        expect_ok(cudaMemcpyAsync(y, buffer, buffer.bytes(), cudaMemcpyHostToDevice, stream));
+        expect_ok(cudaStreamSynchronize(stream));
+        EXPECT_EQ(y.values()[5], 3);
+    });
+}
+
+// ---- streams ----
+
+TEST(EmulatorRuntime, RunsNothingBeforeSomebodyWaits) {
+    in_orders([] {
+        const Stream stream;
+        int seen = 0;
+        expect_ok(cudaLaunchHostFunc(
+            stream, [](void* data) { *static_cast<int*>(data) = 1; }, &seen));
+        EXPECT_EQ(seen, 0);
+        expect_ok(cudaStreamSynchronize(stream));
+        EXPECT_EQ(seen, 1);
+    });
+}
+
+TEST(EmulatorRuntime, AnswersAQueryInTheEnd) {
+    std::set<int> rounds;
+    in_orders([&] {
+        const Stream stream;
+        DeviceArray<float> x(32, 0.0f);
+        expect_ok(add(x, 1, 32, stream));
+        int round = 0;
+        while (cudaStreamQuery(stream) == cudaErrorNotReady) ASSERT_LT(++round, 1000);
+        rounds.insert(round);
+        EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+        const Event event;
+        EXPECT_EQ(cudaEventQuery(event), cudaSuccess);  // never recorded
+        expect_ok(add(x, 1, 32, stream));
+        expect_ok(cudaEventRecord(event, stream));
+        for (round = 0; cudaEventQuery(event) == cudaErrorNotReady;) ASSERT_LT(++round, 1000);
+    });
+    EXPECT_GE(rounds.size(), 2u);  // sometimes at once, sometimes later
+}
+
+// The order in which two streams write to a list: each stream's own order is kept, theirs among each other is anything.
+std::vector<int> order_of_two_streams(bool with_event) {
+    const Stream first, second;
+    const Event event;
+    std::vector<int> seen;
+    struct Entry {
+        std::vector<int>* seen;
+        int value;
+    };
+    Entry entries[] = {{&seen, 1}, {&seen, 2}, {&seen, 11}, {&seen, 12}};
+    const auto append = [](void* data) { static_cast<Entry*>(data)->seen->push_back(static_cast<Entry*>(data)->value); };
+    expect_ok(cudaLaunchHostFunc(first, append, &entries[0]));
+    expect_ok(cudaLaunchHostFunc(first, append, &entries[1]));
+    if (with_event) {
+        expect_ok(cudaEventRecord(event, first));
+        expect_ok(cudaStreamWaitEvent(second, event));
+    }
+    expect_ok(cudaLaunchHostFunc(second, append, &entries[2]));
+    expect_ok(cudaLaunchHostFunc(second, append, &entries[3]));
+    expect_ok(cudaDeviceSynchronize());
+    return seen;
+}
+
+TEST(EmulatorRuntime, OrdersStreamsByTheSeedUnlessAnEventDoes) {
+    std::set<std::vector<int>> orders;
+    in_orders([&] {
+        const std::vector<int> order = order_of_two_streams(false);
+        ASSERT_EQ(order.size(), 4u);
+        EXPECT_LT(std::find(order.begin(), order.end(), 1), std::find(order.begin(), order.end(), 2));
+        EXPECT_LT(std::find(order.begin(), order.end(), 11), std::find(order.begin(), order.end(), 12));
+        orders.insert(order);
+        EXPECT_EQ(order_of_two_streams(true), (std::vector<int>{1, 2, 11, 12}));
+    });
+    EXPECT_GE(orders.size(), 4u);  // of 6
+}
+
+TEST(EmulatorRuntime, TheSameSeedBeginsTheSameOrdersAgain) {
+    std::vector<std::vector<int>> orders[2];
+    for (auto& some : orders) {
+        set_seed(7);
+        for (int i = 0; i < 8; ++i) some.push_back(order_of_two_streams(false));
+    }
+    EXPECT_EQ(orders[0], orders[1]);
+    EXPECT_GT(std::set(orders[0].begin(), orders[0].end()).size(), 1u);
+}
+
+TEST(EmulatorRuntime, LeavesOthersWorkAloneWhenOneStreamIsWaitedFor) {
+    int alone = 0, in_all = 0;
+    in_orders([&] {
+        const Stream first, second;
+        bool ran = false;
+        expect_ok(cudaLaunchHostFunc(
+            second, [](void* data) { *static_cast<bool*>(data) = true; }, &ran));
+        int other = 0;
+        expect_ok(cudaLaunchHostFunc(
+            first, [](void* data) { *static_cast<int*>(data) = 1; }, &other));
+        expect_ok(cudaStreamSynchronize(first));
+        EXPECT_EQ(other, 1);
+        alone += !ran;
+        ++in_all;
+        expect_ok(cudaDeviceSynchronize());
+        EXPECT_TRUE(ran);
+    });
+    EXPECT_GT(alone, 0);
+    EXPECT_LT(alone, in_all);  // by luck it runs early, too
+}
+
+TEST(EmulatorRuntime, TheDefaultStreamWaitsForBlockingStreams) {
+    in_orders([] {
+        const Stream blocking(cudaStreamDefault);
+        DeviceArray<float> x(32, 0.0f);
+        for (int i = 0; i < 3; ++i) {
+            expect_ok(add(x, 1, 32, blocking));
+            expect_ok(cudaMemsetAsync(x, 0, 4, nullptr));  // no race: the default stream orders the two
+        }
+        expect_ok(add(x, 1, 32, blocking));
+        const std::vector<float> values = x.values();
+        EXPECT_EQ(values[0], 1);
+        EXPECT_EQ(values[1], 4);
+    });
+}
+
+TEST(EmulatorRuntime, RefusesStreamsAndEventsThatAreNone) {
+    cudaStream_t stream = nullptr;
+    expect_ok(cudaStreamCreate(&stream));
+    expect_ok(cudaStreamDestroy(stream));
+    expect_refused(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle, "not a stream");
+    expect_refused(add(nullptr, 1, 1, stream), cudaErrorInvalidResourceHandle, "not a stream");
+    cudaEvent_t event = nullptr;
+    expect_ok(cudaEventCreate(&event));
+    expect_ok(cudaEventDestroy(event));
+    expect_refused(cudaEventSynchronize(event), cudaErrorInvalidResourceHandle, "not an event");
+    expect_refused(cudaStreamDestroy(nullptr), cudaErrorInvalidResourceHandle, "not a stream");
+}
+
+TEST(EmulatorRuntime, ADestroyedStreamsWorkStillRuns) {
+    DeviceArray<float> x(32, 0.0f);
+    {
+        const Stream stream;
+        expect_ok(add(x, 1, 32, stream));
+    }
+    expect_ok(cudaDeviceSynchronize());
+    EXPECT_EQ(x.values()[0], 1);
+}
+
+TEST(EmulatorRuntime, TimesEvents) {
+    const Stream stream;
+    const Event start, end;
+    float milliseconds = -1;
+    expect_refused(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorInvalidResourceHandle, "never recorded");
+    expect_ok(cudaEventRecord(start, stream));
+    expect_ok(cudaEventRecord(end, stream));
+    EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorNotReady);
+    expect_ok(cudaEventSynchronize(end));
+    expect_ok(cudaEventElapsedTime(&milliseconds, start, end));
+    EXPECT_GE(milliseconds, 0);
+}
+
+TEST(EmulatorRuntime, AHostFunctionMayNotCallTheRuntime) {
+    const Stream stream;
+    cudaError_t inside = cudaSuccess;
+    expect_ok(cudaLaunchHostFunc(
+        stream, [](void* data) { *static_cast<cudaError_t*>(data) = cudaDeviceSynchronize(); }, &inside));
+    expect_ok(cudaStreamSynchronize(stream));
+    EXPECT_EQ(inside, cudaErrorNotPermitted);
+}
+
+using EmulatorRuntimeDeathTest = testing::Test;
+
+TEST(EmulatorRuntimeDeathTest, SaysAtTheEndWhatNobodyWaitedFor) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    const auto leave = [](bool wait) {
+        const Stream stream;
+        DeviceArray<float> x(32, 0.0f);
+        expect_ok(cudaDeviceSynchronize());
+        expect_ok(cudaMemsetAsync(x, 0, 4, stream));
+        expect_ok(add(x, 1, 32, stream));
+        if (wait) expect_ok(cudaStreamSynchronize(stream));
+        float* freed = nullptr;
+        expect_ok(cudaMallocAsync(&freed, 8, stream));
+        expect_ok(cudaFreeAsync(freed, stream));
+        std::exit(0);
+    };
+    EXPECT_EXIT(leave(false), testing::ExitedWithCode(0), "before somebody has waited for cudaMemsetAsync at .* and 1 more");
+    EXPECT_EXIT(leave(true), testing::ExitedWithCode(0), "^$");
+}
+
+// ---- threads ----
+
+// TSan does not watch the emulator, which moves between stacks, and so sees nothing of what guards its statics: there the main
+// thread makes them.
+void begin_on_the_main_thread() {
+#if defined(HEDDLE_THREAD_SANITIZER)
+    void* memory = nullptr;
+    expect_ok(cudaMalloc(&memory, 4));
+    expect_ok(cudaFree(memory));
+#endif
+}
+
+TEST(EmulatorRuntime, ServesSeveralThreads) {
+    begin_on_the_main_thread();
+    std::vector<std::thread> threads;
+    std::vector<float> results(4);
+    for (std::size_t t = 0; t < results.size(); ++t)
+        threads.emplace_back([&, t] {
+            const Stream stream;
+            DeviceArray<float> x(64, 0.0f);
+            for (int i = 0; i < 20; ++i) {
+                expect_ok(add(x, 1, 64, stream));
+                if (i % 5 == 0) expect_ok(cudaStreamSynchronize(stream));
+            }
+            expect_ok(cudaStreamSynchronize(stream));
+            results[t] = x.values()[63];
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(results, std::vector<float>(4, 20.0f));
+}
+
+// In a checked build what the others allocate and free is entered between two kernels, not in the middle of one.
+TEST(EmulatorRuntime, OthersAllocateWhileAKernelRuns) {
+    begin_on_the_main_thread();
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> others;
+    for (int t = 0; t < 2; ++t)
+        others.emplace_back([&] {
+            while (!stop) {
+                std::byte* const block = allocate(5000, "another thread");
+                EXPECT_TRUE(lives(block, 5000));
+                const std::optional<Allocation> known = nearest_allocation(block);
+                EXPECT_TRUE(release(block));
+                EXPECT_FALSE(known->freed) << "as it was";
+                EXPECT_EQ(known->place, "another thread");
+            }
+        });
+    DeviceArray<float> x(2000, 0.0f);
+    for (int i = 0; i < 20; ++i) {
+        expect_ok(add(x, 1, 2000, nullptr));
+        expect_ok(cudaDeviceSynchronize());
+    }
+    stop = true;
+    for (std::thread& thread : others) thread.join();
+    EXPECT_EQ(x.values(), std::vector<float>(2000, 20.0f));
+}
+
+}  // namespace
+}  // namespace heddle::emulator

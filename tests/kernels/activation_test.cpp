@@ -1,0 +1,139 @@
+#include "kernels/activation/activation.h"
+
+#include <numbers>
+
+#include "kernels/activation/activation_fast.h"
+#include "tests/autograd/proofs_support.h"
+#include "tests/numbers.h"
+#include "tests/support.h"
+
+namespace heddle::kernels {
+namespace {
+
+double phi(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+double gelu_of(double x, bool tanh_form) {
+    if (!tanh_form) return x * phi(x);
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
+// The slope by its definition, at a step where f64 keeps 1e-9.
+double gelu_slope_of(double x, bool tanh_form) {
+    const double h = 1e-3;
+    const auto difference = [&](double step) {
+        return (gelu_of(x + step, tanh_form) - gelu_of(x - step, tanh_form)) / (2 * step);
+    };
+    return (4 * difference(h / 2) - difference(h)) / 3;
+}
+
+// From -12 to 12 in 4096 steps, then numbers far outside.
+Tensor probes(DType dtype) {
+    Tensor x = Tensor::empty({4103}, DType::f64);
+    for (std::int64_t i = 0; i < 4096; ++i) x.data<double>()[i] = -12 + static_cast<double>(i) * 24 / 4095;
+    const double far[] = {0, -0.0, 1e4, -1e4, 1e15, -1e15, 1e-20};
+    std::copy(std::begin(far), std::end(far), x.data<double>() + 4096);
+    return x.to(DType::f32).to(dtype);
+}
+
+TEST(Gelu, EqualsItsFormulaInDouble) {
+    const Tensor x = probes(DType::f64);
+    for (const bool tanh_form : {false, true}) {
+        const Tensor y = gelu_forward(x, tanh_form), dx = gelu_backward(Tensor::full(x.shape(), 1, DType::f64), x, tanh_form);
+        for (std::int64_t i = 0; i < 4096; ++i) {
+            const double at = x.data<double>()[i];
+            EXPECT_NEAR(y.data<double>()[i], gelu_of(at, tanh_form), 1e-14) << at;
+            EXPECT_NEAR(dx.data<double>()[i], gelu_slope_of(at, tanh_form), 1e-9) << at;
+        }
+    }
+}
+
+TEST(Gelu, EveryLevelEqualsTheReferenceAndWritesNothingElse) {
+    const Tensor x = probes(DType::f32), wide = probes(DType::f64), ones = Tensor::full(x.shape(), 1, DType::f64);
+    const std::int64_t n = x.numel();
+    const Tensor dy = normal(x.shape(), DType::f32, 3);
+    for (const bool tanh_form : {false, true}) {
+        const Tensor wanted = gelu_forward(wide, tanh_form), slope = gelu_backward(ones, wide, tanh_form);
+        for (const auto values : HEDDLE_ALL_LEVELS(gelu_values)) {
+            Guarded<float> y(n);
+            values(x.data<float>(), y.data(), n, tanh_form);
+            EXPECT_TRUE(y.intact());
+            for (std::int64_t i = 0; i < n; ++i) {
+                const double want = wanted.data<double>()[i];
+                // Relative, also where the result is tiny; x^2 / 2 of a large |x| is rounded before it is an exponent.
+                const double bound = std::abs(want) * 2e-6 * std::max(1.0, want < 0 ? std::abs(x.data<float>()[i]) : 0.0) + 1e-30;
+                EXPECT_TRUE(std::abs(y.data()[i] - want) <= bound)
+                    << x.data<float>()[i] << ": " << y.data()[i] << " not " << want;
+            }
+        }
+        for (const auto gradients : HEDDLE_ALL_LEVELS(gelu_gradients)) {
+            Guarded<float> dx(n);
+            gradients(dy.data<float>(), x.data<float>(), dx.data(), n, tanh_form);
+            EXPECT_TRUE(dx.intact());
+            for (std::int64_t i = 0; i < n; ++i) {
+                const double up = dy.data<float>()[i],
+                             want = up * (std::abs(x.data<float>()[i]) > 1e9 ? (x.data<float>()[i] > 0 ? 1 : 0)
+                                                                             : slope.data<double>()[i]);
+                EXPECT_TRUE(std::abs(dx.data()[i] - want) <= 1e-6 * std::abs(up)) << x.data<float>()[i];
+            }
+        }
+    }
+}
+
+TEST(Gelu, AnElementsBitsDoNotDependOnItsPlace) {
+    const Tensor x = normal({1025}, DType::f32, 6, 0, 2), whole = gelu_forward(x);
+    for (std::int64_t begin : {1, 31, 33, 500, 1024}) {
+        const Tensor part = gelu_forward(x.slice(begin, 1025));
+        EXPECT_TRUE(same_bits(part, whole.slice(begin, 1025))) << begin;
+    }
+}
+
+TEST(Gelu, KeepsANan) {
+    const Tensor x = Tensor::full({3}, std::nan(""), DType::f32);
+    for (const bool tanh_form : {false, true}) {
+        for (const double y : gelu_forward(x, tanh_form).to_vector()) EXPECT_TRUE(std::isnan(y));
+        for (const double dx : gelu_backward(x, x, tanh_form).to_vector()) EXPECT_TRUE(std::isnan(dx));
+    }
+}
+
+TEST(Relu, CutsNegativeNumbersOff) {
+    const Tensor x = Tensor::from(std::vector<float>{-2, -0.0f, 0, 1e-30f, 3, std::nanf("")}, {6});
+    const Tensor y = relu_forward(x), dx = relu_backward(Tensor::full({6}, 5, DType::f32), y);
+    const float wanted[] = {0, 0, 0, 1e-30f, 3}, slopes[] = {0, 0, 0, 5, 5};
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(y.data<float>()[i], wanted[i]) << i;
+        EXPECT_EQ(dx.data<float>()[i], slopes[i]) << i;
+    }
+    EXPECT_TRUE(std::isnan(y.data<float>()[5]));
+}
+
+TEST(Activation, AcceptsEverySizeAndHasTheSameBitsForAnyNumberOfThreads) {
+    for (const std::int64_t n : {0, 1, 31, 32, 33, 127, 1025, 200000}) {
+        const Tensor x = normal({n}, DType::f32, 4), dy = normal({n}, DType::f32, 5);
+        const WithThreads one(1);
+        const Tensor y = gelu_forward(x), dx = gelu_backward(dy, x, true), r = relu_forward(x), dr = relu_backward(dy, r);
+        for (const int count : {2, 3}) {
+            const WithThreads with(count);
+            EXPECT_TRUE(same_bits(gelu_forward(x), y)) << n;
+            EXPECT_TRUE(same_bits(gelu_backward(dy, x, true), dx)) << n;
+            EXPECT_TRUE(same_bits(relu_forward(x), r)) << n;
+            EXPECT_TRUE(same_bits(relu_backward(dy, r), dr)) << n;
+        }
+    }
+}
+
+TEST(Activation, NamesWhatDoesNotFit) {
+    const Tensor x = Tensor::zeros({2, 3}, DType::f32);
+    expect_error(
+        [&] {
+            relu_backward(x, Tensor::zeros({3, 2}, DType::f32));
+        },
+        "relu_backward: y has shape [3, 2], wanted [2, 3]");
+    expect_error([&] { gelu_backward(x, Tensor::zeros({2, 3}, DType::f64)); }, "gelu_backward: x is f64, wanted f32");
+    expect_error([&] { gelu_forward(Tensor::zeros({2}, DType::bf16)); }, "bf16");
+    expect_error([&] { relu_forward(Tensor()); }, "relu: x is an undefined tensor");
+}
+
+TEST(Activation, ItsGradientsAreProven) { expect_proven(proofs::activation()); }
+
+}  // namespace
+}  // namespace heddle::kernels

@@ -1,0 +1,420 @@
+#include "kernels/attention/attention.h"
+
+#include <fmt/format.h>
+
+#include "kernels/attention/attention_fast.h"
+#include "kernels/attention/attention_prepare.h"
+#include "tests/kernels/attention_cases.h"
+#include "tests/support.h"
+
+namespace heddle::kernels {
+namespace {
+
+AttentionRules self_rules(const Spans& spans, std::int64_t heads) {
+    return {.query_spans = spans, .key_spans = spans, .heads = heads};
+}
+
+AttentionResult forward_of(const AttentionCase& at, bool reference) {
+    return (reference ? attention_forward_reference : attention_forward)(at.query(), at.key(), at.value(), at.rules, true);
+}
+
+struct ThreeGradients {
+    Tensor query, key, value;
+};
+
+// Each in a tensor of its own, unwritten elements NaN.
+ThreeGradients backward_of(const AttentionCase& at, const AttentionResult& forward, bool reference) {
+    const auto poisoned = [](const Columns& like) { return Tensor::full({like.rows(), like.count}, NAN, like.base.dtype()); };
+    ThreeGradients g{poisoned(at.query()), poisoned(at.key()), poisoned(at.value())};
+    (reference ? attention_backward_reference : attention_backward)(at.query(), at.key(), at.value(), at.rules, forward,
+                                                                    at.d_output, {g.query, g.key, g.value});
+    return g;
+}
+
+// d_query and d_key are sums of P (dP - mean), in which nearly equal numbers cancel: rounding errors are bounded by the sum of
+// the terms' absolute values, not by the result (Higham 2002, equation 3.5). The tolerance for it is a few roundings only.
+void expect_formula(const AttentionCase& at, const NaiveAttention& wanted, bool reference, double tolerance,
+                    double terms_tolerance, const std::string& what) {
+    const AttentionResult result = forward_of(at, reference);
+    const ThreeGradients g = backward_of(at, result, reference);
+    EXPECT_LE(relative_error(result.output, wanted.output), tolerance) << what << ", output";
+    EXPECT_LE(error_among(g.query, wanted.d_query, wanted.d_query_terms), terms_tolerance) << what << ", d_query";
+    EXPECT_LE(error_among(g.key, wanted.d_key, wanted.d_key_terms), terms_tolerance) << what << ", d_key";
+    EXPECT_LE(relative_error(g.value, wanted.d_value), tolerance) << what << ", d_value";
+}
+
+// Both paths and both dtypes, forward and backward.
+void expect_formula(const AttentionCase& at, const std::string& what) {
+    const NaiveAttention wanted = naive_attention(at.to(DType::f64));
+    expect_formula(at.to(DType::f64), wanted, true, 1e-13, 2e-15, what + ", f64");
+    expect_formula(at, wanted, true, 1e-6, 2e-7, what + ", f32 by the reference");
+    expect_formula(at, wanted, false, 2e-6, 4e-7, what + ", f32");
+}
+
+// Rows [span.start, span.start + span.length) in the order of the sentences.
+Tensor sentence_rows(const Tensor& tensor, const Span& span) {
+    return tensor.slice(span.start, span.start + span.length).clone();
+}
+
+TEST(Attention, FollowsTheFormulaForEverySize) {
+    for (const std::int64_t time : {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127}) {
+        const Spans spans = Spans::packed(std::vector<std::int64_t>{time});
+        for (const bool causal : {false, true}) {
+            AttentionRules rules = self_rules(spans, 2);
+            rules.causal = causal;
+            expect_formula(make_case(rules, 8, 8, true), fmt::format("time {}, causal {}", time, causal));
+        }
+    }
+}
+
+TEST(Attention, FollowsTheFormulaForALongSentence) {
+    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{1025}), 1);
+    rules.causal = true;
+    expect_formula(make_case(rules, 4, 3, true), "time 1025");
+}
+
+TEST(Attention, TakesAnyHeadWidth) {
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{5, 19, 1});
+    for (const auto& [dk, dv] : {std::pair{1, 1}, {3, 5}, {15, 16}, {17, 31}, {32, 32}, {33, 7}, {64, 48}, {127, 65}})
+        expect_formula(make_case(self_rules(spans, 3), dk, dv, true), fmt::format("dk {}, dv {}", dk, dv));
+}
+
+TEST(Attention, TakesMasksCausalDropoutAndGapsTogether) {
+    const std::vector<std::int64_t> query_lengths{3, 0, 33, 7, 1}, key_lengths{5, 4, 70, 7, 0};
+    const Spans queries = Spans::padded(query_lengths, 35), keys = Spans::padded(key_lengths, 71);
+    for (const bool causal : {false, true})
+        for (const double dropout : {0.0, 0.4})
+            for (const int mask : {0, 2, 3}) {
+                AttentionRules rules{.query_spans = queries, .key_spans = keys, .heads = 2, .causal = causal};
+                rules.dropout = Dropout(dropout, 99);
+                if (mask == 2) rules.mask = random_mask({35, 71}, 0.5, 5);
+                if (mask == 3) rules.mask = random_mask({5, 40, 71}, 0.3, 6);
+                rules.scale = 0.7;
+                expect_formula(make_case(rules, 8, 20, false),
+                               fmt::format("causal {}, dropout {}, mask {}", causal, dropout, mask));
+            }
+}
+
+TEST(Attention, MoreQueriesThanKeysLeavesTheFirstRowsWithoutKeysWhenCausal) {
+    AttentionRules rules{.query_spans = Spans::packed(std::vector<std::int64_t>{40}),
+                         .key_spans = Spans::packed(std::vector<std::int64_t>{3}),
+                         .heads = 1,
+                         .causal = true};
+    const AttentionCase at = make_case(rules, 8, 8, false);
+    expect_formula(at, "40 queries, 3 keys");
+    const AttentionResult result = at.forward();
+    for (std::int64_t row = 0; row < 37; ++row) {
+        EXPECT_EQ(result.log_sum.data<float>()[row], INFINITY);
+        for (std::int64_t c = 0; c < 8; ++c) EXPECT_EQ(result.output.data<float>()[row * 8 + c], 0.0f);
+    }
+}
+
+TEST(Attention, FullyMaskedRowsGiveZerosAndZeroGradients) {
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{6});
+    AttentionRules rules = self_rules(spans, 2);
+    rules.mask = Tensor::zeros({6, 6}, DType::u8);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const AttentionCase at = make_case(rules, 8, 8, true).to(dtype);
+        const AttentionResult result = at.forward();
+        const ThreeGradients g = backward_of(at, result, false);
+        for (const Tensor& tensor : {result.output, g.query, g.key, g.value})
+            for (const double value : tensor.to_vector()) EXPECT_EQ(value, 0.0);
+    }
+}
+
+TEST(Attention, RowsOutsideTheSpansAreZeroAndTheirNaNsStayThere) {
+    const Spans spans({{2, 3}, {5, 4}, {11, 2}}, 14);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const AttentionCase at = make_case(self_rules(spans, 2), 8, 8, true).to(dtype);
+        const AttentionResult result = at.forward();
+        const ThreeGradients g = backward_of(at, result, false);
+        for (const Tensor& tensor : {result.output, g.query, g.key, g.value}) {
+            const std::vector<double> values = tensor.to_vector();
+            for (std::int64_t row = 0; row < 14; ++row)
+                for (std::int64_t c = 0; c < 16; ++c) {
+                    const double value = values[static_cast<std::size_t>(row * 16 + c)];
+                    if (row < 2 || row == 9 || row == 10 || row == 13)
+                        EXPECT_EQ(value, 0.0);
+                    else
+                        EXPECT_TRUE(std::isfinite(value));
+                }
+        }
+    }
+}
+
+// A padded batch that says by its mask alone what is padding, whose rows hold whatever was in that memory.
+TEST(Attention, RowsThatTheMaskTakesOutMayHoldAnything) {
+    const std::vector<std::int64_t> lengths{7, 40, 1};
+    const Spans spans({{0, 40}, {40, 40}, {80, 40}}, 120);
+    for (const bool causal : {false, true})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            AttentionRules rules = self_rules(spans, 2);
+            rules.causal = causal;
+            rules.mask = Tensor::zeros({3, 40, 40}, DType::u8);
+            for (std::int64_t s = 0; s < 3; ++s)
+                for (std::int64_t i = 0; i < lengths[static_cast<std::size_t>(s)]; ++i)
+                    std::fill_n(rules.mask.data<std::uint8_t>() + (s * 40 + i) * 40, lengths[static_cast<std::size_t>(s)], 1);
+            const AttentionCase clean = make_case(rules, 8, 20, true).to(dtype);
+            AttentionCase dirty = clean;
+            dirty.query_base = dirty.key_base = clean.key_base.clone();
+            dirty.d_output = clean.d_output.clone();
+            const Spans real = Spans::padded(lengths, 40);
+            poison_gaps(dirty.key_base, real);
+            poison_gaps(dirty.d_output, real);
+            const AttentionResult wanted = clean.forward(), given = dirty.forward();
+            EXPECT_TRUE(same_bits(given.output, wanted.output));
+            const ThreeGradients all = backward_of(clean, wanted, false), g = backward_of(dirty, given, false);
+            EXPECT_TRUE(same_bits(g.query, all.query) && same_bits(g.key, all.key) && same_bits(g.value, all.value));
+        }
+}
+
+TEST(Attention, GradientsLandInColumnsOfOneTensorAndNowhereElse) {
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{5, 20});
+    const AttentionCase at = make_case(self_rules(spans, 2), 8, 8, true);
+    const AttentionResult result = at.forward();
+    const ThreeGradients apart = backward_of(at, result, false);
+    const Tensor together = Tensor::full({25, 60}, -7, DType::f32);
+    attention_backward(at.query(), at.key(), at.value(), at.rules, result, at.d_output,
+                       {{together, 3, 16}, {together, 19, 16}, {together, 40, 16}});
+    for (std::int64_t row = 0; row < 25; ++row)
+        for (std::int64_t c = 0; c < 60; ++c) {
+            const auto from = [&](const Tensor& tensor, std::int64_t begin) {
+                return tensor.data<float>()[row * 16 + c - begin];
+            };
+            const float wanted = c >= 3 && c < 19    ? from(apart.query, 3)
+                                 : c >= 19 && c < 35 ? from(apart.key, 19)
+                                 : c >= 40 && c < 56 ? from(apart.value, 40)
+                                                     : -7.0f;
+            EXPECT_EQ(together.data<float>()[row * 60 + c], wanted) << row << ", " << c;
+        }
+}
+
+TEST(Attention, GradientsThatNobodyWantsDoNotChangeTheOthers) {
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{9, 3});
+    const AttentionCase at = make_case(self_rules(spans, 2), 8, 8, true);
+    const AttentionResult result = at.forward();
+    const ThreeGradients all = backward_of(at, result, false);
+    for (int wanted = 0; wanted < 3; ++wanted) {
+        const Tensor alone = Tensor::full({12, 16}, NAN, DType::f32);
+        AttentionGradients gradients;
+        (wanted == 0 ? gradients.query : wanted == 1 ? gradients.key : gradients.value) = alone;
+        attention_backward(at.query(), at.key(), at.value(), at.rules, result, at.d_output, gradients);
+        EXPECT_TRUE(same_bits(alone, wanted == 0 ? all.query : wanted == 1 ? all.key : all.value)) << wanted;
+    }
+}
+
+TEST(Attention, LargeScoresNeitherOverflowNorVanish) {
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{20});
+    AttentionRules rules = self_rules(spans, 1);
+    rules.scale = 1e4;
+    const AttentionCase at = make_case(rules, 8, 8, true);
+    const NaiveAttention wanted = naive_attention(at.to(DType::f64));
+    EXPECT_LE(relative_error(at.forward().output, wanted.output), 1e-3);  // scores of 1e5 have an ulp of 0.008
+    EXPECT_LE(relative_error(at.to(DType::f64).forward().output, wanted.output), 1e-9);
+    for (const double value : backward_of(at, at.forward(), false).key.to_vector()) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(AttentionWeights, SumToOneAndAreExactlyZeroWhereMasked) {
+    const Spans queries({{0, 4}, {4, 6}}, 10), keys({{0, 7}, {9, 6}}, 15);
+    AttentionRules rules{
+        .query_spans = queries, .key_spans = keys, .heads = 2, .causal = true, .mask = random_mask({2, 6, 7}, 0.6, 3)};
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const AttentionCase at = make_case(rules, 8, 8, false).to(dtype);
+        const Tensor weights = attention_weights(at.query(), at.key(), rules);
+        EXPECT_LE(relative_error(weights, naive_attention(at.to(DType::f64)).weights), dtype == DType::f32 ? 1e-6 : 1e-13);
+        const std::vector<double> values = weights.to_vector();
+        std::size_t next = 0;
+        for (std::int64_t s = 0; s < 2; ++s)
+            for (std::int64_t h = 0; h < 2; ++h)
+                for (std::int64_t i = 0; i < 6; ++i) {
+                    double sum = 0;
+                    bool any = false;
+                    for (std::int64_t j = 0; j < 7; ++j, ++next) {
+                        const bool open = i < queries[s].length && j < keys[s].length && allowed(rules, s, i, j);
+                        EXPECT_EQ(values[next] > 0, open);
+                        EXPECT_EQ(values[next] == 0, !open);
+                        any = any || open;
+                        sum += values[next];
+                    }
+                    EXPECT_NEAR(sum, any ? 1 : 0, dtype == DType::f32 ? 1e-6 : 1e-14);
+                }
+    }
+}
+
+TEST(Attention, AFutureTokenChangesEarlierOutputsByExactlyNothing) {
+    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{100, 30}), 2);
+    rules.causal = true;
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        AttentionCase at = make_case(rules, 16, 16, true).to(dtype);
+        const Tensor before = at.forward().output;
+        Tensor changed = at.key_base.clone();
+        changed.slice(70, 71).fill_(3);
+        at.query_base = at.key_base = changed;
+        const Tensor after = at.forward().output;
+        EXPECT_TRUE(same_bits(before.slice(0, 70), after.slice(0, 70)));
+        EXPECT_TRUE(same_bits(before.slice(100, 130), after.slice(100, 130)));
+        for (std::int64_t row = 70; row < 100; ++row)
+            EXPECT_FALSE(same_bits(before.slice(row, row + 1), after.slice(row, row + 1))) << row;
+    }
+}
+
+// The sentences of `at` laid out under other spans.
+AttentionCase laid_out(const AttentionCase& at, const Spans& spans) {
+    AttentionCase other = at;
+    other.rules.query_spans = other.rules.key_spans = spans;
+    const auto move = [&](const Tensor& from) {
+        Tensor to = Tensor::full({spans.rows(), from.cols()}, NAN, from.dtype());
+        for (std::int64_t s = 0; s < spans.size(); ++s)
+            to.slice(spans[s].start, spans[s].start + spans[s].length).copy_(sentence_rows(from, at.rules.query_spans[s]));
+        return to;
+    };
+    other.query_base = other.key_base = move(at.key_base);
+    other.d_output = move(at.d_output);
+    return other;
+}
+
+TEST(Attention, ASentenceHasTheSameBitsAloneInABatchAndPadded) {
+    const std::vector<std::int64_t> lengths{14, 1, 33, 64, 7, 90, 16};
+    for (const bool causal : {false, true})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            AttentionRules rules = self_rules(Spans::packed(lengths), 2);
+            rules.causal = causal;
+            const AttentionCase batch = make_case(rules, 24, 24, true).to(dtype);
+            const AttentionCase padded = laid_out(batch, Spans::padded(lengths, 97));
+            const AttentionResult whole = batch.forward(), wide = padded.forward();
+            const ThreeGradients whole_gradients = backward_of(batch, whole, false),
+                                 wide_gradients = backward_of(padded, wide, false);
+            for (std::int64_t s = 0; s < batch.rules.query_spans.size(); ++s) {
+                const Span &packed_at = batch.rules.query_spans[s], &padded_at = padded.rules.query_spans[s];
+                AttentionCase alone = batch;
+                alone.rules.query_spans = alone.rules.key_spans = Spans::packed(std::vector<std::int64_t>{packed_at.length});
+                alone.query_base = alone.key_base = sentence_rows(batch.key_base, packed_at);
+                alone.d_output = sentence_rows(batch.d_output, packed_at);
+                const AttentionResult one = alone.forward();
+                const ThreeGradients g = backward_of(alone, one, false);
+                EXPECT_TRUE(same_bits(one.output, sentence_rows(whole.output, packed_at))) << s;
+                EXPECT_TRUE(same_bits(one.output, sentence_rows(wide.output, padded_at))) << s;
+                EXPECT_TRUE(same_bits(g.query, sentence_rows(whole_gradients.query, packed_at))) << s;
+                EXPECT_TRUE(same_bits(g.key, sentence_rows(wide_gradients.key, padded_at))) << s;
+                EXPECT_TRUE(same_bits(g.value, sentence_rows(wide_gradients.value, padded_at))) << s;
+            }
+        }
+}
+
+TEST(Attention, AQueryRowsBitsDoNotDependOnTheOtherQueryRows) {
+    AttentionRules rules{.query_spans = Spans::packed(std::vector<std::int64_t>{45}),
+                         .key_spans = Spans::packed(std::vector<std::int64_t>{70}),
+                         .heads = 2};
+    AttentionCase at = make_case(rules, 32, 32, false);
+    const Tensor all = at.forward().output, queries = at.query_base;
+    for (const std::int64_t count : {1, 3, 5, 16, 17})
+        for (std::int64_t first = 0; first + count <= 45; first += 7) {
+            at.query_base = queries.slice(first, first + count).clone();
+            at.rules.query_spans = Spans::packed(std::vector<std::int64_t>{count});
+            EXPECT_TRUE(same_bits(at.forward().output, all.slice(first, first + count))) << first << ", " << count;
+        }
+}
+
+TEST(Attention, GivesTheSameBitsForAnyNumberOfThreads) {
+    const Spans spans = Spans::packed(random_lengths(60, 40, 4));
+    AttentionRules rules = self_rules(spans, 4);
+    rules.dropout = Dropout(0.2, 17);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const AttentionCase at = make_case(rules, 8, 8, true).to(dtype);
+        std::vector<Tensor> first;
+        for (const int count : {1, 2, 3}) {
+            const WithThreads with(count);
+            const AttentionResult result = at.forward();
+            const ThreeGradients g = backward_of(at, result, false);
+            const std::vector<Tensor> now{result.output, result.log_sum, g.query, g.key, g.value};
+            if (first.empty()) first = now;
+            for (std::size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(same_bits(now[i], first[i])) << count << ", " << i;
+        }
+    }
+}
+
+TEST(Attention, DropsExactlyTheWeightsThatDropoutNames) {
+    // With equal scores and the identity as values the output is the dropout mask itself, times scale / time.
+    constexpr std::int64_t kTime = 75;
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{3, kTime});
+    AttentionRules rules = self_rules(spans, 2);
+    rules.dropout = Dropout(0.3, 1234);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Tensor scores = Tensor::zeros({3 + kTime, 2}, dtype);
+        Tensor values = Tensor::zeros({3 + kTime, 2 * kTime}, DType::f64);
+        for (std::int64_t j = 0; j < kTime; ++j)
+            for (std::int64_t h = 0; h < 2; ++h) values.data<double>()[(3 + j) * 2 * kTime + h * kTime + j] = 1;
+        const std::vector<double> output = attention_forward(scores, scores, values.to(dtype), rules).output.to_vector();
+        for (std::int64_t i = 0; i < kTime; ++i)
+            for (std::int64_t h = 0; h < 2; ++h)
+                for (std::int64_t j = 0; j < kTime; ++j) {
+                    const bool kept = rules.dropout.keeps(j, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(h), 1);
+                    const double wanted = kept ? rules.dropout.scale() / kTime : 0;
+                    EXPECT_NEAR(output[static_cast<std::size_t>(((3 + i) * 2 + h) * kTime + j)], wanted, 1e-8);
+                }
+    }
+}
+
+TEST(Attention, EveryProcessorLevelAgreesWithTheReference) {
+    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{14, 1, 70, 33}), 2);
+    rules.causal = true;
+    rules.dropout = Dropout(0.2, 3);
+    const AttentionCase at = make_case(rules, 20, 37, true);
+    const AttentionResult wanted = forward_of(at, true);
+    const ThreeGradients wanted_gradients = backward_of(at, wanted, true);
+    const auto view = view_attention<float>(at.query(), at.key(), at.value(), rules);
+    std::vector<AttentionItem> items;
+    for (std::int64_t s = 0; s < 4; ++s)
+        for (std::int64_t h = 0; h < 2; ++h) items.push_back({s, h});
+    const auto forwards = HEDDLE_ALL_LEVELS(attention_forward_fast);
+    const auto backwards = HEDDLE_ALL_LEVELS(attention_backward_fast);
+    for (std::size_t level = 0; level < forwards.size(); ++level) {
+        Guarded<float> output(118 * 74), log_sum(118 * 2), d_query(118 * 40), d_key(118 * 40), d_value(118 * 74);
+        Guarded<float> scratch(attention_forward_scratch(70, 20, 37)), back_scratch(attention_backward_scratch(70, 20, 37));
+        forwards[level](view, items.data(), 8, {output.data(), 74, 37}, log_sum.data(), scratch.data());
+        const AttentionBackwardView<float> back{
+            {output.data(), 74, 37},  log_sum.data(),         {at.d_output.data<float>(), 74, 37},
+            {d_query.data(), 40, 20}, {d_key.data(), 40, 20}, {d_value.data(), 74, 37}};
+        backwards[level](view, back, items.data(), 8, back_scratch.data());
+        for (const Guarded<float>* memory : {&output, &log_sum, &d_query, &d_key, &d_value, &scratch, &back_scratch})
+            EXPECT_TRUE(memory->intact()) << level;
+        EXPECT_LE(relative_error(output.tensor({118, 74}), wanted.output), 2e-6) << level;
+        EXPECT_LE(relative_error(log_sum.tensor({118, 2}), wanted.log_sum), 2e-6) << level;
+        EXPECT_LE(relative_error(d_query.tensor({118, 40}), wanted_gradients.query), 2e-6) << level;
+        EXPECT_LE(relative_error(d_key.tensor({118, 40}), wanted_gradients.key), 2e-6) << level;
+        EXPECT_LE(relative_error(d_value.tensor({118, 74}), wanted_gradients.value), 2e-6) << level;
+    }
+}
+
+TEST(Attention, SaysWhatDoesNotFit) {
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 4});
+    const Tensor x = normal({7, 12}, DType::f32, 1);
+    const auto run = [&](const Columns& q, const Columns& k, const Columns& v, const AttentionRules& rules) {
+        return [=] { attention_forward(q, k, v, rules); };
+    };
+    const AttentionRules rules = self_rules(spans, 3);
+    expect_error(run(x, x, x, self_rules(spans, 5)), "attention: query has 12 columns, which 5 heads do not divide");
+    expect_error(run({x, 4, 9}, x, x, rules), "attention: query takes columns [4, 13) of [7, 12]");
+    expect_error(run(x, {x, 0, 6}, x, rules), "attention: query has 12 columns, but key has 6; their heads must have one width");
+    expect_error(run(x, x.slice(0, 6), x, rules), "attention: key has 6 rows [6, 12], but key_spans describe 7 rows");
+    expect_error(run(x, x, {}, rules), "value");
+    expect_error(run(x, x.to(DType::f64), x, rules), "key");
+    AttentionRules other = rules;
+    other.key_spans = Spans::packed(std::vector<std::int64_t>{7});
+    expect_error(run(x, x, x, other), "attention: 2 query spans, but 1 key spans; each sentence has one of both");
+    other = rules;
+    other.mask = Tensor::zeros({3, 4}, DType::u8);
+    expect_error(run(x, x, x, other),
+                 "attention: mask has shape [3, 4], wanted [query_time, key_time] or [2, query_time, key_time]");
+    other.mask = Tensor::zeros({4, 4}, DType::f32);
+    expect_error(run(x, x, x, other), "mask");
+    const AttentionResult result = attention_forward(x, x, x, rules);
+    expect_error(
+        [&] {
+            attention_backward(x, x, x, rules, result, x, {{x, 0, 6}, {}, {}});
+        },
+        "attention: d_query is columns [0, 6) of [7, 12], wanted 7 rows and 12 columns");
+}
+
+}  // namespace
+}  // namespace heddle::kernels

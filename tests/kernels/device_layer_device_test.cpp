@@ -1,0 +1,374 @@
+// Each piece of the device layer against its definition. On a GPU this is the first test to run: nothing else executes the inline
+// PTX and the approximate functions.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "core/spans.h"
+#include "tests/devices.h"
+#include "tests/kernels/device_layer_kernels.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+class DeviceLayer : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    }
+};
+
+Tensor on_device(const Shape& shape, DType dtype) { return Tensor::full(shape, std::nan(""), dtype).to(Device::cuda); }
+Tensor zeros(const Shape& shape, DType dtype) { return Tensor::zeros(shape, dtype, Device::cuda); }
+
+float from_bits(std::uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+std::uint32_t bits_of(float value) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+// C [m, n] = A [m, k] B [k, n] in double.
+std::vector<double> product(const Tensor& a, bool a_transposed, const Tensor& b, bool b_transposed, int m, int n, int k) {
+    const std::vector<double> x = a.to_vector(), y = b.to_vector();
+    std::vector<double> c(static_cast<std::size_t>(m * n));
+    for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j)
+            for (int l = 0; l < k; ++l)
+                c[static_cast<std::size_t>(i * n + j)] += x[static_cast<std::size_t>(a_transposed ? l * m + i : i * k + l)] *
+                                                          y[static_cast<std::size_t>(b_transposed ? j * k + l : l * n + j)];
+    return c;
+}
+
+void expect_near(const Tensor& got, const std::vector<double>& want, double tolerance) {
+    const std::vector<double> given = got.to(Device::cpu).to_vector();
+    ASSERT_EQ(given.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i)
+        ASSERT_TRUE(std::abs(given[i] - want[i]) <= tolerance) << "element " << i << ": " << given[i] << ", wanted " << want[i];
+}
+
+// Around multiples of the divisor, up to both ends of 32 bits and beyond them.
+TEST_F(DeviceLayer, DividesExactly) {
+    const std::int64_t k32 = std::int64_t{1} << 32;
+    for (const std::int64_t by :
+         {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{7}, std::int64_t{10}, std::int64_t{64},
+          std::int64_t{641}, std::int64_t{1025}, std::int64_t{65536}, std::int64_t{1000003}, k32 / 2 - 1, k32 / 2, k32 / 2 + 1,
+          k32 - 5, k32 - 1, k32, k32 + 1, 3 * k32 + 17})
+        for (const std::int64_t about :
+             {std::int64_t{0}, by, 2 * by, 1000 * by, k32 / 2, k32 / by * by, k32, k32 * 5 / by * by, 7 * k32}) {
+            Tensor y = on_device({64}, DType::f64);
+            const std::int64_t first = std::max<std::int64_t>(0, about - 32);
+            testing_kernels::quotients(first, by, y);
+            const std::vector<double> got = y.to(Device::cpu).to_vector();
+            for (std::int64_t i = 0; i < 64; ++i)
+                ASSERT_EQ(got[static_cast<std::size_t>(i)], static_cast<double>((first + i) / by)) << first + i << " / " << by;
+        }
+}
+
+TEST_F(DeviceLayer, DropoutDecidesAsTheCpuDoes) {
+    for (const double probability : {0.0, 0.1, 0.9}) {
+        const Dropout dropout(probability, 0x123456789abcdefull);
+        Tensor kept = zeros({5, 40}, DType::u8);
+        testing_kernels::dropout_decisions(dropout, kept);
+        const std::vector<double> given = kept.to(Device::cpu).to_vector();
+        for (int row = 0; row < 5; ++row)
+            for (int col = 0; col < 40; ++col)
+                ASSERT_EQ(given[static_cast<std::size_t>(row * 40 + col)] != 0, dropout.keeps_row(row, col))
+                    << row << ", " << col;
+    }
+}
+
+// Every bf16, and the f32 numbers at, just below and just above the middle between each two of them.
+TEST_F(DeviceLayer, Bf16RoundsToNearestEvenAndKeepsNaN) {
+    std::vector<float> inputs;
+    for (std::uint32_t high = 0; high < 0x10000; high += 7)
+        for (const std::uint32_t low : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+            inputs.push_back(from_bits(high << 16 | low));
+    const Tensor x = Tensor::from(inputs, {static_cast<std::int64_t>(inputs.size())}).to(Device::cuda);
+    Tensor y = zeros(x.shape(), DType::bf16), back = zeros(x.shape(), DType::f32);
+    testing_kernels::to_bf16(x, y);
+    testing_kernels::from_bf16(y, back);
+    const Tensor given = y.to(Device::cpu), loaded = back.to(Device::cpu);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const bf16 want(inputs[i]), got = given.data<bf16>()[i];
+        if (std::isnan(inputs[i])) {
+            ASSERT_TRUE(std::isnan(static_cast<float>(got)) && std::isnan(loaded.data<float>()[i]))
+                << std::hex << bits_of(inputs[i]);
+        } else {
+            ASSERT_EQ(got.bits, want.bits) << std::hex << bits_of(inputs[i]);
+            ASSERT_EQ(bits_of(loaded.data<float>()[i]), std::uint32_t{want.bits} << 16);
+        }
+    }
+}
+
+TEST_F(DeviceLayer, Tf32RoundsToTenBitsAwayFromZero) {
+    std::vector<float> inputs;
+    for (std::uint32_t exponent = 100; exponent < 150; exponent += 7)
+        for (const std::uint32_t mantissa : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x2000u, 0x3000u, 0x7fffffu})
+            for (const std::uint32_t sign : {0u, 1u}) inputs.push_back(from_bits(sign << 31 | exponent << 23 | mantissa));
+    const Tensor x = Tensor::from(inputs, {static_cast<std::int64_t>(inputs.size())}).to(Device::cuda);
+    Tensor y = zeros(x.shape(), DType::f32);
+    testing_kernels::to_tf32(x, y);
+    const Tensor given = y.to(Device::cpu);
+    // The 13 lower bits do not reach the tensor cores; an implementation may leave anything in them.
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        ASSERT_EQ(bits_of(given.data<float>()[i]) & ~0x1fffu, (bits_of(inputs[i]) + 0x1000u) & ~0x1fffu) << inputs[i];
+}
+
+// exponential: 2^-22 + |x| 2^-23 as stated; logarithm: 2 ulp (CUDA's manual: 1); inverse_root: 2^-22.
+TEST_F(DeviceLayer, FunctionsStayWithinTheirStatedErrors) {
+    std::vector<double> inputs;
+    for (double x = -80; x < 80; x += 0.37) inputs.push_back(x);
+    const auto n = static_cast<std::int64_t>(inputs.size());
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Tensor x = Tensor::from(inputs, {n}).to(dtype);
+        Tensor y = zeros({4, n}, dtype);
+        testing_kernels::functions(x.to(Device::cuda), y);
+        const std::vector<double> given = y.to(Device::cpu).to_vector(), at = x.to_vector();
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            const double ulp = dtype == DType::f32 ? 0x1p-23 : 0x1p-52, v = at[i];
+            const auto near = [&](int function, double want, double relative) {
+                const double got = given[static_cast<std::size_t>(function * n) + i];
+                EXPECT_TRUE(std::abs(got - want) <= relative * std::abs(want))
+                    << "function " << function << " of " << v << ": " << got;
+            };
+            near(0, std::exp(v), 2 * ulp + std::abs(v) * ulp);
+            near(1, std::log(std::abs(v)), 2 * ulp);
+            near(2, 1 / std::sqrt(std::abs(v)), 2 * ulp);
+            near(3, std::max(v, 0.5), 0);
+        }
+    }
+    const Tensor nan = Tensor::full({1}, std::nan(""), DType::f32, Device::cuda);
+    Tensor y = zeros({4, 1}, DType::f32);
+    testing_kernels::functions(nan, y);
+    for (const double value : y.to(Device::cpu).to_vector()) EXPECT_TRUE(std::isnan(value));
+}
+
+TEST_F(DeviceLayer, ReductionsOfWarpsAndBlocks) {
+    for (const std::int64_t threads : {32, 64, 96, 1024}) {
+        std::vector<float> values;  // small integers: every sum is exact
+        for (std::int64_t i = 0; i < threads; ++i) values.push_back(static_cast<float>((i * 37 + 11) % 101 - 60));
+        Tensor y = on_device({threads, 8}, DType::f32);
+        testing_kernels::reductions(Tensor::from(values, {threads}).to(Device::cuda), y);
+        const Tensor given = y.to(Device::cpu);
+        const auto over = [&](std::int64_t first, std::int64_t count) {
+            float sum = 0, largest = -1e9f;
+            for (std::int64_t j = first; j < first + count; ++j) {
+                sum += values[static_cast<std::size_t>(j)];
+                largest = std::max(largest, values[static_cast<std::size_t>(j)]);
+            }
+            return std::pair(sum, largest);
+        };
+        for (std::int64_t i = 0; i < threads; ++i) {
+            const float* row = given.data<float>() + 8 * i;
+            const std::pair<float, float> want[] = {over(i / 32 * 32, 32), over(i / 8 * 8, 8), over(i / 2 * 2, 2),
+                                                    over(0, threads)};
+            for (int k = 0; k < 4; ++k) {
+                ASSERT_EQ(row[2 * k], want[k].first) << "thread " << i << " of " << threads << ", sum " << k;
+                ASSERT_EQ(row[2 * k + 1], want[k].second) << "thread " << i << " of " << threads << ", maximum " << k;
+            }
+        }
+    }
+}
+
+TEST_F(DeviceLayer, VectorsOfEveryWidth) {
+    for (const DType dtype : {DType::f32, DType::bf16})
+        for (const int width : {1, 2, 4, 8}) {
+            if (width * size_of(dtype) > 16) continue;
+            const Tensor x = normal({64}, DType::f32, 3).to(dtype);
+            Tensor y = on_device({64}, dtype);
+            testing_kernels::copy_by_vectors(x.to(Device::cuda), y, width);
+            EXPECT_TRUE(same_bits(y.to(Device::cpu), x)) << name(dtype) << " by " << width;
+        }
+}
+
+TEST_F(DeviceLayer, PipelineBringsEveryTileAndFillsTheRestWithZeros) {
+    for (const std::int64_t n : {1, 3, 4, 127, 128, 129, 640}) {
+        const Tensor x = normal({n}, DType::f32, 5);
+        Tensor y = on_device({n}, DType::f32), beyond = on_device({1}, DType::f32);
+        testing_kernels::copy_by_pipeline(x.to(Device::cuda), y, beyond);
+        EXPECT_TRUE(same_bits(y.to(Device::cpu), x)) << n;
+        EXPECT_EQ(beyond.item(), 0) << n;
+    }
+}
+
+TEST_F(DeviceLayer, TensorCoreProductsOfBf16) {
+    for (const bool a_transposed : {false, true})
+        for (const bool b_transposed : {false, true}) {
+            const Tensor a = normal(a_transposed ? Shape({64, 16}) : Shape({16, 64}), DType::f32, 7).to(DType::bf16);
+            const Tensor b = normal(b_transposed ? Shape({16, 64}) : Shape({64, 16}), DType::f32, 8).to(DType::bf16);
+            Tensor d = on_device({16, 16}, DType::f32);
+            testing_kernels::product_bf16(a.to(Device::cuda), a_transposed, b.to(Device::cuda), b_transposed, d);
+            // 64 products of numbers around 1, added up in f32 in an unknown order: 64 * 2^-24 * sum |a b|
+            expect_near(d, product(a, a_transposed, b, b_transposed, 16, 16, 64), 64 * 0x1p-24 * 64 * 4);
+        }
+}
+
+TEST_F(DeviceLayer, AnAccumulatorIsTheNextProductsOperand) {
+    // Small integers: a b is exact in bf16, and so is everything behind it.
+    const auto whole = [](const Shape& shape, int step, int range) {
+        std::vector<float> values;
+        for (std::int64_t i = 0; i < shape.numel(); ++i) values.push_back(static_cast<float>(i * step % range - range / 2));
+        return Tensor::from(values, shape).to(DType::bf16);
+    };
+    const Tensor a = whole({16, 64}, 5, 3), b = whole({64, 16}, 7, 3), c = whole({16, 16}, 3, 5);
+    const std::vector<double> inner = product(a, false, b, false, 16, 16, 64);
+    for (const double value : inner) ASSERT_LE(std::abs(value), 256);
+    Tensor d = on_device({16, 8}, DType::f32);
+    testing_kernels::product_of_product(a.to(Device::cuda), b.to(Device::cuda), c.to(Device::cuda), d);
+    const std::vector<double> whole_product = product(Tensor::from(inner, {16, 16}), false, c, false, 16, 16, 16);
+    std::vector<double> want;
+    for (std::size_t i = 0; i < 16; ++i)
+        for (std::size_t j = 0; j < 8; ++j) want.push_back(whole_product[i * 16 + j]);
+    expect_near(d, want, 0);
+}
+
+TEST_F(DeviceLayer, TensorCoreProductsOfTf32) {
+    const auto ten_bits = [](const Tensor& x) {
+        Tensor rounded = x.clone();
+        for (float& value : rounded.span<float>()) value = from_bits((bits_of(value) + 0x1000u) & ~0x1fffu);
+        return rounded;
+    };
+    const Tensor a = normal({16, 8}, DType::f32, 9), b = normal({8, 8}, DType::f32, 10);
+    Tensor d = on_device({16, 8}, DType::f32);
+    testing_kernels::product_tf32(a.to(Device::cuda), b.to(Device::cuda), d);
+    expect_near(d, product(ten_bits(a), false, ten_bits(b), false, 16, 8, 8), 8 * 0x1p-24 * 8 * 4);
+}
+
+TEST_F(DeviceLayer, TheLastBlockSeesAllOthers) {
+    for (const std::int64_t n : {1, 128, 129, 1000}) {
+        std::vector<float> values;
+        double want = 0;
+        for (std::int64_t i = 0; i < n; ++i) want += values.emplace_back(static_cast<float>(i % 17 - 5));
+        Tensor partial = on_device({(n + 127) / 128}, DType::f32), ticket = zeros({1}, DType::i32),
+               y = on_device({1}, DType::f32);
+        const Tensor x = Tensor::from(values, {n}).to(Device::cuda);
+        for (int again = 0; again < 2; ++again) {
+            testing_kernels::sum_by_last_block(x, partial, ticket, y);
+            EXPECT_EQ(y.item(), want) << n;
+            EXPECT_EQ(ticket.item(), 0);
+        }
+    }
+}
+
+TEST_F(DeviceLayer, NamedBarriersOfTwoHalves) {
+    const Tensor x = normal({128}, DType::f32, 11);
+    Tensor y = on_device({128}, DType::f32);
+    testing_kernels::reverse_halves(x.to(Device::cuda), y);
+    const Tensor given = y.to(Device::cpu);
+    for (int i = 0; i < 128; ++i) EXPECT_EQ(given.data<float>()[i], x.data<float>()[i / 64 * 64 + 63 - i % 64]);
+}
+
+// On a GPU clusters need sm_90: there the launch is refused with CUDA's words, which is no failure of the barrier.
+TEST_F(DeviceLayer, BlocksExchangeRowsBehindGridAndClusterBarriers) {
+    for (const int cluster : {1, 2, 4}) {
+        std::vector<std::int32_t> values(8 * 64);
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i);
+        const Tensor x = Tensor::from(values, {8, 64}).to(Device::cuda);
+        Tensor scratch = zeros({8, 64}, DType::i32), y = zeros({8, 64}, DType::i32);
+        try {
+            testing_kernels::exchange_rows(x, scratch, y, cluster);
+        } catch (const Error& error) {
+            if (cluster == 1 || device::emulated()) throw;
+            GTEST_SKIP() << error.what();
+        }
+        const Tensor given = y.to(Device::cpu);
+        const int group = cluster == 1 ? 8 : cluster;
+        for (int row = 0; row < 8; ++row)
+            for (int i = 0; i < 64; ++i)
+                ASSERT_EQ(given.data<std::int32_t>()[row * 64 + i], (row / group * group + group - 1 - row % group) * 64 + i)
+                    << "clusters of " << cluster << ", row " << row;
+    }
+}
+
+// Nothing says to one stream that another one's upload has run: in the emulator a shared table would be a race between them.
+TEST_F(DeviceLayer, SpansAreUploadedOnceForEachStream) {
+    const Spans spans({{0, 2}, {3, 4}}, 8);
+    const Tensor own = spans.on_device();
+    testing_kernels::on_another_stream([&] {
+        const Tensor other = spans.on_device();
+        EXPECT_FALSE(other.shares_storage(own));
+        EXPECT_TRUE(Spans(spans).on_device().shares_storage(other));
+        EXPECT_EQ(other.to_vector(), (std::vector<double>{0, 2, 3, 4}));
+    });
+    EXPECT_TRUE(spans.on_device().shares_storage(own));
+    EXPECT_EQ(own.to_vector(), (std::vector<double>{0, 2, 3, 4}));
+}
+
+TEST_F(DeviceLayer, TheEmulatorRefusesProgrammaticLaunches) {
+    if (!device::emulated()) GTEST_SKIP() << "a GPU takes them";
+    Tensor y = zeros({1}, DType::f32);
+    const std::string message = error_of([&] { testing_kernels::launch_programmatic(y); });
+    for (const char* part : {"nothing_kernel", "programmatic", "not modelled", "no kernel waits for the one before it"})
+        EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST_F(DeviceLayer, ARefusedLaunchNamesKernelAndGeometry) {
+    Tensor y = zeros({1}, DType::f32);
+    for (const auto& [grid_y, threads, shared] : {std::tuple(70000u, 32u, std::size_t{0}), std::tuple(1u, 2048u, std::size_t{0}),
+                                                  std::tuple(1u, 32u, std::size_t{300000})}) {
+        const std::string message = error_of([&, grid_y = grid_y, threads = threads, shared = shared] {
+            testing_kernels::launch_with(y, grid_y, threads, shared);
+            device::synchronize();
+        });
+        EXPECT_NE(message.find("nothing_kernel"), std::string::npos) << message;
+        const std::string number = std::to_string(grid_y > 1 ? grid_y : threads > 32 ? threads : static_cast<unsigned>(shared));
+        EXPECT_NE(message.find(number), std::string::npos) << message;
+    }
+    testing_kernels::launch_with(y, 65535, 1, 0);
+    testing_kernels::launch_with(y, 0, 1, 0);  // an empty grid launches nothing
+    device::synchronize();
+}
+
+// A GPU's context ends with the first failed requirement, so that only the emulator can show it.
+TEST_F(DeviceLayer, AFailedRequirementStopsTheKernelWithItsMessage) {
+    testing_kernels::require_positive(Tensor::full({32}, 1, DType::f32, Device::cuda));
+    device::synchronize();
+    if (!device::emulated()) GTEST_SKIP() << "on a GPU the process would have to end with it";
+    std::vector<float> values(32, 1);
+    values[7] = -1;
+    const Tensor x = Tensor::from(values, {32}).to(Device::cuda);
+    const std::string message = error_of([&] {
+        testing_kernels::require_positive(x);
+        device::synchronize();
+    });
+    for (const char* part : {"a number is negative", "require_positive_kernel", "thread (7, 0, 0)"})
+        EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+// Lanes count along x alone. With a second axis there would be two threads for each lane.
+TEST_F(DeviceLayer, TheEmulatorRefusesLanesInABlockOfTwoAxes) {
+    if (!device::emulated()) GTEST_SKIP() << "a GPU does not look";
+    const std::string message = error_of([] {
+        testing_kernels::lanes_of_two_axes();
+        device::synchronize();
+    });
+    for (const char* part : {"a block along x alone", "lanes_of_two_axes_kernel"})
+        EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+// Whole tiles are permuted, and the eight 16-byte chunks that ldmatrix reads at once (one column, eight rows) lie in different
+// banks.
+TEST(Swizzle, IsAPermutationWithoutBankConflicts) {
+    std::set<int> places;
+    for (int row = 0; row < 64; ++row)
+        for (int col = 0; col < 128; ++col) places.insert(testing_kernels::swizzled_place(row, col, 64));
+    EXPECT_EQ(places.size(), 64u * 128u);
+    EXPECT_EQ(*places.rbegin(), 64 * 128 - 1);
+    for (int row = 0; row < 64; row += 8)
+        for (int col = 0; col < 128; col += 8) {
+            std::set<int> banks;
+            for (int i = 0; i < 8; ++i) banks.insert(testing_kernels::swizzled_place(row + i, col, 64) * 2 / 16 % 8);
+            EXPECT_EQ(banks.size(), 8u);
+        }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,201 @@
+#include "kernels/embedding/embedding.h"
+
+#include "autograd/ops.h"
+#include "kernels/embedding/embedding_fast.h"
+#include "tests/autograd/proofs_support.h"
+#include "tests/numbers.h"
+#include "tests/support.h"
+
+namespace heddle::kernels {
+namespace {
+
+struct Batch {
+    Tensor tokens;
+    Spans spans;
+};
+
+// Sentences of the given lengths with random tokens, `gap` rows of token -5 after each.
+Batch batch_of(const std::vector<std::int64_t>& lengths, std::int64_t gap, std::int64_t vocabulary, std::uint64_t key) {
+    std::vector<Span> spans;
+    std::vector<std::int32_t> tokens;
+    Sequence random(key);
+    for (const std::int64_t length : lengths) {
+        spans.push_back({static_cast<std::int64_t>(tokens.size()), length});
+        for (std::int64_t i = 0; i < length; ++i)
+            tokens.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(vocabulary))));
+        tokens.insert(tokens.end(), static_cast<std::size_t>(gap), -5);
+    }
+    const auto rows = static_cast<std::int64_t>(tokens.size());
+    return {Tensor::from(tokens, {rows}), Spans(spans, rows)};
+}
+
+double factor(const Dropout& dropout, std::int64_t row, std::int64_t column) {
+    return dropout.keeps_row(row, column) ? dropout.scale() : 0;
+}
+
+// The formula, sentence by sentence, in double.
+Tensor formula(const Tensor& table, const Batch& batch, const Tensor& positions, const EmbeddingPlan& plan) {
+    const std::int64_t d = table.cols();
+    const std::vector<double> rows = table.to_vector(),
+                              places = positions.defined() ? positions.to_vector() : std::vector<double>();
+    Tensor y = Tensor::zeros({batch.spans.rows(), d}, DType::f64);
+    for (const Span& span : batch.spans)
+        for (std::int64_t t = 0; t < span.length; ++t)
+            for (std::int64_t c = 0; c < d; ++c) {
+                const std::int64_t i = span.start + t;
+                double value = plan.scale * rows[static_cast<std::size_t>(batch.tokens.data<std::int32_t>()[i] * d + c)];
+                if (positions.defined()) value += places[static_cast<std::size_t>((plan.first_position + t) * d + c)];
+                y.data<double>()[i * d + c] = value * factor(plan.dropout, i, c);
+            }
+    return y;
+}
+
+TEST(Embedding, AddsScaledRowsAndPositionsWithDropout) {
+    for (const std::int64_t d : {1, 31, 32, 33, 127, 128, 1025})
+        for (const std::int64_t gap : {0, 2})
+            for (const Dropout& dropout : {Dropout(), Dropout(0.3, 4)}) {
+                const Batch batch = batch_of({3, 1, 5, 2}, gap, 11, 1);
+                const EmbeddingPlan plan = {.scale = 2.5, .first_position = 1, .dropout = dropout};
+                const Tensor table = normal({11, d}, DType::f32, 2), positions = normal({7, d}, DType::f32, 3);
+                for (const Tensor& places : {positions, Tensor()}) {
+                    const Tensor wanted = formula(table, batch, places, plan);
+                    const Tensor wide = places.defined() ? places.to(DType::f64) : places;
+                    EXPECT_LT(relative_error(embedding_forward(table, batch.tokens, batch.spans, places, plan), wanted), 1e-6);
+                    EXPECT_LT(
+                        relative_error(embedding_forward(table.to(DType::f64), batch.tokens, batch.spans, wide, plan), wanted),
+                        1e-15);
+                }
+            }
+}
+
+TEST(Embedding, EveryLevelEqualsTheFormulaAndWritesNothingElse) {
+    const Dropout dropout(0.4, 6);
+    for (const std::int64_t d : {1, 31, 32, 33, 64, 127, 128, 1025})
+        for (const auto embed : HEDDLE_ALL_LEVELS(embed_row)) {
+            const Tensor row = normal({d}, DType::f32, 1), place = normal({d}, DType::f32, 2);
+            Guarded<float> y(d);
+            embed(row.data<float>(), place.data<float>(), 3, y.data(), 9, d, dropout);
+            EXPECT_TRUE(y.intact());
+            Tensor wanted = Tensor::empty({d}, DType::f64);
+            for (std::int64_t c = 0; c < d; ++c)
+                wanted.data<double>()[c] = (3.0 * row.data<float>()[c] + place.data<float>()[c]) * factor(dropout, 9, c);
+            EXPECT_LT(relative_error(y.tensor({d}), wanted), 1e-6) << d;
+        }
+}
+
+TEST(Embedding, BackwardSumsOverRepeatedTokensAndSentences) {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const std::int64_t gap : {0, 2}) {
+            const std::int64_t d = 33;
+            const Batch batch = batch_of({3, 1, 5, 2, 40}, gap, 11, 1);
+            const EmbeddingPlan plan = {.scale = 2.5, .first_position = 1, .dropout = Dropout(0.3, 4)};
+            const Tensor dy = normal({batch.spans.rows(), d}, dtype, 5);
+            Tensor dtable = Tensor::full({11, d}, 1, dtype), dpositions = Tensor::full({41, d}, 2, dtype);
+            embedding_backward(dy, batch.tokens, batch.spans, plan, &dtable, &dpositions);
+            Tensor table = Tensor::full({11, d}, 1, DType::f64), positions = Tensor::full({41, d}, 2, DType::f64);
+            const std::vector<double> gradient = dy.to_vector();
+            for (const Span& span : batch.spans)
+                for (std::int64_t t = 0; t < span.length; ++t)
+                    for (std::int64_t c = 0; c < d; ++c) {
+                        const std::int64_t i = span.start + t;
+                        const double e = gradient[static_cast<std::size_t>(i * d + c)] * factor(plan.dropout, i, c);
+                        table.data<double>()[batch.tokens.data<std::int32_t>()[i] * d + c] += plan.scale * e;
+                        positions.data<double>()[(1 + t) * d + c] += e;
+                    }
+            const double tolerance = dtype == DType::f32 ? 2e-6 : 1e-14;
+            EXPECT_LT(relative_error(dtable, table), tolerance);
+            EXPECT_LT(relative_error(dpositions, positions), tolerance);
+        }
+}
+
+TEST(Embedding, HasTheSameBitsForAnyNumberOfThreads) {
+    const Batch batch = batch_of(std::vector<std::int64_t>(60, 17), 0, 50, 1);
+    const EmbeddingPlan plan = {.scale = 11, .dropout = Dropout(0.2, 4)};
+    const Tensor table = normal({50, 128}, DType::f32, 2), positions = normal({20, 128}, DType::f32, 3),
+                 dy = normal({1020, 128}, DType::f32, 4);
+    const auto run = [&](int count) {
+        const WithThreads with(count);
+        Tensor dtable = Tensor::zeros({50, 128}, DType::f32), dpositions = Tensor::zeros({20, 128}, DType::f32);
+        embedding_backward(dy, batch.tokens, batch.spans, plan, &dtable, &dpositions);
+        return std::vector<Tensor>{embedding_forward(table, batch.tokens, batch.spans, positions, plan), dtable, dpositions};
+    };
+    const std::vector<Tensor> wanted = run(1);
+    for (const int count : {2, 3}) {
+        const std::vector<Tensor> given = run(count);
+        for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(given[i], wanted[i])) << count << " threads, result " << i;
+    }
+}
+
+TEST(Embedding, GivesASentenceTheSameBitsAloneAndInAnyBatch) {
+    const Batch batch = batch_of({9, 4, 30}, 3, 20, 1);
+    const Tensor table = normal({20, 65}, DType::f32, 2), positions = sinusoidal_positions(32, 65, DType::f32);
+    const Tensor whole = embedding_forward(table, batch.tokens, batch.spans, positions, {.scale = 8});
+    for (const Span& span : batch.spans) {
+        const Tensor alone = embedding_forward(table, batch.tokens.slice(span.start, span.start + span.length),
+                                               Spans({{0, span.length}}, span.length), positions, {.scale = 8});
+        EXPECT_TRUE(same_bits(alone, whole.slice(span.start, span.start + span.length)));
+    }
+}
+
+TEST(Embedding, GoesOnFromAPositionAsADecoderWithACacheDoes) {
+    const Batch sentence = batch_of({10}, 0, 20, 1);
+    const Tensor table = normal({20, 33}, DType::f32, 2), positions = sinusoidal_positions(10, 33, DType::f32);
+    const Tensor whole = embedding_forward(table, sentence.tokens, sentence.spans, positions, {});
+    const Tensor last =
+        embedding_forward(table, sentence.tokens.slice(9, 10), Spans({{0, 1}}, 1), positions, {.first_position = 9});
+    EXPECT_TRUE(same_bits(last, whole.slice(9, 10)));
+}
+
+TEST(Embedding, NamesWhatDoesNotFit) {
+    const Tensor table = Tensor::zeros({4, 6}, DType::f32), positions = Tensor::zeros({3, 6}, DType::f32);
+    const auto tokens = [](std::int32_t last) { return Tensor::from(std::vector<std::int32_t>{0, 1, last}, {3}); };
+    const Spans spans({{0, 3}}, 3);
+    expect_error([&] { embedding_forward(table, tokens(4), spans, positions, {}); },
+                 "embedding: tokens[2] is 4, but the table has 4 rows");
+    expect_error([&] { embedding_forward(table, tokens(-1), spans, positions, {}); }, "embedding: tokens[2] is -1");
+    expect_error(
+        [&] {
+            embedding_forward(table, tokens(1), Spans({{0, 2}}, 2), positions, {});
+        },
+        "embedding: tokens has shape [3], wanted [2]");
+    expect_error([&] { embedding_forward(table, tokens(1), spans, positions, {.first_position = 1}); },
+                 "embedding: a sentence reaches position 3, but positions has 3 rows");
+    expect_error(
+        [&] {
+            embedding_forward(table, tokens(1), spans, Tensor::zeros({3, 5}, DType::f32), {});
+        },
+        "embedding: positions has shape [3, 5], wanted [3, 6]");
+    expect_error([&] { embedding_forward(table, tokens(1), spans, positions, {.first_position = -1}); }, "first_position is -1");
+    EXPECT_EQ(embedding_forward(table, Tensor::empty({0}, DType::i32), Spans({}, 0), positions, {}).shape(), (Shape{0, 6}));
+}
+
+TEST(SinusoidalPositions, InterleaveSinesAndCosines) {
+    const Tensor table = sinusoidal_positions(50, 8, DType::f64);
+    for (std::int64_t c = 0; c < 8; ++c) EXPECT_EQ(table.data<double>()[c], c % 2);
+    for (std::int64_t p = 0; p < 50; ++p)
+        for (std::int64_t i = 0; i < 4; ++i) {
+            const double angle = static_cast<double>(p) / std::pow(10000.0, 2 * static_cast<double>(i) / 8);
+            EXPECT_NEAR(table.data<double>()[p * 8 + 2 * i], std::sin(angle), 1e-14);
+            EXPECT_NEAR(table.data<double>()[p * 8 + 2 * i + 1], std::cos(angle), 1e-14);
+        }
+    EXPECT_TRUE(same_bits(sinusoidal_positions(50, 8, DType::f32), table.to(DType::f32)));
+    EXPECT_TRUE(same_bits(sinusoidal_positions(9, 8, DType::f64), table.slice(0, 9)));
+}
+
+TEST(SinusoidalPositions, OfAnOddWidthEndWithASine) {
+    const Tensor table = sinusoidal_positions(3, 3, DType::f64);
+    EXPECT_NEAR(table.data<double>()[2 * 3 + 2], std::sin(2 / std::pow(10000.0, 2.0 / 3)), 1e-15);
+}
+
+TEST(Embedding, ItsGradientsAreProven) { expect_proven(proofs::embedding()); }
+
+TEST(Embedding, AddsToTheGradientThatATableHolds) {
+    Variable table(normal({4, 3}, DType::f32, 1), true);
+    const Tensor tokens = Tensor::from(std::vector<std::int32_t>{1, 1}, {2});
+    for (int pass = 0; pass < 2; ++pass)
+        backward(ops::embedding(table, tokens, Spans({{0, 2}}, 2)), Tensor::full({2, 3}, 1, DType::f32));
+    EXPECT_EQ(table.grad().to_vector(), (std::vector<double>{0, 0, 0, 4, 4, 4, 0, 0, 0, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace heddle::kernels

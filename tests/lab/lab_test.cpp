@@ -1,0 +1,312 @@
+// The lab itself: its list, its command and its pages. What the experiments find is tested in lab_*_slow_test.cpp.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "apps/command/commands.h"
+#include "apps/lab/kit.h"
+#include "apps/picture/ramp.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "nn/linear.h"
+#include "tests/documents.h"
+#include "tests/lab/lab_support.h"
+#include "tests/page_support.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+using testing::HasSubstr;
+
+struct Output {
+    std::string out;
+    std::string err;
+};
+
+Output run_lab(const std::vector<std::string>& words) {
+    std::vector<const char*> arguments;
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    std::string error;
+    try {
+        app::lab_command(arguments);
+    } catch (const std::exception& caught) {
+        error = caught.what();
+    }
+    Output output{testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+    if (!error.empty()) throw app::UsageError(error);
+    return output;
+}
+
+// "Suite.Name" of every test in this folder.
+std::set<std::string> tests_in_the_tree() {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests")) {
+        if (entry.path().extension() != ".cpp") continue;
+        const std::string text = read_file(entry.path());
+        for (std::size_t at = text.find("\nTEST"); at < text.size(); at = text.find("\nTEST", at + 1)) {
+            const std::size_t open = text.find('(', at), comma = text.find(',', open), close = text.find(')', comma);
+            const std::size_t name = text.find_first_not_of(" \n", comma + 1);
+            names.insert(text.substr(open + 1, comma - open - 1) + "." + text.substr(name, close - name));
+        }
+    }
+    return names;
+}
+
+TEST(Lab, ListNamesEveryExperimentOnceWithItsTitle) {
+    const std::string list = run_lab({"list"}).out;
+    std::set<std::string_view> names;
+    for (const lab::Experiment& one : lab::experiments()) {
+        EXPECT_TRUE(names.insert(one.name).second) << one.name;
+        EXPECT_EQ(one.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string_view::npos) << one.name;
+        EXPECT_THAT(list, HasSubstr(std::string(one.name) + " "));
+        EXPECT_THAT(list, HasSubstr(std::string(one.title) + "\n"));
+    }
+    EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), static_cast<std::ptrdiff_t>(names.size()));
+}
+
+TEST(Lab, TheTestThatCatchesAMistakeStandsInTheTree) {
+    const std::set<std::string> tests = tests_in_the_tree();
+    ASSERT_TRUE(tests.contains("Lab.TheTestThatCatchesAMistakeStandsInTheTree"));
+    for (const lab::Experiment& one : lab::experiments())
+        EXPECT_TRUE(tests.contains(std::string(one.caught_by))) << one.name << " names " << one.caught_by;
+}
+
+TEST(Lab, EveryExperimentShowsTheCodeWithItsMistakeAndWithoutIt) {
+    for (const lab::Experiment& one : lab::experiments()) {
+        EXPECT_NE(one.code.wrong, one.code.right) << one.name;
+        for (const std::string_view code : {one.code.wrong, one.code.right}) {
+            ASSERT_GT(code.size(), 2u) << one.name;
+            EXPECT_TRUE(code.starts_with('\n') && code.ends_with('\n')) << one.name;
+            std::istringstream lines{std::string(code.substr(1))};
+            int count = 0;
+            for (std::string line; std::getline(lines, line); ++count) {
+                EXPECT_FALSE(line.empty()) << one.name;
+                EXPECT_LE(line.size(), 68u) << one.name << " does not fit on half of a page: " << line;
+            }
+            EXPECT_LE(count, 8) << one.name;
+        }
+    }
+}
+
+TEST(Lab, TheChapterHasARowForEveryExperiment) {
+    const std::string chapter = project_file("apps/lab/README.md");
+    for (const lab::Experiment& one : lab::experiments())
+        EXPECT_THAT(chapter, HasSubstr("\n| `" + std::string(one.name) + "` |")) << "apps/lab/README.md has no row for it";
+}
+
+TEST(Lab, RunsOneExperimentAndWritesItsPage) {
+    const TemporaryFolder folder;
+    const std::string out = (folder / "pages").string();
+    const Output output = run_lab({"tiny-mask", "--out", out, "--seed", "7"});
+    EXPECT_THAT(output.out, HasSubstr("tiny-mask: logits multiplied"));
+    EXPECT_THAT(output.out,
+                HasSubstr("What people write:\n    // factor [T, T]: 1 for the past, -1e-9 for the future\n    const"));
+    EXPECT_THAT(output.out, HasSubstr("masked);\n\nWhat is right:\n    // the future is left out of the sum\n"));
+    EXPECT_THAT(output.out, HasSubstr("weight on the future, row 0"));
+    EXPECT_THAT(output.out, HasSubstr("Caught by Softmax."));
+    EXPECT_THAT(output.err, HasSubstr("wrote " + out + "/tiny-mask.html"));
+    const std::string page = read_file(out + "/tiny-mask.html");
+    EXPECT_THAT(page, HasSubstr("<svg"));
+    EXPECT_THAT(page, HasSubstr("<h2>What people write</h2>\n<pre>// factor [T, T]"));
+    EXPECT_THAT(page, HasSubstr("<h2>What is right</h2>\n<pre>// the future"));
+    EXPECT_THAT(page, HasSubstr("heddle lab tiny-mask --seed 7"));
+    EXPECT_THAT(page, HasSubstr("Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor"));
+    expect_loads_nothing(page);
+    EXPECT_LT(page.find("data-name=\"multiplied\""), page.find("data-name=\"masked\"")) << "as in the code and the numbers";
+    EXPECT_FALSE(std::filesystem::exists(out + "/index.html")) << "the index is for all";
+}
+
+TEST(Lab, JsonHoldsEveryNumber) {
+    const TemporaryFolder folder;
+    const std::string out = run_lab({"tiny-mask", "--json", "--out", folder.path().string()}).out;
+    const auto object = nlohmann::json::parse(out);
+    const lab::Result result = run_experiment("tiny-mask");
+    EXPECT_EQ(object["name"], "tiny-mask");
+    EXPECT_EQ(object["seed"], 1);
+    EXPECT_THAT(object["wrong"].get<std::string>(), HasSubstr("ops::mul(scores, factor);\nconst"));
+    EXPECT_THAT(object["right"].get<std::string>(), HasSubstr("{.causal = true}"));
+    EXPECT_EQ(object["variants"].size(), result.variants.size());
+    ASSERT_EQ(object["findings"].size(), result.findings.size());
+    for (const lab::Finding& finding : result.findings)
+        for (std::size_t i = 0; i < finding.values.size(); ++i)
+            EXPECT_EQ(object["findings"][finding.what][result.variants[i]].get<double>(), finding.values[i]) << finding.what;
+}
+
+// The code shows the mistake first; so do the numbers, in every form, and the pictures.
+TEST(Lab, ShowsTheMistakesFirstAndWhatIsRightLast) {
+    const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr, {"\nbad code\n", "\ngood code\n"}};
+    const lab::Result result{
+        .variants = {"right", "wrong", "worse"}, .findings = {{"loss", {1, 2, 3}}}, .why = "", .figures = {}};
+    const auto in_order = [](const std::string& text, const std::vector<std::string>& parts) {
+        std::size_t at = 0;
+        for (const std::string& part : parts) {
+            const std::size_t found = text.find(part, at);
+            if (found == std::string::npos) return testing::AssertionFailure() << part << " does not come next in " << text;
+            at = found + part.size();
+        }
+        return testing::AssertionSuccess();
+    };
+    const std::string text = lab::text(experiment, result);
+    EXPECT_TRUE(in_order(text, {"bad code", "good code", "       wrong         worse         right\n",
+                                "loss             2             3             1\n"}));
+    EXPECT_TRUE(in_order(lab::page(experiment, result, "").html(),
+                         {"bad code", "good code", ">wrong<", ">worse<", ">right<", ">2<", ">3<", ">1<"}));
+    const auto object = nlohmann::ordered_json::parse(lab::json(experiment, result, {}));
+    EXPECT_EQ(object["variants"].dump(), R"(["wrong","worse","right"])");
+    EXPECT_EQ(object["findings"]["loss"].dump(), R"({"wrong":2.0,"worse":3.0,"right":1.0})");
+    EXPECT_EQ(lab::headline(result), "loss: wrong 2, worse 3, right 1");
+
+    const lab::Result masks = run_experiment("tiny-mask");
+    EXPECT_THAT(masks.figures.at(0).svg, HasSubstr("multiplied by -1e-9"));
+    EXPECT_THAT(masks.figures.at(1).svg, HasSubstr(">masked<"));
+}
+
+// A sixteenth on a scale up to 1 has the colour of nothing.
+TEST(Lab, TheTinyMasksMapShowsASixteenth) {
+    const std::string map = run_experiment("tiny-mask").figures.at(0).svg;
+    std::set<std::string> dark;
+    for (int level = 0; level < picture::ramp_levels / 8; ++level) dark.insert(picture::ramp_color(level, false));
+    int in_row_0 = 0;
+    for (const Element& one : markup_of(map).all("path"))
+        for (std::size_t at = 0; at < one.attributes.at("d").size(); at = one.attributes.at("d").find('M', at + 1)) {
+            const std::string cell = one.attributes.at("d").substr(at, one.attributes.at("d").find('M', at + 1) - at);
+            if (cell.find(" 0h") == std::string::npos) continue;
+            ++in_row_0;
+            EXPECT_FALSE(dark.contains(one.attributes.at("stroke"))) << cell << " of row 0 looks like nothing";
+        }
+    EXPECT_GT(in_row_0, 0);
+}
+
+TEST(Lab, ExperimentsOfAGroupStandTogether) {
+    std::set<std::string_view> groups;
+    std::string_view last;
+    for (const lab::Experiment& one : lab::experiments()) {
+        EXPECT_FALSE(one.group.empty()) << one.name;
+        EXPECT_TRUE(one.group == last || groups.insert(one.group).second) << one.group << " begins again at " << one.name;
+        last = one.group;
+    }
+    EXPECT_GT(groups.size(), 3u);
+}
+
+TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {
+    const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr, {"\nwrong\n", "\nright\n"}};
+    const double infinity = std::numeric_limits<double>::infinity();
+    const lab::Result result{.variants = {"right", "wrong", "worse"},
+                             .findings = {{"loss", {-infinity, infinity, std::numeric_limits<double>::quiet_NaN()}}},
+                             .why = "",
+                             .figures = {}};
+    const auto object = nlohmann::json::parse(lab::json(experiment, result, {}));
+    EXPECT_EQ(object["findings"]["loss"]["right"], "-inf");
+    EXPECT_EQ(object["findings"]["loss"]["wrong"], "inf");
+    EXPECT_EQ(object["findings"]["loss"]["worse"], "nan");
+    EXPECT_THAT(lab::text(experiment, result), HasSubstr("nan"));
+}
+
+TEST(Lab, AddsAVariantsNumbersToTheFindingsInTheirOrder) {
+    lab::Result result{.variants = {"right", "wrong"}, .findings = {{"loss", {}}, {"change", {}}}, .why = "", .figures = {}};
+    for (const double number : {1.0, 3.0}) result.add(std::array{number, number + 1});
+    EXPECT_EQ(result.value("loss", "wrong"), 3);
+    EXPECT_EQ(result.value("change", "right"), 2);
+    expect_error([&] { result.add(std::array{1.0}); }, "a variant has 1 numbers for 2 findings");
+    expect_error([&] { result.add(std::array{1.0, 2.0, 3.0}); }, "a variant has 3 numbers for 2 findings");
+    EXPECT_EQ(result.findings[0].values.size(), 2u) << "a row of another length is not added in part";
+}
+
+TEST(Lab, BreaksTheReasonIntoLinesAndKeepsItsWords) {
+    const std::string words = "one two three four five six seven eight nine ten, ";
+    lab::Result result{.variants = {"right", "wrong"}, .findings = {}, .why = "", .figures = {}};
+    for (int i = 0; i < 6; ++i) result.why += words;
+    result.why += std::string(150, 'x');  // longer than a line: stays whole
+    std::istringstream lines(lab::text(lab::experiments().front(), result));
+    std::string line, joined;
+    while (std::getline(lines, line)) {
+        EXPECT_TRUE(line.size() <= 100 || line.find(' ') == std::string::npos) << line;
+        joined += line + " ";
+    }
+    EXPECT_THAT(joined, HasSubstr(result.why));
+}
+
+TEST(Lab, OneSeedGivesTheSameNumbersAndAnotherSeedOthers) {
+    const TemporaryFolder folder;
+    const auto numbers = [&](const char* seed) {
+        const std::string out = run_lab({"tiny-mask", "--json", "--seed", seed, "--out", folder.path().string()}).out;
+        return nlohmann::json::parse(out)["findings"].dump();
+    };
+    EXPECT_EQ(numbers("1"), numbers("1"));
+    EXPECT_NE(numbers("1"), numbers("2"));
+}
+
+TEST(LabKit, CutHeadsHoldTheColumnsOfEachHeadAndJoinAgain) {
+    constexpr std::int64_t sentences = 2, time = 3, heads = 4, width = 5;
+    const Variable x(lab::normal({sentences * time, heads * width}, 1, 7));
+    const Variable cut = lab::cut_heads(x, sentences, heads);
+    ASSERT_EQ(cut.shape(), Shape({sentences, heads, time, width}));
+    const std::vector<double> rows = x.value().to_vector(), parts = cut.value().to_vector();
+    for (std::int64_t s = 0; s < sentences; ++s)
+        for (std::int64_t h = 0; h < heads; ++h)
+            for (std::int64_t t = 0; t < time; ++t)
+                for (std::int64_t c = 0; c < width; ++c)
+                    EXPECT_EQ(parts[static_cast<std::size_t>(((s * heads + h) * time + t) * width + c)],
+                              rows[static_cast<std::size_t>((s * time + t) * heads * width + h * width + c)]);
+    EXPECT_EQ(lab::join_heads(cut).value().to_vector(), rows);
+}
+
+TEST(LabKit, NumbersOfCurves) {
+    const std::vector<double> values = {4, 1, 2, 9};
+    EXPECT_EQ(lab::median(values), 3);
+    EXPECT_EQ(lab::mean_of_last(values, 2), 5.5);
+    EXPECT_EQ(lab::relative_change(values, values), 0);
+    EXPECT_EQ(lab::relative_change(std::vector<double>{3, 4}, std::vector<double>{3, 9}), 1);
+    const std::vector<double> others = {4, 7, 2, 5}, broken = {4, std::numeric_limits<double>::quiet_NaN(), 2, 5};
+    EXPECT_EQ(lab::largest_difference(values, values), 0);
+    EXPECT_EQ(lab::largest_difference(values, others), 6);
+    EXPECT_TRUE(std::isnan(lab::largest_difference(values, broken)));
+    const Tensor row = Tensor::from(values, {1, 4}), column = Tensor::from(values, {4, 1});
+    EXPECT_EQ(lab::largest_difference(row, Tensor::from(others, {1, 4})), 6);
+    expect_error([&] { lab::largest_difference(row, column); }, "tensors [1, 4] and [4, 1]");
+    expect_error([] { lab::median({}); }, "the median of no values");
+    expect_error([&] { lab::mean_of_last(values, 5); }, "the mean of more values was asked for than there are");
+    expect_error([&] { lab::relative_change(values, {}); }, "arrays of different lengths");
+    expect_error([&] { lab::largest_difference(values, std::vector<double>()); }, "arrays of different lengths");
+}
+
+TEST(LabKit, TheErrorOfSumsIsThatOfTheWorstRow) {
+    const auto error = [](const std::vector<double>& values) { return lab::error_of_sums(Tensor::from(values, {1, 3, 2})); };
+    EXPECT_EQ(error({0.5, 0.5, 1, 0, 0.25, 0.75}), 0);
+    EXPECT_EQ(error({0.5, 0.5, 1, 0.25, 0.25, 0.25}), 0.5) << "too little counts as too much does";
+    EXPECT_TRUE(std::isnan(error({0.5, std::numeric_limits<double>::quiet_NaN(), 1, 0, 0.5, 0.5})));
+}
+
+TEST(LabKit, AGradientsNormIsThatOfAllParametersTogether) {
+    nn::Module root(1);
+    const nn::Linear layer(root, "layer", 2, 2), unused(root, "unused", 2, 2);
+    EXPECT_EQ(lab::gradient_norm(root), 0) << "no parameter has a gradient";
+    const Variable x(Tensor::from(std::vector<float>{2, 2}, {1, 2}));
+    backward(layer.forward(x), Tensor::from(std::vector<float>{1, 0}, {1, 2}));  // 2, 2 in the weight, 1 in the bias
+    EXPECT_EQ(lab::gradient_norm(root), 3);
+    EXPECT_EQ(lab::gradient_norm(unused), 0);
+}
+
+TEST(Lab, SaysWhatIsWrongWithTheCommand) {
+    expect_error([] { run_lab({"tiny-musk"}); },
+                 "there is no experiment 'tiny-musk'; did you mean tiny-mask? see heddle lab list");
+    expect_error([] { run_lab({"list", "--seed", "3"}); }, "list runs nothing: --seed has no effect");
+    expect_error([] { run_lab({"list", "--json"}); }, "list runs nothing: --json has no effect");
+    expect_error([] { run_lab({"tiny-mask", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");
+    const lab::Result result = run_experiment("tiny-mask");
+    expect_error([&] { result.value("weight", "masked"); }, "there is no finding 'weight'; there are weight on the future");
+    expect_error([&] { result.value(result.findings[0].what, "mask"); },
+                 "there is no variant 'mask'; there are masked, multiplied");
+}
+
+}  // namespace
+}  // namespace heddle

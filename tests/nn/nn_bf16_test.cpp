@@ -1,0 +1,118 @@
+// Models that compute in bf16, on the CUDA device, emulated or real.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "autograd/tape.h"
+#include "core/device.h"
+#include "tests/nn/nn_support.h"
+
+namespace heddle::nn {
+namespace {
+
+class HalfModel : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    }
+};
+
+// In f32 with random weights, or the same in bf16 on the device.
+std::unique_ptr<Transformer> model_in(DType dtype, const TransformerOptions& options = tiny_options()) {
+    auto model = std::make_unique<Transformer>(options, 3);
+    disturb(*model);
+    model->eval();
+    if (dtype == DType::bf16) model->to(Device::cuda);
+    model->to(dtype);
+    return model;
+}
+
+TEST_F(HalfModel, HasTheRoundedWeights) {
+    const auto f32 = model_in(DType::f32), bf16 = model_in(DType::bf16);
+    EXPECT_EQ(bf16->dtype(), DType::bf16);
+    const NamedTensors from = f32->named_tensors(), to = bf16->named_tensors();
+    ASSERT_EQ(from.size(), to.size());
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        EXPECT_EQ(to[i].first, from[i].first);
+        EXPECT_EQ(to[i].second.device(), Device::cuda);
+        EXPECT_TRUE(same_bits(to[i].second.to(Device::cpu), from[i].second.to(DType::bf16))) << from[i].first;
+    }
+    for (const Module* child : bf16->children()) EXPECT_EQ(child->dtype(), DType::bf16) << child->name();
+    for (const Parameter& parameter : bf16->parameters()) EXPECT_FALSE(parameter.variable.grad().defined());
+}
+
+// Some 30 tensors are written on the way through 2 + 2 layers, and each is rounded by a part of 2^-8 at most.
+TEST_F(HalfModel, GivesTheF64LogitsWithinRoundingAndAsF32) {
+    const NoGrad no_grad;
+    const Sentences source = packed({random_tokens(5, 11, 1), random_tokens(40, 11, 2), random_tokens(1, 11, 3)});
+    const Sentences target = packed({random_tokens(3, 13, 4), random_tokens(37, 13, 5), random_tokens(6, 13, 6)});
+    Tensor logits[2];
+    const auto exact = model_in(DType::f32), half = model_in(DType::bf16);
+    exact->to(DType::bf16);  // so that rounding the weights is no error
+    exact->to(DType::f64);
+    for (const Transformer* model : {exact.get(), half.get()}) {
+        const Variable memory = model->encode(source.tokens, source.spans);
+        EXPECT_EQ(memory.dtype(), model->dtype());
+        // Both sides are longer than the table of positions, which grows in the model's dtype.
+        const Variable hidden = model->decode(target.tokens, target.spans, memory, source.spans);
+        logits[model == half.get()] = model->logits(hidden.value()).to(Device::cpu);
+    }
+    EXPECT_EQ(logits[1].dtype(), DType::f32);
+    const std::vector<double> want = logits[0].to_vector(), got = logits[1].to_vector();
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        error += (got[i] - want[i]) * (got[i] - want[i]);
+        size += want[i] * want[i];
+    }
+    EXPECT_LE(std::sqrt(error / size), 30 * std::exp2(-8));
+    EXPECT_FALSE(same_bits(logits[1].to(DType::bf16).to(DType::f32), logits[1])) << "nothing was rounded to bf16 on the way out";
+}
+
+TEST_F(HalfModel, DecodesWithACacheAsWithout) {
+    const NoGrad no_grad;
+    const auto model = model_in(DType::bf16);
+    const Sentences source = packed({random_tokens(4, 11, 1), random_tokens(9, 11, 2)});
+    const Tokens first = random_tokens(6, 13, 3), second = random_tokens(6, 13, 4);
+    const Variable memory = model->encode(source.tokens, source.spans);
+    const Sentences target = packed({first, second});
+    const Tensor whole = model->logits(model->decode(target.tokens, target.spans, memory, source.spans).value()).to(Device::cpu);
+    DecoderCache cache = model->start_decoding(memory.value(), source.spans, 2, 6);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        const Tensor step = model->step(tokens_of({first[i], second[i]}), cache).to(Device::cpu);
+        ASSERT_EQ(step.dtype(), DType::f32);
+        const auto at = static_cast<std::int64_t>(i);
+        EXPECT_LE(relative_error(step.slice(0, 1), whole.slice(at, at + 1)), 30 * std::exp2(-8));
+        EXPECT_LE(relative_error(step.slice(1, 2), whole.slice(6 + at, 7 + at)), 30 * std::exp2(-8));
+    }
+}
+
+// Kernels of ours that a feed-forward network launches; its two products are cuBLASLt's, biases included.
+std::int64_t launches(ops::Activation activation, bool training, double dropout) {
+    Module root(1);
+    FeedForward network(root, "net", 64, 128, activation, true, dropout);
+    root.to(Device::cuda);
+    root.to(DType::bf16);
+    root.train(training);
+    const Variable x(normal({40, 64}, DType::f32, 1).to(DType::bf16).to(Device::cuda));
+    generator().start(0, 0);
+    const std::int64_t before = device::statistics().launches;
+    if (training) {
+        network.forward(x);
+    } else {
+        const NoGrad no_grad;
+        network.forward(x);
+    }
+    return device::statistics().launches - before;
+}
+
+TEST_F(HalfModel, FeedsForwardWithOneKernelBetweenTheProductsOrNone) {
+    for (const ops::Activation activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh}) {
+        EXPECT_EQ(launches(activation, true, 0), 1);
+        EXPECT_EQ(launches(activation, true, 0.1), 1) << "dropout goes with the activation";
+        // cuBLASLt has the tanh form of GELU, but keeps no input of it, which a backward pass would need.
+        EXPECT_EQ(launches(activation, false, 0.1), activation == ops::Activation::gelu_tanh ? 0 : 1);
+    }
+}
+
+}  // namespace
+}  // namespace heddle::nn

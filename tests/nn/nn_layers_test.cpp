@@ -1,0 +1,234 @@
+// The modules that a Transformer is made of, one by one.
+#include <gtest/gtest.h>
+
+#include "autograd/tape.h"
+#include "nn/feed_forward.h"
+#include "nn/multi_head_attention.h"
+#include "tests/nn/nn_support.h"
+
+namespace heddle::nn {
+namespace {
+
+Variable random_rows(std::int64_t rows, std::int64_t cols, std::uint64_t key = 1) {
+    return Variable(normal({rows, cols}, DType::f64, key));
+}
+
+struct Root : Module {
+    Root() : Module(1, DType::f64) {}
+};
+
+TEST(LinearModule, ComputesRowsTimesTransposedWeightPlusBias) {
+    Root root;
+    const Linear linear(root, "linear", 3, 2);
+    disturb(root);
+    const std::vector<double> w = linear.weight().value().to_vector();
+    const std::vector<double> b = linear.bias().value().to_vector();
+    const Variable x = random_rows(4, 3);
+    const std::vector<double> in = x.value().to_vector();
+    const std::vector<double> y = linear.forward(x).value().to_vector();
+    for (std::size_t i = 0; i < 4; ++i)
+        for (std::size_t j = 0; j < 2; ++j) {
+            double wanted = b[j];
+            for (std::size_t k = 0; k < 3; ++k) wanted += in[i * 3 + k] * w[j * 3 + k];
+            EXPECT_NEAR(y[i * 2 + j], wanted, 1e-14);
+        }
+}
+
+TEST(LinearModule, GivesTheSameBitsWhetherOrNotItIsRecorded) {
+    Root root;
+    const Linear linear(root, "linear", 37, 41);
+    const Variable x = random_rows(5, 37);
+    const Tensor recorded = linear.forward(x).value();
+    const NoGrad no_grad;
+    EXPECT_TRUE(same_bits(recorded, linear.forward(x).value()));
+}
+
+TEST(LinearModule, SeesAChangedWeightWhileNothingIsRecorded) {
+    Root root;
+    const Linear linear(root, "linear", 3, 2, false);
+    const NoGrad no_grad;
+    const Variable x = random_rows(4, 3);
+    linear.forward(x);
+    Tensor weight = linear.weight().value();
+    weight.fill_(0);
+    EXPECT_EQ(linear.forward(x).value().to_vector(), std::vector<double>(8, 0));
+}
+
+TEST(PositionalEncoding, SinusoidalRowZeroIsZeroOneZeroOneAndGrowsOnDemand) {
+    Root root;
+    const PositionalEncoding positions(root, "positions", Positions::sinusoidal, 4, 6);
+    EXPECT_EQ(positions.table(1).value().slice(0, 1).to_vector(), (std::vector<double>{0, 1, 0, 1, 0, 1}));
+    EXPECT_EQ(positions.table(4).dim(0), 4);
+    const Tensor before = positions.table(4).value();
+    EXPECT_GE(positions.table(9).dim(0), 9);
+    EXPECT_TRUE(same_bits(before, positions.table(9).value().slice(0, 4)));
+    EXPECT_EQ(root.parameter_count(), 0);
+}
+
+TEST(PositionalEncoding, LearnedTableIsAParameterAndALimit) {
+    Root root;
+    const PositionalEncoding positions(root, "positions", Positions::learned, 4, 6);
+    EXPECT_EQ(root.parameter_count(), 24);
+    EXPECT_TRUE(positions.table(4).requires_grad());
+    expect_error([&] { positions.table(5); }, "a sentence has 5 tokens, but positions were learned for 4");
+}
+
+TEST(EmbeddingModule, ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence) {
+    Root root;
+    const Embedding embedding(root, "embedding", 7, 4);
+    const PositionalEncoding positions(root, "positions", Positions::sinusoidal, 8, 4);
+    const Tensor y = embedding.forward(tokens_of({3, 5, 3}), Spans::packed(std::vector<std::int64_t>{2, 1}), positions).value();
+    const std::vector<double> table = embedding.weight().value().to_vector();
+    const std::vector<double> place = positions.table(3).value().to_vector();
+    const std::size_t token[] = {3, 5, 3};
+    const std::size_t position[] = {0, 1, 0};
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 4; ++j)
+            EXPECT_NEAR(y.to_vector()[i * 4 + j], 2 * table[token[i] * 4 + j] + place[position[i] * 4 + j], 1e-15);
+}
+
+TEST(Attention, WorksWithoutBiasAndWithAnyHeadSize) {
+    for (const bool bias : {true, false}) {
+        Root root;
+        const SelfAttention self(root, "self", {.d_model = 6, .heads = 2, .head_dim = 5, .bias = bias});
+        const CrossAttention cross(root, "cross", {.d_model = 6, .heads = 2, .head_dim = 5, .bias = bias});
+        EXPECT_EQ(root.parameter_count(), 2 * (4 * 6 * 10 + (bias ? 3 * 10 + 6 : 0)));
+        const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 9});  // shorter and longer than the heads are wide
+        const Variable x = random_rows(12, 6);
+        for (const bool causal : {false, true}) EXPECT_EQ(self.forward(x, spans, {.causal = causal}).shape(), Shape({12, 6}));
+        EXPECT_EQ(cross.forward(x, spans, random_rows(12, 6, 2), spans).shape(), Shape({12, 6}));
+    }
+}
+
+TEST(Attention, IsTheFormulaOnNamedWeights) {
+    Root root;
+    const SelfAttention self(root, "self", {.d_model = 4, .heads = 1, .head_dim = 3});
+    disturb(root);
+    const Variable x = random_rows(5, 4);
+    const auto apply = [&](const Variable& in, const char* part) {
+        const std::string name = std::string("self.") + part;
+        return ops::linear(in, Variable(named_tensor(root, name + ".weight").clone()),
+                           Variable(named_tensor(root, name + ".bias").clone()));
+    };
+    const Variable scores = ops::matmul(apply(x, "query"), apply(x, "key"), false, true);
+    const Variable weights = ops::softmax(ops::scale(scores, 1 / std::sqrt(3.0)));
+    const Variable wanted = apply(ops::matmul(weights, apply(x, "value")), "output");
+    const Variable y = self.forward(x, Spans::packed(std::vector<std::int64_t>{5}));
+    EXPECT_LE(relative_error(y.value(), wanted.value()), 1e-13);
+}
+
+TEST(Attention, SelfAttentionIsCrossAttentionToItself) {
+    Root root;
+    const SelfAttention self(root, "self", {.d_model = 6, .heads = 2});
+    const CrossAttention cross(root, "cross", {.d_model = 6, .heads = 2});
+    disturb(root);
+    for (auto [name, tensor] : self.named_tensors()) named_tensor(root, "cross" + name.substr(4)).copy_(tensor);
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 4});
+    const Variable x = random_rows(7, 6);
+    EXPECT_LE(relative_error(self.forward(x, spans).value(), cross.forward(x, spans, x, spans).value()), 1e-14);
+}
+
+TEST(Attention, TakesABooleanMask) {
+    Root root;
+    const SelfAttention self(root, "self", {.d_model = 6, .heads = 2});
+    const std::vector<std::uint8_t> mask{1, 0, 1, 0, 1, 1, 0, 0, 0};
+    Tensor weights;
+    const Variable y = self.forward(random_rows(3, 6), Spans::packed(std::vector<std::int64_t>{3}),
+                                    {.mask = Tensor::from(mask, {3, 3}), .weights = &weights});
+    const std::vector<double> p = weights.to_vector();
+    for (std::size_t i = 0; i < p.size(); ++i) EXPECT_EQ(p[i] > 0, mask[i % 9] != 0) << i;
+    // Nothing to attend to: only the output bias is left.
+    EXPECT_EQ(y.value().slice(2, 3).to_vector(), named_tensor(root, "self.output.bias").to_vector());
+}
+
+TEST(FeedForwardModule, IsTheFormulaForEachActivation) {
+    for (const auto activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh}) {
+        Root root;
+        const FeedForward feed_forward(root, "ff", 4, 9, activation);
+        disturb(root);
+        const auto value = [&](const char* name) { return Variable(named_tensor(root, name).clone()); };
+        const Variable x = random_rows(5, 4);
+        const Variable inner = ops::linear(x, value("ff.inner.weight"), value("ff.inner.bias"));
+        const Variable active =
+            activation == ops::Activation::relu ? ops::relu(inner) : ops::gelu(inner, activation == ops::Activation::gelu_tanh);
+        const Variable wanted = ops::linear(active, value("ff.outer.weight"), value("ff.outer.bias"));
+        EXPECT_LE(relative_error(feed_forward.forward(x).value(), wanted.value()), 1e-13);
+    }
+}
+
+TEST(FeedForwardModule, GivesTheSameBitsWhetherOrNotItIsRecorded) {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const auto activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh}) {
+            struct Typed : Module {
+                explicit Typed(DType type) : Module(1, type) {}
+            } root(dtype);
+            const FeedForward feed_forward(root, "ff", 37, 70, activation);
+            disturb(root);
+            const Variable x(normal({101, 37}, dtype, 3));
+            const Tensor recorded = feed_forward.forward(x).value();
+            const NoGrad no_grad;
+            EXPECT_TRUE(same_bits(recorded, feed_forward.forward(x).value()));
+        }
+}
+
+TEST(DropoutPlaces, EachProbabilityActsInTrainingAloneAndNeverInEvaluation) {
+    const Sentences source = packed({random_tokens(9, 11, 1)});
+    const Sentences target = packed({random_tokens(8, 13, 2)});
+    for (const int place : {0, 1, 2, 3}) {
+        TransformerOptions options = tiny_options();
+        options.dropout = place == 0 ? 0.3 : 0;
+        options.attention_dropout = place == 1 ? 0.3 : 0;
+        options.ffn_dropout = place == 2 ? 0.3 : 0;
+        Transformer model(options, 1, DType::f64);
+        const NoGrad no_grad;
+        const auto loss = [&](std::uint64_t update) {
+            generator().start(update, 0);
+            return model.loss(source, target, target.tokens).value().item();
+        };
+        const double first = loss(1);
+        EXPECT_EQ(first, loss(1));
+        EXPECT_EQ(first == loss(2), place == 3);
+        model.eval();
+        EXPECT_EQ(loss(1), loss(2));
+        EXPECT_EQ(first == loss(1), place == 3);
+    }
+}
+
+// The paper's three places, all at once: with next to everything dropped from both embedding sums and from the output of each
+// sublayer, nothing is left for the final norm, which then gives its bias. A place that did not drop would show: no bias is zero.
+TEST(DropoutPlaces, BothEmbeddingsAndEverySublayerDrop) {
+    TransformerOptions options = tiny_options();  // pre-norm
+    options.dropout = 0.9999;
+    options.attention_dropout = options.ffn_dropout = 0;
+    Transformer model(options, 1, DType::f64);
+    disturb(model);
+    const NoGrad no_grad;
+    generator().start(1, 0);
+    const Sentences source = packed({random_tokens(5, 11, 1)}), target = packed({random_tokens(4, 13, 2)});
+    const Variable memory = model.encode(source.tokens, source.spans);
+    const Variable hidden = model.decode(target.tokens, target.spans, memory, source.spans);
+    for (const auto& [value, stack] : {std::pair(memory.value(), "encoder"), std::pair(hidden.value(), "decoder")}) {
+        const std::vector<double> bias = named_tensor(model, stack + std::string(".final_norm.bias")).to_vector();
+        const std::vector<double> values = value.to_vector();
+        for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], bias[i % bias.size()]) << stack << ", element " << i;
+    }
+}
+
+TEST(DropoutPlaces, EveryModuleAndCallDrawsAKeyOfItsOwn) {
+    Root root;
+    const FeedForward a(root, "a", 2, 3, ops::Activation::relu);
+    const FeedForward b(root, "b", 2, 3, ops::Activation::relu);
+    generator().start(5, 0);
+    const std::uint64_t first = a.dropout(0.5, "dropout").key;
+    const std::uint64_t second = a.dropout(0.5, "dropout").key;
+    const std::uint64_t other = b.dropout(0.5, "dropout").key;
+    EXPECT_NE(first, second);
+    EXPECT_NE(first, other);
+    generator().start(5, 0);
+    EXPECT_EQ(first, a.dropout(0.5, "dropout").key);
+    root.eval();
+    EXPECT_FALSE(a.dropout(0.5, "dropout").active());
+}
+
+}  // namespace
+}  // namespace heddle::nn

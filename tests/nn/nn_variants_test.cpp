@@ -1,0 +1,258 @@
+// Choices that make one Transformer from another: what the decoder attends to, which matrices are one, which biases there are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/tape.h"
+#include "kernels/log_softmax/log_softmax.h"
+#include "tests/nn/nn_support.h"
+
+namespace heddle::nn {
+namespace {
+
+std::unique_ptr<Transformer> make(const TransformerOptions& options, DType dtype = DType::f32) {
+    auto model = std::make_unique<Transformer>(options, 3, dtype);
+    disturb(*model);
+    model->eval();
+    return model;
+}
+
+TransformerOptions by_layer(NormPlace norm, std::int64_t layers = 3) {
+    TransformerOptions options = tiny_options();
+    options.memory = MemoryFrom::layer;
+    options.norm = norm;
+    options.encoder_layers = options.decoder_layers = layers;
+    return options;
+}
+
+const Sentences& source() {
+    static const Sentences all = packed({random_tokens(4, 11, 1), random_tokens(9, 11, 2)});
+    return all;
+}
+
+const Sentences& target() {
+    static const Sentences all = packed({random_tokens(5, 13, 3), random_tokens(3, 13, 4)});
+    return all;
+}
+
+Tensor columns(const Tensor& x, std::int64_t begin, std::int64_t count) {
+    const NoGrad no_grad;
+    return ops::slice(Variable(x), 1, begin, begin + count).value();
+}
+
+std::vector<std::string> names_of(const Module& module) {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : module.named_tensors()) names.push_back(name);
+    return names;
+}
+
+bool has(const Module& module, const std::string& name) {
+    const std::vector<std::string> names = names_of(module);
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// ---- what the decoder attends to
+
+// A deeper model begins with the same first layers, so the first layers alone are the oracle.
+TEST(MemoryFromLayer, HoldsWhatAnEncoderOfSoManyLayersGives) {
+    for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+        for (const bool final_norm : {false, true}) {
+            TransformerOptions options = by_layer(norm);
+            options.final_norm = final_norm;
+            const NoGrad no_grad;
+            const Tensor memory = make(options)->encode(source().tokens, source().spans).value();
+            ASSERT_EQ(memory.shape(), Shape({13, 24}));
+            for (std::int64_t layers = 1; layers <= 3; ++layers) {
+                options.memory = MemoryFrom::last;
+                options.encoder_layers = layers;
+                const Tensor alone = make(options)->encode(source().tokens, source().spans).value();
+                EXPECT_TRUE(same_bits(columns(memory, 8 * (layers - 1), 8), alone)) << layers;
+            }
+        }
+    }
+}
+
+TEST(MemoryFromLayer, IsReadByTheLayerOfThatNumberOnly) {
+    const auto model = make(by_layer(NormPlace::post));
+    const NoGrad no_grad;
+    const Tensor memory = model->encode(source().tokens, source().spans).value();
+    const auto maps_of = [&](const Tensor& read) {
+        AttentionMaps maps;
+        model->decode(target().tokens, target().spans, Variable(read), source().spans, &maps);
+        return maps.cross;
+    };
+    const std::vector<Tensor> before = maps_of(memory);
+    for (std::int64_t disturbed = 0; disturbed < 3; ++disturbed) {
+        Tensor other = memory.clone();
+        for (std::int64_t row = 0; row < other.rows(); ++row)
+            for (std::int64_t i = 8 * disturbed; i < 8 * disturbed + 8; ++i)
+                other.data<float>()[row * 24 + i] += static_cast<float>(i);
+        const std::vector<Tensor> after = maps_of(other);
+        for (std::size_t layer = 0; layer < 3; ++layer)
+            EXPECT_EQ(same_bits(before[layer], after[layer]), static_cast<std::int64_t>(layer) < disturbed) << layer << disturbed;
+    }
+}
+
+TEST(MemoryFromLayer, StepGivesTheBitsOfTheWholePrefix) {
+    for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+        const auto model = make(by_layer(norm));
+        const NoGrad no_grad;
+        const Variable memory = model->encode(source().tokens, source().spans);
+        DecoderCache cache = model->start_decoding(memory.value(), source().spans, 2, 12);
+        std::vector<Tokens> prefixes(2);
+        for (std::uint64_t place = 0; place < 12; ++place) {
+            const Tokens next = random_tokens(2, 13, 50 + place);
+            for (std::size_t i = 0; i < 2; ++i) prefixes[i].push_back(next[i]);
+            const Tensor logits = model->step(tokens_of(next), cache);
+            const Sentences whole = packed(prefixes);
+            const Tensor hidden = model->decode(whole.tokens, whole.spans, memory, source().spans).value();
+            for (std::int64_t i = 0; i < 2; ++i) {
+                const std::int64_t last = whole.spans[i].start + whole.spans[i].length - 1;
+                EXPECT_TRUE(same_bits(logits.slice(i, i + 1), model->logits(hidden.slice(last, last + 1)))) << place;
+            }
+        }
+    }
+}
+
+TEST(MemoryFromLayer, CheckpointedLayersGiveTheSameGradients) {
+    TransformerOptions options = by_layer(NormPlace::pre);
+    std::vector<std::map<std::string, Tensor>> gradients;
+    for (const bool checkpointed : {false, true}) {
+        options.checkpoint_layers = checkpointed;
+        const auto model = make(options, DType::f64);
+        backward(model->loss(source(), target(), tokens_of(random_tokens(8, 13, 5))));
+        gradients.push_back(gradients_of(*model));
+    }
+    ASSERT_EQ(gradients[0].size(), gradients[1].size());
+    for (const auto& [name, gradient] : gradients[0]) {
+        if (name.ends_with("key.bias")) continue;  // true gradient zero: only rounding noise to compare
+        EXPECT_LE(relative_error(gradients[1].at(name), gradient), 1e-11) << name;
+    }
+}
+
+TEST(MemoryFromLayer, NeedsAsManyLayersOnBothSides) {
+    TransformerOptions options = by_layer(NormPlace::pre);
+    options.decoder_layers = 2;
+    expect_error([&] { const Transformer model(options); }, "3 encoder and 2 decoder layers");
+}
+
+// ---- matrices and biases
+
+TEST(Tie, OfTheEmbeddingsLeavesTheOutputItsOwnMatrixAndBias) {
+    TransformerOptions options = tiny_options();
+    options.source_vocabulary = options.target_vocabulary = 13;
+    options.tie = Tie::embeddings;
+    const auto model = make(options);
+    EXPECT_TRUE(has(*model, "embedding.weight") && has(*model, "output.weight") && has(*model, "output.bias"));
+    EXPECT_FALSE(has(*model, "source_embedding.weight") || has(*model, "target_embedding.weight"));
+    backward(model->loss(source(), target(), tokens_of(random_tokens(8, 13, 5))));
+    const Tensor gradient = gradients_of(*model).at("embedding.weight");
+    // A token that only the source has, and one that only the target has.
+    const std::vector<double> read = source().tokens.to_vector(), asked = target().tokens.to_vector();
+    int only_source = 0, only_target = 0;
+    for (std::int32_t token = 0; token < 13; ++token) {
+        const bool in_source = std::find(read.begin(), read.end(), token) != read.end();
+        const bool in_target = std::find(asked.begin(), asked.end(), token) != asked.end();
+        double sum = 0;
+        for (std::int64_t i = 0; i < 8; ++i) sum += std::abs(gradient.data<float>()[token * 8 + i]);
+        EXPECT_EQ(sum > 0, in_source || in_target) << token;
+        only_source += in_source && !in_target;
+        only_target += in_target && !in_source;
+    }
+    EXPECT_TRUE(only_source > 0 && only_target > 0) << "the example shows nothing";
+    options.target_vocabulary = 12;
+    expect_error([&] { const Transformer other(options); }, "cannot be tied");
+}
+
+TEST(Biases, OfAttentionAndOutputAreChosenApart) {
+    TransformerOptions options = tiny_options();
+    options.attention_bias = false;
+    options.output_bias = false;
+    const auto notebook = make(options);
+    for (const std::string& name : names_of(*notebook)) {
+        if (!name.ends_with(".bias")) continue;
+        EXPECT_TRUE(name.find("norm") != name.npos || name.find("feed_forward") != name.npos) << name;
+    }
+    EXPECT_TRUE(has(*notebook, "encoder.layers.0.feed_forward.inner.bias"));
+    options = tiny_options();
+    options.bias = false;
+    options.output_bias = true;
+    EXPECT_TRUE(has(*make(options), "output.bias"));
+    options.tie = Tie::target;
+    expect_error([&] { const Transformer model(options); }, "has no bias");
+}
+
+TEST(Embeddings, AreScaledAndInitialisedAsChosen) {
+    Module root(1);
+    const PositionalEncoding positions(root, "positions", Positions::sinusoidal, 4, 64);
+    const auto first_row = [&](const Embedding& embedding) {
+        return embedding.forward(tokens_of({0}), Spans::packed(std::vector<std::int64_t>{1}), positions).value().to_vector();
+    };
+    const auto deviation = [](const Embedding& embedding) {
+        double square = 0;
+        for (const double x : embedding.weight().value().to_vector()) square += x * x;
+        return std::sqrt(square / static_cast<double>(embedding.weight().value().numel()));
+    };
+    const Embedding scaled(root, "scaled", 500, 64), unit(root, "unit", 500, 64, EmbeddingInit::unit, false),
+        xavier(root, "xavier", 500, 64, EmbeddingInit::xavier);
+    EXPECT_NEAR(deviation(scaled), 0.125, 0.005);
+    EXPECT_NEAR(deviation(unit), 1, 0.04);
+    EXPECT_NEAR(deviation(xavier), std::sqrt(2.0 / 564), 0.005);  // of a uniform draw: bound / sqrt(3)
+    for (const auto& [embedding, factor] : {std::pair(&scaled, 8.0), std::pair(&unit, 1.0), std::pair(&xavier, 8.0)}) {
+        const std::vector<double> row = first_row(*embedding);
+        for (std::size_t i = 0; i < 64; ++i) {
+            const double position = i % 2 == 0 ? 0 : 1;  // sin 0 and cos 0
+            EXPECT_NEAR(row[i], factor * embedding->weight().value().to_vector()[i] + position, 1e-5);
+        }
+    }
+}
+
+TEST(Norm, AddsItsEpsToTheVariance) {
+    TransformerOptions options = tiny_options();
+    options.norm = NormPlace::post;
+    options.norm_eps = 3;
+    const Transformer model(options);
+    const NoGrad no_grad;
+    // Rows of variance v have variance v / (v + eps) behind a fresh norm: never 1.
+    const Tensor result = model.encode(source().tokens, source().spans).value();
+    for (std::int64_t row = 0; row < result.rows(); ++row) {
+        double square = 0;
+        for (std::int64_t i = 0; i < 8; ++i) square += std::pow(result.data<float>()[row * 8 + i], 2);
+        EXPECT_LT(square / 8, 0.9) << row;
+        EXPECT_GT(square / 8, 0.01) << row;
+    }
+}
+
+// ---- the generator
+
+TEST(Generator, GivesLogProbabilitiesWithAGradient) {
+    for (const Tie tie : {Tie::target, Tie::none}) {
+        TransformerOptions options = tiny_options();
+        options.tie = tie;
+        const auto model = make(options, DType::f64);
+        const Variable memory = model->encode(source().tokens, source().spans);
+        const Variable hidden = model->decode(target().tokens, target().spans, memory, source().spans);
+        const Variable result = model->generator(hidden);
+        ASSERT_EQ(result.shape(), Shape({8, 13}));
+        for (std::int64_t row = 0; row < 8; ++row) {
+            double sum = 0;
+            for (std::int64_t i = 0; i < 13; ++i) sum += std::exp(result.value().data<double>()[row * 13 + i]);
+            EXPECT_NEAR(sum, 1, 1e-12);
+        }
+        const Tensor logits = model->logits(hidden.value());
+        EXPECT_LE(relative_error(result.value(), kernels::log_softmax_forward(logits)), 1e-12);
+        // Minus the mean log-probability of the targets is the loss.
+        const Tensor targets = tokens_of(random_tokens(8, 13, 5));
+        double mean = 0;
+        for (std::int64_t row = 0; row < 8; ++row)
+            mean -= result.value().data<double>()[row * 13 + targets.data<std::int32_t>()[row]] / 8;
+        EXPECT_NEAR(model->loss(source(), target(), targets).value().item(), mean, 1e-12);
+        backward(result, normal({8, 13}, DType::f64, 7));
+        for (const auto& [name, gradient] : gradients_of(*model))
+            EXPECT_FALSE(same_bits(gradient, Tensor::zeros(gradient.shape(), DType::f64))) << name;
+    }
+}
+
+}  // namespace
+}  // namespace heddle::nn

@@ -1,0 +1,103 @@
+// The code on the lab's pages is code: each piece compiles as it stands, with what it takes as given declared around it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "apps/lab/experiment.h"
+#include "tests/shell.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+constexpr const char* given = R"(
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+#include "apps/translation/metrics/bleu.h"
+#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/vocabulary/vocabulary.h"
+#include "autograd/checkpoint.h"
+#include "autograd/gradcheck.h"
+#include "autograd/ops.h"
+#include "core/error.h"
+#include "nn/flat.h"
+#include "nn/transformer.h"
+#include "optim/optimizer.h"
+namespace heddle {
+extern Variable x, q, k, v, scores, factor, weight, table, words, places, memory, logits, one_hot, eps;
+extern Tensor mask, tokens, targets, self_map, cross_map, input;
+extern Spans spans, memory_spans;
+extern std::int64_t B, T, H, d, h, n, sentences, longest, d_model, source_words, target_words, batch;
+extern std::size_t full_batches;
+extern std::vector<std::int64_t> lengths;
+extern std::vector<std::uint8_t> may_attend;
+extern std::vector<double> given, wanted;
+extern double tolerance, p, *row;
+extern nn::TransformerOptions options;
+extern nn::Transformer model;
+extern nn::Encoder encoder;
+extern nn::Linear query, key, value, output, inner, outer;
+extern nn::SelfAttention attention, self_attention;
+extern nn::CrossAttention cross_attention;
+extern nn::FeedForward feed_forward;
+extern nn::LayerNorm norm, next_norm;
+extern nn::PositionalEncoding positions;
+extern nn::AttentionMaps maps;
+extern std::vector<std::unique_ptr<nn::DecoderLayer>> decoder;
+extern std::vector<nn::Stream> encoded;
+extern nn::Stream y;
+extern Gradients gradients;
+extern struct Layers {
+    Variable operator()(const Variable& x) const;
+    Variable operator()(std::span<const Variable> inputs) const;
+} layers;
+extern nn::FlatParameters parameters;
+extern optim::Optimizer optimizer;
+extern struct Saved {
+    Tensor weights;
+    std::map<std::string, Tensor> moments;
+    std::int64_t updates, batch;
+} saved;
+extern std::vector<app::Hypothesis> found;
+extern std::vector<app::BleuStatistics> batches;
+extern std::vector<std::int32_t> said;
+std::int32_t largest(const Tensor& logits, std::int64_t row);
+)";
+
+// Where a piece is wrong, the compiler names it instead of the file.
+std::string as_function(const std::string& name, std::string_view code, std::size_t number) {
+    return fmt::format("#line 0 \"{}\"\nauto piece_{}() {{{}}}\n", name, number, code);
+}
+
+ShellOutput compile(const std::string& functions) {
+    const TemporaryFolder folder;
+    const std::string file = (folder / "pieces.cpp").string();
+    std::ofstream(file) << given << functions << "}\n";
+    return shell(quoted(HEDDLE_CXX) + " -std=c++20 -fsyntax-only -DHEDDLE_WITHOUT_CUDA -I" + quoted(HEDDLE_SOURCE_DIR) + " " +
+                 quoted(file) + " 2>&1");
+}
+
+TEST(ProgramLabCode, EveryPieceCompiles) {
+    std::string functions;
+    std::size_t number = 0;
+    for (const lab::Experiment& one : lab::experiments()) {
+        functions += as_function(fmt::format("{}, wrong", one.name), one.code.wrong, number++);
+        functions += as_function(fmt::format("{}, right", one.name), one.code.right, number++);
+    }
+    const ShellOutput output = compile(functions);
+    EXPECT_EQ(output.status, 0) << output.text;
+}
+
+TEST(ProgramLabCode, APieceThatNamesNoOpIsFound) {
+    const ShellOutput output = compile(as_function("a piece", "\nconst Variable y = ops::soft_max(x);\n", 0));
+    EXPECT_NE(output.status, 0);
+    EXPECT_NE(output.text.find("a piece:1"), std::string::npos) << output.text;
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,177 @@
+// What commands say when the memory does not suffice, through the program itself.
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "apps/command/guard.h"
+#include "apps/command/memory_advice.h"
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// As long as it lives, programs that are started have one processor (each thread takes room of its own) and so many bytes.
+class LittleMemory {
+  public:
+    explicit LittleMemory(rlim_t bytes) {
+        EXPECT_EQ(sched_getaffinity(0, sizeof processors_, &processors_), 0);
+        EXPECT_EQ(getrlimit(RLIMIT_AS, &limit_), 0);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        std::size_t first = 0;
+        while (!CPU_ISSET(first, &processors_)) ++first;
+        CPU_SET(first, &one);
+        EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        const rlimit small{.rlim_cur = bytes, .rlim_max = limit_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_AS, &small), 0);
+    }
+    ~LittleMemory() {
+        EXPECT_EQ(setrlimit(RLIMIT_AS, &limit_), 0);
+        EXPECT_EQ(sched_setaffinity(0, sizeof processors_, &processors_), 0);
+    }
+    LittleMemory(const LittleMemory&) = delete;
+    LittleMemory& operator=(const LittleMemory&) = delete;
+
+  private:
+    cpu_set_t processors_;
+    rlimit limit_{};
+};
+
+// One line: what was wanted and had, then what to do.
+void expect_advice(const ProgramResult& result, const std::string& advice) {
+    expect_complaint(result, 1, advice);
+    EXPECT_THAT(result.err, HasSubstr("heddle: memory: the system has no"));
+}
+
+constexpr rlim_t little = 100'000'000;  // enough for a small model, and for none of what follows
+const std::string tiny = " --layers 1 --d-model 32 --heads 2 --d-ff 64 --valid-sentences 0 --threads 1";
+
+TEST(ProgramMemory, TrainingNamesWhatMakesItsBatches) {
+    const Workplace here;
+    const LittleMemory memory(little);
+    const ProgramResult fits = here.run("train --task copy --updates 4 --out RUN" + tiny);
+    EXPECT_EQ(fits.status, 0) << fits.err;
+    const ProgramResult large = here.run("train --task copy --updates 4 --batch-tokens 1000000 --out large");
+    EXPECT_EQ(large.status, 1);
+    EXPECT_THAT(large.err, AllOf(HasSubstr("\nheddle: memory: the system has no "),
+                                 HasSubstr(" in use); lower --batch-tokens 1000000 or ")));
+    std::string pairs;
+    for (int i = 0; i < 4000; ++i) pairs += "a b c d e f g h i j k l m n o p q r s t u v w x y z\tb\n";
+    here.write("pairs", pairs);
+    const ProgramResult bench = here.run(
+        "bench train --train pairs --tsv --vocab-type word --batch-tokens 0 --batch-sentences 4000 --updates 1 --skip 0 "
+        "--threads 1");
+    EXPECT_EQ(bench.status, 1);
+    EXPECT_THAT(bench.err, AllOf(HasSubstr("; lower --batch-sentences 4000 or "), Not(HasSubstr("--batch-tokens"))));
+}
+
+TEST(ProgramMemory, ASearchNamesItsBeam) {
+    const Workplace here;
+    ASSERT_EQ(here.run("train --task copy --updates 4 --out RUN" + tiny).status, 0);
+    std::string line;
+    for (int i = 0; i < 500; ++i) line += i % 2 == 0 ? "a " : "b ";
+    const LittleMemory memory(little);
+    const ProgramResult fits = here.run("translate --model RUN --beam 1", line + "\n");
+    EXPECT_EQ(fits.status, 0) << fits.err;
+    expect_advice(here.run("translate --model RUN --beam 1000", line + "\n"), "; lower --beam 1000, or split the longest lines");
+    here.write("test.a", line + "\n");
+    here.write("test.b", "a\n");
+    expect_advice(here.run("evaluate --model RUN --test test --source a --target b --beam 1000"),
+                  "; lower --beam 1000, or split");
+}
+
+// The batch of summary has an option of its own; the rest of a training's advice would be of no use.
+TEST(ProgramMemory, SummaryNamesItsInput) {
+    const Workplace here;
+    const LittleMemory memory(600'000'000);
+    const ProgramResult fits = here.run("summary --input 1x8");
+    EXPECT_EQ(fits.status, 0) << fits.err;
+    const ProgramResult large = here.run("summary --input 1000x100");
+    expect_advice(large, "; --input 1000x100x100 goes through the model: give fewer sentences or tokens, or a smaller model");
+    EXPECT_THAT(large.err, Not(HasSubstr("--batch-tokens")));
+}
+
+// SentencePiece learns with threads of its own, whose exceptions reach nobody.
+TEST(ProgramMemory, AVocabularyThatDoesNotFitEndsInOneLine) {
+    const Workplace here;
+    std::string pairs;
+    for (int i = 0; i < 40000; ++i) {
+        const std::string number = std::to_string(i * 7919 % 40009);
+        pairs += "word" + number + " and" + number + "other\t" + number + " as it is\n";
+    }
+    here.write("pairs", pairs);
+    for (const std::string type : {"bpe", "unigram"}) {
+        const LittleMemory memory(little);
+        const ProgramResult result = here.run("train --train pairs --tsv --source a --target b --vocab-size 500 --vocab-type " +
+                                              type + " --out " + type + tiny);
+        EXPECT_EQ(result.status, 1) << type << ": " << result.err;
+        EXPECT_THAT(result.err,
+                    testing::ContainsRegex("heddle: (memory: the system has no|the system starts no further thread)"));
+        EXPECT_THAT(result.err, AllOf(Not(HasSubstr("terminate called")), Not(HasSubstr("--batch-tokens"))));
+    }
+}
+
+TEST(ProgramMemory, WithoutAnOptionThatHelpsMoreOfItIsAskedFor) {
+    const Workplace here;
+    const LittleMemory memory(little);
+    expect_advice(here.run("lab scaling --threads 1"), " in use); end other programs, or let this one have more\n");
+}
+
+TEST(MemoryAdvice, NamesTheLimitsInForce) {
+    using app::batch_advice;
+    app::TrainingOptions options;
+    options.batch_tokens = 1500;
+    options.max_length = 0;
+    EXPECT_EQ(batch_advice(options),
+              "lower --batch-tokens 1500 (--accumulate makes up for small batches), or take a smaller model");
+    options.batch_sentences = 64;
+    options.max_length = 80;
+    EXPECT_EQ(batch_advice(options),
+              "lower --batch-tokens 1500 or --batch-sentences 64 or --max-length 80 (--accumulate makes up for "
+              "small batches), or take a smaller model");
+    EXPECT_EQ(batch_advice(options, "my runs/a"),
+              "a run that goes on keeps its batches and its model: begin another one with --init 'my runs/a' and lower "
+              "--batch-tokens 1500 "
+              "or --batch-sentences 64 or --max-length 80 (--accumulate makes up for small batches)");
+    app::DecodeOptions decode;
+    decode.beam = 5;
+    EXPECT_EQ(app::search_advice(decode), "lower --beam 5, or split the longest lines");
+    decode.beam = 1;
+    EXPECT_EQ(app::search_advice(decode), "split the longest lines");
+    decode.sampling.emplace();
+    decode.n_best = 30;
+    EXPECT_EQ(app::search_advice(decode), "lower --n-best 30, or split the longest lines");
+}
+
+TEST(MemoryAdvice, StandsBehindWhatWasWantedAndPassesOtherErrorsOn) {
+    const auto advice = [] { return "lower X"; };
+    EXPECT_EQ(app::with_memory_advice(advice, [] { return 3; }), 3);
+    EXPECT_EQ(error_of([&] { app::with_memory_advice(advice, [] { throw OutOfMemory("memory: none"); }); }),
+              "memory: none; lower X");
+    EXPECT_EQ(error_of([&] { app::with_memory_advice(advice, [] { throw std::bad_alloc(); }); }),
+              "memory: the system has none left; lower X");
+    EXPECT_EQ(error_of([&] { app::with_memory_advice(advice, [] { throw Error("other"); }); }), "other");
+}
+
+TEST(GuardDeathTest, SaysPlainlyWhatEndedAThread) {
+    const auto in_a_thread = [](auto thrown) {
+        return [thrown] { exit(app::guarded([&] { return std::thread([&] { throw thrown; }).join(), 0; })); };
+    };
+    EXPECT_EXIT(in_a_thread(std::bad_alloc())(), testing::ExitedWithCode(1),
+                "^heddle: memory: the system has none left, in the middle of a library's work; end other programs, or let this "
+                "one have more\n$");
+    EXPECT_EXIT(in_a_thread(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)))(),
+                testing::ExitedWithCode(1), "^heddle: the system starts no further thread: ");
+    EXPECT_EXIT(in_a_thread(std::runtime_error("a defect"))(), testing::KilledBySignal(SIGABRT), "a defect");
+}
+
+}  // namespace
+}  // namespace heddle

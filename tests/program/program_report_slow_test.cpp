@@ -1,0 +1,110 @@
+// The page that a training leaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tests/markup.h"
+#include "tests/program/program_process.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using namespace std::chrono_literals;
+
+// How many points the first curve of a page joins: the training loss.
+std::int64_t points_of_loss(const std::string& page) {
+    const std::vector<Element> curves = markup_of(page).all("path");
+    if (curves.empty()) return 0;
+    const std::string& line = curves.front().attributes.at("d");
+    return 1 + std::count(line.begin(), line.end(), 'L');
+}
+
+const std::string tiny =
+    " --layers 1 --d-model 32 --heads 2 --d-ff 64 --threads 2 --log-every 5 --valid-every 10 --valid-sentences 10 --schedule "
+    "constant";
+
+TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
+    const Workplace here;
+    const ProgramResult first = here.run("train --task copy --out 'my RUN' --updates 20" + tiny);
+    ASSERT_EQ(first.status, 0) << first.err;
+    EXPECT_THAT(first.err, HasSubstr("wrote my RUN/report.html in "));
+    const std::string before = here.read("my RUN/report.html");
+    EXPECT_EQ(markup_of(before).error, "");
+    EXPECT_THAT(before, AllOf(HasSubstr("heddle train --task copy --out &#39;my RUN&#39; --updates 20"), HasSubstr("<p>heddle "),
+                              HasSubstr("d-model = 32"), HasSubstr(">Loss<"), HasSubstr(">Accuracy<"), HasSubstr(">BLEU<"),
+                              HasSubstr(">Learning rate<"), HasSubstr("Samples over time"), HasSubstr("update\u00a010<"),
+                              HasSubstr("\"encoder\":[[["), HasSubstr("id=\"attention\""), HasSubstr("<td>attention</td>"),
+                              HasSubstr("<td>linear_cross_entropy</td>"), HasSubstr("<td>step of adam</td>"),
+                              HasSubstr("<td>unexplained</td>"), HasSubstr("<p>Ended after 20 updates, in ")));
+    EXPECT_EQ(points_of_loss(before), 4);
+    EXPECT_THAT(before, Not(HasSubstr("Without")));
+
+    const ProgramResult second = here.run("train --resume 'my RUN' --updates 40");
+    ASSERT_EQ(second.status, 0) << second.err;
+    const std::string after = here.read("my RUN/report.html");
+    EXPECT_EQ(markup_of(after).error, "");
+    EXPECT_THAT(after, AllOf(HasSubstr("heddle train --resume &#39;my RUN&#39; --updates 40"), HasSubstr("update\u00a010<"),
+                             HasSubstr("update\u00a040<"), HasSubstr("goes on from update 20"),
+                             HasSubstr("<p>Ended after 40 updates, in ")));
+    EXPECT_EQ(points_of_loss(after), 8) << "those before the resumption, too";
+    // Nothing of the report comes into the run itself.
+    EXPECT_EQ(here.run("train --task copy --out ./whole/ --updates 40" + tiny).status, 0);
+    EXPECT_THAT(here.read("whole/report.html"), HasSubstr(">Training of whole<"));
+    EXPECT_TRUE(here.read("my RUN/model.safetensors") == here.read("whole/model.safetensors"));
+}
+
+TEST(ProgramReport, IsWrittenWhenASignalStopsTheRun) {
+    const Workplace here;
+    RunningProgram program(here, {"train",    "--task",    "copy",    "--out",       "RUN",       "--updates",    "100000",
+                                  "--layers", "1",         "--heads", "2",           "--d-model", "32",           "--d-ff",
+                                  "64",       "--threads", "1",       "--log-every", "5",         "--save-every", "100000"});
+    for (int i = 0; i < 4000 && here.read("log").find("update     10") == std::string::npos; ++i)
+        std::this_thread::sleep_for(5ms);
+    program.send(SIGTERM);
+    EXPECT_EQ(program.wait(), 128 + SIGTERM) << here.read("log");
+    const std::string log = here.read("log"), page = here.read("RUN/report.html");
+    EXPECT_THAT(log, AllOf(HasSubstr("wrote RUN/report.html"), HasSubstr("stopped by SIGTERM")));
+    EXPECT_EQ(markup_of(page).error, "");
+    EXPECT_THAT(page, AllOf(HasSubstr(">Loss<"), HasSubstr("\"cross\":[[["), HasSubstr("<td>attention</td>")));
+    // The log's last line, as a sentence.
+    const std::string stopped = log.substr(log.find("topped by SIGTERM after"));
+    EXPECT_THAT(page, HasSubstr("<p>S" + stopped.substr(0, stopped.find('\n')) + ".</p>"));
+    EXPECT_GE(points_of_loss(page), 2);
+}
+
+TEST(ProgramReport, OfARunThatDivergedHasItsCurvesAndSaysWhy) {
+    const Workplace here;
+    ASSERT_EQ(here.run("train --task copy --out RUN --updates 10" + tiny).status, 0);
+    const ProgramResult away = here.run("train --resume RUN --updates 40 --lr 1e30 --clip 0 --warmup 0 --log-every 1");
+    EXPECT_EQ(away.status, 3) << away.err;
+    const std::string page = here.read("RUN/report.html");
+    EXPECT_EQ(markup_of(page).error, "");
+    EXPECT_THAT(page, AllOf(HasSubstr("<p>Training diverged in update 12: "), HasSubstr("the save of update 10 is whole"),
+                            HasSubstr("--lr 1e30"), HasSubstr("lr = 1e+30"), HasSubstr("<td>step of adam</td>")));
+    EXPECT_EQ(points_of_loss(page), 3) << "updates 5 and 10, and the one before the last";
+    EXPECT_THAT(away.err, AllOf(HasSubstr("wrote RUN/report.html in "), HasSubstr("heddle: training diverged in update 12"),
+                                Not(HasSubstr("is -nan"))));
+    // Before the first log line: the mean of what was made stands for it.
+    const ProgramResult early = here.run("train --task copy --out early --updates 40 --lr 1e30 --clip 0 --warmup 0" + tiny);
+    EXPECT_EQ(early.status, 3) << early.err;
+    EXPECT_THAT(here.read("early/report.html"),
+                AllOf(HasSubstr(">since the last log line<"), HasSubstr("<td>training, since then</td>")));
+}
+
+TEST(ProgramReport, ThatCannotBeWrittenIsSaidAndLosesNoRun) {
+    const Workplace here;
+    ASSERT_EQ(here.run("train --task copy --out RUN --updates 5" + tiny).status, 0);
+    std::filesystem::remove(here.path("RUN/report.html"));
+    std::filesystem::create_directories(here.path("RUN/report.html/in the way"));
+    const ProgramResult result = here.run("train --resume RUN --updates 10");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("no report: "), HasSubstr("translate with: ")));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,329 @@
+// Beam search against a search through all translations.
+#include "apps/translation/search/beam_search.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/device.h"
+#include "tests/translation/decoding_support.h"
+
+namespace heddle::app {
+namespace {
+
+Hypothesis search(const nn::Transformer& model, const Tokens& source, std::int64_t beam, double alpha) {
+    const std::vector<Tokens> sources{source};
+    return beam_search(model, sources, {.beam = beam, .length_penalty = alpha, .patience = 0}).front().front();
+}
+
+void expect_same(const std::vector<Hypothesis>& given, const std::vector<Hypothesis>& wanted, std::size_t count,
+                 const std::string& what) {
+    ASSERT_EQ(given.size(), count) << what;
+    ASSERT_GE(wanted.size(), count) << what;
+    for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(given[i].tokens, wanted[i].tokens) << what << ", place " << i;
+        EXPECT_NEAR(given[i].log_probability, wanted[i].log_probability, 1e-4) << what;
+        EXPECT_NEAR(given[i].score, wanted[i].score, 1e-4) << what;
+        EXPECT_TRUE(given[i].ended) << what;
+    }
+}
+
+// A beam wider than the number of prefixes keeps every hypothesis, so what it finds must be the best there is: the score's
+// formula, the end rule, the bound that closes hypotheses and the paths through the tree are all in it. Learned positions of 5
+// rows keep the translations countable.
+TEST(BeamSearch, AWideBeamFindsTheBestOfAllTranslations) {
+    std::set<Tokens> found;
+    for (const double alpha : {0.0, 0.6, 1.0, 2.0})
+        for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+            const Model model = random_model(5, seed, 0.7, 5);
+            const std::vector<Tokens> sources{source_of(3, 5, seed)};
+            const std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, alpha);
+            for (const std::int64_t n : {1, 2, 7, 40})
+                expect_same(
+                    beam_search(*model, sources, {.beam = 700, .length_penalty = alpha, .patience = 0, .n_best = n}).front(),
+                    wanted, static_cast<std::size_t>(n), fmt::format("alpha {}, seed {}, the {} best", alpha, seed, n));
+            found.insert(wanted[0].tokens);
+        }
+    EXPECT_GE(found.size(), 4u) << "the models must disagree, or the test shows nothing";
+}
+
+TEST(BeamSearch, BeginsWithThePrefix) {
+    int other = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        const Model model = random_model(5, seed, 0.7, 5);
+        const std::vector<Tokens> sources{source_of(3, 5, seed)};
+        const Tokens best = beam_search(*model, sources, {.beam = 3}).front().front().tokens;
+        for (const Tokens& prefix : {Tokens{4}, Tokens{4, 0}, Tokens{1, 4, 4}}) {
+            const std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, 1, prefix);
+            const std::size_t n = std::min<std::size_t>(4, wanted.size());
+            expect_same(beam_search(*model, sources,
+                                    {.beam = 700, .patience = 0, .n_best = static_cast<std::int64_t>(n), .prefix = prefix})
+                            .front(),
+                        wanted, n, fmt::format("seed {}, {} tokens", seed, prefix.size()));
+            other += wanted[0].tokens != best ? 1 : 0;
+        }
+    }
+    EXPECT_GT(other, 10);
+    const Model model = random_model(5, 1, 0.7, 5);
+    const std::vector<Tokens> sources{source_of(3, 5, 1)};
+    expect_error(
+        [&] {
+            beam_search(*model, sources, {.prefix = {4, 4, 4, 4, 4}});
+        },
+        "a prefix of 5 tokens, but the model's position table ends after 5");
+}
+
+// A hypothesis that is kept only because more are asked for takes no place from a better one: what cannot win is less probable
+// than all that can.
+TEST(BeamSearch, TheFirstOnesAreTheSameHoweverManyAreAskedFor) {
+    int cut = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        const Model model = random_model(12, seed, 0.8);
+        const std::vector<Tokens> sources{source_of(4, 12, seed)};
+        const double patience = seed % 2 == 0 ? 1 : 0, alpha = seed % 3 == 0 ? 0 : 1;
+        const std::vector<Hypothesis> four =
+            beam_search(*model, sources, {.beam = 4, .length_penalty = alpha, .patience = patience, .n_best = 4}).front();
+        ASSERT_EQ(four.size(), 4u);
+        for (const std::int64_t n : {1, 2, 3}) {
+            const std::vector<Hypothesis> some =
+                beam_search(*model, sources, {.beam = 4, .length_penalty = alpha, .patience = patience, .n_best = n}).front();
+            ASSERT_EQ(some.size(), static_cast<std::size_t>(n));
+            for (std::size_t i = 0; i < some.size(); ++i) EXPECT_EQ(some[i].tokens, four[i].tokens) << "seed " << seed;
+        }
+        std::set<Tokens> different;
+        for (std::size_t i = 0; i < 4; ++i) {
+            different.insert(four[i].tokens);
+            if (i > 0) {
+                EXPECT_GE(std::pair(four[i - 1].ended, four[i - 1].score), std::pair(four[i].ended, four[i].score));
+            }
+            cut += four[i].ended ? 0 : 1;
+        }
+        EXPECT_EQ(different.size(), 4u);
+    }
+    EXPECT_GT(cut, 0) << "both kinds must occur";
+}
+
+TEST(BeamSearch, ABeamOfOneTakesTheMostProbableTokenUntilTheEnd) {
+    int ended = 0, cut = 0;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        const auto owned_model = random_model(9, seed);
+        const nn::Transformer& model = *owned_model;
+        const Tokens source = source_of(3, 9, seed);
+        Tokens wanted;
+        bool end = false;
+        while (!end && static_cast<std::int64_t>(wanted.size()) < longest_translation(model, 3)) {
+            const std::vector<double> next = next_log_probabilities(model, source, wanted);
+            const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
+            end = best == eos_id;
+            if (!end) wanted.push_back(best);
+        }
+        const Hypothesis given = search(model, source, 1, 1);
+        EXPECT_EQ(given.tokens, wanted) << "seed " << seed;
+        EXPECT_EQ(given.ended, end);
+        ++(end ? ended : cut);
+    }
+    EXPECT_GT(ended, 0);
+    EXPECT_GT(cut, 0);
+}
+
+TEST(BeamSearch, CutsAtThreeTimesTheSourceAndTen) {
+    const auto owned_model = random_model(9, 1);
+    nn::Transformer& model = *owned_model;
+    Tensor bias = nn::named_tensor(model, "output.bias");
+    bias.data<float>()[eos_id] = -1e4f;  // never ends by itself
+    for (const std::int64_t length : {1, 4, 40})
+        for (const std::int64_t beam : {1, 3}) {
+            const Hypothesis given = search(model, source_of(length, 9, 2), beam, 1);
+            EXPECT_EQ(static_cast<std::int64_t>(given.tokens.size()), 3 * length + 10);
+            EXPECT_FALSE(given.ended);
+        }
+}
+
+// What is computed twice, or behind the end mark, changes no translation: it shows in the memory alone.
+TEST(BeamSearch, ReadsEachTokenOnceAndStopsAtTheEndMark) {
+    const auto requests = [](float bias_of_the_end) {
+        const auto model = random_model(9, 1);
+        nn::named_tensor(*model, "output.bias").data<float>()[eos_id] = bias_of_the_end;
+        const Tokens source = source_of(40, 9, 2);
+        search(*model, source, 1, 1);
+        const std::int64_t before = memory_statistics().requests;
+        search(*model, source, 1, 1);
+        return memory_statistics().requests - before;
+    };
+    EXPECT_LT(10 * requests(1e4f), requests(-1e4f)) << "one token, or 130";
+
+    const auto model = random_model(9, 1);
+    const NoGrad no_grad;
+    const nn::Sentences source = nn::packed({source_of(4, 9, 2)});
+    const Variable memory = model->encode(source.tokens, source.spans);
+    nn::DecoderCache cache = model->start_decoding(memory.value(), source.spans, 1, 600);
+    for (int i = 0; i < 599; ++i) model->step(nn::tokens_of({4}), cache);
+    const auto bytes = [](const std::function<void()>& work) {  // that it needs for a while
+        reset_peak_memory();
+        const std::int64_t before = memory_statistics().in_use;
+        work();
+        return memory_statistics().peak - before;
+    };
+    const std::int64_t step = bytes([&] { model->step(nn::tokens_of({4}), cache); });
+    const nn::Sentences prefix = nn::packed({Tokens(600, 4)});
+    EXPECT_LT(2 * step, bytes([&] { model->decode(prefix.tokens, prefix.spans, memory, source.spans); })) << "one row, or 600";
+}
+
+TEST(BeamSearch, LearnedPositionsCutAtTheirTable) {
+    nn::TransformerOptions options = nn::tiny_options();
+    options.positions = nn::Positions::learned;
+    options.position_table = 12;
+    EXPECT_EQ(longest_translation(nn::Transformer(options, 1), 4), 12);
+    options.positions = nn::Positions::sinusoidal;
+    EXPECT_EQ(longest_translation(nn::Transformer(options, 1), 4), 22);
+}
+
+TEST(BeamSearch, ASourceFindsTheSameAloneAndAmongOthers) {
+    const auto owned_model = random_model(30, 4);
+    const nn::Transformer& model = *owned_model;
+    std::vector<Tokens> sources;
+    for (std::uint64_t i = 0; i < 9; ++i) sources.push_back(source_of(1 + static_cast<std::int64_t>(i * 5 % 11), 30, i));
+    for (const std::int64_t beam : {1, 2, 5}) {
+        const HypothesisLists together = beam_search(model, sources, {.beam = beam, .n_best = (beam + 1) / 2});
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            const std::vector<Tokens> one{sources[i]};
+            const std::vector<Hypothesis> alone = beam_search(model, one, {.beam = beam, .n_best = (beam + 1) / 2}).front();
+            ASSERT_EQ(together[i].size(), alone.size());
+            for (std::size_t n = 0; n < alone.size(); ++n) {
+                EXPECT_EQ(together[i][n].tokens, alone[n].tokens) << "beam " << beam << ", source " << i;
+                EXPECT_EQ(together[i][n].log_probability, alone[n].log_probability);
+            }
+        }
+    }
+}
+
+TEST(BeamSearch, AWiderBeamFindsNothingWorse) {
+    int better = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        const auto owned_model = random_model(12, seed, 0.8);
+        const nn::Transformer& model = *owned_model;
+        const Tokens source = source_of(4, 12, seed);
+        const Hypothesis narrow = search(model, source, 1, 1), wide = search(model, source, 8, 1);
+        if (!narrow.ended || !wide.ended) continue;
+        EXPECT_GE(wide.score, narrow.score - 1e-9) << "seed " << seed;
+        better += wide.score > narrow.score + 1e-9 ? 1 : 0;
+    }
+    EXPECT_GT(better, 0);
+}
+
+// Models that end a sentence after a few tokens, while the bound on what may still win lies far behind.
+TEST(BeamSearch, PatienceTradesTheBestForTime) {
+    int worse = 0;
+    std::int64_t requests[3] = {};
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const auto model = random_model(12, seed, 0.8);
+        nn::named_tensor(*model, "output.bias").data<float>()[eos_id] = 4;
+        const std::vector<Tokens> sources{source_of(20, 12, seed)};
+        Hypothesis found[3];
+        beam_search(*model, sources, {.beam = 3});  // what the first one alone makes
+        for (const int i : {0, 1, 2}) {
+            const double patience = std::vector<double>{0, 1, 1000}[static_cast<std::size_t>(i)];
+            const std::int64_t before = memory_statistics().requests;
+            found[i] = beam_search(*model, sources, {.beam = 3, .patience = patience}).front().front();
+            requests[i] += memory_statistics().requests - before;
+        }
+        EXPECT_EQ(found[0].tokens, found[2].tokens) << "seed " << seed << ": a thousand times the beam is never reached";
+        EXPECT_TRUE(found[1].ended || !found[0].ended);
+        EXPECT_LE(found[1].score, found[0].score + 1e-9) << "seed " << seed;
+        worse += found[1].tokens != found[0].tokens ? 1 : 0;
+    }
+    EXPECT_NEAR(static_cast<double>(requests[2]), static_cast<double>(requests[0]), 0.01 * static_cast<double>(requests[0]));
+    EXPECT_LT(2 * requests[1], requests[0]) << "of memory: so many steps";
+    EXPECT_GT(worse, 0) << "or the search has not ended earlier where it matters";
+}
+
+// ---- on the device, emulated or real
+
+class DeviceBeamSearch : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    }
+};
+
+void expect_the_cpus(nn::Transformer& model, const std::vector<Tokens>& sources, const DecodeOptions& options) {
+    const std::string what =
+        fmt::format("beam {}, the {} best, {} tokens of prefix", options.beam, options.n_best, options.prefix.size());
+    model.to(Device::cpu);
+    const HypothesisLists cpu = beam_search(model, sources, options);
+    model.to(Device::cuda);
+    const HypothesisLists cuda = beam_search(model, sources, options);
+    ASSERT_EQ(cuda.size(), cpu.size());
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+        ASSERT_EQ(cuda[i].size(), cpu[i].size()) << what << ", source " << i;
+        for (std::size_t n = 0; n < cpu[i].size(); ++n) {
+            EXPECT_EQ(cuda[i][n].tokens, cpu[i][n].tokens) << what << ", source " << i << ", place " << n;
+            EXPECT_EQ(cuda[i][n].ended, cpu[i][n].ended) << what;
+            EXPECT_NEAR(cuda[i][n].log_probability, cpu[i][n].log_probability, 1e-4) << what;
+            EXPECT_NEAR(cuda[i][n].score, cpu[i][n].score, 1e-4) << what;
+        }
+    }
+}
+
+// Sources of many lengths: sentences are finished at different tokens, and some are cut.
+TEST_F(DeviceBeamSearch, FindsTheHypothesesOfTheCpu) {
+    const Model model = random_model(30, 4, 0.6);
+    std::vector<Tokens> sources;
+    for (const std::int64_t length : {1, 4, 2}) sources.push_back(source_of(length, 30, static_cast<std::uint64_t>(length)));
+    expect_the_cpus(*model, sources, {.beam = 1});
+    expect_the_cpus(*model, sources, {.beam = 5, .length_penalty = 0.6});
+    expect_the_cpus(*model, sources, {.beam = 5, .length_penalty = 0.6, .patience = 0});
+    expect_the_cpus(*model, sources, {.beam = 3, .n_best = 3, .prefix = {4, 9}});
+    const Model narrow = random_model(5, 2, 0.7, 5);  // fewer tokens than twice the beam
+    expect_the_cpus(*narrow, {source_of(3, 5, 2), source_of(2, 5, 3)}, {.beam = 60, .n_best = 20});
+}
+
+TEST_F(DeviceBeamSearch, AnEnsembleIsMixedThere) {
+    const Model one = random_model(11, 1, 0.7), two = random_model(11, 2, 0.7);
+    const Ensemble both({one.get(), two.get()});
+    const std::vector<Tokens> sources{source_of(3, 11, 1), source_of(5, 11, 2)};
+    const HypothesisLists cpu = beam_search(both, sources, {.beam = 3, .n_best = 2, .prefix = {5}});
+    one->to(Device::cuda);
+    two->to(Device::cuda);
+    const std::int64_t before = device::statistics().synchronisations;
+    const HypothesisLists cuda = beam_search(both, sources, {.beam = 3, .n_best = 2, .prefix = {5}});
+    EXPECT_LE(device::statistics().synchronisations - before, 25 / 8 + 5) << "at most 25 tokens; the prefix is read once more";
+    for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t n = 0; n < 2; ++n) EXPECT_EQ(cuda[i][n].tokens, cpu[i][n].tokens);
+}
+
+TEST_F(DeviceBeamSearch, TheHostLooksEveryEightTokens) {
+    const Model model = random_model(9, 1);
+    Tensor bias = nn::named_tensor(*model, "output.bias");
+    bias.data<float>()[eos_id] = -1e4f;  // never ends by itself
+    model->to(Device::cuda);
+    const auto waits = [&](std::int64_t source_tokens, std::int64_t& tokens) {
+        const std::vector<Tokens> sources{source_of(source_tokens, 9, 1), source_of(1, 9, 2)};
+        const std::int64_t before = device::statistics().synchronisations;
+        const HypothesisLists given = beam_search(*model, sources, {.beam = 2});
+        tokens = static_cast<std::int64_t>(given.front().front().tokens.size());
+        return device::statistics().synchronisations - before;
+    };
+    std::int64_t few = 0, many = 0;
+    const std::int64_t first = waits(2, few), second = waits(18, many);
+    ASSERT_EQ(few, 16);
+    ASSERT_EQ(many, 64);
+    EXPECT_EQ(second - first, (many - few) / 8);
+    EXPECT_LE(first, few / 8 + 4) << "the trees are read in four copies";
+}
+
+TEST(BeamSearch, WrongUseIsAnError) {
+    const auto owned_model = random_model(9, 1);
+    const nn::Transformer& model = *owned_model;
+    EXPECT_TRUE(beam_search(model, {}, {}).empty());
+    expect_error([&] { search(model, {4, eos_id}, 0, 1); }, "beam search: a beam of 0, wanted at least 1");
+    const std::vector<Tokens> sources{{4, eos_id}};
+    expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 3}); }, "the 3 best of a beam of 2, wanted 1 to 2");
+    expect_error([&] { beam_search(model, sources, {.beam = 2, .patience = 0.5}); },
+                 "a patience of 0.5, wanted 0, or 1 and more");
+    expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 0}); }, "the 0 best of a beam of 2");
+}
+
+}  // namespace
+}  // namespace heddle::app

@@ -1,0 +1,209 @@
+#include "apps/translation/metrics/bootstrap.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/disturbed_lines.h"
+#include "tests/numbers.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// Two systems' statistics of the same lines.
+struct Systems {
+    std::vector<LineStatistics> first;
+    std::vector<LineStatistics> second;
+
+    explicit Systems(const DisturbedLines& lines)
+        : first(line_statistics(lines.first, lines.references)), second(line_statistics(lines.second, lines.references)) {}
+};
+
+std::vector<double> numbers_in(const std::vector<Comparison>& comparisons) {
+    std::vector<double> out;
+    for (const Comparison& one : comparisons) {
+        for (const ResampledScore& system : {one.first, one.second})
+            out.insert(out.end(), {system.score, system.mean, system.low, system.high});
+        out.insert(out.end(), {one.difference, one.p});
+    }
+    return out;
+}
+
+// sacrebleu sums resamples in f32: hence 1e-3.
+TEST(Bootstrap, EqualsSacrebleuOnTheSameDraws) {
+    const nlohmann::json golden = golden_scores(), wanted = golden.at("bootstrap");
+    const Systems systems(disturbed_lines(golden.at("seed"), wanted.at("lines")));
+    const std::vector<Comparison> made =
+        paired_bootstrap(systems.first, systems.second, wanted.at("resamples"), wanted.at("seed"));
+    ASSERT_EQ(made.size(), all_metrics.size());
+    for (std::size_t m = 0; m < made.size(); ++m) {
+        const nlohmann::json& metric = wanted.at(score_keys[m]);
+        SCOPED_TRACE(score_keys[m]);
+        EXPECT_NEAR(made[m].p, metric.at("p").get<double>(), 1e-9);
+        EXPECT_GT(made[m].p, 0.01) << "a p of 1 / (1 + resamples) proves little";
+        for (const auto& [system, key] : {std::pair(made[m].first, "first"), std::pair(made[m].second, "second")}) {
+            EXPECT_NEAR(system.score, metric.at(key).at("score").get<double>(), 1e-9);
+            EXPECT_NEAR(system.mean, metric.at(key).at("mean").get<double>(), 1e-3);
+            EXPECT_NEAR((system.high - system.low) / 2, metric.at(key).at("half_width").get<double>(), 1e-3);
+        }
+    }
+}
+
+/// The definition, word by word: draws lines, not statistics, and scores them as a corpus of their own. By metric and resample.
+struct PlainBootstrap {
+    std::array<std::vector<double>, 3> first;
+    std::array<std::vector<double>, 3> second;
+
+    PlainBootstrap(const DisturbedLines& lines, std::uint64_t resamples, std::uint64_t seed) {
+        for (std::uint64_t i = 0; i < resamples; ++i) {
+            Generator keys;
+            keys.seed = seed;
+            keys.start(i, 0);
+            Sequence numbers(keys.next_key("bootstrap"));
+            DisturbedLines drawn;
+            for (std::size_t n = 0; n < lines.references.size(); ++n) {
+                const std::uint64_t line = numbers.below(lines.references.size());
+                drawn.references.push_back(lines.references[line]);
+                drawn.first.push_back(lines.first[line]);
+                drawn.second.push_back(lines.second[line]);
+            }
+            const Systems systems(drawn);
+            for (std::size_t m = 0; m < all_metrics.size(); ++m) {
+                first[m].push_back(corpus_score(all_metrics[m], sum(systems.first)));
+                second[m].push_back(corpus_score(all_metrics[m], sum(systems.second)));
+            }
+        }
+    }
+
+    double p(std::size_t metric, double difference) const {
+        std::vector<double> moved;
+        for (std::size_t i = 0; i < first[metric].size(); ++i) moved.push_back(std::abs(first[metric][i] - second[metric][i]));
+        double mean = 0;
+        for (const double d : moved) mean += d / static_cast<double>(moved.size());
+        double count = 1;
+        for (const double d : moved) count += d - mean > std::abs(difference) ? 1 : 0;
+        return count / static_cast<double>(1 + moved.size());
+    }
+};
+
+TEST(Bootstrap, EqualsThePlainDefinition) {
+    const DisturbedLines lines = disturbed_lines(8, 40);
+    const Systems systems(lines);
+    const std::vector<Comparison> made = paired_bootstrap(systems.first, systems.second, 120, 9);
+    PlainBootstrap plain(lines, 120, 9);
+    for (std::size_t m = 0; m < made.size(); ++m) {
+        const Comparison& one = made[m];
+        SCOPED_TRACE(name(one.metric));
+        EXPECT_EQ(one.difference, one.second.score - one.first.score);
+        EXPECT_EQ(one.p, plain.p(m, one.difference));
+        std::sort(plain.first[m].begin(), plain.first[m].end());
+        EXPECT_EQ(one.first.low, plain.first[m][3]) << "3 of 120 lie below";
+        EXPECT_EQ(one.first.high, plain.first[m][116]) << "and 3 above";
+        EXPECT_EQ(one.first.score, corpus_score(one.metric, sum(systems.first)));
+        EXPECT_EQ(one.second.score, corpus_score(one.metric, sum(systems.second)));
+    }
+}
+
+TEST(Bootstrap, FindsNoDifferenceBetweenASystemAndItself) {
+    const Systems systems(disturbed_lines(1, 100));
+    for (const Comparison& one : paired_bootstrap(systems.first, systems.first, 200, 1)) {
+        EXPECT_EQ(one.difference, 0.0);
+        EXPECT_EQ(one.p, 1.0) << name(one.metric);
+        EXPECT_EQ(one.first.low, one.second.low);
+    }
+}
+
+TEST(Bootstrap, FindsAClearlyBetterSystem) {
+    const DisturbedLines lines = disturbed_lines(1, 200);
+    const std::vector<LineStatistics> worse = line_statistics(lines.first, lines.references),
+                                      better = line_statistics(lines.references, lines.references);
+    for (const Comparison& one : paired_bootstrap(worse, better, 500, 1)) {
+        EXPECT_GT(one.difference, 10);
+        EXPECT_EQ(one.p, 1.0 / 501) << name(one.metric);
+    }
+}
+
+// Half of the lines are better in one system, the other half in the other, by the same sentences.
+TEST(Bootstrap, DoesNotTakeChanceForADifference) {
+    DisturbedLines lines = disturbed_lines(2, 200);
+    for (std::size_t i = 0; i < 100; ++i) {
+        lines.references[100 + i] = lines.references[i];
+        lines.first[100 + i] = lines.references[i];
+        lines.second[i] = lines.references[i];
+        lines.second[100 + i] = lines.first[i];
+    }
+    const Systems systems(lines);
+    for (const Comparison& one : paired_bootstrap(systems.first, systems.second, 500, 1)) {
+        EXPECT_NEAR(one.difference, 0, 1e-9);
+        EXPECT_GT(one.p, 0.2) << name(one.metric);
+    }
+}
+
+TEST(Bootstrap, TurnsTheSignWithTheOrderOfTheSystems) {
+    const Systems systems(disturbed_lines(3, 150));
+    const auto one = paired_bootstrap(systems.first, systems.second, 150, 4);
+    const auto other = paired_bootstrap(systems.second, systems.first, 150, 4);
+    for (std::size_t m = 0; m < one.size(); ++m) {
+        EXPECT_NE(one[m].difference, 0.0);
+        EXPECT_EQ(one[m].difference, -other[m].difference);
+        EXPECT_EQ(one[m].p, other[m].p);
+        EXPECT_EQ(one[m].first.mean, other[m].second.mean);
+    }
+}
+
+TEST(Bootstrap, DependsOnTheSeedAndNotOnTheThreads) {
+    const Systems systems(disturbed_lines(4, 100));
+    const auto with = [&](int threads, std::uint64_t seed) {
+        const WithThreads use(threads);
+        return numbers_in(paired_bootstrap(systems.first, systems.second, 101, seed));
+    };
+    EXPECT_EQ(with(1, 1), with(1, 1));
+    EXPECT_EQ(with(1, 1), with(3, 1));
+    EXPECT_EQ(with(1, 2), with(4, 2));
+    EXPECT_NE(with(1, 1), with(1, 2));
+}
+
+// Four times as many lines of the same kind: half the width.
+TEST(Bootstrap, GivesIntervalsThatShrinkWithTheTestSet) {
+    const DisturbedLines lines = disturbed_lines(5, 100);
+    Systems few(lines), many(lines);
+    for (int i = 0; i < 3; ++i) {
+        many.first.insert(many.first.end(), few.first.begin(), few.first.end());
+        many.second.insert(many.second.end(), few.second.begin(), few.second.end());
+    }
+    const auto wide = paired_bootstrap(few.first, few.second, 1000, 1),
+               narrow = paired_bootstrap(many.first, many.second, 1000, 1);
+    for (std::size_t m = 0; m < wide.size(); ++m) {
+        const ResampledScore &a = wide[m].first, &b = narrow[m].first;
+        for (const ResampledScore& one : {a, b}) {
+            EXPECT_LT(one.low, one.mean);
+            EXPECT_LT(one.mean, one.high);
+            EXPECT_NEAR(one.mean, one.score, (one.high - one.low) / 4);
+        }
+        EXPECT_NEAR(a.score, b.score, 1e-9);
+        EXPECT_NEAR((b.high - b.low) / (a.high - a.low), 0.5, 0.1) << name(wide[m].metric);
+    }
+}
+
+TEST(Bootstrap, TakesOneResampleAndOneLine) {
+    const Systems systems(disturbed_lines(6, 1));
+    for (const Comparison& one : paired_bootstrap(systems.first, systems.second, 1, 1)) {
+        EXPECT_EQ(one.first.low, one.first.high);
+        EXPECT_EQ(one.first.mean, one.first.score);
+    }
+}
+
+TEST(Bootstrap, SaysWhatIsMissing) {
+    const Systems systems(disturbed_lines(7, 3));
+    const std::span<const LineStatistics> three = systems.first, none;
+    expect_error([&] { paired_bootstrap(three, three.first(2), 10, 1); }, "3 lines of the first system, but 2 of the second");
+    expect_error([&] { paired_bootstrap(none, none, 10, 1); }, "no lines");
+    expect_error([&] { paired_bootstrap(three, three, 0, 1); }, "0 resamples");
+}
+
+}  // namespace
+}  // namespace heddle::app

@@ -1,0 +1,182 @@
+#include "apps/translation/text/corpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "apps/translation/text/unicode.h"
+#include "core/error.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using namespace std::string_literals;
+
+const std::string bom = "\xEF\xBB\xBF";
+
+class CorpusFiles : public testing::Test {
+  protected:
+    std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+    void write(const std::string& name, const std::string& bytes) const { std::ofstream(path(name), std::ios::binary) << bytes; }
+    /// Reads t.de and t.en, or t, and takes down what is said.
+    Corpus read(Reading reading = {}) {
+        said_.clear();
+        reading.say = [this](std::string_view line) { said_.emplace_back(line); };
+        return read_corpus(path("t"), "de", "en", reading);
+    }
+
+    Lines said_;
+
+  private:
+    TemporaryFolder folder_;
+};
+
+TEST_F(CorpusFiles, AreReadAsAlignedPairs) {
+    write("train.de", "\xEF\xBB\xBFHallo Welt\r\n\r\nEnde");
+    write("train.en", "Hello world\nmiddle\nThe end\n");
+    const Corpus corpus = read_corpus(path("train"), "de", "en");
+    ASSERT_EQ(corpus.size(), 3);
+    EXPECT_EQ(corpus.pairs[0], (SentencePair{"Hallo Welt", "Hello world"}));
+    EXPECT_EQ(corpus.pairs[1], (SentencePair{"", "middle"}));
+    EXPECT_EQ(corpus.sources(), (Lines{"Hallo Welt", "", "Ende"}));
+    EXPECT_THAT(corpus.both_sides(),
+                testing::ElementsAreArray(Lines{"Hallo Welt", "", "Ende", "Hello world", "middle", "The end"}));
+}
+
+TEST_F(CorpusFiles, WithDifferentLineCountsAreAnErrorWithBothCounts) {
+    write("train.de", "a\nb\nc\n");
+    write("train.en", "a\nb\n");
+    const std::string message = error_of([&] { read_corpus(path("train"), "de", "en"); });
+    EXPECT_NE(message.find("train.de has 3 lines"), std::string::npos) << message;
+    EXPECT_NE(message.find("train.en has 2"), std::string::npos) << message;
+}
+
+TEST_F(CorpusFiles, ThatAreMissingOrEmptyAreNamed) {
+    write("train.de", "");
+    EXPECT_NE(error_of([&] { read_corpus(path("train"), "de", "en"); }).find("train.en"), std::string::npos);
+    write("train.en", "");
+    EXPECT_NE(error_of([&] { read_corpus(path("train"), "de", "en"); }).find("are empty"), std::string::npos);
+}
+
+TEST_F(CorpusFiles, GivenForTheirPrefixAreAnError) {
+    write("train.de", "eins\n");
+    write("train.en", "one\n");
+    EXPECT_EQ(error_of([&] { read_corpus(path("train.de"), "de", "en"); }),
+              path("train.de") + " is a file, but there is no " + path("train.de.de") +
+                  "; wanted the PREFIX of two files, without the ending of a language");
+    EXPECT_NE(error_of([&] { read_corpus(path("other"), "de", "en"); }).find("other.de: cannot be read"), std::string::npos);
+}
+
+TEST_F(CorpusFiles, ThatNeededAChangeAreNamedOnceEach) {
+    write("t.de", "gr\xFCn\nb\xFC\n" + std::string(70000, 'x') + "\n");
+    write("t.en", "green\nstage\nx\0\n"s);
+    EXPECT_THAT(error_of([&] { read(); }), HasSubstr("t.de:1: "));
+    const Corpus corpus = read({.replace_invalid = true});
+    EXPECT_EQ(corpus.pairs[0].source, "gr\uFFFDn");
+    EXPECT_EQ(corpus.pairs[2].source.size(), longest_line);
+    EXPECT_THAT(said_, ElementsAre(path("t.de") + ": replaced what is not UTF-8 by U+FFFD in 2 lines",
+                                   path("t.de") + ": cut 1 line to 65,536 bytes, the longest a line may be",
+                                   path("t.en") + ": replaced what is not UTF-8 by U+FFFD in 1 line"));
+}
+
+TEST_F(CorpusFiles, WithTwoColumnsAreOneFile) {
+    write("t", bom + "Hallo\tHello\r\n\tleft alone\nzwei\ttwo\tnote\tnote\ndrei \t three");
+    const Corpus corpus = read({.tsv = true});
+    EXPECT_EQ(corpus.pairs,
+              (std::vector<SentencePair>{{"Hallo", "Hello"}, {"", "left alone"}, {"zwei", "two"}, {"drei ", " three"}}));
+    EXPECT_THAT(said_, ElementsAre(path("t") + ": ignored what follows the second column in 1 line"));
+}
+
+TEST_F(CorpusFiles, WithoutATabInALineAreAnErrorWithTheLine) {
+    for (const auto& [bytes, line] : std::vector<std::pair<std::string, std::string>>{
+             {"a\tb\nc d\n", ":2: "}, {"a\tb\n\n", ":2: "}, {"a\n", ":1: "}, {"a\tb\nc\td\n ", ":3: "}}) {
+        write("t", bytes);
+        EXPECT_THAT(error_of([&] { read({.tsv = true}); }), HasSubstr(path("t") + line + "there is no tab in this line"));
+    }
+    write("t", bom);
+    EXPECT_THAT(error_of([&] { read({.tsv = true}); }), HasSubstr("t is empty"));
+}
+
+TEST_F(CorpusFiles, WithTheSameTextOnBothSidesAreSuspicious) {
+    write("t.de", "a\nb\n");
+    write("t.en", "a\r\nb");
+    read();
+    EXPECT_THAT(said_, ElementsAre("warning: " + path("t.de") + " and " + path("t.en") +
+                                   " hold the same text: source and target do not differ anywhere"));
+    write("t", "a\ta\n");
+    read({.tsv = true});
+    EXPECT_THAT(said_, ElementsAre(HasSubstr("both columns of " + path("t"))));
+    write("t.en", "a\nB\n");
+    read();
+    EXPECT_TRUE(said_.empty());
+}
+
+TEST(Corpus, FromStandardInputNeedsColumns) { EXPECT_THROW(read_corpus("-", "de", "en"), UsageError); }
+
+TEST_F(CorpusFiles, ComeBackAsTheyWereWritten) {
+    const Lines lines{"eins", "", " zwei \u00a0"};
+    write_lines(path("out"), lines);
+    EXPECT_EQ(read_text_file(path("out"), {}).lines, lines);
+}
+
+TEST(Corpus, LeavesPairsWithAnEmptySideOutOfTrainingAndCountsThem) {
+    const Corpus corpus{{{"a", "b"}, {"", "b"}, {"a", " \t\u00a0"}, {"", ""}, {"c", "d"}}};
+    const TrainingPairs training = without_empty_sides(corpus);
+    EXPECT_EQ(training.left_out, 3);
+    EXPECT_EQ(training.corpus.pairs, (std::vector<SentencePair>{{"a", "b"}, {"c", "d"}}));
+}
+
+TEST(Corpus, ReadsTheRealParallelText) {
+    const std::string prefix = HEDDLE_SOURCE_DIR "/../shared/data/multi30k/train";
+    if (!std::filesystem::exists(prefix + ".de")) GTEST_SKIP() << "no parallel text at " << prefix;
+    const Corpus corpus = read_corpus(prefix, "de", "en");
+    EXPECT_EQ(corpus.size(), 29000);
+    EXPECT_EQ(without_empty_sides(corpus).left_out, 0);
+}
+
+TEST(Utf8, GoesToCodePointsAndBack) {
+    const std::string text = "a\u00df\u20ac\U0001F600\x7f";
+    EXPECT_TRUE(is_utf8(text));
+    EXPECT_EQ(decode_utf8(text), U"a\u00df\u20ac\U0001F600\x7f");
+    EXPECT_EQ(encode_utf8(decode_utf8(text)), text);
+}
+
+TEST(Utf8, RefusesOverlongSurrogateTruncatedAndTooLargeForms) {
+    for (const std::string bad :
+         {"\xC0\xAF", "\xE0\x80\xAF", "\xF0\x80\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "\x80", "\xE2\x82"}) {
+        EXPECT_FALSE(is_utf8(bad));
+        EXPECT_EQ(decode_utf8(bad), std::u32string(bad.size(), replacement_character));
+    }
+    EXPECT_EQ(decode_utf8("a\xE2\x82z"), U"a\uFFFD\uFFFDz");
+}
+
+TEST(LowerCase, KnowsTheSpecialCases) {
+    EXPECT_EQ(to_lower(std::string_view("\u00c4PFEL STRA\u1e9eE \u0130I")), "\u00e4pfel stra\u00dfe i\u0307i");
+    EXPECT_EQ(to_lower(std::string_view("\u039f\u0394\u039f\u03a3 \u03a3A")), "\u03bf\u03b4\u03bf\u03c2 \u03c3a");
+    EXPECT_EQ(to_lower(U"\U00010400\u0100\u0101\u0102"), U"\U00010428\u0101\u0101\u0103");
+}
+
+TEST(Spaces, AreThoseOfPython) {
+    for (const char32_t c : std::u32string_view(U"\t\n\v\f\r\x1c\x1f \x85\u00a0\u1680\u2000\u200a\u2028\u202f\u205f\u3000")) {
+        EXPECT_TRUE(is_space(c)) << static_cast<unsigned>(c);
+    }
+    for (const char32_t c : std::u32string_view(U"\x1b!\u180e\u200b\u2060\ufeff")) {
+        EXPECT_FALSE(is_space(c)) << static_cast<unsigned>(c);
+    }
+}
+
+TEST(Spaces, StandBetweenWords) {
+    EXPECT_THAT(split_at_spaces(U"\u3000ein\t\u00a0 Hund\n"), ElementsAre(U"ein", U"Hund"));
+    EXPECT_THAT(split_at_spaces(U"Hund"), ElementsAre(U"Hund"));
+    EXPECT_TRUE(split_at_spaces(U"").empty());
+    EXPECT_TRUE(split_at_spaces(U" \t").empty());
+}
+
+}  // namespace
+}  // namespace heddle::app

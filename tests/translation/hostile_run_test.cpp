@@ -1,0 +1,319 @@
+// Runs whose files are not what they were: every one is refused with an Error, none crashes the program or translates nonsense.
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <array>
+#include <chrono>
+#include <sstream>
+#include <utility>
+
+#include "apps/command/commands.h"
+#include "apps/command/run.h"
+#include "apps/translation/run/folder.h"
+#include "core/digest.h"
+#include "core/file.h"
+#include "core/random.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Two small runs that differ in everything but their shapes: the files of one fit into the other but for their meaning.
+class HostileRun : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        folder_ = new TemporaryFolder;
+        for (const char* type : {"word", "bpe"}) {
+            make(std::string("good-") + type, type, "1");
+            make(std::string("other-") + type, type, "2");
+        }
+    }
+    static void TearDownTestSuite() { delete folder_; }
+
+    static fs::path path(const std::string& name) { return folder_->path() / name; }
+
+    static void make(const std::string& name, const std::string& type, const std::string& seed) {
+        Sequence numbers(seed[0]);
+        std::string text;
+        for (int line = 0; line < 80; ++line) {
+            for (std::uint64_t n = 2 + numbers.below(4); n > 0; --n)
+                text += std::string(1, static_cast<char>('a' + numbers.below(8))) + " ";
+            text.back() = '\n';
+        }
+        for (const char* side : {".a", ".b"}) write_file_atomically(path("text" + seed + side), std::string_view(text));
+        const std::string prefix = path("text" + seed).string(), out = path(name).string();
+        const char* const arguments[] = {"--train",
+                                         prefix.c_str(),
+                                         "--valid",
+                                         prefix.c_str(),
+                                         "--source",
+                                         "a",
+                                         "--target",
+                                         "b",
+                                         "--out",
+                                         out.c_str(),
+                                         "--vocab-type",
+                                         type.c_str(),
+                                         "--vocab-size",
+                                         type == "bpe" ? "20" : "0",
+                                         "--layers",
+                                         "1",
+                                         "--d-model",
+                                         "8",
+                                         "--heads",
+                                         "2",
+                                         "--d-ff",
+                                         "8",
+                                         "--updates",
+                                         "4",
+                                         "--save-every",
+                                         "2",
+                                         "--valid-sentences",
+                                         "2",
+                                         "--log-every",
+                                         "1000",
+                                         "--seed",
+                                         seed.c_str()};
+        testing::internal::CaptureStderr();
+        const int status = train_command(arguments);
+        const std::string said = testing::internal::GetCapturedStderr();
+        ASSERT_EQ(status, 0) << said;
+    }
+
+    // A new copy of a run.
+    static fs::path copy(const std::string& name) {
+        const fs::path fresh = path("fresh");
+        fs::remove_all(fresh);
+        fs::copy(path(name), fresh, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+        return fresh;
+    }
+
+    static std::vector<double> weights(const fs::path& run, const char* file) {
+        std::vector<double> all;
+        for (const auto& [name, tensor] : open_run(run, file).model->named_tensors())
+            for (const double value : tensor.to_vector()) all.push_back(value);
+        return all;
+    }
+
+    static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* HostileRun::folder_ = nullptr;
+
+using Damage = std::pair<std::string, std::string>;  // what was done, and the bytes that came of it
+
+std::vector<Damage> damages(const std::string& bytes, const std::string& other, Sequence& numbers) {
+    std::vector<Damage> all = {{"emptied", ""}, {"swapped", other}, {"doubled", bytes + bytes}, {"a byte more", bytes + "\n"}};
+    for (int i = 0; i < 6; ++i) {
+        const std::size_t end = numbers.below(bytes.size());
+        all.emplace_back("cut to " + std::to_string(end), bytes.substr(0, end));
+    }
+    for (int i = 0; i < 24; ++i) {
+        const std::size_t at = numbers.below(bytes.size()), bit = numbers.below(8);
+        std::string flipped = bytes;
+        flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
+        all.emplace_back("bit " + std::to_string(bit) + " of byte " + std::to_string(at) + " flipped", flipped);
+    }
+    std::string shuffled = bytes;
+    numbers.shuffle(shuffled);
+    all.emplace_back("shuffled", shuffled);
+    return all;
+}
+
+// Whether `use` refuses what is there; an exception that is no Error, or a crash, fails the test.
+bool refuses(const std::function<void()>& use) {
+    try {
+        use();
+    } catch (const Error& error) {
+        EXPECT_FALSE(std::string(error.what()).empty());
+        return true;
+    }
+    return false;
+}
+
+TEST_F(HostileRun, IsRefusedOrTranslatesAsBefore) {
+    Sequence numbers(1);
+    int folders = 0, refused = 0, harmless = 0;
+    for (const std::string type : {"word", "bpe"}) {
+        const std::string good = "good-" + type, other = "other-" + type,
+                          vocabulary = type == "bpe" ? "vocab.model" : "vocab.tsv";
+        for (const std::string& file : {std::string("model.safetensors"), vocabulary, std::string("config.toml")}) {
+            const std::string bytes = read_file(path(good) / file);
+            ASSERT_NE(bytes, read_file(path(other) / file)) << file;
+            for (const auto& [what, damaged] : damages(bytes, read_file(path(other) / file), numbers)) {
+                const fs::path run = copy(good);
+                write_file_atomically(run / file, std::string_view(damaged));
+                std::vector<double> opened;
+                const bool refusal = refuses([&] { opened = weights(run, "model.safetensors"); });
+                // A configuration holds much that a translation does not depend on; everything else is in no way optional.
+                EXPECT_TRUE(refusal || file == "config.toml") << type << " " << file << ": " << what;
+                if (!refusal) {
+                    EXPECT_EQ(opened, weights(path(good), "model.safetensors")) << type << " " << file << ": " << what;
+                }
+                ++folders;
+                ++(refusal ? refused : harmless);
+            }
+        }
+        for (const std::string& file : {std::string("model.safetensors"), vocabulary, std::string("config.toml")}) {
+            const fs::path run = copy(good);
+            fs::remove(run / file);
+            EXPECT_TRUE(refuses([&] { open_run(run); })) << file << " is missing";
+            fs::create_directory(run / file);
+            EXPECT_TRUE(refuses([&] { open_run(run); })) << file << " is a folder";
+            folders += 2, refused += 2;
+        }
+    }
+    EXPECT_GE(folders, 200);
+    EXPECT_GE(refused, 150);
+    RecordProperty("refused", refused);
+    RecordProperty("harmless", harmless);
+}
+
+TEST_F(HostileRun, NamesTheOptionThatWasChangedByHand) {
+    const fs::path run = copy("good-word");
+    std::string config = read_file(run / "config.toml");
+    const std::size_t at = config.find("heads = 2");
+    ASSERT_NE(at, std::string::npos);
+    config.replace(at, 9, "heads = 4");
+    write_file_atomically(run / "config.toml", std::string_view(config));
+    const std::string message = error_of([&] { open_run(run); });
+    EXPECT_NE(message.find("heads = 2, but the configuration says heads = 4"), std::string::npos) << message;
+}
+
+TEST_F(HostileRun, OfAnEarlierVersionMeansTheDefaultsOfOptionsThatCameLater) {
+    const fs::path run = copy("good-word");
+    ModelIdentity earlier = model_identity(read_settings(run), run);
+    std::istringstream lines(std::exchange(earlier.options, "gone-since = 3\n"));
+    for (std::string line; std::getline(lines, line);)
+        if (!line.starts_with("memory ") && !line.starts_with("scale-embeddings ") && !line.starts_with("attention-bias "))
+            earlier.options += line + "\n";
+    nn::NamedTensors tensors;
+    const SafetensorsFile file(run / "model.safetensors");
+    for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+    save_weights(run / "best.safetensors", tensors, earlier);
+    EXPECT_EQ(weights(run, "best.safetensors"), weights(run, "model.safetensors"));
+    const std::string config = read_file(run / "config.toml");
+    const std::pair<std::string, std::string> changes[] = {{"memory = \"last\"", "memory = \"layer\""},
+                                                           {"scale-embeddings = true", "scale-embeddings = false"},
+                                                           {"attention-bias = true", "attention-bias = false"}};
+    for (const auto& [was, now] : changes) {
+        std::string changed = config;
+        const std::size_t at = changed.find(was);
+        ASSERT_NE(at, std::string::npos) << was;
+        changed.replace(at, was.size(), now);
+        write_file_atomically(run / "config.toml", std::string_view(changed));
+        const std::string message = error_of([&] { open_run(run, "best.safetensors"); });
+        EXPECT_NE(message.find("best.safetensors holds a model with " + was.substr(0, was.find('=')) + "= "), std::string::npos)
+            << message;
+    }
+}
+
+TEST_F(HostileRun, IsNotGoneOnWith) {
+    Sequence numbers(2);
+    const auto resume = [&](const fs::path& run) {
+        const std::string name = run.string();
+        const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
+        testing::internal::CaptureStderr();
+        const auto release = [](void*) { testing::internal::GetCapturedStderr(); };
+        const std::unique_ptr<void, decltype(release)> captured(&numbers, release);
+        train_command(arguments);
+    };
+    const std::string save = "saves/4/";
+    for (const std::string file :
+         {"model.safetensors", "moments.safetensors", "average.safetensors", "best.safetensors", "state.json"}) {
+        const std::string bytes = read_file(path("good-word") / (save + file));
+        const std::string other = read_file(path("other-word") / (save + file));
+        for (const auto& [what, damaged] : damages(bytes, other, numbers)) {
+            const fs::path run = copy("good-word");
+            write_file_atomically(run / (save + file), std::string_view(damaged));
+            EXPECT_TRUE(refuses([&] { resume(run); })) << file << ": " << what;
+        }
+    }
+    EXPECT_FALSE(refuses([&] { resume(copy("good-word")); })) << "or everything above was refused for another reason";
+}
+
+TEST_F(HostileRun, WithAConfigurationOfAHugeModelIsRefusedBeforeItIsMade) {
+    const fs::path run = copy("good-word");
+    nn::NamedTensors tensors;
+    {
+        const SafetensorsFile file(run / "model.safetensors");
+        for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+    }
+    save_safetensors(run / "model.safetensors", tensors);  // of another program: nothing in it says which options it has
+    const std::string config = read_file(run / "config.toml");
+    const auto start = std::chrono::steady_clock::now();
+    const std::array<std::string, 3> cases[] = {
+        {"d-ff = 8", "d-ff = 200000000", "d_ff is 200000000"},
+        {"d-ff = 8", "d-ff = 16000000", "put the run's own config.toml back"},
+        {"d-model = 8", "d-model = 100000", "put the run's own config.toml back"},
+        {"head-dim = 4", "head-dim = 9223372036854775807", "2 heads of head_dim 9223372036854775807"},
+        {"encoder-layers = 1", "encoder-layers = 1000000000000", "put the run's own config.toml back"},
+        {"position-table = 512", "position-table = 9223372036854775807", "position_table is"}};
+    for (const auto& [was, now, wanted] : cases) {
+        std::string changed = config;
+        const std::size_t at = changed.find("\n" + was + "\n");
+        ASSERT_NE(at, std::string::npos) << was << " in\n" << config;
+        changed.replace(at + 1, was.size(), now);
+        write_file_atomically(run / "config.toml", std::string_view(changed));
+        const std::string message = error_of([&] { open_run(run); });
+        EXPECT_NE(message.find(wanted), std::string::npos) << now << ": " << message;
+        const std::string name = run.string(), text = path("text1").string(), out = path("from-it").string();
+        const char* const initial[] = {"--init", name.c_str(), "--train", text.c_str(), "--valid",   text.c_str(), "--source",
+                                       "a",      "--target",   "b",       "--out",      out.c_str(), "--updates",  "1"};
+        testing::internal::CaptureStderr();
+        const std::string of_training = error_of([&] { train_command(initial); });
+        testing::internal::GetCapturedStderr();
+        EXPECT_NE(of_training.find(wanted), std::string::npos) << now << ": " << of_training;
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST_F(HostileRun, WhoseStateSaysMoreWeightsThanThereAreIsRefusedBeforeRoomIsMadeForThem) {
+    const fs::path run = copy("good-word");
+    const std::string state = read_file(run / "saves/4/state.json");
+    const std::size_t at = state.find("\"averaged\": "), end = state.find(',', at), seal = state.find(",\n \"digest\"");
+    ASSERT_TRUE(at < end && end < seal) << state;
+    const std::string fields = state.substr(0, at) + "\"averaged\": 1000000000000" + state.substr(end, seal - end);
+    write_file_atomically(run / "saves/4/state.json",
+                          std::string_view(fields + ",\n \"digest\": \"" + digest(fields + "\n}") + "\"\n}\n"));
+    const std::string name = run.string();
+    const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
+    testing::internal::CaptureStderr();
+    expect_error([&] { train_command(arguments); }, "says 1000000000000 weights");
+    testing::internal::GetCapturedStderr();
+}
+
+TEST_F(HostileRun, WithANamedPipeForAFileIsRefusedAtOnce) {
+    const auto pipe = [](const std::string& file) {
+        const fs::path run = copy("good-word");
+        fs::remove(run / file);
+        EXPECT_EQ(::mkfifo((run / file).c_str(), 0600), 0);
+        return run;
+    };
+    for (const char* file : {"config.toml", "vocab.tsv", "model.safetensors"})
+        EXPECT_TRUE(refuses([&] { open_run(pipe(file)); })) << file;
+    for (const char* file : {"config.toml", "vocab.tsv", "log.jsonl", "saves/4/state.json", "saves/4/model.safetensors",
+                             "events.out.tfevents.heddle", "search.toml"}) {
+        if (std::string(file).starts_with("events") && !fs::exists(path("good-word") / file)) continue;
+        const std::string name = pipe(file).string();
+        const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
+        testing::internal::CaptureStderr();
+        EXPECT_TRUE(refuses([&] { train_command(arguments); })) << file;
+        testing::internal::GetCapturedStderr();
+    }
+}
+
+TEST_F(HostileRun, AnotherProgramsWeightsAreTakenAsTheyAre) {
+    const fs::path run = copy("good-word");
+    nn::NamedTensors tensors;
+    const SafetensorsFile file(run / "model.safetensors");
+    for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+    save_safetensors(run / "best.safetensors", tensors);
+    EXPECT_EQ(weights(run, "best.safetensors"), weights(path("good-word"), "model.safetensors"));
+}
+
+}  // namespace
+}  // namespace heddle::app

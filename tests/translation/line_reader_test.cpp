@@ -1,0 +1,296 @@
+// Text as it really is: what a line is, what is kept in it, what is an error, and gzip.
+#include "apps/translation/text/line_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include "apps/translation/text/corpus.h"
+#include "apps/translation/text/unicode.h"
+#include "core/random.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using namespace std::string_literals;
+
+std::string gzipped(const std::string& text, int level = 6) {
+    z_stream stream{};
+    EXPECT_EQ(deflateInit2(&stream, level, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    std::string packed(deflateBound(&stream, text.size()) + 32, '\0');
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream.avail_in = static_cast<uInt>(text.size());
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    packed.resize(packed.size() - stream.avail_out);
+    deflateEnd(&stream);
+    return packed;
+}
+
+/// A file that is read once.
+struct ReadText {
+    Lines lines;
+    LineChanges changes;
+    Lines said;
+};
+
+class TextFile {
+  public:
+    explicit TextFile(const std::string& bytes) { std::ofstream(path(), std::ios::binary) << bytes; }
+    std::string path() const { return (folder_.path() / "text").string(); }
+    ReadText read(bool replace_invalid = false) const {
+        LineReader reader(path(), replace_invalid);
+        ReadText text;
+        for (std::string line; reader.next(line);) text.lines.push_back(line);
+        std::string none = "untouched";
+        EXPECT_FALSE(reader.next(none)) << "the end stays the end";
+        EXPECT_EQ(static_cast<std::size_t>(reader.number()), text.lines.size());
+        text.changes = reader.changes();
+        reader.say_changes([&](std::string_view line) { text.said.emplace_back(line); });
+        return text;
+    }
+
+  private:
+    TemporaryFolder folder_;
+};
+
+struct Case {
+    const char* name;
+    std::string bytes;
+    Lines lines;
+};
+
+const std::string bom = "\xEF\xBB\xBF";
+
+const Case kept[] = {
+    {"Nothing", "", {}},
+    {"OneEnd", "\n", {""}},
+    {"Lf", "eins\nzwei\n\ndrei\n", {"eins", "zwei", "", "drei"}},
+    {"CrlfAndNoLastEnd", "eins\r\nzwei\r\n\r\ndrei", {"eins", "zwei", "", "drei"}},
+    {"CrAtTheVeryEnd", "eins\r\nzwei\r", {"eins", "zwei"}},
+    {"OnlyTheLastCrOfSeveral", "eins\r\r\n", {"eins\r"}},
+    {"EmptyLinesAtTheEnd", "a\n\n\n", {"a", "", ""}},
+    {"Bom", bom + "gr\u00fcn\n" + bom + "x", {"gr\u00fcn", bom + "x"}},
+    {"OnlyABom", bom, {}},
+    {"BomAndAnEmptyLine", bom + "\r\n", {""}},
+    {"OneBomOfTwo", bom + bom + "a", {bom + "a"}},
+    {"LoneCr", "a\rb\n\rc\n", {"a\rb", "\rc"}},
+    {"UnicodeLineEnds", "a\u2028b\u2029c\u0085d\ve\ff\n", {"a\u2028b\u2029c\u0085d\ve\ff"}},
+    {"TabsAndSpaces", " a\t\u00a0b \n \n\t\n", {" a\t\u00a0b ", " ", "\t"}},
+    {"ControlCharacters", "\x01\x1b[31m\x7f\u009f\n", {"\x01\x1b[31m\x7f\u009f"}},
+    {"Emoji", "\U0001F468\u200D\U0001F469 \U0001F1E9\U0001F1EA\n", {"\U0001F468\u200D\U0001F469 \U0001F1E9\U0001F1EA"}},
+    {"Noncharacters", "\uFFFE\uFFFF\U0010FFFF\n", {"\uFFFE\uFFFF\U0010FFFF"}},
+    {"HalfAGzipMagic", "\x1f", {"\x1f"}},
+};
+
+class Kept : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Text, Kept, testing::ValuesIn(kept), [](const auto& info) { return info.param.name; });
+
+TEST_P(Kept, AsItIsPlainGzippedAndByteByByte) {
+    for (const std::string& bytes : {GetParam().bytes, gzipped(GetParam().bytes)}) {
+        for (const bool replace : {false, true}) {
+            const ReadText text = TextFile(bytes).read(replace);
+            EXPECT_EQ(text.lines, GetParam().lines);
+            EXPECT_EQ(text.changes.cut + text.changes.replaced, 0);
+            EXPECT_TRUE(text.said.empty());
+        }
+        int ends[2];
+        ASSERT_EQ(pipe(ends), 0);
+        std::thread writer([&] {
+            for (const char byte : bytes) {
+                EXPECT_EQ(write(ends[1], &byte, 1), 1);
+                for (int waiting = 1; waiting > 0; std::this_thread::yield()) ioctl(ends[0], FIONREAD, &waiting);
+            }
+            close(ends[1]);
+        });
+        LineReader reader(ends[0], "a pipe", false);
+        Lines lines;
+        for (std::string line; reader.next(line);) lines.push_back(line);
+        writer.join();
+        close(ends[0]);
+        EXPECT_EQ(lines, GetParam().lines);
+    }
+}
+
+struct Wrong {
+    const char* name;
+    std::string bytes;
+    std::string message;  // after the path
+    Lines replaced;
+};
+
+const Wrong wrong[] = {
+    {"Latin1", "ok\ngr\xFCn\n", ":2: this line is not UTF-8; convert the text", {"ok", "gr\uFFFDn"}},
+    {"HalfACharacterAtTheEnd", "a\xE2\x82", ":1: this line is not UTF-8", {"a\uFFFD\uFFFD"}},
+    {"ACharacterAcrossLines", "a\xE2\x82\n\xAC\n", ":1: this line is not UTF-8", {"a\uFFFD\uFFFD", "\uFFFD"}},
+    {"Surrogate", "\n\n\xED\xA0\x80\n", ":3: this line is not UTF-8", {"", "", "\uFFFD\uFFFD\uFFFD"}},
+    {"Overlong", "\xC0\x80\n", ":1: this line is not UTF-8", {"\uFFFD\uFFFD"}},
+    {"Nul", "a\nb\0c\n"s, ":2: there is a NUL byte", {"a", "b\uFFFDc"}},
+    {"OnlyNul", "\0"s, ":1: there is a NUL byte", {"\uFFFD"}},
+    {"Utf16", "\xFF\xFE\x61\0\x0A\0"s, ":1: this is UTF-16", {"\uFFFD\uFFFD\x61\uFFFD", "\uFFFD"}},
+};
+
+class NoText : public testing::TestWithParam<Wrong> {};
+INSTANTIATE_TEST_SUITE_P(Text, NoText, testing::ValuesIn(wrong), [](const auto& info) { return info.param.name; });
+
+TEST_P(NoText, IsAnErrorWithTheLineOrIsReplacedAndCounted) {
+    const auto& [name, bytes, message, replaced] = GetParam();
+    const TextFile file(bytes);
+    EXPECT_THAT(error_of([&] { file.read(); }), AllOf(StartsWith(file.path() + message), HasSubstr("--replace-invalid")));
+    const ReadText text = file.read(true);
+    EXPECT_EQ(text.lines, replaced);
+    const auto changed = std::count_if(replaced.begin(), replaced.end(),
+                                       [](const auto& line) { return line.find("\uFFFD") != std::string::npos; });
+    EXPECT_EQ(text.changes.replaced, changed);
+    ASSERT_EQ(text.said.size(), 1u) << "said once";
+    EXPECT_EQ(text.said[0], file.path() + ": replaced what is not UTF-8 by U+FFFD in " + counted_lines(changed));
+}
+
+TEST(LongLines, AreKeptUpToTheLimitWhateverStandsAroundThem) {
+    const std::string longest(longest_line, 'x');
+    for (const std::string& bytes : {longest, longest + "\n", longest + "\r\n", bom + longest + "\r\n", gzipped(longest)}) {
+        const ReadText text = TextFile(bytes).read();
+        EXPECT_EQ(text.lines, Lines{longest});
+        EXPECT_EQ(text.changes.cut, 0);
+    }
+    for (const std::string more : {"y", "\r\r\n", "\ry", "\u20ac", "yyyyyyyyyy\r\n"}) {
+        for (const std::string& first : {""s, bom}) {
+            const ReadText text = TextFile(first + longest + more).read();
+            EXPECT_EQ(text.lines, Lines{longest}) << more;
+            EXPECT_EQ(text.changes.cut, 1);
+        }
+    }
+}
+
+TEST(LongLines, AreCutWhereACharacterEndsAndCounted) {
+    const std::string euro = "\u20ac", grin = "\U0001F600";
+    for (std::size_t shift = 0; shift < 7; ++shift) {
+        std::string line(shift, 'x');
+        while (line.size() < 1'000'000) line += grin + euro;
+        const TextFile file("short\n" + line + "\nlast\n" + line);
+        const ReadText text = file.read();
+        ASSERT_EQ(text.lines.size(), 4u);
+        EXPECT_EQ(text.lines[2], "last");
+        EXPECT_TRUE(line.starts_with(text.lines[1]));
+        EXPECT_TRUE(is_utf8(text.lines[1]));
+        EXPECT_LE(text.lines[1].size(), longest_line);
+        EXPECT_GT(text.lines[1].size(), longest_line - 4);
+        EXPECT_EQ(text.lines[1], text.lines[3]);
+        EXPECT_EQ(text.said, Lines{file.path() + ": cut 2 lines to 65,536 bytes, the longest a line may be"});
+    }
+}
+
+TEST(LongLines, OfBytesThatFollowNothingAreCutToo) {
+    const ReadText text = TextFile(std::string(70000, '\x80')).read(true);
+    EXPECT_EQ(text.changes.cut, 1);
+    EXPECT_EQ(text.changes.replaced, 1);
+    EXPECT_EQ(decode_utf8(text.lines.at(0)).size(), longest_line);
+}
+
+TEST(Gzip, MayHaveSeveralMembersAndZerosBehind) {
+    const Lines wanted{"eins", "zwei", "drei"};
+    EXPECT_EQ(TextFile(gzipped("eins\nzw") + gzipped("") + gzipped("ei\ndrei\n")).read().lines, wanted);
+    EXPECT_EQ(TextFile(gzipped("eins\nzwei\ndrei\n") + std::string(1000, '\0')).read().lines, wanted);
+    EXPECT_EQ(TextFile(gzipped("eins\n") + std::string(70000, '\0') + gzipped("zwei\ndrei")).read().lines, wanted);
+    EXPECT_TRUE(TextFile(gzipped("")).read().lines.empty());
+}
+
+TEST(Gzip, IsUnpackedWhateverTheSizes) {
+    Sequence numbers(3);
+    for (const std::int64_t size : {65535, 65536, 65537, 131072, 1000000}) {
+        Lines lines;
+        std::string text;
+        while (static_cast<std::int64_t>(text.size()) < size) {
+            lines.emplace_back(numbers.below(2) == 0 ? 1000 : numbers.below(50), static_cast<char>('a' + numbers.below(26)));
+            text += lines.back() + "\n";
+        }
+        for (const int level : {0, 1, 9}) EXPECT_EQ(TextFile(gzipped(text, level)).read().lines, lines) << size;
+    }
+}
+
+TEST(Gzip, ThatIsNoTextButABombIsAnError) {
+    const std::string bomb = gzipped(std::string(32 << 20, '\n'));
+    EXPECT_LT(bomb.size(), 40'000u);
+    const TextFile file(bomb);
+    EXPECT_THAT(error_of([&] { file.read(); }), AllOf(StartsWith(file.path() + ": "), HasSubstr("unpack it with gunzip first")));
+    // Members of their own change nothing.
+    std::string members;
+    for (int i = 0; i < 32; ++i) members += gzipped(std::string(1 << 20, '\n'));
+    EXPECT_THAT(error_of([&] { TextFile(members).read(); }), HasSubstr("that is no text"));
+    // A small one does no harm, and a text may well repeat itself.
+    EXPECT_EQ(TextFile(gzipped(std::string(3 << 20, '\n'))).read().lines.size(), std::size_t{3 << 20});
+    std::string text;
+    while (text.size() < 8 << 20) text += "Das ist der Satz Nummer " + std::to_string(text.size() / 1000) + " von vielen.\n";
+    const std::string packed = gzipped(text, 9);
+    EXPECT_GT(text.size(), 30 * packed.size());
+    EXPECT_EQ(TextFile(packed).read().lines.size(), static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+}
+
+TEST(Gzip, ThatIsDamagedOrEndsTooEarlyIsAnErrorWithTheName) {
+    std::string text;
+    for (int i = 0; i < 20000; ++i) text += std::to_string(i * i) + "\n";
+    const std::string packed = gzipped(text);
+    for (const std::size_t size : {std::size_t{2}, std::size_t{9}, packed.size() / 2, packed.size() - 8, packed.size() - 1}) {
+        const TextFile file(packed.substr(0, size));
+        EXPECT_EQ(error_of([&] { file.read(); }), file.path() + ": the gzip data end too early; the file is not complete");
+    }
+    for (const std::size_t at : {std::size_t{2}, packed.size() / 2, packed.size() - 6, packed.size() - 1}) {
+        std::string damaged = packed;
+        damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
+        const TextFile file(damaged);
+        EXPECT_THAT(error_of([&] { file.read(); }), StartsWith(file.path() + ": the gzip data are damaged (")) << at;
+    }
+    const TextFile file(packed + "more");
+    EXPECT_THAT(error_of([&] { file.read(); }), HasSubstr("damaged"));
+}
+
+TEST(TextFiles, ThatCannotBeReadAreNamed) {
+    const TemporaryFolder folder;
+    expect_error([&] { LineReader((folder / "none").string(), false); },
+                 (folder / "none").string() + ": cannot be read: No such");
+    expect_error([&] { read_text_file(folder.path().string(), {}); },
+                 folder.path().string() + ": this is a folder; wanted a text file");
+    if (getuid() == 0) return;  // root may read everything
+    std::ofstream(folder / "closed") << "x";
+    std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
+    expect_error([&] { read_text_file((folder / "closed").string(), {}); }, "closed: cannot be read: Permission denied");
+}
+
+TEST(TextFiles, OfRandomBytesNeverEndTheProgram) {
+    Sequence numbers(11);
+    const std::string awkward = "\n\n\r\t\0 a\xEF\xBB\xBF\x80\xE2\xF0\x1f\x8b"s;
+    for (int round = 0; round < 200; ++round) {
+        std::string bytes;
+        for (std::uint64_t n = numbers.below(300); n > 0; --n)
+            bytes += numbers.below(3) == 0 ? static_cast<char>(numbers.below(256)) : awkward[numbers.below(awkward.size())];
+        if (round % 4 == 0)
+            bytes.insert(numbers.below(bytes.size() + 1), std::string(66000, awkward[numbers.below(awkward.size())]));
+        if (round % 8 == 1) bytes = gzipped(bytes).substr(0, 10 + numbers.below(200)) + bytes;
+        const TextFile file(bytes);
+        try {
+            for (const std::string& line : file.read(true).lines) {
+                ASSERT_TRUE(is_utf8(line));
+                ASSERT_EQ(line.find_first_of("\n\0"s), std::string::npos);
+                ASSERT_LE(decode_utf8(line).size(), longest_line);
+            }
+            file.read(false);
+        } catch (const Error& error) {
+            ASSERT_THAT(error.what(), StartsWith(file.path() + ":"));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace heddle::app

@@ -1,0 +1,104 @@
+// docs/load_in_pytorch.py reads a run's folder and finds the log-probabilities that the model itself finds.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/translation/batching/batches.h"
+#include "apps/translation/run/folder.h"
+#include "apps/translation/text/corpus.h"
+#include "apps/translation/training/data.h"
+#include "autograd/tape.h"
+#include "core/random.h"
+#include "tests/documents.h"
+#include "tests/python.h"
+#include "tests/shell.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+const Corpus text = {.pairs = {{"Der Hund schläft.", "The dog is asleep."},
+                               {"Die kleine Katze sieht den Hund", "The small cat sees the dog"},
+                               {"", "nothing"},
+                               {"Ein Wort", ""},
+                               {"ÜBER den großen Fluss führt eine alte Brücke", "an old bridge leads ACROSS the wide river"}}};
+
+/// A run's folder as heddle train leaves it, with random weights: no bias is zero, no norm is one.
+Run made_run(const std::filesystem::path& path, const std::string& config) {
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    std::istringstream lines("d-model = 24\nd-ff = 20\nlayers = 2\nheads = 2\n" + config);
+    table.read_config(lines, "the test's options");
+    resolve(settings.model, settings.vocabulary);
+    const Vocabularies vocabularies = make_vocabularies(settings.vocabulary, text, [](std::string_view) {});
+    RunFolder folder(path, false);
+    folder.write_config(table.config());
+    vocabularies.save(path);
+    folder.identify(model_identity(settings, path));
+    nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
+    Sequence random(3);
+    for (auto [name, tensor] : model.named_tensors())
+        for (float& value : tensor.span<float>()) value += 3e-4f * (static_cast<float>(random.below(1000)) - 500);
+    folder.write_model(model.named_tensors());
+    return open_run(path);
+}
+
+std::vector<double> own_scores(const Run& run) {
+    const NoGrad no_grad;
+    std::vector<double> scores;
+    for (const TokenPair& pair : encode_corpus(text, *run.vocabularies.source, *run.vocabularies.target)) {
+        const std::int64_t first[] = {0};
+        const Batch batch = make_batch({&pair, 1}, first);
+        Tensor statistics;
+        run.model->loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                        {Tensor::from(batch.target_in, {batch.target_tokens}), batch.target_spans},
+                        Tensor::from(batch.target_out, {batch.target_tokens}), {}, &statistics);
+        scores.push_back(-ops::loss_statistics(statistics).nll);
+    }
+    return scores;
+}
+
+std::vector<double> scores_of_pytorch(const std::filesystem::path& run) {
+    write_lines(run / "sources", text.sources());
+    write_lines(run / "targets", text.targets());
+    const ShellOutput output =
+        shell(quoted(python()) + " '" HEDDLE_SOURCE_DIR "/docs/load_in_pytorch.py' " + quoted(run.string()) + " " +
+              quoted((run / "sources").string()) + " " + quoted((run / "targets").string()) + " 2>&1");
+    EXPECT_EQ(output.status, 0) << output.text;
+    std::istringstream lines(output.text);
+    std::vector<double> scores;
+    for (std::string line; std::getline(lines, line);) scores.push_back(std::strtod(line.c_str(), nullptr));
+    return scores;
+}
+
+class LoadInPyTorch : public testing::TestWithParam<const char*> {};
+
+TEST_P(LoadInPyTorch, FindsTheModelsOwnLogProbabilities) {
+    HEDDLE_NEEDS_PYTHON_WITH("torch safetensors sentencepiece tomllib");
+    const TemporaryFolder folder;
+    const auto run = made_run(folder / "run", GetParam());
+    const std::vector<double> own = own_scores(run), theirs = scores_of_pytorch(folder / "run");
+    ASSERT_EQ(own.size(), theirs.size());
+    for (std::size_t i = 0; i < own.size(); ++i)
+        EXPECT_TRUE(std::abs(own[i] - theirs[i]) <= 1e-5 * std::abs(own[i])) << own[i] << " and " << theirs[i];
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LoadInPyTorch,
+                         testing::Values("",
+                                         "norm = \"post\"\nactivation = \"gelu\"\nshared-vocab = false\ntie = \"none\"\n"
+                                         "positions = \"learned\"\nposition-table = 60\nlowercase = true\nencoder-layers = 1\n",
+                                         "activation = \"gelu-tanh\"\nhead-dim = 7\nbias = false\nfinal-norm = false\n"
+                                         "shared-vocab = false\nvocab-type = \"unigram\"\nvocab-size = 38\n",
+                                         "memory = \"layer\"\ntie = \"embeddings\"\nattention-bias = false\nnorm-eps = 0.01\n",
+                                         "memory = \"layer\"\nnorm = \"post\"\nscale-embeddings = false\n"));
+
+TEST(ModelFormatPage, CountsTheLinesOfTheScript) {
+    const std::string script = project_file("docs/load_in_pytorch.py");
+    EXPECT_LE(std::count(script.begin(), script.end(), '\n'), 63);
+}
+
+}  // namespace
+}  // namespace heddle::app

@@ -1,0 +1,58 @@
+// What the tests of runs that go on share: a run with much to go wrong in, in a folder.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/translation/training_support.h"
+
+namespace heddle::app {
+
+// Dropout, several batches an update, saves inside epochs and between validations, an average, a patience that ends the run.
+inline TrainingOptions eventful_training() {
+    TrainingOptions options = tiny_training();
+    options.batch_tokens = 60;
+    options.accumulate = 2;
+    options.average = 2;
+    options.valid_every = 3;
+    options.valid_sentences = 2;
+    options.save_every = 1;
+    options.log_every = 2;
+    options.keep = 1000;
+    options.patience = 3;
+    options.epochs = 12;
+    return options;
+}
+
+// The longer it learns to say one word only, the worse it copies: the best validation is early, and patience runs out.
+inline TrainingData worsening_data() {
+    TrainingData data = copy_data(40, 6);
+    for (TokenPair& pair : data.training) std::fill(pair.target.begin(), pair.target.end(), data.training[0].target[0]);
+    return data;
+}
+
+inline std::vector<std::string> translate_nothing(const nn::Transformer&, const std::vector<std::string>& lines) { return lines; }
+
+struct Ended {
+    TrainingResult result;
+    std::vector<double> weights;
+};
+
+// Trains in `path`, from its newest save when there is one.
+inline Ended train_in(const std::filesystem::path& path, const TrainingData& data, const TrainingOptions& options,
+                      std::function<bool()> stop = {}) {
+    nn::Transformer model(tiny_model(data, 0.1));
+    const RunFolder folder = std::filesystem::exists(path / "config.toml") ? RunFolder::reopen(path) : RunFolder(path, false);
+    folder.write_config("\n");
+    TrainingLog log(folder.log(), true);
+    Trainer trainer(model, data, options, log, &folder, translate_nothing);
+    if (const std::filesystem::path save = latest_save(path); !save.empty()) trainer.resume(save);
+    trainer.stop_when(std::move(stop));
+    Ended ended{trainer.run(), {}};
+    ended.weights = trainer.learner().parameters().values.to_vector();
+    return ended;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,278 @@
+// What a training run leaves on the disk.
+#include "apps/translation/run/folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/safetensors.h"
+#include "tests/support.h"
+#include "tests/translation/training_support.h"
+
+namespace heddle::app {
+namespace {
+
+class RunFolderTest : public testing::Test {
+  protected:
+    TemporaryFolder folder_;
+    std::filesystem::path path_ = folder_ / "run";
+};
+
+TEST_F(RunFolderTest, HoldsModelBestAndLatestSave) {
+    const TrainingData data = copy_data(60, 10);
+    TrainingOptions options = tiny_training();
+    options.epochs = 3;
+    options.average = 2;
+    nn::Transformer model(tiny_model(data));
+    {
+        const RunFolder folder(path_, false);
+        TrainingLog log(folder.log(), true);
+        Trainer(model, data, options, log, &folder).run();
+    }
+    const SafetensorsFile averaged(path_ / "model.safetensors");
+    const SafetensorsFile last(path_ / "saves" / "latest" / "model.safetensors");
+    const SafetensorsFile moments(path_ / "saves" / "latest" / "moments.safetensors");
+    EXPECT_TRUE(std::filesystem::exists(path_ / "best.safetensors"));
+    for (const auto& [name, tensor] : model.named_tensors()) {
+        EXPECT_EQ(averaged.load(name).to_vector(), tensor.to_vector()) << "the model ends with the averaged weights: " << name;
+        EXPECT_TRUE(last.contains(name));
+        EXPECT_TRUE(moments.contains("first_moment." + name));
+        EXPECT_TRUE(moments.contains("second_moment." + name));
+    }
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_ / "saves"), {}), 2) << "one save, and the link to it";
+    EXPECT_GT(std::filesystem::file_size(path_ / "log.jsonl"), 0u);
+}
+
+// Training teaches to say the same word again and again, validation asks for a copy: the surer the model, the worse its loss. So
+// the last weights, the best ones and the average are three different models. The translator of the validations keeps a copy of
+// what it was given.
+TEST_F(RunFolderTest, KeepsTheBestWeightsAndTheAverageOfTheLastOnesAndLogsEverything) {
+    TrainingData data = copy_data(120, 10);
+    for (TokenPair& pair : data.training) std::fill(pair.target.begin(), pair.target.end(), data.training[0].target[0]);
+    TrainingOptions options = tiny_training();
+    options.updates = 44;
+    options.valid_every = 6;
+    options.save_every = 20;
+    options.log_every = 10;
+    options.average = 3;
+    options.valid_sentences = 2;
+    nn::Transformer model(tiny_model(data));
+    std::vector<std::map<std::string, std::vector<double>>> validated;
+    const TranslateLines copy_weights = [&](const nn::Transformer& used, const std::vector<std::string>& lines) {
+        auto& weights = validated.emplace_back();
+        for (const auto& [name, tensor] : used.named_tensors()) weights[name] = tensor.to_vector();
+        return lines;
+    };
+    std::int64_t epochs = 0;
+    {
+        const RunFolder folder(path_, false);
+        TrainingLog log(folder.log(), true);
+        epochs = Trainer(model, data, options, log, &folder, copy_weights).run().epochs;
+    }
+    std::vector<double> losses;
+    std::vector<std::int64_t> at;
+    std::map<std::string, int> kinds;
+    std::ifstream lines(path_ / "log.jsonl");
+    for (std::string line; std::getline(lines, line);) {
+        const auto object = nlohmann::json::parse(line);
+        ++kinds[object["kind"]];
+        if (object["kind"] == "note") continue;
+        EXPECT_LE(object["epoch"], epochs) << line;
+        EXPECT_GE(object["epoch"], 1) << line;
+        if (object["kind"] == "training") {
+            for (const char* field :
+                 {"update", "sentences", "loss", "tokens_per_second", "gradient_norm", "learning_rate", "eta"})
+                EXPECT_TRUE(object.contains(field)) << field;
+        }
+        if (object["kind"] != "validation") continue;
+        at.push_back(object["update"]);
+        losses.push_back(object["loss"]);
+        EXPECT_EQ(object["best"], losses.back() == *std::min_element(losses.begin(), losses.end())) << line;
+        for (const char* field : {"perplexity", "accuracy", "bleu", "samples"}) EXPECT_TRUE(object.contains(field)) << field;
+    }
+    EXPECT_EQ(at, (std::vector<std::int64_t>{6, 12, 18, 24, 30, 36, 42, 44}));
+    EXPECT_EQ(kinds["training"], 4);
+    EXPECT_EQ(kinds["average"], 1);
+    EXPECT_GE(kinds["note"], 2) << "what is read, and why training ended";
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_ / "saves"), {}), 2) << "one save, and the link to it";
+    EXPECT_TRUE(std::filesystem::exists(path_ / "saves" / "44"));
+
+    ASSERT_EQ(validated.size(), 9u) << "eight validations, and one of the average";
+    const auto best = static_cast<std::size_t>(std::min_element(losses.begin(), losses.end()) - losses.begin());
+    ASSERT_LT(best, 7u) << "the loss must get worse again, or the test shows nothing";
+    const SafetensorsFile kept(path_ / "best.safetensors"), averaged(path_ / "model.safetensors");
+    for (const auto& [name, weights] : validated[best]) {
+        EXPECT_EQ(kept.load(name).to_vector(), weights) << name;
+        const std::vector<double> mean = averaged.load(name).to_vector();
+        for (std::size_t i = 0; i < mean.size(); ++i)
+            ASSERT_NEAR(mean[i], (validated[5][name][i] + validated[6][name][i] + validated[7][name][i]) / 3, 1e-6) << name;
+    }
+}
+
+TEST_F(RunFolderTest, IsNotReplacedUnasked) {
+    { const RunFolder folder(path_, false); }
+    {
+        const RunFolder again(path_, false);
+        again.write_config("x = 1\n");
+        const TrainingLog log(again.log(), true);
+        EXPECT_TRUE(std::filesystem::exists(path_ / event_file_name));
+    }
+    expect_error([&] { RunFolder(path_, false); }, "--overwrite");
+    expect_error([&] { RunFolder::check_free(path_, false); }, "--resume");
+    const std::filesystem::path below_a_file = path_ / "config.toml" / "run";
+    expect_error([&] { RunFolder(below_a_file, false); }, "--out " + below_a_file.string() + ": the folder cannot be made: ");
+    std::filesystem::create_directories(path_ / "mine");
+    for (const char* name : {"model-40.safetensors", "best-40.safetensors", "model-mine.safetensors", "best-.safetensors"})
+        std::ofstream(path_ / name) << "x";
+    const RunFolder replaced(path_, true);
+    EXPECT_FALSE(std::filesystem::exists(path_ / "config.toml"));
+    EXPECT_FALSE(std::filesystem::exists(path_ / event_file_name)) << "old curves would go on in the new run's";
+    EXPECT_FALSE(std::filesystem::exists(path_ / "model-40.safetensors")) << "put aside when the old run went back";
+    EXPECT_FALSE(std::filesystem::exists(path_ / "best-40.safetensors"));
+    for (const char* mine : {"mine", "model-mine.safetensors", "best-.safetensors"})
+        EXPECT_TRUE(std::filesystem::exists(path_ / mine)) << "files that are not the run's stay: " << mine;
+}
+
+// Whatever else people keep in a folder, among it files with the names of a run's.
+TEST_F(RunFolderTest, NeverTakesAFolderOfSomebodyElsesForARun) {
+    namespace fs = std::filesystem;
+    const std::vector<std::string> others = {"config.toml", "model.safetensors", "vocab.model",    "all_scalars.json",
+                                             "search.toml", "report.html",       "saves/2024/game"};
+    for (const std::string& file : others) {
+        fs::remove_all(path_);
+        fs::create_directories((path_ / file).parent_path());
+        std::ofstream(path_ / file) << "mine";
+        for (const bool overwrite : {false, true}) {
+            const std::string message = error_of([&] { RunFolder(path_, overwrite); });
+            EXPECT_NE(message.find("choose another --out"), std::string::npos) << file << ": " << message;
+            EXPECT_EQ(error_of([&] { RunFolder::check_free(path_, overwrite); }), message);
+        }
+        EXPECT_EQ(read_file(path_ / file), "mine");
+        EXPECT_EQ(std::distance(fs::recursive_directory_iterator(path_), {}), std::count(file.begin(), file.end(), '/') + 1);
+    }
+}
+
+TEST_F(RunFolderTest, KnowsARunWithoutTheFirstLineByItsSavesAndOneThatHadOnlyBegunByItsFolder) {
+    namespace fs = std::filesystem;
+    fs::create_directories(path_ / "saves" / "40");
+    std::ofstream(path_ / "config.toml") << "layers = 2\n";
+    std::ofstream(path_ / "saves" / "40" / "state.json") << "{}";
+    EXPECT_NO_THROW(RunFolder::reopen(path_));
+    { const RunFolder replaced(path_, true); }
+    EXPECT_FALSE(fs::exists(path_ / "config.toml"));
+    EXPECT_TRUE(fs::is_empty(path_ / "saves"));
+    std::ofstream(path_ / "vocab.model") << "killed before it wrote its configuration";
+    EXPECT_NO_THROW(RunFolder(path_, false));
+}
+
+TEST_F(RunFolderTest, IsReplacedWithoutWhatOthersPutIntoIt) {
+    namespace fs = std::filesystem;
+    RunFolder(path_, false).write_config("x = 1\n");
+    fs::create_directories(path_ / "saves" / "40");
+    fs::create_directories(path_ / "saves" / "mine");
+    fs::create_directories(path_ / "report.html" / "mine");
+    std::ofstream(folder_ / "target") << "mine";
+    fs::create_symlink(folder_ / "target", path_ / "log.jsonl");
+    const RunFolder replaced(path_, true);
+    EXPECT_FALSE(fs::exists(path_ / "saves" / "40"));
+    EXPECT_TRUE(fs::exists(path_ / "saves" / "mine"));
+    EXPECT_TRUE(fs::exists(path_ / "report.html" / "mine")) << "a folder is no report";
+    EXPECT_FALSE(fs::is_symlink(path_ / "log.jsonl"));
+    EXPECT_EQ(read_file(folder_ / "target"), "mine");
+}
+
+TEST_F(RunFolderTest, DoesNotWriteItsLogThroughALink) {
+    namespace fs = std::filesystem;
+    const RunFolder folder(path_, false);
+    for (const fs::path& file : {folder.log(), path_ / event_file_name}) {
+        std::ofstream(folder_ / "target") << "mine";
+        fs::create_symlink(folder_ / "target", file);
+        expect_error([&] { TrainingLog(folder.log(), true); }, file.string() + "': it is a symbolic link, which is not followed");
+        EXPECT_EQ(read_file(folder_ / "target"), "mine");
+        fs::remove(file);
+    }
+    // A copy by `cp -al` shares its files with the run.
+    std::ofstream(folder_ / "target") << "{}\n";
+    fs::remove(folder.log());
+    fs::create_hard_link(folder_ / "target", folder.log());
+    TrainingLog(folder.log(), true).note("only here");
+    EXPECT_EQ(read_file(folder_ / "target"), "{}\n");
+    EXPECT_TRUE(read_file(folder.log()).starts_with("{}\n{\"kind\":\"note\"")) << read_file(folder.log());
+    fs::remove(folder.log());
+    fs::create_directory(folder.log());
+    expect_error([&] { TrainingLog(folder.log(), true); }, "log.jsonl");
+}
+
+TEST_F(RunFolderTest, ThatWasMovedIsNotWrittenToAtItsOldPlace) {
+    namespace fs = std::filesystem;
+    const RunFolder first(path_, false);
+    fs::rename(path_, folder_ / "moved");
+    const RunFolder second(path_, false);
+    second.write_config("of the second\n");
+    const nn::NamedTensors weights = {{"w", Tensor::zeros({2}, DType::f32)}};
+    Save save;
+    save.weights = weights;
+    expect_error([&] { first.save(save, 1); }, "another folder lies there now");
+    expect_error([&] { first.write_model(weights); }, "another folder lies there now");
+    expect_error([&] { first.write_best(weights); }, "another folder lies there now");
+    expect_error([&] { first.write_config("of the first\n"); }, "another folder lies there now");
+    EXPECT_TRUE(saved_updates(path_).empty());
+    EXPECT_THAT(read_file(path_ / "config.toml"), testing::HasSubstr("of the second\n"));
+}
+
+TEST_F(RunFolderTest, BelongsToOneProcessAtATime) {
+    {
+        const RunFolder folder(path_, false);
+        folder.write_config("x = 1\n");
+        const std::string message = error_of([&] { RunFolder::reopen(path_); });
+        EXPECT_NE(message.find("in use: process " + std::to_string(getpid())), std::string::npos) << message;
+        expect_error([&] { RunFolder(path_, true); }, "in use");
+        EXPECT_TRUE(std::filesystem::exists(path_ / "config.toml")) << "--overwrite removes nothing before it has the lock";
+    }
+    EXPECT_FALSE(std::filesystem::exists(path_ / "lock"));
+    // A process that was killed leaves its file; it locks nothing.
+    std::ofstream(path_ / "lock") << "process 1 on somewhere\n";
+    EXPECT_NO_THROW(RunFolder::reopen(path_));
+}
+
+TEST_F(RunFolderTest, ClearsAwayWhatAKilledProcessLeftHalfWritten) {
+    RunFolder(path_, false).write_config("x = 1\n");
+    std::ofstream(path_ / ".heddle-12-3.part") << "half";
+    std::filesystem::create_directories(path_ / "saves" / "40.part");
+    std::filesystem::create_directories(path_ / "saves" / "20");
+    std::ofstream(path_ / "saves" / "40.part" / "model.safetensors") << "half";
+    const RunFolder folder = RunFolder::reopen(path_);
+    EXPECT_FALSE(std::filesystem::exists(path_ / ".heddle-12-3.part"));
+    EXPECT_FALSE(std::filesystem::exists(path_ / "saves" / "40.part"));
+    EXPECT_TRUE(std::filesystem::exists(path_ / "saves" / "20"));
+    expect_error([&] { RunFolder::reopen(folder_ / "nothing"); }, "there is no run");
+}
+
+// Whoever removed the lock of a running process by hand, or another command that is writing to the run.
+TEST_F(RunFolderTest, LeavesWhatAnotherProcessIsWriting) {
+    namespace fs = std::filesystem;
+    RunFolder(path_, false).write_config("x = 1\n");
+    fs::create_directories(path_ / "saves" / "40.part");
+    AtomicFile tuned(path_ / "search.toml");
+    tuned.write("length-penalty = 1\n");
+    {
+        const WriteMark saving(path_ / "saves" / "40.part");
+        const RunFolder folder = RunFolder::reopen(path_);
+        EXPECT_TRUE(fs::exists(path_ / "saves" / "40.part"));
+        EXPECT_NO_THROW(tuned.commit());
+        EXPECT_EQ(read_file(path_ / "search.toml"), "length-penalty = 1\n");
+    }
+    RunFolder::reopen(path_);
+    EXPECT_FALSE(fs::exists(path_ / "saves" / "40.part"));
+}
+
+}  // namespace
+}  // namespace heddle::app

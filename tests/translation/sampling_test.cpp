@@ -1,0 +1,183 @@
+// Sampling: what is drawn has the model's distribution, and depends on nothing but the seed, the line's number and the sample's.
+#include "apps/translation/search/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/translation/decoding_support.h"
+
+namespace heddle::app {
+namespace {
+
+std::vector<Hypothesis> drawn(const Ensemble& models, const Tokens& source, std::int64_t count, const Sampling& sampling,
+                              const Tokens& prefix = {}, std::int64_t line = 0) {
+    const std::vector<Tokens> sources{source};
+    const std::vector<std::int64_t> lines{line};
+    return sample(models, sources, lines, {.n_best = count, .prefix = prefix, .sampling = sampling}).front();
+}
+
+// p^(1/T) over the k most probable tokens, made to sum to 1.
+std::vector<double> expected(std::vector<double> log_probabilities, const Sampling& sampling) {
+    std::vector<double> falling = log_probabilities;
+    std::sort(falling.rbegin(), falling.rend());
+    const double least = sampling.top_k == 0 ? falling.back() : falling[static_cast<std::size_t>(sampling.top_k - 1)];
+    double sum = 0;
+    for (double& each : log_probabilities) sum += each = each < least ? 0 : std::exp(each / sampling.temperature);
+    for (double& each : log_probabilities) each /= sum;
+    return log_probabilities;
+}
+
+// Pearson's statistic of counts against probabilities, and its degrees of freedom. Infinite when something impossible was drawn.
+struct Fit {
+    double statistic = 0;
+    double freedom = -1;
+    double bound() const { return freedom + 5 * std::sqrt(2 * freedom); }  // five standard deviations
+};
+void add(Fit& fit, const std::vector<double>& probabilities, const std::map<std::int32_t, int>& counts, int total) {
+    for (std::size_t j = 0; j < probabilities.size(); ++j) {
+        const auto found = counts.find(static_cast<std::int32_t>(j));
+        const double count = found == counts.end() ? 0 : found->second, wanted = probabilities[j] * total;
+        if (wanted == 0 && count == 0) continue;
+        fit.statistic += (count - wanted) * (count - wanted) / wanted;
+        fit.freedom += 1;
+    }
+}
+
+constexpr std::int64_t samples = 4000;
+
+TEST(Sampling, FollowsTheModelsDistribution) {
+    const Model one = random_model(9, 2, 0.3, 5), two = random_model(9, 5, 0.3, 5);  // short samples: five tokens
+    const Tokens source = source_of(4, 9, 1);
+    for (const Ensemble& models : {Ensemble(*one), Ensemble({one.get(), two.get()})})
+        for (const Sampling& sampling :
+             {Sampling{}, Sampling{.top_k = 4}, Sampling{.temperature = 0.6}, Sampling{.temperature = 1.7},
+              Sampling{.top_k = 5, .temperature = 2, .seed = 9}, Sampling{.top_k = 100}})
+            for (const Tokens& prefix : {Tokens{}, Tokens{6, 5}}) {
+                Sampling used = sampling;
+                used.top_k = std::min<std::int64_t>(used.top_k, 9);
+                std::map<std::int32_t, int> first;
+                std::map<std::int32_t, std::map<std::int32_t, int>> second;
+                for (const Hypothesis& each : drawn(models, source, samples, sampling, prefix)) {
+                    const std::size_t begin = prefix.size();
+                    const auto token = [&](std::size_t i) { return i < each.tokens.size() ? each.tokens[i] : eos_id; };
+                    ASSERT_TRUE(std::equal(prefix.begin(), prefix.end(), each.tokens.begin()));
+                    ++first[token(begin)];
+                    if (token(begin) != eos_id) ++second[token(begin)][token(begin + 1)];
+                }
+                Fit fit;
+                add(fit, expected(next_log_probabilities(models, source, prefix), used), first, samples);
+                EXPECT_LT(fit.statistic, fit.bound())
+                    << "first token, top-k " << sampling.top_k << ", T " << sampling.temperature;
+                // What follows the most frequent first token.
+                const auto most = std::max_element(second.begin(), second.end(),
+                                                   [&](const auto& a, const auto& b) { return first[a.first] < first[b.first]; });
+                Tokens before = prefix;
+                before.push_back(most->first);
+                Fit next;
+                add(next, expected(next_log_probabilities(models, source, before), used), most->second, first[most->first]);
+                EXPECT_LT(next.statistic, next.bound())
+                    << "second token, top-k " << sampling.top_k << ", T " << sampling.temperature;
+            }
+}
+
+// Neighbouring lines, samples and seeds are no copies of one another.
+TEST(Sampling, LinesAndSeedsDrawIndependently) {
+    const Model model = random_model(9, 2, 0.3);
+    const Tokens source = source_of(4, 9, 1);
+    const std::vector<double> wanted = expected(next_log_probabilities(*model, source, {}), {});
+    std::map<std::int32_t, int> by_line, by_seed;
+    const std::vector<Tokens> sources(4000, source);
+    std::vector<std::int64_t> lines(4000);
+    for (std::size_t i = 0; i < lines.size(); ++i) lines[i] = static_cast<std::int64_t>(i);
+    const auto first = [](const Hypothesis& each) { return each.tokens.empty() ? eos_id : each.tokens[0]; };
+    for (const auto& each : sample(*model, sources, lines, {.sampling = Sampling{}})) ++by_line[first(each[0])];
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) ++by_seed[first(drawn(*model, source, 1, {.seed = seed})[0])];
+    Fit lines_fit, seeds_fit;
+    add(lines_fit, wanted, by_line, 4000);
+    add(seeds_fit, wanted, by_seed, 1000);
+    EXPECT_LT(lines_fit.statistic, lines_fit.bound());
+    EXPECT_LT(seeds_fit.statistic, seeds_fit.bound());
+}
+
+TEST(Sampling, DependsOnSeedLineAndNumberAlone) {
+    const Model model = random_model(30, 4);
+    std::vector<Tokens> sources;
+    std::vector<std::int64_t> lines;
+    for (std::uint64_t i = 0; i < 12; ++i) {
+        sources.push_back(source_of(1 + static_cast<std::int64_t>(i * 5 % 11), 30, i / 2));
+        lines.push_back(static_cast<std::int64_t>(100 + 7 * i));
+    }
+    const Sampling sampling{.top_k = 20, .temperature = 0.9, .seed = 3};
+    std::set<Tokens> different;
+    for (const int count : {1, 3}) {
+        const WithThreads on(count);
+        const HypothesisLists together = sample(*model, sources, lines, {.n_best = 3, .prefix = {}, .sampling = sampling});
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            const std::vector<Hypothesis> alone = drawn(*model, sources[i], 3, sampling, {}, lines[i]);
+            const std::vector<Hypothesis> more = drawn(*model, sources[i], 5, sampling, {}, lines[i]);
+            for (std::size_t s = 0; s < 3; ++s) {
+                EXPECT_EQ(together[i][s].tokens, alone[s].tokens) << "source " << i << ", " << count << " threads";
+                EXPECT_EQ(together[i][s].log_probability, alone[s].log_probability);
+                EXPECT_EQ(more[s].tokens, alone[s].tokens) << "the first samples of more are the same";
+                different.insert(alone[s].tokens);
+            }
+        }
+    }
+    EXPECT_GT(different.size(), 30u);
+    EXPECT_NE(drawn(*model, sources[5], 1, {.seed = 3})[0].tokens, drawn(*model, sources[5], 1, {.seed = 4})[0].tokens);
+}
+
+// Temperature and top-k change what is drawn, not what it is worth.
+TEST(Sampling, ReportsTheModelsOwnProbability) {
+    const Model model = random_model(9, 2);
+    const Tokens source = source_of(4, 9, 1);
+    int ended = 0;
+    for (const Hypothesis& each : drawn(*model, source, 50, {.top_k = 4, .temperature = 3}, {5})) {
+        double sum = 0;
+        Tokens prefix;
+        for (std::size_t i = 0; i < each.tokens.size() + (each.ended ? 1 : 0); ++i) {
+            const std::int32_t token = i < each.tokens.size() ? each.tokens[i] : eos_id;
+            sum += next_log_probabilities(*model, source, prefix)[static_cast<std::size_t>(token)];
+            prefix.push_back(token);
+        }
+        EXPECT_NEAR(each.log_probability, sum, 1e-5);
+        EXPECT_NEAR(each.score, sum / static_cast<double>(prefix.size()), 1e-5);
+        if (!each.ended) {
+            EXPECT_EQ(static_cast<std::int64_t>(each.tokens.size()), longest_translation(*model, 4, 1));
+        }
+        ended += each.ended ? 1 : 0;
+    }
+    EXPECT_GT(ended, 0);
+}
+
+TEST(Sampling, OneTokenOrATinyTemperatureIsGreedy) {
+    const Model model = random_model(12, 3);
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        const Tokens source = source_of(3, 12, seed);
+        Tokens wanted;
+        while (static_cast<std::int64_t>(wanted.size()) < longest_translation(*model, 3)) {
+            const std::vector<double> next = next_log_probabilities(*model, source, wanted);
+            const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
+            if (best == eos_id) break;
+            wanted.push_back(best);
+        }
+        EXPECT_EQ(drawn(*model, source, 1, {.top_k = 1, .seed = seed})[0].tokens, wanted);
+        EXPECT_EQ(drawn(*model, source, 1, {.temperature = 1e-6, .seed = seed})[0].tokens, wanted);
+    }
+}
+
+TEST(Sampling, WrongUseIsAnError) {
+    const Model model = random_model(9, 1);
+    const Tokens source{4, eos_id};
+    const std::vector<Tokens> sources{source};
+    EXPECT_TRUE(sample(*model, {}, {}, {.sampling = Sampling{}}).empty());
+    expect_error([&] { drawn(*model, source, 0, {}); }, "0 samples");
+    expect_error([&] { drawn(*model, source, 1, {.temperature = 0}); }, "a temperature of 0, wanted more than 0");
+    expect_error([&] { drawn(*model, source, 1, {.top_k = -1}); }, "top_k is -1");
+    expect_error([&] { sample(*model, sources, {}, {.sampling = Sampling{}}); }, "1 sources, but the numbers of 0 lines");
+}
+
+}  // namespace
+}  // namespace heddle::app

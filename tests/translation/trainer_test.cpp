@@ -1,0 +1,412 @@
+#include "apps/translation/training/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "apps/command/run.h"
+#include "apps/translation/run/history.h"
+#include "core/error.h"
+#include "tests/numbers.h"
+#include "tests/support.h"
+#include "tests/translation/training_support.h"
+
+namespace heddle::app {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<float> weights_of(const Learner& learner) {
+    const auto values = learner.parameters().values.span<float>();
+    return {values.begin(), values.end()};
+}
+
+// The weights after a few updates of a model with dropout.
+std::vector<float> trained_weights(const TrainingData& data, std::uint64_t seed) {
+    TrainingOptions options = tiny_training();
+    options.updates = 12;
+    options.seed = seed;
+    nn::Transformer model(tiny_model(data, 0.2), seed);
+    TrainingLog log({}, true);
+    Trainer trainer(model, data, options, log);
+    trainer.run();
+    return weights_of(trainer.learner());
+}
+
+Batch batch_of(const TrainingData& data, std::vector<std::int64_t> indices) { return make_batch(data.training, indices); }
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+    double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+        if (!(difference <= largest)) largest = difference;
+    }
+    return largest;
+}
+
+// A tiny model, trained on this data without a word.
+TrainingResult trained(const TrainingData& data, const TrainingOptions& options) {
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    return Trainer(model, data, options, log).run();
+}
+
+TEST(Trainer, TeachesATinyModelToCopy) {
+    const WithThreads alone(1);  // waking a second one would cost more than it computes
+    const TrainingData data = copy_data(800, 100);
+    TrainingOptions options = tiny_training();
+    options.epochs = 15;
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    const TrainingResult result = Trainer(model, data, options, log).run();
+    EXPECT_EQ(result.epochs, 15);
+    EXPECT_EQ(result.ended_by, "15 epochs");
+    ASSERT_TRUE(result.result);
+    EXPECT_GT(result.result->accuracy, 0.97);
+    EXPECT_LT(result.result->perplexity, 1.2);
+    EXPECT_FALSE(model.training());
+}
+
+TEST(Trainer, GivesTheSameBitsForTheSameSeedAndAnyNumberOfThreads) {
+    const TrainingData data = copy_data(200);
+    const std::vector<float> once = trained_weights(data, 3);
+    for (const int count : {1, 2, 3}) {
+        const WithThreads on(count);
+        EXPECT_EQ(trained_weights(data, 3), once) << count << " threads";
+    }
+    EXPECT_NE(trained_weights(data, 4), once);
+}
+
+// What TensorBoard and all_scalars.json have of the losses and accuracies.
+std::vector<std::pair<std::int64_t, float>> curve_points(std::int64_t log_every, std::int64_t events_every) {
+    const TrainingData data = copy_data(300);
+    TrainingOptions options = tiny_training();
+    options.updates = 24;
+    options.log_every = log_every;
+    options.events_every = events_every;
+    nn::Transformer model(tiny_model(data));
+    const TemporaryFolder folder;
+    TrainingLog log(folder / "log.jsonl", true);
+    Trainer(model, data, options, log).run();
+    std::vector<std::pair<std::int64_t, float>> points;
+    for (const ReadScalar& scalar : read_scalars(folder / event_file_name))
+        if (scalar.tag == "train/loss" || scalar.tag == "train/accuracy") points.emplace_back(scalar.step, scalar.value);
+    return points;
+}
+
+TEST(Trainer, GivesTensorBoardEveryUpdateHoweverOftenLogLinesCome) {
+    const auto points = curve_points(8, 8);
+    ASSERT_EQ(points.size(), 2u * 3);
+    for (const std::int64_t log_every : {1, 5, 24, 100}) EXPECT_EQ(curve_points(log_every, 8), points) << log_every;
+}
+
+TEST(Trainer, EndsAfterUpdatesInTheMiddleOfAnEpoch) {
+    const TrainingData data = copy_data(300, 20);
+    TrainingOptions options = tiny_training();
+    options.updates = 3;
+    const TrainingResult result = trained(data, options);
+    EXPECT_EQ(result.updates, 3);
+    EXPECT_EQ(result.epochs, 1);
+    EXPECT_TRUE(result.result) << "the end of training is validated";
+}
+
+TEST(Trainer, EndsWhenPatienceIsOver) {
+    const TrainingData data = copy_data(100, 20);
+    TrainingOptions options = tiny_training();
+    options.lr = 0;  // nothing ever gets better
+    options.epochs = 50;
+    options.patience = 2;
+    const TrainingResult result = trained(data, options);
+    EXPECT_EQ(result.epochs, 3) << "the first validation is the best, two more are not better";
+    EXPECT_THAT(result.ended_by, HasSubstr("2 validations"));
+}
+
+// So many epochs that their updates cannot be counted: the cosine never leaves its peak.
+TEST(Trainer, PlansMoreEpochsThanItCanCountUpdates) {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    const TrainingData data = copy_data(100, 20);
+    for (const std::int64_t accumulate : {std::int64_t{1}, most}) {
+        TrainingOptions options = tiny_training();
+        options.epochs = most;
+        options.accumulate = accumulate;
+        options.schedule = "cosine";
+        options.warmup = 0;
+        options.minutes = 1e-6;
+        options.log_every = 1;
+        nn::Transformer model(tiny_model(data));
+        const TemporaryFolder folder;
+        TrainingLog log(folder / "log.jsonl", true);
+        Trainer trainer(model, data, options, log);
+        ASSERT_GT(trainer.batches_per_epoch(), 1);
+        EXPECT_EQ(trainer.run().updates, 1);
+        EXPECT_EQ(read_history(folder / "log.jsonl").intervals.at(0).learning_rate, *options.lr);
+    }
+}
+
+TEST(Trainer, EndsWhenTheTimeIsOver) {
+    const TrainingData data = copy_data(100);
+    TrainingOptions options = tiny_training();
+    options.minutes = 0.01;
+    const TrainingResult result = trained(data, options);
+    EXPECT_GE(result.seconds, 0.6);
+    EXPECT_LT(result.seconds, 6);
+    EXPECT_EQ(result.ended_by, "0.01 minutes");
+}
+
+TEST(Learner, ComputesTwoHalfBatchesLikeOneWholeBatch) {
+    const TrainingData data = copy_data(40);
+    nn::Transformer one(tiny_model(data)), two(tiny_model(data));
+    Learner whole(one, tiny_training(), 0), halves(two, tiny_training(), 0);
+    const Batch full = batch_of(data, {0, 1, 2, 3, 4, 5});
+    const Batch parts[] = {batch_of(data, {0, 1}), batch_of(data, {2, 3, 4, 5})};
+    const UpdateReport a = whole.update({&full, 1});
+    const UpdateReport b = halves.update(parts);
+    EXPECT_EQ(a.targets, b.targets);
+    EXPECT_EQ(a.tokens, b.tokens);
+    EXPECT_EQ(a.sentences, 6);
+    EXPECT_NEAR(a.loss, b.loss, 1e-4 * a.loss);
+    EXPECT_NEAR(a.gradient_norm, b.gradient_norm, 1e-4 * a.gradient_norm);
+    const double scale = 1e-4 * largest_difference(weights_of(whole), std::vector<float>(weights_of(whole).size(), 0.0f));
+    EXPECT_LE(largest_difference(weights_of(whole), weights_of(halves)), scale);
+}
+
+// A model with dropout and what trains it.
+struct Pupil {
+    Pupil(const TrainingData& data, std::uint64_t seed) : model(tiny_model(data, 0.3)), learner(model, options(seed), 0) {}
+    static TrainingOptions options(std::uint64_t seed) {
+        TrainingOptions options = tiny_training();
+        options.seed = seed;
+        return options;
+    }
+
+    nn::Transformer model;
+    Learner learner;
+};
+
+TEST(Learner, DrawsFromItsOwnSeedBesideOthersAndOnEveryThread) {
+    const TrainingData data = copy_data(40);
+    const Batch batches[] = {batch_of(data, {0, 1, 2}), batch_of(data, {3, 4, 5})};
+    const auto alone = [&](std::uint64_t seed) {
+        Pupil pupil(data, seed);
+        for (const Batch& batch : batches) pupil.learner.update({&batch, 1});
+        return weights_of(pupil.learner);
+    };
+    const std::vector<float> seven = alone(7), eight = alone(8);
+    ASSERT_NE(seven, eight);
+    const std::uint64_t state = generator().step_key();
+    Pupil one(data, 7), other(data, 8), moved(data, 7);
+    for (const Batch& batch : batches) {
+        one.learner.update({&batch, 1});
+        other.learner.update({&batch, 1});
+    }
+    std::thread([&] {
+        for (const Batch& batch : batches) moved.learner.update({&batch, 1});
+    }).join();
+    EXPECT_EQ(weights_of(one.learner), seven);
+    EXPECT_EQ(weights_of(other.learner), eight);
+    EXPECT_EQ(weights_of(moved.learner), seven) << "made on one thread, used on another";
+    EXPECT_EQ(generator().step_key(), state) << "the thread's own generator is as it was";
+}
+
+TEST(Learner, ReportsTheNormBeforeClippingAndStepsByTheClippedGradient) {
+    const TrainingData data = copy_data(20);
+    TrainingOptions options = tiny_training();
+    options.optimizer = "sgd";
+    options.momentum = 0;
+    options.schedule = "constant";
+    options.lr = 1;
+    options.clip = 1e-3;
+    nn::Transformer model(tiny_model(data));
+    Learner learner(model, options, 0);
+    const std::vector<float> before = weights_of(learner);
+    const Batch batch = batch_of(data, {0, 1, 2});
+    const UpdateReport report = learner.update({&batch, 1});
+    EXPECT_GT(report.gradient_norm, 1e-2);
+    double squares = 0;
+    const std::vector<float> after = weights_of(learner);
+    for (std::size_t i = 0; i < before.size(); ++i)
+        squares += std::pow(static_cast<double>(after[i]) - static_cast<double>(before[i]), 2);
+    EXPECT_NEAR(std::sqrt(squares), 1e-3, 2e-5) << "a step of sgd with rate 1 is as long as the clipped gradient";
+}
+
+TEST(Learner, FollowsTheSchedule) {
+    const TrainingData data = copy_data(20);
+    TrainingOptions options = tiny_training();
+    options.lr = 0.3;
+    options.warmup = 4;
+    nn::Transformer model(tiny_model(data));
+    Learner learner(model, options, 0);
+    const Batch batch = batch_of(data, {0, 1, 2});
+    EXPECT_NEAR(learner.update({&batch, 1}).learning_rate, 0.3 / 4, 1e-12);
+    EXPECT_NEAR(learner.update({&batch, 1}).learning_rate, 0.3 * 2 / 4, 1e-12);
+    EXPECT_EQ(learner.updates(), 2);
+}
+
+TEST(Learner, StopsWithAdviceWhenTheLossIsNotFinite) {
+    const TrainingData data = copy_data(20);
+    nn::Transformer model(tiny_model(data));
+    Learner learner(model, tiny_training(), 0);
+    learner.parameters().values.fill_(std::numeric_limits<double>::quiet_NaN());
+    const Batch batch = batch_of(data, {0, 1});
+    try {
+        learner.update({&batch, 1});
+        FAIL() << "no error";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("in update 1: the loss is nan"));
+        EXPECT_THAT(error.what(), HasSubstr("--lr"));
+    }
+}
+
+TEST(Validation, CountsTokensWithoutTouchingTheTape) {
+    const TrainingData data = copy_data(50, 10);
+    nn::Transformer model(tiny_model(data, 0.5));
+    const std::int64_t before = tape_size();
+    const ValidationReport a = validate(model, data.validation, data.validation_text, {}, {});
+    const ValidationReport b = validate(model, data.validation, data.validation_text, {}, {.batch_tokens = 20});
+    EXPECT_EQ(tape_size(), before);
+    EXPECT_TRUE(model.training()) << "the mode is given back";
+    EXPECT_NEAR(a.loss, b.loss, 1e-6 * a.loss) << "no dropout, and batches do not matter";
+    EXPECT_NEAR(a.perplexity, std::exp(a.loss), 1e-12);
+    EXPECT_FALSE(a.bleu);
+}
+
+TEST(Validation, TranslatesTheFirstSentencesForBleu) {
+    const TrainingData data = copy_data(50, 10);
+    nn::Transformer model(tiny_model(data));
+    const TranslateLines parrot = [](const nn::Transformer& used, const std::vector<std::string>& lines) {
+        EXPECT_FALSE(used.training());
+        return lines;
+    };
+    const ValidationReport report =
+        validate(model, data.validation, data.validation_text, parrot, {.sentences = 8, .samples = 3});
+    EXPECT_EQ(report.translated, 8);
+    ASSERT_TRUE(report.bleu);
+    EXPECT_GT(*report.bleu, 99.9);
+    EXPECT_TRUE(report.bleu_applies);
+    EXPECT_EQ(report.exact_share(), 1);
+    ASSERT_EQ(report.samples.size(), 3u);
+    EXPECT_EQ(report.samples[0].source, data.validation_text.pairs[0].source);
+    EXPECT_EQ(report.samples[0].hypothesis, report.samples[0].reference);
+}
+
+TEST(Validation, KnowsThatBleuMeasuresNothingOfReferencesOfLessThanFourWords) {
+    const TrainingData data = copy_data(50, 3);
+    nn::Transformer model(tiny_model(data));
+    Corpus text{.pairs = {{"a b c d", "a b c"}, {"a", "ab."}, {"b", "b"}}};
+    const auto validated = [&] {
+        return validate(model, data.validation, text,
+                        [](const nn::Transformer&, const std::vector<std::string>& lines) { return lines; }, {});
+    };
+    ValidationReport report = validated();
+    EXPECT_FALSE(report.bleu_applies);
+    EXPECT_TRUE(report.bleu) << "it is in the log all the same";
+    EXPECT_DOUBLE_EQ(*report.exact_share(), 1.0 / 3);
+    text.pairs[1].target = "a b c.";  // four: BLEU counts the full stop
+    EXPECT_TRUE(validated().bleu_applies);
+}
+
+// What the training says where stderr is no terminal, and what it leaves.
+struct Said {
+    std::string text;
+    std::size_t log_lines = 0;
+    std::vector<float> weights;
+};
+
+Said said_when_silence_lasts(std::chrono::steady_clock::duration longest, LogStyle style = LogStyle::update) {
+    const TrainingData data = copy_data(200);
+    TrainingOptions options = tiny_training();
+    options.updates = 12;
+    options.log_every = 5;
+    nn::Transformer model(tiny_model(data));
+    const TemporaryFolder folder;
+    testing::internal::CaptureStderr();
+    Said said;
+    {
+        TrainingLog log(folder / "log.jsonl", false, style, longest);
+        Trainer trainer(model, data, options, log);
+        trainer.run();
+        said.weights = weights_of(trainer.learner());
+    }
+    said.text = testing::internal::GetCapturedStderr();
+    said.log_lines = read_history(folder / "log.jsonl").intervals.size();
+    return said;
+}
+
+TEST(Trainer, BreaksALongSilenceWhereNobodySeesItsProgress) {
+    using namespace std::chrono_literals;
+    const Said quiet = said_when_silence_lasts(1h), talking = said_when_silence_lasts(0s);
+    for (const char* update : {"| update      4 |", "| update     12 |"}) {
+        EXPECT_THAT(quiet.text, testing::Not(HasSubstr(update)));
+        EXPECT_THAT(talking.text, HasSubstr(update));
+    }
+    EXPECT_THAT(quiet.text, HasSubstr("| update      5 |"));
+    EXPECT_THAT(said_when_silence_lasts(0s, LogStyle::batch).text, testing::ContainsRegex("epoch 1, batch 4/[0-9]+, loss "));
+    EXPECT_EQ(talking.log_lines, quiet.log_lines) << "the file has the lines of --log-every alone";
+    EXPECT_EQ(quiet.log_lines, 2u);
+    EXPECT_EQ(talking.weights, quiet.weights);
+}
+
+TEST(WeightAverage, IsTheMeanOfTheLastSnapshots) {
+    WeightAverage average(2);
+    for (const float value : {1.0f, 2.0f, 5.0f}) average.add(Tensor::full({3}, value, DType::f32));
+    EXPECT_EQ(average.size(), 2);
+    EXPECT_EQ(average.mean().to_vector(), (std::vector<double>{3.5, 3.5, 3.5}));
+}
+
+TEST(WeightAverage, KeepsCopies) {
+    WeightAverage average(3);
+    Tensor weights = Tensor::full({2}, 1, DType::f32);
+    average.add(weights);
+    weights.fill_(7);
+    EXPECT_EQ(average.mean().to_vector(), (std::vector<double>{1, 1}));
+    EXPECT_THROW(WeightAverage(0), Error);
+    EXPECT_THROW(WeightAverage(1).mean(), Error);
+}
+
+// Learned positions number no more tokens than their table has rows: longer sentences are left out, in training and validation.
+TEST(Trainer, LeavesOutWhatLearnedPositionsCannotNumber) {
+    const TrainingData data = copy_data(200, 20);
+    nn::TransformerOptions narrow = tiny_model(data);
+    narrow.positions = nn::Positions::learned;
+    narrow.position_table = 4;  // three letters and the end mark
+    TrainingOptions options = tiny_training();
+    options.updates = 3;
+    options.max_length = 0;
+    nn::Transformer model(narrow);
+    TrainingLog log({}, true);
+    EXPECT_EQ(Trainer(model, data, options, log).run().updates, 3);
+
+    narrow.position_table = 2;
+    nn::Transformer hopeless(narrow);
+    EXPECT_THROW(Trainer(hopeless, data, options, log), Error);
+}
+
+TEST(Trainer, RefusesValidationTextWithoutAUsablePairBeforeItTrains) {
+    TrainingData data = copy_data(50, 5);
+    for (TokenPair& pair : data.validation) pair.source.clear();
+    nn::Transformer model(tiny_model(data));
+    TrainingLog log({}, true);
+    EXPECT_THROW(Trainer(model, data, tiny_training(), log), Error);
+}
+
+TEST(TrainingData, ShrinksAVocabularyThatNobodyAskedFor) {
+    Corpus text;
+    for (int i = 0; i < 30; ++i) text.pairs.push_back({"eine kleine Zeile", "one short line"});
+    std::string said;
+    VocabularyRequest request;
+    const Vocabularies both = make_vocabularies(request, text, [&](std::string_view line) { said += std::string(line) + "\n"; });
+    EXPECT_TRUE(both.shared());
+    EXPECT_LT(both.source->size(), default_subwords);
+    EXPECT_EQ(request.size, both.source->size()) << "the configuration holds the size that came out";
+    EXPECT_THAT(said, HasSubstr("too small for 6000 tokens"));
+    VocabularyRequest strict;
+    strict.size = default_subwords;
+    EXPECT_THROW(make_vocabularies(strict, text, [](std::string_view) {}), Error);
+}
+
+}  // namespace
+}  // namespace heddle::app

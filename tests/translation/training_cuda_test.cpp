@@ -1,0 +1,397 @@
+// Training on the CUDA device, emulated or real, against training on the CPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "apps/translation/search/translate.h"
+#include "apps/translation/training/update_times.h"
+#include "autograd/tape.h"
+#include "tests/translation/training_device_support.h"
+
+namespace heddle::app {
+namespace {
+
+using DeviceTraining = TrainingOnDevice;
+
+// The mean loss of each of `updates` updates.
+std::vector<double> losses(const nn::TransformerOptions& kind, const TrainingData& data, Device device, std::int64_t updates,
+                           Tensor* weights = nullptr) {
+    const TrainingOptions options = short_training();
+    nn::Transformer model(kind, 3);
+    model.to(device);
+    Learner learner(model, options, updates);
+    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = options.batch_tokens}, 1, 1);
+    std::vector<double> result;
+    for (std::int64_t i = 0; i < updates; ++i) {
+        const Batch batch = make_batch(data.training, plan.batches[static_cast<std::size_t>(i)]);
+        const UpdateReport report = learner.update({&batch, 1});
+        EXPECT_EQ(report.read, device == Device::cpu);
+        result.push_back((report.read ? report.loss : learner.read().loss) / static_cast<double>(report.targets));
+    }
+    if (weights) *weights = copy_on_cpu(learner.parameters().values);
+    return result;
+}
+
+std::vector<double> losses(const TrainingData& data, Device device, std::int64_t updates, Tensor* weights = nullptr) {
+    return losses(tiny_model(data, 0.1), data, device, updates, weights);
+}
+
+// Models that differ in what their layers read, in ties, biases and embeddings.
+std::vector<nn::TransformerOptions> other_kinds(const TrainingData& data) {
+    std::vector<nn::TransformerOptions> kinds(3, tiny_model(data, 0.1));
+    kinds[0].encoder_layers = kinds[0].decoder_layers = 2;
+    kinds[0].memory = nn::MemoryFrom::layer;
+    kinds[0].tie = nn::Tie::embeddings;
+    kinds[1] = kinds[0];
+    kinds[1].norm = nn::NormPlace::post;
+    kinds[1].attention_bias = false;
+    kinds[1].tie = nn::Tie::all;
+    kinds[2].scale_embeddings = false;
+    kinds[2].tie = nn::Tie::none;
+    kinds[2].output_bias = true;
+    kinds[2].bias = false;
+    kinds[2].positions = nn::Positions::learned;
+    return kinds;
+}
+
+TEST_F(DeviceTraining, TwentyUpdatesGiveTheLossesOfTheCpu) {
+    const TrainingData data = copy_data(400);
+    const std::vector<double> cpu = losses(data, Device::cpu, 20), cuda = losses(data, Device::cuda, 20);
+    for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
+    EXPECT_LT(cuda.back(), 0.8 * cuda.front());
+}
+
+TEST_F(DeviceTraining, ModelsOfEveryKindGiveTheLossesOfTheCpu) {
+    const TrainingData data = copy_data(200);
+    for (const nn::TransformerOptions& kind : other_kinds(data)) {
+        const std::vector<double> cpu = losses(kind, data, Device::cpu, 6), cuda = losses(kind, data, Device::cuda, 6);
+        for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
+    }
+}
+
+TEST_F(DeviceTraining, AnUpdateHasTheSameBitsAgain) {
+    const TrainingData data = copy_data(100);
+    Tensor first, second;
+    losses(data, Device::cuda, 3, &first);
+    losses(data, Device::cuda, 3, &second);
+    EXPECT_TRUE(same_bits(first, second));
+}
+
+// Losses, norm and weights after some updates of two batches each.
+struct Trained {
+    LossReading reading;
+    Tensor weights;
+};
+
+struct Setting {
+    TrainingData data = copy_data(200);
+    TrainingOptions options = short_training();
+    BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+
+    Batch batch(std::int64_t number) const { return make_batch(data.training, plan.batches[static_cast<std::size_t>(number)]); }
+    std::vector<Batch> batches(std::int64_t update) const { return {batch(2 * update), batch(2 * update + 1)}; }
+};
+
+// The update as it is with a host that looks at every number: the same kernels, and the decisions here.
+Trained train_waiting(const Setting& setting, std::int64_t updates) {
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(Device::cuda);
+    const nn::FlatParameters parameters = nn::flatten(model);
+    optim::Optimizer optimizer(parameters.values, parameters.gradients, optimizer_options(setting.options));
+    optimizer.set_active(parameters.active());
+    generator().seed = setting.options.seed;
+    LossReading sums;
+    for (std::int64_t update = 0; update < updates; ++update) {
+        const std::vector<Batch> batches = setting.batches(update);
+        optimizer.zero_gradients();
+        double update_loss = 0;
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+            const Batch& batch = batches[i];
+            generator().start(static_cast<std::uint64_t>(update), i);
+            const Shape targets{batch.target_tokens};
+            Tensor counts;
+            const Variable loss =
+                model.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                           {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets),
+                           {.label_smoothing = setting.options.label_smoothing,
+                            .ignore = -1,
+                            .divisor = static_cast<double>(batches[0].target_tokens + batches[1].target_tokens)},
+                           &counts);
+            update_loss += ops::loss_statistics(counts).loss;
+            backward(loss);
+            sums.targets += batch.target_tokens;
+        }
+        sums.loss += update_loss;
+        sums.gradient_norm = optimizer.step({.lr = *setting.options.lr, .clip = setting.options.clip});
+        ++sums.updates;
+    }
+    return {sums, copy_on_cpu(parameters.values)};
+}
+
+TEST_F(DeviceTraining, UpdatesAreMadeWithoutTheHostWaitingAndHaveTheSameBits) {
+    Setting setting;
+    setting.options.clip = 0.5;
+    setting.options.cuda_graphs = false;  // whose capacity lets products add in another order; training_graphs_test has them
+    setting.options.label_smoothing = 0.1;
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(Device::cuda);
+    Learner learner(model, setting.options, 3);
+    const device::Statistics before = device::statistics();
+    std::int64_t targets = 0;
+    for (std::int64_t update = 0; update < 3; ++update) {
+        const UpdateReport report = learner.update(setting.batches(update));
+        EXPECT_FALSE(report.read);
+        EXPECT_TRUE(std::isnan(report.loss)) << "not known yet";
+        targets += report.targets;
+    }
+    const device::Statistics after = device::statistics();
+    EXPECT_EQ(after.synchronisations - before.synchronisations, 0);
+    EXPECT_EQ(after.copies_to_host - before.copies_to_host, 0);
+    EXPECT_GT(after.launches - before.launches, 100);
+
+    const LossReading reading = learner.read();
+    EXPECT_EQ(device::statistics().copies_to_host - after.copies_to_host, 1) << "a reading is one copy";
+    const Trained waited = train_waiting(setting, 3);
+    EXPECT_EQ(reading.updates, 3);
+    EXPECT_EQ(reading.targets, targets);
+    EXPECT_EQ(reading.loss, waited.reading.loss);
+    EXPECT_EQ(reading.gradient_norm, waited.reading.gradient_norm);
+    EXPECT_GT(reading.gradient_norm, setting.options.clip) << "it was clipped";
+    EXPECT_EQ(reading.targets, waited.reading.targets);
+    EXPECT_TRUE(same_bits(copy_on_cpu(learner.parameters().values), waited.weights));
+    EXPECT_EQ(learner.read().updates, 0) << "nothing is told twice";
+}
+
+// Makes one weight NaN before update `bad`, asks for two more updates behind it, and gives the message of the divergence.
+std::string divergence_message(const Setting& setting, Device device, std::int64_t bad) {
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(device);
+    Learner learner(model, setting.options, 10);
+    Tensor spoiled;
+    try {
+        for (std::int64_t update = 0; update < bad + 2; ++update) {
+            if (update + 1 == bad) {
+                const Tensor values = learner.parameters().values;
+                const nn::FlatParameters::Entry& entry = learner.parameters().entries.at(7);
+                Tensor weight = values.slice(entry.begin, entry.begin + entry.count);
+                weight.fill_(std::numeric_limits<double>::quiet_NaN());
+                spoiled = copy_on_cpu(values);
+            }
+            learner.update(setting.batches(update));
+        }
+        learner.read();
+    } catch (const Divergence& divergence) {
+        EXPECT_TRUE(same_bits(copy_on_cpu(learner.parameters().values), spoiled))
+            << "the weights are those before the bad update";
+        EXPECT_EQ(learner.updates(), bad - 1);
+        EXPECT_EQ(learner.read().updates, device == Device::cpu ? 0 : bad - 1) << "the good ones count";
+        return divergence.what();
+    }
+    return "no divergence";
+}
+
+TEST_F(DeviceTraining, ADivergenceIsFoundAtTheNextReadingWithItsUpdateAndOp) {
+    const Setting setting;
+    const std::string cpu = divergence_message(setting, Device::cpu, 3), cuda = divergence_message(setting, Device::cuda, 3);
+    EXPECT_THAT(cuda, testing::HasSubstr("training diverged in update 3: the loss is nan. anomaly: output 0"));
+    EXPECT_THAT(cuda, testing::HasSubstr("in module encoder"));
+    EXPECT_EQ(cuda, cpu);
+}
+
+// Skipping waits for every update, so that what comes behind is built on the weights of the last good one.
+TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
+    Setting setting;
+    setting.options.on_divergence = "skip";
+    setting.options.cuda_graphs = false;
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(Device::cuda);
+    Learner learner(model, setting.options, 4);
+    const UpdateReport good = learner.update(setting.batches(0));
+    EXPECT_TRUE(good.read);
+    EXPECT_GT(good.loss, 0);
+    Tensor values = learner.parameters().values;
+    const Tensor sound = values.clone();
+    values.fill_(std::numeric_limits<double>::quiet_NaN());
+    EXPECT_THROW(learner.update(setting.batches(1)), Divergence);
+    EXPECT_EQ(learner.updates(), 1);
+    values.copy_(sound);
+    EXPECT_GT(learner.update(setting.batches(1)).loss, 0);
+    EXPECT_EQ(learner.updates(), 2);
+    EXPECT_TRUE(same_bits(copy_on_cpu(values), train_waiting(setting, 2).weights));
+}
+
+// Counts are whole numbers: what the device tallied is what the host counts, whoever reads it and when.
+TEST_F(DeviceTraining, AccuracyIsThatOfTheCpu) {
+    Setting setting;
+    const std::int64_t updates = 6;
+    const auto correct = [&](Device device, bool graphs, std::int64_t read_every) {
+        setting.options.cuda_graphs = graphs;
+        nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+        model.to(device);
+        Learner learner(model, setting.options, updates);
+        std::vector<std::int64_t> counts;
+        std::int64_t targets = 0, counted = 0;
+        for (std::int64_t update = 0; update < updates; ++update) {
+            const UpdateReport report = learner.update(setting.batches(update));
+            targets += report.targets;
+            if (report.read) {
+                counts.push_back(report.correct);
+            } else if ((update + 1) % read_every == 0) {
+                const LossReading reading = learner.read();
+                counts.push_back(reading.correct);
+                counted += reading.targets;
+            }
+        }
+        EXPECT_TRUE(device == Device::cpu || counted == targets);
+        EXPECT_LT(counts.back(), targets);
+        return counts;
+    };
+    const std::vector<std::int64_t> cpu = correct(Device::cpu, false, 1);
+    ASSERT_EQ(cpu.size(), static_cast<std::size_t>(updates));
+    EXPECT_GT(cpu.back(), cpu.front()) << "it learns, so the counts differ";
+    for (const bool graphs : {false, true}) {
+        EXPECT_EQ(correct(Device::cuda, graphs, 1), cpu) << "graphs: " << graphs;
+        EXPECT_EQ(correct(Device::cuda, graphs, 3),
+                  (std::vector<std::int64_t>{cpu[0] + cpu[1] + cpu[2], cpu[3] + cpu[4] + cpu[5]}))
+            << "graphs: " << graphs;
+    }
+}
+
+// A line of kind "training" in a log.
+struct Logged {
+    std::int64_t update = 0;
+    double loss = 0;
+    double accuracy = 0;
+};
+
+std::vector<Logged> logged_in(const std::filesystem::path& file) {
+    std::vector<Logged> result;
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+        const nlohmann::json object = nlohmann::json::parse(line);
+        if (object["kind"] == "training") result.push_back({object["update"], object["loss"], object["accuracy"]});
+    }
+    return result;
+}
+
+// Log lines, validations, saves and ends of epochs fall between one another, and no loss is lost or counted twice.
+TEST_F(DeviceTraining, LogLinesTellTheLossesAndTheAccuracyOfTheirUpdates) {
+    const TrainingData data = copy_data(60, 10);
+    TrainingOptions options = short_training();
+    options.updates = 13;
+    options.log_every = 4;
+    options.valid_every = 3;
+    options.save_every = 5;
+    std::vector<Logged> logged[2];
+    for (const Device device : {Device::cpu, Device::cuda}) {
+        const TemporaryFolder folder;
+        RunFolder run(folder / "run", false);
+        nn::Transformer model(tiny_model(data, 0.1), 3);
+        model.to(device);
+        TrainingLog log(folder / "log.jsonl", true);
+        Trainer trainer(model, data, options, log, &run);
+        trainer.run();
+        EXPECT_GT(trainer.state().interval.loss, 0) << "of the update behind the last line";
+        logged[device == Device::cuda] = logged_in(folder / "log.jsonl");
+        ASSERT_TRUE(trainer.since_last_line().has_value());
+        EXPECT_EQ(trainer.since_last_line()->update, 13);
+        logged[device == Device::cuda].push_back({13, trainer.since_last_line()->loss, trainer.since_last_line()->accuracy});
+    }
+    ASSERT_EQ(logged[0].size(), 4u);
+    ASSERT_EQ(logged[1].size(), 4u);
+    for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(logged[1][i].update, logged[0][i].update);
+        EXPECT_NEAR(logged[1][i].loss, logged[0][i].loss, 1e-3 * logged[0][i].loss);
+        EXPECT_EQ(logged[1][i].accuracy, logged[0][i].accuracy) << "update " << logged[0][i].update;
+        EXPECT_GT(logged[0][i].accuracy, 0);
+    }
+}
+
+// The report's measurement, behind a training with captured updates.
+TEST_F(DeviceTraining, AnUpdateIsMeasuredAndNoWeightChanges) {
+    const TrainingData data = copy_data(60);
+    TrainingOptions options = short_training();
+    options.updates = 6;
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+        nn::Transformer model(tiny_model(data, 0.1), 3);
+        model.to(Device::cuda);
+        TrainingLog log({}, true);
+        Trainer trainer(model, data, options, log, nullptr, {}, dtype);
+        trainer.run();
+        const Tensor before = copy_on_cpu(trainer.learner().parameters().values);
+        const UpdateTimes times = measure_update(model, trainer);
+        EXPECT_TRUE(same_bits(copy_on_cpu(trainer.learner().parameters().values), before));
+        EXPECT_TRUE(times.on_device);
+        EXPECT_GE(times.batches, 1);
+        for (const TimedWork& work : times.works) EXPECT_GT(work.seconds, 0) << work.name;
+        EXPECT_GE(times.unexplained(), 0);
+    }
+}
+
+// A run that began on the CPU goes on on the device and back: weights and moments travel by the save.
+TEST_F(DeviceTraining, ARunSavedOnOneDeviceResumesOnTheOther) {
+    const TrainingData data = copy_data(200, 20);
+    TrainingOptions options = short_training();
+    const auto train = [&](const std::vector<std::pair<Device, std::int64_t>>& legs) {
+        const TemporaryFolder folder;
+        RunFolder run(folder / "run", false);
+        std::vector<float> weights;
+        bool resumed = false;
+        for (const auto& [device, until] : legs) {
+            options.updates = until;
+            nn::Transformer model(tiny_model(data, 0.1), 3);
+            model.to(device);
+            TrainingLog log({}, true);
+            Trainer trainer(model, data, options, log, &run);
+            if (resumed) trainer.resume(latest_save(run.path()));
+            trainer.run();
+            resumed = true;
+            const Tensor values = copy_on_cpu(trainer.learner().parameters().values);
+            weights.assign(values.data<float>(), values.data<float>() + values.numel());
+        }
+        return weights;
+    };
+    const std::vector<float> cpu = train({{Device::cpu, 6}});
+    const std::vector<float> mixed = train({{Device::cpu, 2}, {Device::cuda, 4}, {Device::cpu, 6}});
+    ASSERT_EQ(cpu.size(), mixed.size());
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+        largest = std::max(largest, std::abs(static_cast<double>(cpu[i])));
+        difference = std::max(difference, std::abs(static_cast<double>(cpu[i]) - static_cast<double>(mixed[i])));
+    }
+    // Two of six updates were computed with other roundings, and Adam turns a tiny gradient's sign into a whole step.
+    EXPECT_LE(difference, 2 * 2 * *options.lr);
+    EXPECT_GT(largest, 0);
+}
+
+void expect_translations_of_the_cpu(const nn::TransformerOptions& kind, const TrainingData& data) {
+    TrainingOptions options = short_training();
+    options.updates = 40;
+    nn::Transformer model(kind, 3);
+    TrainingLog log({}, true);
+    Trainer(model, data, options, log).run();
+    model.eval();
+    const std::vector<std::string> lines = {"a b c", "e d", "b b a c", ""};
+    for (const std::int64_t beam : {1, 3}) {
+        DecodeOptions decode;
+        decode.beam = beam;
+        model.to(Device::cpu);
+        const std::vector<std::string> cpu = translate_lines(model, data.vocabularies, lines, decode);
+        model.to(Device::cuda);
+        EXPECT_EQ(translate_lines(model, data.vocabularies, lines, decode), cpu) << "beam " << beam;
+    }
+}
+
+TEST_F(DeviceTraining, TranslatesAsTheCpuDoes) {
+    const TrainingData data = copy_data(300);
+    expect_translations_of_the_cpu(tiny_model(data), data);
+    for (const nn::TransformerOptions& kind : other_kinds(data)) expect_translations_of_the_cpu(kind, data);
+}
+
+}  // namespace
+}  // namespace heddle::app

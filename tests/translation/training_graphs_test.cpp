@@ -1,0 +1,356 @@
+// Training steps that are captured and replayed, against the same steps as they come.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/translation/training/learner.h"
+#include "autograd/tape.h"
+#include "core/format.h"
+#include "kernels/update_tally/update_tally.h"
+#include "kernels/update_tally/update_tally_layout.h"
+#include "tests/translation/training_device_support.h"
+
+namespace heddle::app {
+namespace {
+
+using TrainingGraphs = TrainingOnDevice;
+
+TrainingOptions warming_up(bool graphs = true) {
+    TrainingOptions options = short_training();
+    options.schedule = "inverse-sqrt";  // another rate in each update
+    options.warmup = 2;
+    options.cuda_graphs = graphs;
+    return options;
+}
+
+std::vector<Batch> some_batches(const TrainingData& data, std::int64_t count) {
+    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+    std::vector<Batch> batches;
+    for (std::int64_t i = 0; i < count; ++i)
+        batches.push_back(make_batch(data.training, plan.batches.at(static_cast<std::size_t>(i))));
+    return batches;
+}
+
+/// A model on the device that adds gradients of batches.
+struct Subject {
+    explicit Subject(const TrainingData& data, double dropout = 0.1) : Subject(tiny_model(data, dropout)) {}
+    explicit Subject(const nn::TransformerOptions& options) : model(options, 3) {
+        model.to(Device::cuda);
+        parameters = nn::flatten(model);
+        tally = kernels::empty_tally(Device::cuda);
+        generator().seed = 1;
+    }
+
+    StepGraphs::Step step() {
+        return [this](const StepInputs& inputs) {
+            Generator keys = generator();
+            keys.calls.clear();
+            keys.step_key_on_device = inputs.random_key;
+            const RandomState random(std::move(keys));
+            add(inputs.source, inputs.target_in, inputs.target_out, {.divisor_in_memory = inputs.divisor});
+        };
+    }
+
+    void add(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
+             const ops::LossOptions& options) {
+        Tensor statistics;
+        const Variable loss = model.loss(source, target_in, target_out, options, &statistics);
+        kernels::tally_losses(tally, statistics);
+        backward(loss);
+    }
+
+    /// The gradients of what was added since the last call.
+    Tensor take() {
+        const Tensor gradients = copy_on_cpu(parameters.gradients);
+        parameters.zero_gradients();
+        return gradients;
+    }
+
+    /// The summed loss of what was added since the last call.
+    double take_loss() {
+        const std::vector<double> numbers = tally.to_vector();
+        tally.fill_(0);
+        return numbers[kernels::kTallyPending];
+    }
+
+    nn::Transformer model;
+    nn::FlatParameters parameters;
+    Tensor tally;
+    MemoryArena arena;
+};
+
+std::uint64_t key_of(std::int64_t update) {
+    generator().start(static_cast<std::uint64_t>(update), 0);
+    return generator().step_key();
+}
+
+TEST_F(TrainingGraphs, AReplayGivesTheBitsOfADirectStep) {
+    const TrainingData data = copy_data(200);
+    const std::vector<Batch> batches = some_batches(data, 4);
+    Subject subject(data);
+    // Cut from segments, as on a GPU; the other tests use the arena that the emulator has by default.
+    MemoryArena arena(false);
+    StepGraphs graphs(subject.step(), arena, std::nullopt);
+    std::vector<Tensor> replayed;
+    // Batches of one capacity in turns: the first is direct, the second captured, the others replayed.
+    for (std::int64_t i = 0; i < 8; ++i) {
+        graphs.run(batches[static_cast<std::size_t>(i % 4)], key_of(i), 40.0 + static_cast<double>(i));
+        replayed.push_back(subject.take());
+    }
+    EXPECT_GE(graphs.counts().replayed, 4);
+    EXPECT_EQ(graphs.counts().direct + graphs.counts().captured + graphs.counts().replayed, 8);
+    for (std::int64_t i = 0; i < 8; ++i) {
+        StepGraphs direct(subject.step(), subject.arena, std::nullopt);
+        direct.run(batches[static_cast<std::size_t>(i % 4)], key_of(i), 40.0 + static_cast<double>(i));
+        EXPECT_TRUE(same_bits(subject.take(), replayed[static_cast<std::size_t>(i)])) << "step " << i;
+    }
+}
+
+// Rows and sentences that only fill the capacity add nothing: the gradients are those of the batch alone, but for the order of
+// sums.
+TEST_F(TrainingGraphs, ACapacityAddsNothing) {
+    const TrainingData data = copy_data(200);
+    Subject subject(data);
+    StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
+    std::int64_t number = 0;
+    for (const Batch& batch : some_batches(data, 3)) {
+        graphs.run(batch, key_of(++number), static_cast<double>(batch.target_tokens));
+        const Tensor within = subject.take();
+        const double loss_within = subject.take_loss();
+        key_of(number);
+        subject.add({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
+                    {Tensor::from(batch.target_in, {batch.target_tokens}), batch.target_spans},
+                    Tensor::from(batch.target_out, {batch.target_tokens}), {.divisor = static_cast<double>(batch.target_tokens)});
+        const Tensor alone = subject.take();
+        const double loss_alone = subject.take_loss();
+        EXPECT_GT(loss_alone, 0);
+        EXPECT_LE(std::abs(loss_within - loss_alone), 1e-6 * loss_alone);
+        double largest = 0, difference = 0;
+        for (std::int64_t i = 0; i < alone.numel(); ++i) {
+            const double a = static_cast<double>(alone.data<float>()[i]), b = static_cast<double>(within.data<float>()[i]);
+            ASSERT_TRUE(std::isfinite(a) && std::isfinite(b));
+            largest = std::max(largest, std::abs(a));
+            difference = std::max(difference, std::abs(a - b));
+        }
+        EXPECT_GT(largest, 1e-3);
+        // f32 sums of up to 64 terms in two orders.
+        EXPECT_LE(difference, 64 * 0x1p-24 * largest);
+    }
+}
+
+struct Trained {
+    Tensor weights;
+    LossReading reading;
+    StepGraphs::Counts counts;
+    std::int64_t launches_of_the_last = 0;
+    std::int64_t waits = 0;
+};
+
+// Updates of two batches each.
+Trained train(const TrainingData& data, const TrainingOptions& options, Device device, std::int64_t updates,
+              bool prepared = false) {
+    nn::Transformer model(tiny_model(data, 0.1), 3);
+    model.to(device);
+    Learner learner(model, options, updates);
+    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+    const auto feed = prepared ? learner.feed(data.training, plan, 0) : nullptr;
+    Trained run;
+    std::int64_t number = 0;
+    const auto next = [&] {
+        return prepared ? feed->next() : make_batch(data.training, plan.batches.at(static_cast<std::size_t>(number++)));
+    };
+    for (std::int64_t update = 0; update < updates; ++update) {
+        const std::vector<Batch> batches = {next(), next()};
+        const device::Statistics before = device == Device::cuda ? device::statistics() : device::Statistics();
+        const UpdateReport report = learner.update(batches);
+        const device::Statistics after = device == Device::cuda ? device::statistics() : device::Statistics();
+        run.launches_of_the_last = after.launches - before.launches;
+        run.waits += after.synchronisations - before.synchronisations + after.copies_to_host - before.copies_to_host;
+        if (report.read) run.reading.loss += report.loss;
+    }
+    if (device == Device::cuda) run.reading = learner.read();
+    run.counts = learner.graph_counts();
+    run.weights = copy_on_cpu(learner.parameters().values);
+    return run;
+}
+
+TEST_F(TrainingGraphs, UpdatesAreReplayedWithoutLaunchesAndWaits) {
+    const TrainingData data = copy_data(300);
+    const Trained run = train(data, warming_up(), Device::cuda, 5);
+    EXPECT_EQ(run.counts.direct + run.counts.captured + run.counts.replayed, 10);
+    EXPECT_GT(run.counts.replayed, 5);
+    EXPECT_EQ(run.launches_of_the_last, 0) << "all in graphs";
+    EXPECT_EQ(run.waits, 0);
+}
+
+TEST_F(TrainingGraphs, TrainAsTheCpuDoes) {
+    const TrainingData data = copy_data(300);
+    const Trained cpu = train(data, warming_up(), Device::cpu, 5), cuda = train(data, warming_up(), Device::cuda, 5);
+    EXPECT_LE(std::abs(cuda.reading.loss - cpu.reading.loss), 1e-4 * cpu.reading.loss);
+    const Trained without = train(data, warming_up(false), Device::cuda, 5);
+    EXPECT_EQ(without.counts.direct, 0);
+    EXPECT_LE(std::abs(cuda.reading.loss - without.reading.loss), 1e-4 * cpu.reading.loss);
+}
+
+TEST_F(TrainingGraphs, BatchesOfTheFeedGiveTheSameBits) {
+    const TrainingData data = copy_data(300);
+    const Trained plain = train(data, warming_up(), Device::cuda, 5), fed = train(data, warming_up(), Device::cuda, 5, true);
+    EXPECT_TRUE(same_bits(plain.weights, fed.weights));
+    EXPECT_EQ(plain.reading.loss, fed.reading.loss);
+}
+
+TEST_F(TrainingGraphs, TakeEveryOptimizer) {
+    const TrainingData data = copy_data(300);
+    for (const char* optimizer : {"adam", "adamw", "sgd"}) {
+        TrainingOptions options = warming_up();
+        options.optimizer = optimizer;
+        options.weight_decay = 0.01;
+        TrainingOptions without = options;
+        without.cuda_graphs = false;
+        const double with = train(data, options, Device::cuda, 4).reading.loss;
+        const double direct = train(data, without, Device::cuda, 4).reading.loss;
+        EXPECT_LE(std::abs(with - direct), 1e-4 * direct) << optimizer;  // adam_device_test has the bits
+    }
+}
+
+// The key that a replay finds decides about its dropout, not the one that it was captured with.
+TEST_F(TrainingGraphs, DrawAnewInEachReplay) {
+    const TrainingData data = copy_data(100);
+    const Batch batch = some_batches(data, 1).front();
+    Subject subject(data, 0.3);
+    StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
+    std::vector<Tensor> gradients;
+    for (const std::int64_t update : {1, 2, 3, 4, 3}) {
+        graphs.run(batch, key_of(update), 10);
+        gradients.push_back(subject.take());
+    }
+    EXPECT_FALSE(same_bits(gradients[2], gradients[3]));
+    EXPECT_TRUE(same_bits(gradients[2], gradients[4]));
+}
+
+// A longer sentence extends the table of positions; what was captured before still reads the shorter one.
+TEST_F(TrainingGraphs, OutliveALongerTableOfPositions) {
+    const TrainingData data = copy_data(100);
+    nn::TransformerOptions options = tiny_model(data, 0.1);
+    options.position_table = 10;
+    Subject subject(options);
+    StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
+    const Batch batch = some_batches(data, 1).front();
+    Tensor before;
+    for (const std::int64_t update : {1, 2, 3}) {
+        graphs.run(batch, key_of(update), 10);
+        before = subject.take();
+    }
+    const std::vector<std::int32_t> words(100, 4);
+    const TokenPair pair{words, words};
+    graphs.run(make_batch({&pair, 1}, std::vector<std::int64_t>{0}), key_of(4), 10);
+    subject.take();
+    graphs.run(batch, key_of(3), 10);
+    EXPECT_EQ(graphs.counts().replayed, 2);
+    EXPECT_TRUE(same_bits(subject.take(), before));
+}
+
+TEST(BatchCapacity, HoldsTheBatch) {
+    const TrainingData data = copy_data(2000);
+    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 700}, 1, 1);
+    for (const auto& indices : plan.batches) {
+        const Batch batch = make_batch(data.training, indices);
+        const BatchCapacity capacity = capacity_of(batch, std::nullopt);
+        for (const auto& [spans, within] :
+             {std::pair(batch.source_spans, capacity.source), std::pair(batch.target_spans, capacity.target)}) {
+            EXPECT_GE(within.rows, spans.rows());
+            EXPECT_LE(within.rows, spans.rows() + std::max<std::int64_t>(127, spans.rows() / 8));
+            EXPECT_GT(within.sentences, spans.size());
+            EXPECT_GE(within.longest, spans.longest());
+            const Spans inside = spans.within(within);
+            EXPECT_TRUE(inside.has_gaps());
+            EXPECT_EQ(inside.tokens(), spans.tokens());
+            EXPECT_EQ(inside.size(), within.sentences);
+        }
+    }
+}
+
+// Of five epochs of Multi30k by words: all but the first step of a capacity are in a graph.
+TEST(BatchCapacity, LetsMostStepsOfRealTextRunInGraphs) {
+    const std::string prefix = HEDDLE_SOURCE_DIR "/../shared/data/multi30k/train";
+    if (!std::filesystem::exists(prefix + ".de")) GTEST_SKIP() << "there is no " << prefix << ".de: no real text was read";
+    DataOptions files;
+    files.train = prefix;
+    files.source = "de";
+    files.target = "en";
+    TrainingText text = read_training_text(files, [](std::string_view) {});
+    VocabularyRequest request;
+    request.type = "word";
+    const TrainingData data =
+        encode_training_data(std::move(text), make_vocabularies(request, text.training, [](std::string_view) {}));
+    for (const std::int64_t batch_tokens : {1500, 3000}) {
+        std::set<BatchCapacity> capacities;
+        std::int64_t steps = 0, tokens = 0, rows = 0;
+        for (std::uint64_t epoch = 1; epoch <= 5; ++epoch)
+            for (const auto& indices : plan_batches(data.training, {.batch_tokens = batch_tokens}, 1, epoch).batches) {
+                const Batch batch = make_batch(data.training, indices);
+                const BatchCapacity capacity = capacity_of(batch, std::nullopt);
+                capacities.insert(capacity);
+                ++steps;
+                tokens += batch.source_tokens + batch.target_tokens;
+                rows += capacity.source.rows + capacity.target.rows;
+            }
+        const double in_graphs = 1 - static_cast<double>(capacities.size()) / static_cast<double>(steps);
+        std::cout << "batches of up to " << batch_tokens << " tokens: " << steps << " steps, " << capacities.size()
+                  << " capacities, " << 100 * in_graphs << " % in graphs, "
+                  << 100.0 * static_cast<double>(rows - tokens) / static_cast<double>(tokens) << " % more rows\n";
+        EXPECT_GE(in_graphs, 0.9);
+    }
+}
+
+TEST(BatchCapacity, NeverPassesATableOfPositions) {
+    const TrainingData data = copy_data(10);
+    const Batch batch = make_batch(data.training, std::vector<std::int64_t>{0, 1, 2});
+    EXPECT_EQ(capacity_of(batch, 12).source.longest, 12);
+    EXPECT_EQ(capacity_of(batch, std::nullopt).source.longest, 32);
+}
+
+TEST(BatchFeed, GivesThePlansBatchesInOrder) {
+    const TrainingData data = copy_data(200);
+    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+    for (const std::int64_t ahead : {0, 1, 5}) {
+        BatchFeed feed(data.training, plan, 2, ahead, [](Batch& batch) { ++batch.sentences; });
+        for (std::size_t i = 2; i < plan.batches.size(); ++i) {
+            const Batch batch = feed.next();
+            EXPECT_EQ(batch.indices, plan.batches[i]);
+            EXPECT_EQ(batch.sentences, static_cast<std::int64_t>(plan.batches[i].size()) + 1) << "prepared";
+        }
+        expect_error([&] { feed.next(); }, "batches were given");
+    }
+}
+
+TEST(BatchFeed, TellsWhatWentWrongOnItsThread) {
+    const TrainingData data = copy_data(200);
+    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+    for (const std::int64_t ahead : {0, 3}) {
+        std::int64_t made = 0;
+        BatchFeed feed(data.training, plan, 0, ahead, [&](Batch&) { check(++made < 3, "the third batch is bad"); });
+        feed.next();
+        feed.next();
+        expect_error([&] { feed.next(); }, "the third batch is bad");
+    }
+}
+
+// Ends in the middle, when the thread waits, and when it works.
+TEST(BatchFeed, MayEndAtAnyTime) {
+    const TrainingData data = copy_data(200);
+    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+    for (int i = 0; i < 20; ++i) {
+        BatchFeed feed(data.training, plan, 0, 1 + i % 3);
+        for (int j = 0; j < i % 4; ++j) feed.next();
+    }
+}
+
+}  // namespace
+}  // namespace heddle::app

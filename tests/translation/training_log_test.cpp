@@ -1,0 +1,179 @@
+// A log that cannot be written must not end a training.
+#include "apps/translation/run/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/translation/run/history.h"
+#include "core/file.h"
+#include "tests/lost_outputs.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+}
+
+class TrainingLogTest : public testing::Test {
+  protected:
+    // An interval of this update, on stderr, in the file and for TensorBoard.
+    static void log_update(TrainingLog& log, std::int64_t update) {
+        IntervalReport report;
+        report.update = update;
+        report.loss = 2;
+        log.interval(report);
+        log.events(report);
+    }
+    std::vector<std::int64_t> updates_in_the_file() const {
+        std::vector<std::int64_t> updates;
+        for (const IntervalReport& report : read_history(file_).intervals) updates.push_back(report.update);
+        return updates;
+    }
+    std::vector<std::int64_t> updates_of_events() const {
+        std::vector<std::int64_t> updates;
+        for (const ReadScalar& scalar : read_scalars(events_))
+            if (scalar.tag == "train/loss") updates.push_back(scalar.step);
+        return updates;
+    }
+    std::vector<std::string> notes() const { return read_history(file_).notes; }
+    // Each line of the file is JSON, and each record of the events is whole.
+    void expect_readable() const {
+        std::istringstream lines(read_file(file_));
+        for (std::string line; std::getline(lines, line);) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+        EXPECT_EQ(whole_records(read_file(events_)), fs::file_size(events_));
+    }
+
+    TemporaryFolder folder_;
+    fs::path file_ = folder_ / "log.jsonl", events_ = folder_ / event_file_name;
+};
+
+// A megabyte is all that a file may have, and one of the two has it: what is captured of stderr, and the other one, are smaller.
+TEST_F(TrainingLogTest, SaysOnceThatTheDiskIsFullAndGoesOn) {
+    constexpr std::size_t most = 1 << 20;
+    write_file_atomically(file_, std::string(most - 1, ' ') + "\n");
+    testing::internal::CaptureStderr();
+    {
+        TrainingLog log(file_);
+        log_update(log, 1);
+        {
+            const FilesUpTo limit(fs::file_size(file_) + 20);
+            for (const int update : {2, 3, 4}) log_update(log, update);
+        }
+        log_update(log, 5);
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(count_of(said, "log.jsonl: cannot be written: File too large; training goes on without"), 1u) << said;
+    EXPECT_EQ(count_of(said, "| update "), 5u) << "stderr has them all: " << said;
+    EXPECT_THAT(updates_in_the_file(), ElementsAre(1, 5));
+    EXPECT_THAT(notes(), ElementsAre("3 lines are missing here"));
+    EXPECT_THAT(updates_of_events(), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(TrainingLogTest, SaysOnceThatNumbersForTensorBoardAreLost) {
+    const std::string tag(1 << 20, 'x');
+    const Scalar large[] = {{tag, 0}};
+    EventFile(events_).add(0, 0, large);
+    TrainingLog log(file_, true);
+    {
+        const FilesUpTo limit(fs::file_size(events_) + 20);
+        for (const int update : {1, 2}) log_update(log, update);
+    }
+    log_update(log, 3);
+    EXPECT_THAT(updates_of_events(), ElementsAre(3));
+    EXPECT_THAT(updates_in_the_file(), ElementsAre(1, 2, 3));
+    expect_readable();
+}
+
+TEST_F(TrainingLogTest, SaysOnceThatTheNumbersCannotBeExported) {
+    fs::create_directory(folder_ / scalars_file_name);
+    TrainingLog log(file_);
+    log_update(log, 1);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) log.export_scalars();
+    EXPECT_EQ(count_of(testing::internal::GetCapturedStderr(), "it is a folder; training goes on without"), 1u);
+}
+
+TEST_F(TrainingLogTest, SaysInTheFileThatStderrIsDead) {
+    TrainingLog log(file_);
+    {
+        const FullStderr full;
+        for (const int update : {1, 2}) log_update(log, update);
+    }
+    EXPECT_THAT(updates_in_the_file(), ElementsAre(1, 2));
+    EXPECT_THAT(notes(), ElementsAre(HasSubstr("stderr: cannot be written: No space left on device; training goes on")));
+}
+
+TEST_F(TrainingLogTest, GoesOnWithoutBoth) {
+    TrainingLog log(file_);
+    log.note("first");
+    {
+        const FullStderr full;
+        const FilesUpTo limit(fs::file_size(file_));
+        for (const int update : {1, 2}) log_update(log, update);
+        log.note("nobody hears this");
+    }
+    EXPECT_THAT(updates_in_the_file(), ElementsAre());
+    EXPECT_GT(log.lengths().log, 0);
+}
+
+TEST_F(TrainingLogTest, BeginsAnewWhenItsFilesAreRemoved) {
+    TrainingLog log(file_, true);
+    log_update(log, 1);
+    fs::remove(file_);
+    fs::remove(events_);
+    EXPECT_NO_THROW(log.lengths());
+    fs::remove(file_);
+    fs::remove(events_);
+    log_update(log, 2);
+    EXPECT_THAT(updates_in_the_file(), ElementsAre(2));
+    EXPECT_THAT(updates_of_events(), ElementsAre(2));
+    EXPECT_EQ(log.lengths().log, static_cast<std::int64_t>(fs::file_size(file_)));
+    EXPECT_EQ(log.lengths().events, static_cast<std::int64_t>(fs::file_size(events_)));
+    expect_readable();
+}
+
+// Whatever became of the files since the save: what a run that goes on appends can be read.
+TEST_F(TrainingLogTest, IsCutBackToWhatIsWhole) {
+    LogLengths saved;
+    {
+        TrainingLog log(file_, true);
+        for (const int update : {1, 2}) log_update(log, update);
+        saved = log.lengths();
+        log_update(log, 3);
+    }
+    const std::string lines = read_file(file_), records = read_file(events_);
+    const auto go_on = [&](const std::string& lines_left, const std::string& records_left) {
+        write_file_atomically(file_, std::string_view(lines_left));
+        write_file_atomically(events_, std::string_view(records_left));
+        TrainingLog log(file_, true);
+        log.cut_back(saved, false);
+        log_update(log, 4);
+        expect_readable();
+        return std::pair(updates_in_the_file(), updates_of_events());
+    };
+    using Updates = std::vector<std::int64_t>;
+    EXPECT_EQ(go_on(lines, records), std::pair(Updates({1, 2, 4}), Updates({1, 2, 4})));
+    EXPECT_EQ(go_on(lines.substr(0, lines.find('\n') + 30), records.substr(0, records.size() * 2 / 4)),
+              std::pair(Updates({1, 4}), Updates({1, 4})))
+        << "a half line and a half record, as a power failure leaves them";
+    EXPECT_EQ(go_on("", ""), std::pair(Updates({4}), Updates({4})));
+    const std::string zeros(200, '\0');
+    EXPECT_EQ(go_on(lines.substr(0, lines.find('\n') + 1) + zeros, records.substr(0, records.size() / 4) + zeros).first,
+              Updates({1, 4}))
+        << "or zeros";
+    EXPECT_EQ(go_on(std::string(10000, 'x'), std::string(10000, '\xff')), std::pair(Updates({4}), Updates({4})))
+        << "another file of that name";
+}
+
+}  // namespace
+}  // namespace heddle::app

@@ -1,0 +1,305 @@
+#include "apps/translation/vocabulary/vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "apps/translation/text/corpus.h"
+#include "apps/translation/text/unicode.h"
+#include "apps/translation/text/words.h"
+#include "core/error.h"
+
+namespace heddle::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+using Ids = std::vector<std::int32_t>;
+
+const Lines text{"The quick brown fox, who jumps over the lazy dog, isn't lazy!",
+                 "A na\u00efve caf\u00e9 (na\u00efve?) costs 3.50 \u20ac -- or 10%.",
+                 "\"Gr\u00fc\u00dfe,\" sagte er; \u201edas ist gut\u201c...", "the dog sees the fox and the fox sees the dog"};
+
+template <class Action>
+std::string message_of(Action action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+/// Trains, saves, loads, and holds the two against each other on the way.
+class SavedVocabulary {
+  public:
+    explicit SavedVocabulary(const Vocabulary& vocabulary) {
+        std::string file = std::string("heddle_vocab_") + testing::UnitTest::GetInstance()->current_test_info()->name();
+        std::replace(file.begin(), file.end(), '/', '_');
+        path_ = std::filesystem::path(testing::TempDir()) / file;
+        vocabulary.save(path_.string());
+    }
+    ~SavedVocabulary() { std::filesystem::remove(path_); }
+    std::string path() const { return path_.string(); }
+    std::unique_ptr<Vocabulary> load() const { return Vocabulary::load(path()); }
+
+  private:
+    std::filesystem::path path_;
+};
+
+void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+class EveryType : public testing::TestWithParam<VocabularyType> {
+  protected:
+    VocabularyOptions options(bool lowercase = false) const {
+        const bool subwords = GetParam() == VocabularyType::bpe || GetParam() == VocabularyType::unigram;
+        return {.type = GetParam(), .size = subwords ? 64 : 0, .lowercase = lowercase};
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Vocabulary, EveryType,
+                         testing::Values(VocabularyType::bpe, VocabularyType::unigram, VocabularyType::word,
+                                         VocabularyType::character),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+TEST_P(EveryType, GivesBackTheTextItWasTrainedOn) {
+    const auto vocabulary = train_vocabulary(options(), text);
+    EXPECT_EQ(vocabulary->type(), GetParam());
+    for (const std::string& line : text) {
+        const Ids ids = vocabulary->encode(line);
+        for (const std::int32_t id : ids) EXPECT_TRUE(id > eos_id && id < vocabulary->size());
+        // SentencePiece normalises (NFKC): an ellipsis or a no-break space would not come back; these lines have neither.
+        EXPECT_EQ(vocabulary->decode(ids), line);
+    }
+}
+
+TEST_P(EveryType, IsTheSameAfterSavingAndLoading) {
+    const auto vocabulary = train_vocabulary(options(true), text);
+    const SavedVocabulary saved(*vocabulary);
+    const auto loaded = saved.load();
+    EXPECT_EQ(loaded->serialized(), vocabulary->serialized());
+    EXPECT_EQ(loaded->type(), GetParam());
+    EXPECT_TRUE(loaded->lowercase());
+    EXPECT_EQ(loaded->size(), vocabulary->size());
+    for (const std::string& line : text) EXPECT_EQ(loaded->encode(line), vocabulary->encode(line));
+    for (std::int32_t id = 0; id < loaded->size(); ++id) EXPECT_EQ(loaded->token(id), vocabulary->token(id));
+}
+
+TEST_P(EveryType, IsTrainedToTheSameBytesAgain) {
+    EXPECT_EQ(train_vocabulary(options(), text)->serialized(), train_vocabulary(options(), text)->serialized());
+}
+
+TEST_P(EveryType, LowersTheTextWhenAskedTo) {
+    const auto vocabulary = train_vocabulary(options(true), text);
+    EXPECT_EQ(vocabulary->encode("THE QUICK GR\u00dc\u00dfE"), vocabulary->encode("the quick gr\u00fc\u00dfe"));
+    EXPECT_EQ(vocabulary->decode(vocabulary->encode(text[0])), to_lower(std::string_view(text[0])));
+    const auto mixed = train_vocabulary(options(false), text);
+    EXPECT_FALSE(mixed->lowercase());
+    EXPECT_NE(mixed->encode("The"), mixed->encode("the"));
+}
+
+TEST_P(EveryType, SkipsPadBosAndEosAndShowsTheUnknown) {
+    const auto vocabulary = train_vocabulary(options(), text);
+    const Ids fox = vocabulary->encode("the fox");
+    Ids wrapped{bos_id};
+    wrapped.insert(wrapped.end(), fox.begin(), fox.end());
+    wrapped.insert(wrapped.end(), {eos_id, pad_id, pad_id});
+    EXPECT_EQ(vocabulary->decode(wrapped), "the fox");
+    EXPECT_NE(vocabulary->decode(Ids{unk_id}).find("\u2047"), std::string::npos);
+    const Ids unknown = vocabulary->encode("\u4e2d");
+    EXPECT_EQ(std::count(unknown.begin(), unknown.end(), unk_id), 1);
+}
+
+TEST_P(EveryType, TakesEmptyTextAndBytesThatAreNotUtf8) {
+    const auto vocabulary = train_vocabulary(options(), text);
+    EXPECT_TRUE(vocabulary->encode("").empty());
+    EXPECT_EQ(vocabulary->decode({}), "");
+    EXPECT_FALSE(vocabulary->encode("dog \xff\xc3").empty());
+}
+
+TEST_P(EveryType, RefusesIdsItDoesNotHave) {
+    const auto vocabulary = train_vocabulary(options(), text);
+    const auto size = static_cast<std::int32_t>(vocabulary->size());
+    EXPECT_THROW(vocabulary->decode(Ids{size}), Error);
+    EXPECT_THROW(vocabulary->decode(Ids{-1}), Error);
+    EXPECT_THROW(vocabulary->token(size), Error);
+    EXPECT_THROW(vocabulary->token(-1), Error);
+}
+
+TEST_P(EveryType, NeedsText) {
+    EXPECT_THROW(train_vocabulary(options(), Lines{}), Error);
+    EXPECT_THROW(train_vocabulary(options(), (Lines{"", ""})), Error);
+}
+
+TEST_P(EveryType, IsSilent) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const auto vocabulary = train_vocabulary(options(), text);
+    const SavedVocabulary saved(*vocabulary);
+    saved.load()->encode(text[0]);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+class Subwords : public EveryType {};
+INSTANTIATE_TEST_SUITE_P(Vocabulary, Subwords, testing::Values(VocabularyType::bpe, VocabularyType::unigram),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+// The size that the error names.
+std::int64_t size_that_works(const VocabularyOptions& options) {
+    try {
+        train_vocabulary(options, text);
+    } catch (const VocabularySizeError& error) {
+        return error.size_that_works;
+    }
+    return 0;
+}
+
+TEST_P(Subwords, ThatAreTooManyNameASizeThatWorks) {
+    const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 5000}, text); });
+    const std::string words = "the largest that works is ";
+    const std::size_t at = message.find(words);
+    ASSERT_NE(at, std::string::npos) << message;
+    const std::int64_t largest = std::stoll(message.substr(at + words.size()));
+    EXPECT_EQ(size_that_works({.type = GetParam(), .size = 5000}), largest);
+    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = largest}, text)->size(), largest);
+    EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = 4 * largest}, text), Error);
+}
+
+TEST_P(Subwords, ThatAreTooFewNameTheSmallestSizeThatWorks) {
+    const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 9}, text); });
+    const std::string words = "the smallest that works is ";
+    const std::size_t at = message.find(words);
+    ASSERT_NE(at, std::string::npos) << message;
+    const std::int64_t smallest = std::stoll(message.substr(at + words.size()));
+    EXPECT_EQ(size_that_works({.type = GetParam(), .size = 9}), smallest);
+    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = smallest}, text)->size(), smallest);
+    EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = smallest - 1}, text), Error);
+}
+
+TEST_P(Subwords, WithTextThatSentencePieceThrowsAwayAreAnErrorNotTheEndOfTheProgram) {
+    EXPECT_THROW(train_vocabulary(options(), (Lines{"  ", "\u2585", std::string(5000, 'x')})), Error);
+}
+
+TEST(SentencePieceModel, WithOtherSpecialIdsIsAnErrorThatSaysHowToTrainIt) {
+    const auto vocabulary = train_vocabulary({.size = 64}, text);
+    std::string bytes = vocabulary->serialized();
+    bytes += "\x12\x05\x82\x03\x02zz";  // trainer_spec { pad_piece: "zz" }: then no piece is the pad
+    const SavedVocabulary saved(*vocabulary);
+    write(saved.path(), bytes);
+    const std::string message = message_of([&] { saved.load(); });
+    EXPECT_NE(message.find("--pad_id=0 --unk_id=1"), std::string::npos) << message;
+}
+
+TEST(SentencePieceModel, CanBeReadWithLowerCaseAskedForFromOutside) {
+    const auto vocabulary = train_vocabulary({.size = 64}, text);
+    const SavedVocabulary saved(*vocabulary);
+    const auto lowered = Vocabulary::load(saved.path(), true);
+    EXPECT_TRUE(lowered->lowercase());
+    EXPECT_EQ(lowered->encode("DOG"), vocabulary->encode("dog"));
+    EXPECT_EQ(lowered->serialized(), vocabulary->serialized());
+}
+
+TEST(VocabularyFile, ThatIsNoneIsAClearError) {
+    const auto vocabulary = train_vocabulary({.size = 64}, text);
+    const SavedVocabulary saved(*vocabulary);
+    const std::string head = "heddle-vocabulary\tword\tmixed\n";
+    const std::pair<std::string, std::string> cases[] = {
+        {"", "not a vocabulary"},
+        {"hello\n", "not a vocabulary"},
+        {vocabulary->serialized().substr(0, 5000), "not a vocabulary"},
+        {"heddle-vocabulary\tbpe\tmixed\na\t1\n", ":1: wanted the type word or char"},
+        {"heddle-vocabulary\tword\n", ":1: wanted the type word or char"},
+        {head, "without tokens"},
+        {head + "a\t1\nb\n", ":3: wanted a token, a tab and a count"},
+        {head + "a\tx\n", ":2: wanted a token, a tab and a count"},
+        {head + "a\t1\nb\t1\na\t1\n", ":4: the token of line 2 again"},
+        {head + "\xff\t1\n", ":2: wanted a token, a tab and a count"}};
+    for (const auto& [bytes, wanted] : cases) {
+        write(saved.path(), bytes);
+        const std::string message = message_of([&] { saved.load(); });
+        EXPECT_NE(message.find(wanted), std::string::npos) << message;
+    }
+    EXPECT_NE(message_of([] { Vocabulary::load("/nowhere/vocab.tsv"); }).find("/nowhere/vocab.tsv"), std::string::npos);
+}
+
+TEST(WordVocabulary, KeepsTheMostFrequentWords) {
+    const Lines lines{"b a a c c c", "d c a"};
+    const auto vocabulary = train_vocabulary({.type = VocabularyType::word, .size = 6}, lines);
+    EXPECT_EQ(vocabulary->size(), 6);
+    EXPECT_EQ(vocabulary->token(4), "c");
+    EXPECT_EQ(vocabulary->token(5), "a");
+    EXPECT_EQ(vocabulary->encode("a b c"), (Ids{5, unk_id, 4}));
+    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0, .min_count = 3}, lines)->size(), 6);
+    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0, .min_count = 2}, lines)->size(), 6);
+    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0}, lines)->size(), 8);
+    EXPECT_EQ(vocabulary->serialized(), "heddle-vocabulary\tword\tmixed\nc\t4\na\t3\n");
+    EXPECT_THROW(train_vocabulary({.type = VocabularyType::word, .size = 4}, lines), Error);
+    EXPECT_THROW(train_vocabulary({.type = VocabularyType::word, .size = 0, .min_count = 9}, lines), Error);
+    EXPECT_THROW(train_vocabulary({.type = VocabularyType::word, .size = 0, .min_count = 0}, lines), Error);
+}
+
+TEST(WordVocabulary, SplitsAroundPunctuationAndMarksTheJoins) {
+    const std::string j = "\uFFED";
+    EXPECT_EQ(split_words(U"He said: \"don't.\""),
+              (Lines{"He", "said", j + ":", "\"" + j, "don", j + "'" + j, "t", j + ".", j + "\""}));
+    EXPECT_EQ(split_words(U"3.50 \u20ac"), (Lines{"3", j + "." + j, "50", "\u20ac"}));
+    EXPECT_TRUE(split_words(U" \t\u00a0").empty());
+}
+
+TEST(WordVocabulary, JoinsWhatItSplitExceptForKindsOfSpaces) {
+    for (const std::string line : {"a", "!", "...", "a...b", "(a) [b]c {d", "--a-- b -- c", "\u201eJa\u201c, sagt' er: 'nein'!?",
+                                   "e\u0301a \u4e2d\u6587\u3002x", "\U0001F468\u200D\U0001F469 ok", "http://a.b/c?d=e&f"}) {
+        EXPECT_EQ(join_words(split_words(decode_utf8(line))), line);
+    }
+    EXPECT_EQ(join_words(split_words(U"  a \t b\u00a0c ")), "a b c");
+    EXPECT_EQ(join_words(split_words(U"a \uFFED b\uFFED")), "a \u25A0 b\u25A0");
+}
+
+TEST(WordVocabulary, GivesBackRealText) {
+    const std::string path = HEDDLE_SOURCE_DIR "/../shared/data/multi30k/val.de";
+    if (!std::filesystem::exists(path)) GTEST_SKIP() << "no text at " << path;
+    for (const std::string& line : read_text_file(path, {}).lines) {
+        std::string single_spaces;
+        for (const char32_t c : decode_utf8(line)) {
+            if (!is_space(c)) {
+                append_utf8(single_spaces, c);
+            } else if (!single_spaces.empty() && single_spaces.back() != ' ') {
+                single_spaces += ' ';
+            }
+        }
+        if (single_spaces.ends_with(' ')) single_spaces.pop_back();
+        ASSERT_EQ(join_words(split_words(decode_utf8(line))), single_spaces);
+    }
+}
+
+TEST(CharVocabulary, GivesBackEverySignItKnowsTabsAndBackslashesToo) {
+    const Lines lines{" a\t\\t\\  b\r\u00a0\U0001F600 "};
+    const auto vocabulary = train_vocabulary({.type = VocabularyType::character, .size = 0}, lines);
+    const SavedVocabulary saved(*vocabulary);
+    const auto loaded = saved.load();
+    EXPECT_EQ(loaded->encode(lines[0]).size(), decode_utf8(lines[0]).size());
+    EXPECT_EQ(loaded->decode(loaded->encode(lines[0])), lines[0]);
+    EXPECT_EQ(loaded->decode(loaded->encode("a\nb")), "a\u2047b");
+}
+
+TEST(WordVocabulary, IsTrainedOnLinesAtEvenDistancesWhenThereAreTooMany) {
+    Lines lines;
+    for (const char letter : std::string("abcdefghij")) lines.emplace_back(1, letter);
+    const VocabularyOptions five{.type = VocabularyType::word, .size = 0, .max_lines = 5};
+    EXPECT_EQ(train_vocabulary(five, lines)->serialized(), "heddle-vocabulary\tword\tmixed\na\t1\nc\t1\ne\t1\ng\t1\ni\t1\n");
+    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0, .max_lines = 10}, lines)->size(), 14);
+    EXPECT_THROW(train_vocabulary({.type = VocabularyType::word, .size = 0, .max_lines = -1}, lines), Error);
+}
+
+TEST(VocabularyTypes, HaveNamesAndFileEndings) {
+    for (const std::string_view type : {"bpe", "unigram", "word", "char"}) EXPECT_EQ(name(vocabulary_type(type)), type);
+    EXPECT_EQ(message_of([] { vocabulary_type("chars"); }),
+              "vocabulary: there is no type 'chars'; wanted bpe, unigram, word or char");
+    EXPECT_EQ(train_vocabulary({.size = 64}, text)->file_extension(), "model");
+    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0}, text)->file_extension(), "tsv");
+}
+
+}  // namespace
+}  // namespace heddle::app
