@@ -42,7 +42,7 @@ Output run_lab(const std::vector<std::string>& words) {
         error = caught.what();
     }
     Output output{testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-    if (!error.empty()) throw app::UsageError(error);
+    if (!error.empty()) throw UsageError(error);
     return output;
 }
 
