@@ -89,7 +89,7 @@ TEST(Metrics, CountExactLinesInTheirOwnCase) {
 }
 
 TEST(Metrics, SayHowTheyWereComputed) {
-    const std::string version = std::string("|version:heddle-") + version;
+    const std::string version = std::string("|version:heddle-") + heddle::version;
     EXPECT_EQ(signature(Metric::bleu), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp" + version);
     EXPECT_EQ(signature(Metric::chrf), "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no" + version);
     EXPECT_EQ(signature(Metric::chrf_plus_plus), "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no" + version);
