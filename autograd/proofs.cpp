@@ -9,13 +9,10 @@ namespace {
 
 // In the order of proofs.h.
 constexpr std::vector<GradientCase> (*kLists[])() = {
-    proofs::elementwise,   proofs::reduce,
-    proofs::shape_ops,     proofs::matmul,
-    proofs::linear,        proofs::activation,
-    proofs::dropout,       proofs::embedding,
-    proofs::softmax,       proofs::layer_norm,
-    proofs::attention,     proofs::feed_forward,
-    proofs::cross_entropy, proofs::linear_cross_entropy,
+    proofs::elementwise, proofs::reduce,    proofs::reshape,      proofs::permute,       proofs::slice,
+    proofs::concat,      proofs::gather,    proofs::matmul,       proofs::linear,        proofs::activation,
+    proofs::dropout,     proofs::residual,  proofs::embedding,    proofs::softmax,       proofs::log_softmax,
+    proofs::layer_norm,  proofs::attention, proofs::feed_forward, proofs::cross_entropy, proofs::linear_cross_entropy,
 };
 
 }  // namespace
