@@ -29,4 +29,11 @@ std::vector<GradientCase> feed_forward();
 std::vector<GradientCase> cross_entropy();
 std::vector<GradientCase> linear_cross_entropy();
 
+/// The cases of every op, in the order of gradient_cases().
+inline constexpr std::vector<GradientCase> (*kAll[])() = {elementwise, reduce,       reshape,       permute,
+                                                          slice,       concat,       gather,        matmul,
+                                                          linear,      activation,   dropout,       residual,
+                                                          embedding,   softmax,      log_softmax,   layer_norm,
+                                                          attention,   feed_forward, cross_entropy, linear_cross_entropy};
+
 }  // namespace heddle::proofs

@@ -1,5 +1,8 @@
 #include "kernels/concat/concat.h"
 
+#include <array>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -38,3 +41,13 @@ std::vector<GradientCase> concat() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> concat(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "concat", " twice", 4, 4, [](const RowInputs& in) {
+        return ops::concat(std::array{fresh(in.x), fresh(in.y)}, 1);
+    })};
+}
+
+}  // namespace heddle::benches

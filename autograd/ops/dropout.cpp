@@ -1,5 +1,6 @@
 #include "kernels/dropout/dropout.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -28,3 +29,12 @@ std::vector<GradientCase> dropout() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> dropout(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    const auto run = [](const RowInputs& in) { return ops::dropout(fresh(in.x), dropout_of_training()); };
+    return {row_case(on, rows, cols, "dropout", "", 2, 2, run)};
+}
+
+}  // namespace heddle::benches

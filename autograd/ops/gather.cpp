@@ -1,5 +1,8 @@
 #include "kernels/gather/gather.h"
 
+#include <fmt/format.h>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -24,3 +27,20 @@ std::vector<GradientCase> gather() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> gather(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    const auto hidden = static_cast<double>(rows * cols);
+    return {{.op = "gather",
+             .what = fmt::format("[{}, {}] rows", rows, cols),
+             .prepare = [=]() -> Run {
+                 const Variable x = leaf({rows, cols}, on);
+                 const Tensor indices = random_tokens(rows, rows, on);
+                 return [=] { return ops::gather(fresh(x), indices); };
+             },
+             .forward_bytes = on.bytes(2 * hidden),
+             .backward_bytes = on.bytes(3 * hidden)}};
+}
+
+}  // namespace heddle::benches

@@ -1,5 +1,6 @@
 #include "kernels/layer_norm/layer_norm.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -94,3 +95,18 @@ std::vector<GradientCase> layer_norm() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> layer_norm(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    const auto run = [](const RowInputs& in) { return ops::layer_norm(fresh(in.x), in.gamma, in.beta); };
+    return {row_case(on, rows, cols, "layer_norm", "", 2, 3, run)};
+}
+
+std::vector<OpCase> residual_layer_norm(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "residual_layer_norm", ", dropout", 4, 4, [](const RowInputs& in) {
+        return ops::residual_layer_norm(fresh(in.x), fresh(in.y), in.gamma, in.beta, 1e-5, dropout_of_training()).normalised;
+    })};
+}
+
+}  // namespace heddle::benches

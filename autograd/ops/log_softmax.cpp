@@ -1,5 +1,6 @@
 #include "kernels/log_softmax/log_softmax.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -25,3 +26,11 @@ std::vector<GradientCase> log_softmax() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> log_softmax(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "log_softmax", "", 2, 3, [](const RowInputs& in) { return ops::log_softmax(fresh(in.x)); })};
+}
+
+}  // namespace heddle::benches

@@ -1,5 +1,10 @@
 #include "kernels/permute/permute.h"
 
+#include <fmt/format.h>
+
+#include <array>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -31,3 +36,13 @@ std::vector<GradientCase> permute() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> permute(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "permute", fmt::format(" to [{}, {}]", cols, rows), 2, 2, [](const RowInputs& in) {
+        return ops::permute(fresh(in.x), std::array{1, 0});
+    })};
+}
+
+}  // namespace heddle::benches

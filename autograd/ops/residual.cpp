@@ -1,5 +1,6 @@
 #include "kernels/residual/residual.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -32,3 +33,12 @@ std::vector<GradientCase> residual() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> residual(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "residual", ", dropout", 3, 2,
+                     [](const RowInputs& in) { return ops::residual(fresh(in.x), fresh(in.y), dropout_of_training()); })};
+}
+
+}  // namespace heddle::benches

@@ -1,5 +1,6 @@
 #include "kernels/slice/slice.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -33,3 +34,12 @@ std::vector<GradientCase> slice() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> slice(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "slice", " half of the columns", 1, 1.5,
+                     [=](const RowInputs& in) { return ops::slice(fresh(in.x), 1, 0, cols / 2); })};
+}
+
+}  // namespace heddle::benches

@@ -1,5 +1,6 @@
 #include "kernels/softmax/softmax.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -40,3 +41,11 @@ std::vector<GradientCase> softmax() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> softmax(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "softmax", "", 2, 3, [](const RowInputs& in) { return ops::softmax(fresh(in.x)); })};
+}
+
+}  // namespace heddle::benches
