@@ -77,7 +77,7 @@ Variable residual(const Variable& x, const Variable& sublayer, const Dropout& dr
 struct EmbeddingOptions {
     double scale = 1;                 ///< the paper's sqrt(d_model), section 3.4
     Variable positions = {};          ///< [positions, d_model]: a learned or a fixed table, or undefined
-    std::int64_t first_position = 0;  ///< the position of each span's first row; decoding with a cache goes on from here
+    std::int64_t first_position = 0;  ///< the position of each span's first row; decoding with a cache continues from here
     Dropout dropout = {};
 };
 /// Row i: dropout(scale * table[tokens[i]] + positions[first_position + i - start of i's span]). table [vocabulary, d_model],
