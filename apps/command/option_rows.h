@@ -17,7 +17,7 @@ void add_reading_options(OptionTable& table, DataOptions& options);
 void add_replace_invalid_option(OptionTable& table, bool& replace_invalid);
 /// What an update does.
 void add_learning_options(OptionTable& table, TrainingOptions& options);
-/// How long training goes on, and what happens on the way.
+/// How long training continues, and what happens on the way.
 void add_course_options(OptionTable& table, TrainingOptions& options);
 /// --threads and --cpu-level.
 void add_processor_options(OptionTable& table, MachineOptions& options);

@@ -76,7 +76,7 @@ Vocabularies known_vocabularies(const TrainSettings& settings, const std::filesy
     return known;
 }
 
-// Of a run that goes on: its last save, or that of the end of an epoch. Empty when there is none.
+// Of a resumed run: its last save, or that of the end of an epoch. Empty when there is none.
 std::filesystem::path save_to_go_on_from(const DataOptions& data) {
     if (data.resume.empty()) return {};
     return data.preload ? save_of_epoch(data.resume, *data.preload) : latest_save(data.resume);
@@ -173,7 +173,7 @@ int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tun
     }
 }
 
-// Options that nothing would come of, whatever a preset or a run that goes on brings along.
+// Options that nothing would come of, whatever a preset or a resumed run brings along.
 void check_together(const DataOptions& data) {
     check_usage(!data.out.empty() || !data.resume.empty(), "train: no folder for the run; give --out RUN");
     check_usage(data.resume.empty() || data.out.empty(), "train: --resume and --out are two folders; give one of them");

@@ -53,7 +53,7 @@ void list(const PageCommand& command) {
 
 std::string file_of(const PageProgram& program) { return program.name + ".html"; }
 
-// To the pages before and behind this one and to that of all. One of them alone may stand in the folder: then no link leads to
+// To the pages before and after this one and to that of all. One of them alone may stand in the folder: then no link leads to
 // what is not there.
 std::vector<picture::Page::Link> neighbours(const PageCommand& command, const PageProgram& program, const std::string& out,
                                             bool all) {

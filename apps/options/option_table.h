@@ -30,7 +30,7 @@ struct Option {
     std::optional<double> below;  ///< value < below
     bool in_config = true;        ///< may stand in a configuration file, and is written to the run's
     bool is_flag = false;         ///< may stand without a value
-    bool fixed = false;           ///< a run that goes on cannot change it
+    bool fixed = false;           ///< a resumed run cannot change it
     bool incidental = false;      ///< what is learned does not depend on it
     int values = 1;               ///< how many values follow; 0: one or more
     bool comma = false;           ///< a comma may stand between them

@@ -1,4 +1,4 @@
-// Where a training run stands, beside its weights: everything that a run which goes on has to know.
+// The state of a training run besides its weights: everything that a resumed run needs.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Interval {
 /// The values of options under their names, as they stand in a configuration file; an empty text is no value.
 using OptionTexts = std::map<std::string, std::string>;
 
-/// Tells one text from another, as token ids and, for validation, as text, too.
+/// Identifies a text: digests of its token ids and, for validation, of the text itself.
 struct TextDigests {
     std::int64_t training_pairs = 0;
     std::string training;
@@ -38,7 +38,7 @@ struct TextDigests {
 
 struct TrainingState {
     std::int64_t updates = 0;
-    std::int64_t epoch = 1;          ///< the one that goes on
+    std::int64_t epoch = 1;          ///< the current one
     std::int64_t batches = 0;        ///< of this epoch that are done
     std::int64_t epoch_batches = 0;  ///< that it has; 0 in a save that did not know it
     std::int64_t sentences = 0;      ///< in these

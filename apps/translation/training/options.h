@@ -1,4 +1,4 @@
-// What the sub-commands can be told, as plain structs with their defaults. Nothing here parses.
+// The options of the sub-commands as plain structs with their defaults. Parsing is elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct DataOptions {
     std::string task;                     ///< or a generated task
     std::string preset;                   ///< a model that is known by name
     std::string out;                      ///< the run's folder
-    std::string resume;                   ///< or the folder of a run to go on with
+    std::string resume;                   ///< or the folder of a run to resume
     std::optional<std::int64_t> preload;  ///< from the end of this epoch instead of the last save
     std::string init;                     ///< a run whose weights and vocabulary a new one begins with
     std::vector<std::string> embeddings;  ///< word vectors that the embeddings begin with: one file, or one for each side
@@ -123,7 +123,7 @@ struct MachineOptions {
     bool batch_invariant = false;
 };
 
-/// All that `heddle train` can be told, and all that a run's config.toml holds.
+/// All options of `heddle train`, and the contents of a run's config.toml.
 struct TrainSettings {
     DataOptions data;
     ModelOptions model;
@@ -147,8 +147,8 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
 void resolve(TrainingOptions& training);
 
 /// Sets the number of threads and the CPU level of the process, and whether its results are batch-invariant. UsageError when the
-/// processor does not have the level, when there is no such device, which says why, or it does not compute in the dtype; an
-/// emulated one is said on stderr, so that nobody takes its times for a GPU's.
+/// processor does not have the level, the device is not available (with the reason), or it does not support the dtype. For an
+/// emulated device it prints a note on stderr, so that its times are not mistaken for a GPU's.
 void apply(const MachineOptions& machine);
 /// Where the options say that models lie.
 Device device_of(const MachineOptions& machine);

@@ -62,7 +62,7 @@ class MeasuredUpdates {
         return seconds(now - std::exchange(last_, now));
     }
 
-    // The same work as Learner's, with a look at the clock behind each step.
+    // The same work as Learner's, with a look at the clock after each step.
     void update(std::int64_t number, OpTimer* timer = nullptr) {
         lap();
         optimizer_.zero_gradients();
