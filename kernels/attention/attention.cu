@@ -86,7 +86,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
             __syncwarp();  // all lanes' weights are there
             update<T, D>(mean, weights, values);
         }
-        __syncthreads();  // nobody reads the tiles or the weights any more: the next round overwrites them
+        __syncthreads();  // no thread reads the tiles or the weights any more: the next round overwrites them
     }
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {

@@ -123,7 +123,7 @@ inline void pack_row(const float* from, std::int64_t width, float factor, float*
         store(to + c, c < width ? load_part(from + c, static_cast<int>(width - c)) * factor : VecF{});
 }
 
-/// Zeros in the rows behind the last of a packed [padded(rows), padded(width)].
+/// Zeros in the rows after the last of a packed [padded(rows), padded(width)].
 inline void pack_end(std::int64_t rows, std::int64_t width, float* to) {
     const std::int64_t pitch = padded(width);
     for (std::int64_t i = rows * pitch; i < padded(rows) * pitch; i += kFloats) store(to + i, VecF{});
@@ -152,7 +152,7 @@ struct Tile {
     std::int64_t first_key;
     std::int64_t keys;
     std::int64_t vectors() const { return (queries + kFloats - 1) / kFloats; }
-    /// The keys and, up to a whole group of 8, rows of zeros behind the last one.
+    /// The keys and, up to a whole group of 8, rows of zeros after the last one.
     std::int64_t rows() const { return (keys + 7) / 8 * 8; }
 };
 

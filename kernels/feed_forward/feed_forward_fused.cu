@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_kernel(FusedNe
                 mma(y[2 * j + 1], h, right);
             }
         }
-        __syncthreads();  // nobody reads this tile any more: the copies of the one after the next may overwrite it
+        __syncthreads();  // no thread reads this tile any more: the copies of the one after the next may overwrite it
         pipeline.release();
     }
 #pragma unroll

@@ -146,7 +146,7 @@ const PackedWeight::Kept& PackedWeight::pack(const Tensor& weight) {
             .dtype = weight.dtype(),
             .panels = make_panels(rows.transposed(), weight.cols(), weight.rows())};
     newest_.store(&next, std::memory_order_release);
-    kept_[1 - turn].panels = Tensor();  // nobody reads these any more
+    kept_[1 - turn].panels = Tensor();  // no thread reads these any more
     return next;
 }
 

@@ -7,7 +7,7 @@
 
 namespace heddle::kernels {
 
-/// logits [M rows, V]: those of the models one behind the other.
+/// logits [M rows, V]: those of the models one after another.
 HEDDLE_CUDA_FUNCTION(void mean_probability_cuda(const Tensor& logits, const Tensor& result))
 
 }  // namespace heddle::kernels
