@@ -17,11 +17,12 @@ endif()
 install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle)
 
-# Headers lie below include/heddle as they lie here: "core/tensor.h". Those with code for one x86-64 level, a file's own, and what
-# kernels are written in and run on, stay.
+# Headers lie below include/heddle as they lie here: "core/tensor.h". Those of a detail/ folder, a room's own (_impl), and what kernels are
+# written in and run on stay behind; of the latter the headers of ops need one.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
         PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
-        REGEX "(_cuda|_fast|_impl|_simd|_rows?|_tiles|_view|_prepare|_device|_work|_plain|_mma|_mma_backward|_walk|/tile_copy|_running|/simd)\\.h$" EXCLUDE)
+        REGEX "/detail/|_impl\\.h$" EXCLUDE)
+install(FILES kernels/device/declare.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels/device COMPONENT development)
 
 set(config ${PROJECT_BINARY_DIR}/generated)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)

@@ -6,8 +6,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "kernels/activation/activation_cuda.h"
-#include "kernels/activation/activation_fast.h"
+#include "kernels/activation/detail/activation.h"
 
 namespace heddle::kernels {
 namespace {

@@ -7,8 +7,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/adam/adam_cuda.h"
-#include "kernels/adam/adam_fast.h"
+#include "kernels/adam/detail/adam.h"
 
 namespace heddle::kernels {
 namespace {

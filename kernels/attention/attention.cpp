@@ -11,10 +11,10 @@
 
 #include "core/check.h"
 #include "core/parallel.h"
-#include "kernels/attention/attention_cuda.h"
-#include "kernels/attention/attention_fast.h"
-#include "kernels/attention/attention_prepare.h"
-#include "kernels/attention/attention_running.h"
+#include "kernels/attention/detail/attention_cuda.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_running.h"
 
 namespace heddle::kernels {
 namespace {

@@ -22,7 +22,7 @@
 // Limits   each multiply-add of the products needs its operands from shared memory: with 8 rows a warp there are 8 per number of
 //          K. That is why the bf16 path (attention_mma.cu) uses tensor cores, whose operands are tiles.
 // clang-format on
-#include "kernels/attention/attention_plain.h"
+#include "kernels/attention/detail/attention_plain.h"
 
 namespace heddle::kernels {
 namespace {

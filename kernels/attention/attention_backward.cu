@@ -13,7 +13,7 @@
 //
 // Traffic  delta: reads O and dO. d_query: Q, dO and dQ once, K and V once per block. d_key: K, V, dK, dV once, Q and dO once per
 // block.
-#include "kernels/attention/attention_plain.h"
+#include "kernels/attention/detail/attention_plain.h"
 
 namespace heddle::kernels {
 namespace {

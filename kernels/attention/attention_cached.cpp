@@ -7,10 +7,10 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/attention/attention_cuda.h"
-#include "kernels/attention/attention_fast.h"
-#include "kernels/attention/attention_prepare.h"
-#include "kernels/attention/attention_running.h"
+#include "kernels/attention/detail/attention_cuda.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_running.h"
 
 namespace heddle::kernels {
 namespace {

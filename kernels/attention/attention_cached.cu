@@ -21,7 +21,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/attention/attention_device.h"
+#include "kernels/attention/detail/attention_device.h"
 
 namespace heddle::kernels {
 namespace {

@@ -3,8 +3,8 @@
 //
 // The bits are those of attention_forward_fast, where queries stand in the lanes: the same tiles of keys, each score one chain of
 // multiply-adds over the head's columns, each sum over the keys one chain in their order.
-#include "kernels/attention/attention_fast.h"
-#include "kernels/attention/attention_tiles.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_tiles.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

@@ -21,7 +21,7 @@
 //          the tensor cores.
 // Rounding P is rounded to bf16 before it meets V; sums, maxima and O are f32 until the end.
 // clang-format on
-#include "kernels/attention/attention_mma.h"
+#include "kernels/attention/detail/attention_mma.h"
 
 namespace heddle::kernels {
 namespace {

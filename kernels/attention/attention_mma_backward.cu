@@ -13,7 +13,7 @@
 // Traffic  as attention_backward.cu, with 64 own rows a block.
 // Barriers one a tile, as in attention_mma.cu.
 // Rounding P F and dS are rounded to bf16 before their second product.
-#include "kernels/attention/attention_mma_backward.h"
+#include "kernels/attention/detail/attention_mma_backward.h"
 
 namespace heddle::kernels {
 namespace {

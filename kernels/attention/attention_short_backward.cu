@@ -13,7 +13,7 @@
 //
 // Owns     block: a sentence and head; warp: 16 of its keys and 16 of its queries.
 // Traffic  each of Q, K, V, O, dO, dQ, dK, dV once.
-#include "kernels/attention/attention_mma_backward.h"
+#include "kernels/attention/detail/attention_mma_backward.h"
 
 namespace heddle::kernels {
 namespace {

@@ -3,7 +3,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "kernels/dropout/dropout_cuda.h"
+#include "kernels/dropout/detail/dropout.h"
 #include "kernels/dropout/dropout_fast.h"
 
 namespace heddle::kernels {

@@ -8,8 +8,7 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/embedding/embedding_cuda.h"
-#include "kernels/embedding/embedding_fast.h"
+#include "kernels/embedding/detail/embedding.h"
 #include "kernels/gather/gather.h"
 
 namespace heddle::kernels {

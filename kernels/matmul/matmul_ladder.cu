@@ -16,12 +16,12 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/detail/tile_copy.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
-#include "kernels/matmul/matmul_ladder_cuda.h"
-#include "kernels/matmul/tile_copy.h"
+#include "kernels/matmul/detail/matmul_ladder.h"
 
 namespace heddle::kernels {
 namespace {

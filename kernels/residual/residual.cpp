@@ -4,8 +4,7 @@
 #include "core/dispatch.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/residual/residual_cuda.h"
-#include "kernels/residual/residual_fast.h"
+#include "kernels/residual/detail/residual.h"
 
 namespace heddle::kernels {
 namespace {

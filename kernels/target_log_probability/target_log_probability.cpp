@@ -3,7 +3,7 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/target_log_probability/target_log_probability_cuda.h"
+#include "kernels/target_log_probability/detail/target_log_probability.h"
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {

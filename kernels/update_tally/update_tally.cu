@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "kernels/device/launch.h"
-#include "kernels/update_tally/update_tally_cuda.h"
-#include "kernels/update_tally/update_tally_layout.h"
+#include "kernels/update_tally/detail/update_tally.h"
+#include "kernels/update_tally/detail/update_tally_layout.h"
 
 namespace heddle::kernels {
 namespace {

@@ -101,6 +101,8 @@ TEST(Rooms, AWrongArrowIsFound) {
     EXPECT_NE(fault("optim/optimizer.cpp", "nn/module.h"), "");
     EXPECT_NE(fault("kernels/emulator/run.cpp", "core/tensor.h"), "");
     EXPECT_NE(fault("kernels/linear/linear.cpp", "kernels/softmax/detail/rows.h"), "");
+    EXPECT_EQ(fault("kernels/linear/linear_fast.cpp", "kernels/detail/simd.h"), "");
+    EXPECT_NE(fault("autograd/ops/linear.cpp", "kernels/detail/simd.h"), "");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The vectorised f32 path, one build per x86-64 level.
 #pragma once
 
-#include "kernels/attention/attention_view.h"
+#include "kernels/attention/detail/attention_view.h"
 #include "kernels/level.h"
 
 namespace heddle::kernels {

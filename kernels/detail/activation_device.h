@@ -27,7 +27,7 @@ __device__ __forceinline__ NormalDistribution<double> normal_distribution(double
 
 /// In f32. erfcf alone would cost some 70 instructions (of PTX) an element, three times what all of this does. The tail below
 /// -|x| is erfcx(z) exp(-z^2) / 2 with z = |x| / sqrt 2, and erfcx(z) = t p(t), t = 2 / (2 + z), with the polynomial of
-/// activation_simd.h: relative error 1.7e-7. No difference of near numbers, so small probabilities keep their digits. One
+/// gelu_simd.h: relative error 1.7e-7. No difference of near numbers, so small probabilities keep their digits. One
 /// exponential serves both results.
 __device__ __forceinline__ NormalDistribution<float> normal_distribution(float x) {
     const float t = quotient(2.0f, ::fabsf(x) * 0.707106781f + 2.0f);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
-#include "kernels/attention/attention_view.h"
+#include "kernels/attention/detail/attention_view.h"
 
 namespace heddle::kernels {
 

@@ -1,10 +1,20 @@
-// The CUDA side of the feed-forward network: what stands between its products, and the kernel that fuses all of it.
+// What stands below feed_forward.cpp: the vectorised CPU path and the CUDA side.
 #pragma once
 
 #include "kernels/device/declare.h"
 #include "kernels/feed_forward/feed_forward.h"
+#include "kernels/level.h"
 
 namespace heddle::kernels {
+
+// ---- the vectorised CPU path (feed_forward_fast.cpp)
+
+/// du = dh * scale where h > 0, else 0, in place; column_sums += the sum over the rows. dh, h [rows, cols], column_sums [cols] or
+/// null.
+HEDDLE_DECLARE_LEVELS(void relu_dropout_gradient(float* dh, const float* h, std::int64_t rows, std::int64_t cols, float scale,
+                                                 float* column_sums))
+
+// ---- the CUDA side: arguments are checked and results allocated by feed_forward.cpp
 
 /// h = dropout(act(u)); u, h [rows, d_ff] of one dtype, h may be u.
 HEDDLE_CUDA_FUNCTION(void feed_forward_activate_cuda(const Tensor& u, Activation activation, const Dropout& dropout, Tensor& h))

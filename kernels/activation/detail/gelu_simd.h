@@ -1,7 +1,7 @@
 // GELU on vectors, for *_fast.cpp files.
 #pragma once
 
-#include "kernels/simd.h"
+#include "kernels/detail/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "core/random.h"
-#include "kernels/attention/attention_cuda.h"
-#include "kernels/attention/attention_work.h"
+#include "kernels/attention/detail/attention_cuda.h"
+#include "kernels/attention/detail/attention_work.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/random.h"

@@ -12,7 +12,7 @@
 // bank.
 #pragma once
 
-#include "kernels/attention/attention_device.h"
+#include "kernels/attention/detail/attention_device.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/pipeline.h"
 #include "kernels/device/swizzle.h"

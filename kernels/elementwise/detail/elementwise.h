@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/device/declare.h"
-#include "kernels/elementwise/broadcast.h"
+#include "kernels/elementwise/detail/broadcast.h"
 #include "kernels/elementwise/elementwise.h"
 
 namespace heddle::kernels {

@@ -11,7 +11,7 @@
 // So no sum is ever taken across lanes except the softmax's maximum, and a weight changes hands once, through shared memory.
 #pragma once
 
-#include "kernels/attention/attention_device.h"
+#include "kernels/attention/detail/attention_device.h"
 
 namespace heddle::kernels {
 

@@ -7,8 +7,8 @@
 
 #include <utility>
 
-#include "kernels/attention/attention_fast.h"
-#include "kernels/simd.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/detail/simd.h"
 
 namespace heddle::kernels {
 
