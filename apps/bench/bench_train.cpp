@@ -101,14 +101,14 @@ void measure_and_print(BenchTrainOptions& options) {
     const TrainingData data = encode_training_data(std::move(text), std::move(vocabularies));
     nn::Transformer model(transformer_options(options.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           options.training.seed);
-    model.to(device_of(options.machine));
-    Learner learner(model, options.training, 0, dtype_of(options.machine));
+    model.to(options.machine.device);
+    Learner learner(model, options.training, 0, options.machine.dtype);
     const Speed speed = run_updates(learner, data.training, options);
 
     const nlohmann::ordered_json result = {{"peer", fmt::format("heddle {}", version)},
                                            {"mode", description(options.machine)},
-                                           {"device", options.machine.device},
-                                           {"dtype", options.machine.dtype},
+                                           {"device", word_of(options.machine.device)},
+                                           {"dtype", word_of(options.machine.dtype)},
                                            {"threads", threads()},
                                            {"parameters", model.parameter_count()},
                                            {"updates", learner.updates()},
@@ -130,7 +130,8 @@ int bench_train(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     check_usage(options.skip < options.updates,
                 fmt::format("--skip {} leaves nothing of --updates {} to measure; skip fewer", options.skip, options.updates));
-    check_usage(options.training.schedule != "cosine", "--schedule cosine is not for bench train; leave it out");
+    check_usage(options.training.schedule != optim::ScheduleKind::cosine,
+                "--schedule cosine is not for bench train; leave it out");
     resolve(options.model, options.vocabulary);
     apply(options.machine);
     with_memory_advice([&] { return batch_advice(options.training); }, [&] { measure_and_print(options); });

@@ -44,7 +44,7 @@ struct EvaluateOptions {
     std::pair<std::string, std::string> compare;
     std::int64_t resamples = 1000;
     std::uint64_t seed = 1;
-    std::string format = "auto";
+    TextFormat format = TextFormat::automatic;
     bool replace_invalid = false;
     bool lowercase = false;
     bool sentences = false;
@@ -118,10 +118,10 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
 
 // The pairs of an option: --test PREFIX or --valid PREFIX.
 Corpus given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
-    const Reading reading{.tsv = options.tsv.value_or(run.tsv && options.format == "auto"),
+    const Reading reading{.tsv = options.tsv.value_or(run.tsv && options.format == TextFormat::automatic),
                           .replace_invalid = options.replace_invalid,
                           .say = say,
-                          .format = text_format(options.format)};
+                          .format = options.format};
     const std::string &source = options.source.empty() ? run.source : options.source,
                       &target = options.target.empty() ? run.target : options.target;
     check_usage(reading.tsv || (!source.empty() && !target.empty()),
@@ -143,14 +143,13 @@ Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
     if (!data.task.empty()) return generate_task(data.task, run.training.seed).validation;
     check_usage(!data.valid.empty() && data.valid != standard_input,
                 fmt::format("evaluate: {} names no file of validation pairs; give --valid PREFIX", options.tune));
-    const Reading reading{
-        .tsv = data.tsv, .replace_invalid = data.replace_invalid, .say = say, .format = text_format(data.format)};
+    const Reading reading{.tsv = data.tsv, .replace_invalid = data.replace_invalid, .say = say, .format = data.format};
     return read_corpus(data.valid, data.source, data.target, reading);
 }
 
 // FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
 void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses) {
-    const std::string name = options.weights.kind == "best" ? "best" : "model",
+    const std::string name = options.weights.kind == WeightsKind::best ? "best" : "model",
                       epoch = options.weights.epoch ? fmt::format("{}", *options.weights.epoch) : "";
     std::string text;
     for (std::size_t i = 0; i < hypotheses.size(); ++i)
@@ -201,7 +200,7 @@ void evaluate_run(const EvaluateOptions& options) {
 }
 
 TextFile read_text(const std::string& path, const EvaluateOptions& options) {
-    return read_text_file(path, {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
+    return read_text_file(path, {.replace_invalid = options.replace_invalid, .say = say, .format = options.format});
 }
 
 /// Translations of a file and the references that they belong to.
@@ -251,8 +250,8 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
                     fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
     check_weights(table);
     check_decoding(options.decode);
-    check_usage(!options.tsv.value_or(false) || options.format == "auto",
-                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", options.format));
+    check_usage(!options.tsv.value_or(false) || options.format == TextFormat::automatic,
+                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", word_of(options.format)));
     check_usage(!table.given("compare") || !table.given("sentences"),
                 "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
     check_usage(table.given("compare") || !(table.given("resamples") || table.given("seed")),

@@ -115,7 +115,7 @@ int gradcheck_command(Arguments arguments) {
         return 0;
     }
     Table printed(cases);
-    const Device device = device_of(options.machine);
+    const Device device = options.machine.device;
     // On the device one case after the other: its stream is one, and the emulated one uses all processors itself.
     const std::int64_t at_once = device == Device::cuda ? static_cast<std::int64_t>(cases.size()) : 1;
     parallel_for(static_cast<std::int64_t>(cases.size()), at_once, [&](std::int64_t begin, std::int64_t end) {

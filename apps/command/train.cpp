@@ -140,8 +140,12 @@ using Tuning = std::function<bool(std::int64_t learned)>;
 using Report = std::function<void(const std::string& ended)>;
 
 int signal_to_save_on(const TrainingOptions& training) {
-    if (training.save_on_signal == "USR1") return SIGUSR1;
-    return training.save_on_signal == "USR2" ? SIGUSR2 : 0;
+    switch (training.save_on_signal) {
+        case SaveSignal::none: return 0;
+        case SaveSignal::usr1: return SIGUSR1;
+        case SaveSignal::usr2: return SIGUSR2;
+    }
+    return 0;
 }
 
 int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tuning& tune, const Report& report) {
@@ -196,7 +200,7 @@ void check_text(const DataOptions& data) {
     if (data.task.empty()) return;
     check_usage(data.train.empty() && data.valid.empty(), "--task and --train are two sources of sentences; give one of them");
     const bool replaces = data.replace_invalid && data.embeddings.empty();
-    check_usage(!data.tsv && !replaces && data.format == "auto",
+    check_usage(!data.tsv && !replaces && data.format == TextFormat::automatic,
                 "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
 
@@ -230,7 +234,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     if (resumed.empty() && !settings.data.embeddings.empty())
         load_embeddings(model, data.vocabularies, settings.data.embeddings,
                         {.replace_invalid = settings.data.replace_invalid, .say = say});
-    model.to(device_of(settings.machine));
+    model.to(settings.machine.device);
     Trainer::check_data(model, data, settings.training);
     if (!folder) {
         folder.emplace(run, settings.data.overwrite);
@@ -241,8 +245,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     folder->identify(model_identity(settings, folder->path()));
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
-    TrainingLog log(folder->log(), false, settings.training.log_style == "batch" ? LogStyle::batch : LogStyle::update);
-    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
+    TrainingLog log(folder->log(), false, settings.training.log_style);
+    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype);
     trainer.save_options(options_to_save(table));
     begin(trainer, *folder, settings, save, log);
     for (const std::string& change : changes) log.note("changed: " + change);

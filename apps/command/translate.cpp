@@ -21,7 +21,7 @@ namespace {
 struct TranslateOptions {
     std::vector<std::string> runs;
     WeightsChoice weights;
-    std::string format = "text";
+    TextFormat format = TextFormat::text;
     bool replace_invalid = false;
     DecodeOptions decode;
     std::optional<std::int64_t> n_best;
@@ -178,7 +178,7 @@ void translate(TranslateOptions& options) {
     if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, options.svg);
 
     Translator translator(run.models(), run.vocabularies(), options.decode);
-    LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
+    LineStream input(STDIN_FILENO, options.replace_invalid, options.format);
     UnknownText unknown("standard input", *run.vocabularies().source, say);
     translator.show(unknown);
     if (isatty(STDIN_FILENO) == 1) greet(options, run);

@@ -256,6 +256,15 @@ Option& OptionTable::add(std::string name, std::optional<std::string>& target, s
     return option;
 }
 
+Option& OptionTable::add_words(std::string name, std::string help, std::vector<std::string> words,
+                               std::function<void(std::string_view)> set, std::function<std::string_view()> get) {
+    Option& option = row(std::move(name), std::move(help), "WORD");
+    option.one_of(std::move(words));
+    option.read = [set = std::move(set)](Option& self, const std::vector<std::string>& values) { set(text(self, values[0])); };
+    option.write = [get = std::move(get)] { return get().empty() ? std::string() : toml_string(get()); };
+    return option;
+}
+
 Option* OptionTable::find(std::string_view name) {
     for (Option& option : rows_)
         if (option.name == name) return &option;
@@ -314,7 +323,11 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
             wrong("{}:{}: '{}' has no value, wanted one or more", name, item.line, item.key);
         if (option->values != 0 && item.values.size() != static_cast<std::size_t>(option->values))
             wrong("{}:{}: '{}' has {} values, wanted {}", name, item.line, item.key, item.values.size(), option->values);
-        option->read(*option, item.values);
+        try {
+            option->read(*option, item.values);
+        } catch (const UsageError& error) {
+            wrong("{}:{}: {}", name, item.line, error.what());
+        }
         option->given = true;
     }
 }

@@ -2,6 +2,7 @@
 // the TOML file, --help and the run's config.toml are all made from it.
 #pragma once
 
+#include "apps/translation/text/enum_words.h"
 #include "core/error.h"
 
 #include <cstdint>
@@ -83,6 +84,20 @@ class OptionTable {
     Option& add(std::string name, std::optional<std::int64_t>& target, std::string help);
     Option& add(std::string name, std::optional<double>& target, std::string help);
     Option& add(std::string name, std::optional<std::string>& target, std::string help);
+    /// One value of an enum, by its word: all of them are offered, and any other word is refused.
+    template <HasWords Enum>
+    Option& add(std::string name, Enum& target, std::string help) {
+        return add_words(
+            std::move(name), std::move(help), words_of<Enum>(),
+            [&target](std::string_view word) { target = *value_of<Enum>(word); }, [&target] { return word_of(target); });
+    }
+    template <HasWords Enum>
+    Option& add(std::string name, std::optional<Enum>& target, std::string help) {
+        return add_words(
+            std::move(name), std::move(help), words_of<Enum>(),
+            [&target](std::string_view word) { target = *value_of<Enum>(word); },
+            [&target] { return target ? word_of(*target) : std::string_view(); });
+    }
 
     bool given(std::string_view name) const;
     /// Null when there is no such option.
@@ -105,6 +120,9 @@ class OptionTable {
 
   private:
     Option& row(std::string name, std::string help, const char* placeholder);
+    // `set` is called with one of the words; `get` returns one, or an empty text for no value.
+    Option& add_words(std::string name, std::string help, std::vector<std::string> words,
+                      std::function<void(std::string_view)> set, std::function<std::string_view()> get);
 
     std::vector<Option> rows_;
     std::string heading_ = "Options";

@@ -77,7 +77,7 @@ TEST(Presets, GiveWayToTheCommandLineAndToAConfigurationFile) {
     const TrainSettings plain = preset_settings("paper");
     EXPECT_EQ(plain.model.d_model, 512);
     EXPECT_EQ(plain.training.adam_betas, std::pair(0.9, 0.98));
-    EXPECT_EQ(plain.training.schedule, "noam");
+    EXPECT_EQ(plain.training.schedule, optim::ScheduleKind::noam);
     const TrainSettings both = preset_settings("paper", {"--d-model", "64", "--heads", "4"}, "d-model = 32\nd-ff = 96\n");
     EXPECT_EQ(both.model.d_model, 64);
     EXPECT_EQ(both.model.head_dim, 16);
@@ -92,13 +92,14 @@ TEST(Presets, GiveWayToOptionsThatTakeThePlaceOfTheirs) {
     EXPECT_EQ(preset_settings("annotated-copy", {"--train", "corpus"}).data.task, "");
     EXPECT_EQ(preset_settings("annotated", {"--vocab-type", "bpe"}).vocabulary.min_count, 1);
     EXPECT_EQ(preset_settings("annotated", {"--lr", "2"}).vocabulary.min_count, 2);
-    EXPECT_EQ(preset_settings("paper", {"--optimizer", "sgd"}).training.optimizer, "sgd") << "no word of Adam's betas";
+    EXPECT_EQ(preset_settings("paper", {"--optimizer", "sgd"}).training.optimizer, optim::Method::sgd)
+        << "no word of Adam's betas";
     EXPECT_EQ(preset_settings("notebook", {"--d-model", "64"}).model.head_dim, 8);
     EXPECT_EQ(preset_settings("annotated", {}, "vocab-type = \"unigram\"\n").vocabulary.min_count, 1);
     EXPECT_EQ(preset_settings("translator").training.adam_eps, 1e-8);
     EXPECT_EQ(preset_settings("translator", {"--optimizer", "sgd"}).training.adam_eps, 1e-9);
     // With noam the rate is the factor of a formula, and would be a huge rate, or a tiny factor, elsewhere.
-    const double rate = default_rate("inverse-sqrt");
+    const double rate = default_rate(optim::ScheduleKind::inverse_sqrt);
     EXPECT_EQ(preset_settings("paper").training.lr, 1);
     EXPECT_EQ(preset_settings("paper", {"--schedule", "noam"}).training.lr, 1);
     EXPECT_EQ(preset_settings("paper", {"--schedule", "inverse-sqrt"}).training.lr, rate);

@@ -96,8 +96,8 @@ TEST(Resume, GoesOnAfterBeingAskedToStopAtAnyUpdate) {
 TEST(Resume, HoldsForEveryOptimizerAndSchedule) {
     const TrainingData data = copy_data(40, 6);
     const TemporaryFolder here;
-    for (const char* optimizer : {"adam", "adamw", "sgd"}) {
-        for (const char* schedule : {"cosine", "constant"}) {
+    for (const optim::Method optimizer : {optim::Method::adam, optim::Method::adamw, optim::Method::sgd}) {
+        for (const optim::ScheduleKind schedule : {optim::ScheduleKind::cosine, optim::ScheduleKind::constant}) {
             TrainingOptions options = eventful_training();
             options.optimizer = optimizer;
             options.schedule = schedule;
@@ -105,7 +105,7 @@ TEST(Resume, HoldsForEveryOptimizerAndSchedule) {
             options.epochs.reset();
             options.updates = 8;
             options.save_every = 5;
-            const std::string name = std::string(optimizer) + schedule;
+            const std::string name = fmt::format("{}{}", word_of(optimizer), word_of(schedule));
             const Ended whole = train_in(here / name.c_str(), data, options);
             copy_back_to(here / name.c_str(), 5, here / (name + "5").c_str());
             EXPECT_EQ(train_in(here / (name + "5").c_str(), data, options).weights, whole.weights) << name;
@@ -157,7 +157,7 @@ TEST(Resume, GoesOnBehindASkippedUpdate) {
     options.patience = 0;
     options.accumulate = 1;
     options.epochs = 2;
-    options.on_divergence = "skip";
+    options.on_divergence = OnDivergence::skip;
     const TemporaryFolder here;
     const auto train = [&](const fs::path& path, std::int64_t stop_after) {
         nn::TransformerOptions shape = tiny_model(data, 0.1);

@@ -251,7 +251,7 @@ void Trainer::update(std::span<const Batch> batches, double loading) {
     try {
         report = learner_.update(batches);
     } catch (const Divergence& divergence) {
-        if (options_.on_divergence != "skip") throw;
+        if (options_.on_divergence != OnDivergence::skip) throw;
         ++state_.skipped;
         log_.note(fmt::format("skipped ({} so far): {}", state_.skipped, divergence.what()));
         if (++state_.skipped_in_a_row < most_skipped_in_a_row) return;
