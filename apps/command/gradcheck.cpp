@@ -102,7 +102,7 @@ int gradcheck_command(Arguments arguments) {
     GradcheckCommandOptions options;
     OptionTable table("gradcheck", "proves every op's gradient: backward against central differences, in double precision");
     table.usage = "usage: heddle gradcheck [NAME] [--list]\n";
-    table.group("Cases");
+    table.group(OptionGroup::cases);
     table.add("op", options.op, "prove this op only").called("NAME").defaults_to("all").positional();
     table.add("list", options.list, "print the cases, prove none");
     add_machine_options(table, options.machine);

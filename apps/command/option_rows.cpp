@@ -26,7 +26,7 @@ void add_reading_options(OptionTable& table, DataOptions& options) {
 }
 
 void add_data_options(OptionTable& table, DataOptions& options) {
-    table.group("Data");
+    table.group(OptionGroup::data);
     table.add("train", options.train, "sentence pairs to learn from: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("valid", options.valid, "sentence pairs to validate on").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de");
@@ -54,7 +54,7 @@ void add_data_options(OptionTable& table, DataOptions& options) {
 }
 
 void add_model_options(OptionTable& table, ModelOptions& options) {
-    table.group("Model");
+    table.group(OptionGroup::model);
     table.add("layers", options.layers, "layers of encoder and decoder").at_least(1);
     table.add("encoder-layers", options.encoder_layers, "layers of the encoder").at_least(1).defaults_to("as --layers");
     table.add("decoder-layers", options.decoder_layers, "layers of the decoder").at_least(1).defaults_to("as --layers");
@@ -88,7 +88,7 @@ void add_model_options(OptionTable& table, ModelOptions& options) {
 }
 
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
-    table.group("Vocabulary");
+    table.group(OptionGroup::vocabulary);
     table.add("vocab-type", options.type, "subwords, words or characters");
     table.add("vocab-size", options.size, "tokens; 0 with word and char: all")
         .at_least(0)
@@ -107,7 +107,7 @@ void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
 }
 
 void add_learning_options(OptionTable& table, TrainingOptions& options) {
-    table.group("Learning");
+    table.group(OptionGroup::learning);
     table
         .add("batch-tokens", options.batch_tokens,
              "sentences x longest side of a batch, at most; end of sentence counts; 0: no limit")
@@ -133,7 +133,7 @@ void add_learning_options(OptionTable& table, TrainingOptions& options) {
 }
 
 void add_course_options(OptionTable& table, TrainingOptions& options) {
-    table.group("Course of the training");
+    table.group(OptionGroup::course);
     table.add("epochs", options.epochs, "passes over the training text")
         .at_least(1)
         .defaults_to(fmt::format("{}, unless --updates or --minutes is given", default_epochs));
@@ -165,7 +165,7 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
 }
 
 void add_processor_options(OptionTable& table, MachineOptions& options) {
-    table.group("Machine");
+    table.group(OptionGroup::machine);
     table.add("threads", options.threads, "threads to compute with").at_least(1).at_most(1024).defaults_to("one per processor");
     table
         .add(
@@ -219,7 +219,7 @@ Option& add_length_penalty_option(OptionTable& table, DecodeOptions& options) {
 }
 
 void add_decode_options(OptionTable& table, DecodeOptions& options) {
-    table.group("Search");
+    table.group(OptionGroup::search);
     table.add("beam", options.beam, "hypotheses kept at each step; 1: greedy").at_least(1).at_most(1000);
     table
         .add("beam-patience", options.patience,
@@ -244,7 +244,7 @@ bool shapes_the_run(const Option& option) {
         "source",          "target",     "task",      "init",       "embeddings", "batch-tokens",
         "batch-sentences", "max-length", "max-words", "accumulate", "optimizer",  "seed"};
     if (option.name.ends_with("dropout")) return false;  // fits any weights
-    return option.group == "Model" || option.group == "Vocabulary" ||
+    return option.group == OptionGroup::model || option.group == OptionGroup::vocabulary ||
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);
 }
 

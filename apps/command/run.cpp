@@ -17,7 +17,7 @@ std::string model_lines(TrainSettings settings) {
     std::string lines;
     const OptionTable table = train_table(settings);
     for (const Option& option : table.options())
-        if (option.fixed && (option.group == "Model" || option.name == "lowercase"))
+        if (option.fixed && (option.group == OptionGroup::model || option.name == "lowercase"))
             lines += fmt::format("{} = {}\n", option.name, option.write());
     return lines;
 }

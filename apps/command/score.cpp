@@ -37,9 +37,9 @@ OptionTable score_table(ScoreOptions& options) {
         "heddle translate --scores reports as long as the text is cut into the same tokens: of subwords, the model may have\n"
         "chosen others than the vocabulary would. A side without text is its end mark alone. A source that is too long is cut\n"
         "as for translating; a target that is too long for learned positions is scored without what does not fit.\n";
-    table.group("Model");
+    table.group(OptionGroup::model);
     add_models_options(table, options.runs, options.weights);
-    table.group("Text");
+    table.group(OptionGroup::text);
     table.add("source-file", options.source_file, "sources, one per line; - is standard input").called("FILE");
     table.add("target-file", options.target_file, "their translations, one per line; - is standard input").called("FILE");
     add_format_option(table, options.format);

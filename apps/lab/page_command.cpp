@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "apps/command/option_rows.h"
@@ -26,9 +25,7 @@ OptionTable page_table(const PageCommand& command, PageOptions& options) {
     OptionTable table(command.name, command.summary);
     table.usage =
         fmt::format("usage: heddle {0} list\n       heddle {0} NAME [options]\n       heddle {0} all [options]\n", command.name);
-    std::string heading = command.what + "s";
-    heading[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(heading[0])));
-    table.group(heading);
+    table.group(command.group);
     table.add(command.what, options.program, fmt::format("the {} to run; all: each; list: says what there is", command.what))
         .called("NAME")
         .positional();

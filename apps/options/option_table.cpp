@@ -165,7 +165,7 @@ Option& OptionTable::row(std::string name, std::string help, const char* placeho
     option.name = std::move(name);
     option.help = std::move(help);
     option.placeholder = placeholder;
-    option.group = heading_;
+    option.group = group_;
     return option;
 }
 
@@ -279,9 +279,10 @@ bool OptionTable::given(std::string_view name) const {
 
 std::string OptionTable::help() const {
     std::string help = fmt::format("heddle {} - {}\n\n{}", command, summary, usage);
-    std::string heading;
+    std::optional<OptionGroup> shown;
     for (const Option& option : rows_) {
-        if (option.group != heading) help += fmt::format("\n{}:\n", heading = option.group);
+        if (option.group != shown) help += fmt::format("\n{}:\n", word_of(option.group));
+        shown = option.group;
         const std::string left = left_column(option);
         if (left.size() > 41)
             help += left + "\n" + std::string(42, ' ');
@@ -297,11 +298,13 @@ std::string OptionTable::help() const {
 }
 
 std::string OptionTable::config() const {
-    std::string config, heading;
+    std::string config;
+    std::optional<OptionGroup> shown;
     for (const Option& option : rows_) {
         const std::string value = option.in_config ? option.write() : std::string();
         if (value.empty() || value == "\"\"") continue;
-        if (option.group != heading) config += fmt::format("\n# {}\n", heading = option.group);
+        if (option.group != shown) config += fmt::format("\n# {}\n", word_of(option.group));
+        shown = option.group;
         config += fmt::format("{} = {}\n", option.name, value);
     }
     return config;

@@ -2,6 +2,7 @@
 // the TOML file, --help and the run's config.toml are all made from it.
 #pragma once
 
+#include "apps/options/option_group.h"
 #include "apps/translation/text/enum_words.h"
 #include "core/error.h"
 
@@ -22,7 +23,7 @@ struct Option {
     std::string name;  ///< without the dashes
     std::string help;
     std::string placeholder;  ///< how --help writes the value: N, X, FILE, pre|post
-    std::string group;
+    OptionGroup group = OptionGroup::options;
     std::string default_text;  ///< of an option whose default depends on others: "as --dropout"
     std::vector<std::string> choices;
     std::optional<double> least;  ///< value >= least
@@ -64,8 +65,8 @@ class OptionTable {
     explicit OptionTable(std::string command_name, std::string command_summary)
         : command(std::move(command_name)), summary(std::move(command_summary)) {}
 
-    /// Rows that follow stand under this heading.
-    void group(std::string heading) { heading_ = std::move(heading); }
+    /// Rows that follow belong to this group.
+    void group(OptionGroup group) { group_ = group; }
 
     /// A row whose value goes to `target`, which must outlive the table; what it holds now is the default.
     Option& add(std::string name, bool& target, std::string help);
@@ -125,7 +126,7 @@ class OptionTable {
                       std::function<void(std::string_view)> set, std::function<std::string_view()> get);
 
     std::vector<Option> rows_;
-    std::string heading_ = "Options";
+    OptionGroup group_ = OptionGroup::options;
 };
 
 /// What a flag's value says: true, on, yes, 1; false, off, no, 0. Nothing for other words.
