@@ -15,6 +15,7 @@
 #include "apps/command/summary_report.h"
 #include "apps/options/suggestion.h"
 #include "apps/presets/presets.h"
+#include "apps/terminal/option_error.h"
 #include "apps/translation/run/log.h"
 
 namespace heddle::app {
@@ -101,8 +102,8 @@ nn::SummaryBatch batch_of(const std::optional<std::string>& input, const nn::Tra
     check_usage(tokens <= most_tokens, fmt::format("--input {} has {} tokens on a side, wanted at most {}", text,
                                                    grouped_text(tokens), grouped_text(most_tokens)));
     if (const auto longest = model.longest_sentence())
-        check_usage(
-            std::max(batch.source, batch.target) <= *longest,
+        check_option(
+            std::max(batch.source, batch.target) <= *longest, {"input", "position-table"},
             fmt::format("--input {} has sentences of {} tokens, but positions are learned for {}; give {}shorter sentences", text,
                         std::max(batch.source, batch.target), *longest, of_run ? "" : "a larger --position-table, or "));
     return batch;

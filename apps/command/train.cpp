@@ -12,6 +12,7 @@
 #include "apps/command/run_search.h"
 #include "apps/command/task_recipes.h"
 #include "apps/presets/presets.h"
+#include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/search/translate.h"
 #include "apps/translation/text/number_text.h"
@@ -198,10 +199,12 @@ void check_together(const DataOptions& data) {
 // The same of the text, when all options are known.
 void check_text(const DataOptions& data) {
     if (data.task.empty()) return;
-    check_usage(data.train.empty() && data.valid.empty(), "--task and --train are two sources of sentences; give one of them");
+    check_option(data.train.empty() && data.valid.empty(), {"task", "train", "valid"},
+                 "--task and --train are two sources of sentences; give one of them");
     const bool replaces = data.replace_invalid && data.embeddings.empty();
-    check_usage(!data.tsv && !replaces && data.format == TextFormat::automatic,
-                "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
+    check_option(
+        !data.tsv && !replaces && data.format == TextFormat::automatic, {"tsv", "format", "replace-invalid", "task"},
+        "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
 
 int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "apps/options/suggestion.h"
+#include "apps/terminal/option_error.h"
 #include "apps/translation/run/toml.h"
 #include "core/file.h"
 #include "core/from_chars.h"
@@ -18,6 +19,12 @@ namespace {
 template <class... Args>
 [[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) {
     throw UsageError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// A value that the option cannot have.
+template <class... Args>
+[[noreturn]] void wrong_value(const Option& option, fmt::format_string<Args...> format, Args&&... args) {
+    throw OptionError({option.name}, fmt::format("--{} {}", option.name, fmt::format(format, std::forward<Args>(args)...)));
 }
 
 std::string range_text(const Option& option) {
@@ -40,13 +47,13 @@ T number(const Option& option, const std::string& text) {
                       (!option.above || real > *option.above) && (!option.most || real <= *option.most) &&
                       (!option.below || real < *option.below);
     const char* kind = std::is_floating_point_v<T> ? "a number" : "a whole number";
-    if (!good) wrong("--{} is '{}', wanted {}{}", option.name, text, kind, range_text(option));
+    if (!good) wrong_value(option, "is '{}', wanted {}{}", text, kind, range_text(option));
     return value;
 }
 
 bool boolean(const Option& option, const std::vector<std::string>& values) {
     if (const std::optional<bool> value = truth(values[0])) return *value;
-    wrong("--{} is '{}', wanted true or false", option.name, values[0]);
+    wrong_value(option, "is '{}', wanted true or false", values[0]);
 }
 
 // "FILE", "FOLDER" and "RUN" are of options that name something on the disk, "FILE..." and "FILE FILE", too.
@@ -56,12 +63,12 @@ bool names_a_place(const Option& option) {
 }
 
 std::string text(const Option& option, const std::string& value) {
-    if (value.empty() && names_a_place(option)) wrong("--{} is empty, wanted {}", option.name, option.placeholder);
+    if (value.empty() && names_a_place(option)) wrong_value(option, "is empty, wanted {}", option.placeholder);
     if (option.choices.empty()) return value;
     for (const std::string& choice : option.choices)
         if (value == choice) return value;
-    wrong("--{} is '{}', wanted one of {}{}", option.name, value, fmt::join(option.choices, ", "),
-          did_you_mean(value, option.choices));
+    wrong_value(option, "is '{}', wanted one of {}{}", value, fmt::join(option.choices, ", "),
+                did_you_mean(value, option.choices));
 }
 
 // Always reads back as a floating-point number of TOML: 3 becomes 3.0.
@@ -111,7 +118,7 @@ template <class T>
 void bind(Option& option, std::pair<T, T>& target) {
     option.values = 2;
     option.read = [&target](Option& self, const std::vector<std::string>& values) {
-        if (values.size() != 2) wrong("--{} has {} values, wanted 2", self.name, values.size());
+        if (values.size() != 2) wrong_value(self, "has {} values, wanted 2", values.size());
         std::pair<T, T> read;
         parse(self, {values[0]}, read.first);
         parse(self, {values[1]}, read.second);
@@ -328,8 +335,8 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
             wrong("{}:{}: '{}' has {} values, wanted {}", name, item.line, item.key, item.values.size(), option->values);
         try {
             option->read(*option, item.values);
-        } catch (const UsageError& error) {
-            wrong("{}:{}: {}", name, item.line, error.what());
+        } catch (const OptionError& error) {
+            throw OptionError(error.options(), fmt::format("{}:{}: {}", name, item.line, error.what()));
         }
         option->given = true;
     }

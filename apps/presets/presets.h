@@ -27,8 +27,8 @@ Option& add_preset_option(OptionTable& table, std::string& name);
 /// that of a rate which is noam's factor). Options that only other commands know are passed over. Nothing for an empty name.
 void apply_preset(OptionTable& table, const std::string& name);
 
-/// Applies the preset and then does `work`, whose status it returns. A UsageError of either about an option that the preset set
-/// says so: nobody gave it.
+/// Applies the preset and then does `work`, whose status it returns. An OptionError of either about an option that the preset set
+/// names it, as nobody gave it.
 int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work);
 
 }  // namespace heddle::app

@@ -8,6 +8,7 @@
 
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
+#include "apps/terminal/option_error.h"
 #include "autograd/tape.h"
 #include "nn/layers.h"
 #include "tests/nn/nn_support.h"
@@ -125,24 +126,27 @@ TEST(Presets, HaveHeadsAsWideAsTheModelAllows) {
 
 // An error about an option that nobody gave names the preset that has it, and only such an error.
 TEST(Presets, AreNamedInErrorsAboutTheirOptions) {
-    const auto message = [](const std::string& name, std::vector<const char*> words, const std::string& error) -> std::string {
+    const auto message = [](const std::string& name, std::vector<const char*> words,
+                            std::vector<std::string> options) -> std::string {
         TrainSettings settings;
         OptionTable table = train_table(settings);
         EXPECT_TRUE(parse_command_line(table, words));
         try {
-            with_preset(table, name, [&]() -> int { throw UsageError(error); });
+            with_preset(table, name, [&]() -> int { throw OptionError(options, "wrong"); });
         } catch (const UsageError& caught) {
             return caught.what();
         }
         return "no error";
     };
     const std::string note = "; --preset paper has --tie embeddings: give another value, or leave out the preset";
-    EXPECT_EQ(message("paper", {}, "--tie is wrong"), "--tie is wrong" + note);
-    EXPECT_EQ(message("paper", {}, "wrong is --tie"), "wrong is --tie" + note);
-    EXPECT_EQ(message("paper", {"--tie", "none"}, "--tie is wrong"), "--tie is wrong") << "given by a person";
-    EXPECT_EQ(message("paper", {}, "--tied --tie-all --threads"), "--tied --tie-all --threads") << "other options";
-    EXPECT_EQ(message("", {}, "--tie is wrong"), "--tie is wrong") << "no preset";
-    EXPECT_THAT(message("translator", {}, "--adam-betas"), HasSubstr(" has --adam-betas 0.9 0.99: "));
+    EXPECT_EQ(message("paper", {}, {"tie"}), "wrong" + note);
+    EXPECT_EQ(message("paper", {}, {"threads", "tie"}), "wrong" + note);
+    EXPECT_EQ(message("paper", {"--tie", "none"}, {"tie"}), "wrong") << "given by a person";
+    EXPECT_EQ(message("paper", {}, {"threads"}), "wrong") << "another option";
+    EXPECT_EQ(message("paper", {}, {}), "wrong") << "no option";
+    EXPECT_EQ(message("", {}, {"tie"}), "wrong") << "no preset";
+    EXPECT_THAT(message("translator", {}, {"adam-betas"}), HasSubstr(" has --adam-betas 0.9 0.99: "));
+    EXPECT_THAT(message("paper", {"--heads", "7"}, {"heads", "d-model"}), HasSubstr(" has --d-model 512: "));
 }
 
 TEST(Presets, AnUnknownNameIsAnErrorThatListsThem) {

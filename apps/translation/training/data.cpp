@@ -1,4 +1,5 @@
 #include "apps/translation/training/data.h"
+#include "apps/terminal/option_error.h"
 #include "apps/translation/text/number_text.h"
 #include "core/error.h"
 
@@ -67,13 +68,14 @@ Vocabularies load_given(VocabularyRequest& request, const Say& say) {
 }  // namespace
 
 TrainingText read_training_text(const DataOptions& options, const Say& say) {
-    check_usage(!options.train.empty(), "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
-    check_usage(options.tsv || (!options.source.empty() && !options.target.empty()),
-                fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
-    check_usage(!options.tsv || options.format == TextFormat::automatic,
-                fmt::format("--tsv is a format of its own; leave out --format {}", word_of(options.format)));
-    check_usage(options.train != standard_input || options.valid != standard_input,
-                "--train and --valid cannot both be standard input; one of them has to be a file");
+    check_option(!options.train.empty(), {"train", "source", "target", "task"},
+                 "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
+    check_option(options.tsv || (!options.source.empty() && !options.target.empty()), {"train", "source", "target"},
+                 fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
+    check_option(!options.tsv || options.format == TextFormat::automatic, {"tsv", "format"},
+                 fmt::format("--tsv is a format of its own; leave out --format {}", word_of(options.format)));
+    check_option(options.train != standard_input || options.valid != standard_input, {"train", "valid"},
+                 "--train and --valid cannot both be standard input; one of them has to be a file");
     const Reading reading{.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = options.format};
     TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
     if (pairs.left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
