@@ -22,19 +22,6 @@ std::string model_lines(TrainSettings settings) {
     return lines;
 }
 
-// Such lines as another version of the program wrote them, with the defaults of this one.
-std::string completed_lines(const std::string& lines, const VocabularyRequest& vocabulary) {
-    TrainSettings settings;
-    settings.vocabulary = vocabulary;
-    OptionTable table = train_table(settings);
-    std::stringstream all(lines), known;
-    for (std::string line; std::getline(all, line);)
-        if (table.find(line.substr(0, line.find(' '))) != nullptr) known << line << '\n';
-    table.read_config(known, "the options of the weights");
-    resolve(settings.model, settings.vocabulary);
-    return model_lines(std::move(settings));
-}
-
 // ", update 4,400 (epoch 12)" of the last save, or of that of an epoch.
 std::string progress_of(const std::filesystem::path& run, const WeightsChoice& weights) {
     try {
@@ -96,18 +83,13 @@ TrainSettings read_settings(const std::filesystem::path& run) {
     constexpr std::size_t longest = 1 << 20;
     std::istringstream text(read_regular_file(config, longest));
     table.read_config(text, config.string());
-    // A run from the time before there were formats: every file was taken as lines of text.
-    if (!table.given("format") && settings.data.task.empty() && !settings.data.tsv) settings.data.format = TextFormat::text;
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
     return settings;
 }
 
 ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run) {
-    return {
-        .options = model_lines(settings),
-        .vocabulary = vocabulary_digest(run),
-        .completed = [vocabulary = settings.vocabulary](const std::string& lines) { return completed_lines(lines, vocabulary); }};
+    return {.options = model_lines(settings), .vocabulary = vocabulary_digest(run)};
 }
 
 std::string weights_file(const WeightsChoice& weights, const std::filesystem::path& run) {

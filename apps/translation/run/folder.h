@@ -71,8 +71,7 @@ class RunFolder {
     ModelIdentity identity_;
 };
 
-/// Whether RUN/config.toml is unchanged since write_config(). False for the file of a version that did not write that last
-/// line.
+/// Whether RUN/config.toml is unchanged since write_config(): neither edited nor damaged.
 bool config_is_unchanged(const std::filesystem::path& run);
 
 /// The save that was made at the end of an epoch. Error that names the epochs there are when this one is missing or not readable.
