@@ -95,13 +95,13 @@ namespace {
 constexpr std::int64_t kRowsPerChunk = 64;
 
 void forward_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int64_t end) {
-    HEDDLE_BY_LEVEL(layer_norm_rows)(a, begin, end);
+    by_level(v2::layer_norm_rows, v3::layer_norm_rows, v4::layer_norm_rows)(a, begin, end);
 }
 void forward_rows(const LayerNormArrays<double>& a, std::int64_t begin, std::int64_t end) {
     reference::layer_norm_rows(a, begin, end);
 }
 void backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, std::int64_t end, float* d_affine) {
-    HEDDLE_BY_LEVEL(layer_norm_backward_rows)(a, begin, end, d_affine);
+    by_level(v2::layer_norm_backward_rows, v3::layer_norm_backward_rows, v4::layer_norm_backward_rows)(a, begin, end, d_affine);
 }
 void backward_rows(const LayerNormBackwardArrays<double>& a, std::int64_t begin, std::int64_t end, double* d_affine) {
     reference::layer_norm_backward_rows(a, begin, end, d_affine);
