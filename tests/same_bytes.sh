@@ -44,7 +44,7 @@ without_times() {
     find "$1" \( -name '*.html' -o -name 'events.*' -o -name lock \) -delete
     find "$1" -name '*.json*' -exec sed -i -E \
         -e 's/"([a-z_]*seconds?|elapsed|eta|loading|step|log_bytes|digest)": ?("[^"]*"|[-+.e0-9]+|null)/"\1":-/g' \
-        -e '/"kind":"note"/s/in [0-9:.]+( s)?"/in -"/' {} +
+        -e '/"kind":"note"/s/in [0-9:.]+( s)?["), ]/in - /g' {} +
 }
 
 run old "$old" &
