@@ -247,7 +247,7 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
                     fmt::format("evaluate: --{} is for translating with --model RUN; leave it out for files", option.name));
     for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
         check_usage(!run || !options.test.empty() || !table.given(name),
-                    fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
+                    fmt::format("evaluate: --{} applies to --test PREFIX; give --test, too", name));
     check_weights(table);
     check_decoding(options.decode);
     check_usage(!options.tsv.value_or(false) || options.format == TextFormat::automatic,
@@ -269,7 +269,7 @@ void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
     }
     for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
         check_usage(!options.valid.empty() || !table.given(name),
-                    fmt::format("evaluate: --{} says how --valid PREFIX is read; give it, too", name));
+                    fmt::format("evaluate: --{} applies to --valid PREFIX; give --valid, too", name));
     check_decoding(options.decode);
 }
 
