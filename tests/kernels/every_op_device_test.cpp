@@ -1,6 +1,7 @@
 // Every op on every device and in every dtype: each of its cases against a formula or the f64 reference, at every alignment;
 // again with the same bits; with a NaN.
 #include "tests/kernels/op_cases.h"
+#include "tests/support.h"
 
 namespace heddle::kernels {
 namespace {
@@ -148,6 +149,24 @@ TEST(EveryOpWithANaNDevice, KeepsANaNWhereItBelongs) {
                 }
     }
     EXPECT_GT(tried, 200u);
+}
+
+TEST(EveryOpApartDevice, NamesTheInputThatLiesElsewhere) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    for (const Op& op : every_op()) {
+        const OpCase one = op.cases()[0];
+        for (std::size_t i = 1; i < one.inputs.size(); ++i) {
+            // linear_cross_entropy looks at targets on the host first; permute's case calls it once for each input.
+            const bool apart = (op.name == "linear_cross_entropy" && i == 3) || op.name == "permute";
+            if (!one.inputs[i].defined() || apart) continue;
+            Tensors inputs = placed(one, {Device::cuda, DType::f32}, DType::f32, kNone);
+            inputs[i] = inputs[i].to(Device::cpu);
+            SCOPED_TRACE(op.name + ", input " + std::to_string(i));
+            const std::string message = error_of([&] { one.run(inputs); });
+            EXPECT_NE(message.find(" lies on cpu, but "), std::string::npos) << message;
+            EXPECT_NE(message.find(" on cuda; move it with to()"), std::string::npos) << message;
+        }
+    }
 }
 
 }  // namespace

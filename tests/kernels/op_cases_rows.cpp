@@ -229,6 +229,17 @@ std::vector<OpCase> layer_norm_cases() {
     }
     // Runs of several chunks in the sums over chunks, and chunks of more rows than a block has warps.
     for (const Rows& one : {Rows{1100, 8}, {1030, 257}, {40000, 3}}) cases.push_back(layer_norm_sums_case(one));
+    const auto behind_dropout = [](const Tensors& in) {
+        return Tensors{residual_layer_norm_forward(in[0], in[3], in[1], in[2], kEps, Dropout(0.1, 5)).y};
+    };
+    OpCase residual = layer_norm_forward_case({1, 24592}, {.f64 = 1e-12, .f32 = 1e-5});
+    residual.what += " behind dropout";
+    residual.inputs.push_back(numbers({1, 24592}, 2));
+    residual.run = residual.plain = behind_dropout;
+    residual.by_row = 0;
+    residual.offset = OpCase::no_offset;
+    residual.runs = Runs::unwatched;
+    cases.push_back(residual);
     cases.push_back(layer_norm_backward_case({1025, 48}, {.f64 = 1e-12, .f32 = 2e-6}));
     cases.back().offset = OpCase::no_offset;
     cases.back().runs = Runs::on_the_cpu;
@@ -286,6 +297,8 @@ std::vector<OpCase> mean_probability_cases() {
     for (const std::int64_t vocabulary : {1, 31, 32, 33, 127, 1025, 2048})
         for (const std::uint64_t models : {2, 5}) add(models, {3, vocabulary});
     add(2, {0, 9});
+    add(2, {2, 9});
+    cases.back().inputs[0].data<double>()[3] = -kInfinity;  // one model forbids a word
     return cases;
 }
 
