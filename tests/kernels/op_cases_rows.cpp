@@ -52,6 +52,8 @@ OpCase layer_norm_forward_case(const Rows& one, const Allowed& allowed) {
             .run = run,
             .allowed = allowed,
             .plain = run,
+            // Rows of an odd number of elements are not aligned as they are.
+            .offset = one.cols % 8 == 0 && one.rows < 40 ? OpCase::all_offset : OpCase::no_offset,
             .by_row = 1,
             .nan = NanSpreads::over_its_row};
 }
@@ -201,7 +203,6 @@ std::vector<OpCase> layer_norm_cases() {
         cases.push_back(layer_norm_forward_case({5, cols}, {.f64 = 1e-12, .f32 = 3e-6}));
         cases.back().on_cpu = Allowed{1e-13, 2e-6};
         cases.back().formula = plain_layer_norm;
-        cases.back().offset = OpCase::no_offset;
     }
     // Narrow and wide rows of every vector width, and both ways through shared memory.
     for (const Rows& one : {Rows{1, 1},

@@ -6,6 +6,20 @@
 namespace heddle::kernels {
 namespace {
 
+// Once each way, for a reader who steps through the kernels (docs/cuda.md); every_op_device_test has all sizes.
+TEST(SoftmaxDevice, GoesForwardAndBackward) {
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t cols : {33, 1032}) {
+            const Tensor x = normal({2, 3, cols}, DType::f64, 5, 0, 3), dy = normal(x.shape(), DType::f64, 6);
+            const Tensor mask = random_mask({3, cols}, 8), want = softmax_forward(rounded(numbers, x), mask);
+            expect_close(softmax_forward(in(numbers, x), in(numbers, mask)), want, numbers, "forward",
+                         {.f64 = 1e-13, .f32 = 2e-6});
+            expect_close(softmax_backward(in(numbers, dy), in(numbers, want)),
+                         softmax_backward(rounded(numbers, dy), rounded(numbers, want)), numbers, "backward",
+                         {.f64 = 1e-13, .f32 = 3e-6});
+        }
+}
+
 TEST(SoftmaxDevice, IsSafeForHugeLogitsAndMinusInfinity) {
     for (const Numbers& numbers : all_numbers())
         for (const std::int64_t cols : {4, 1028}) {
