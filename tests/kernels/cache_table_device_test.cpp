@@ -8,12 +8,6 @@
 namespace heddle::kernels {
 namespace {
 
-std::vector<Device> all_devices() {
-    std::vector<Device> all{Device::cpu};
-    if (device::available()) all.push_back(Device::cuda);
-    return all;
-}
-
 Tensor numbers_of(const std::vector<std::int32_t>& numbers) {
     return Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())});
 }
