@@ -48,33 +48,12 @@ elseif(HEDDLE_CUDA_MODE STREQUAL "nvcc")
   find_package(CUDAToolkit REQUIRED)
 endif()
 
-# heddle_emulator(NAME): a library of the emulator.
-function(heddle_emulator name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/emulator/*.cpp)
-  add_library(${name} STATIC ${sources})
-  # The stand-ins for <cuda_runtime.h> and its kin.
-  target_include_directories(${name} BEFORE PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/kernels/emulator/include>)
-  target_link_libraries(${name} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O3>)
-  # It moves between stacks and tells the sanitizers so; they watch the kernels, not it.
-  target_compile_options(${name} PRIVATE -fno-sanitize=all)
-  if(HEDDLE_HAS_BACKTRACE)
-    target_compile_definitions(${name} PRIVATE HEDDLE_HAS_BACKTRACE)
-    target_link_libraries(${name} PUBLIC backtrace)
-  endif()
-endfunction()
-
 # What Device::cuda is made of, as heddle_cuda: the CUDA runtime with cuBLASLt, the emulator in its place, or nothing.
 add_library(heddle_cuda INTERFACE)
 if(HEDDLE_CUDA_MODE STREQUAL "nvcc")
   target_link_libraries(heddle_cuda INTERFACE CUDA::cudart_static CUDA::cublasLt)
 elseif(HEDDLE_CUDA_MODE STREQUAL "emulated")
-  # GCC's libbacktrace knows the names of kernels in anonymous namespaces, and the source lines of addresses. Reports show bare addresses without.
-  include(CheckCXXSourceCompiles)
-  set(CMAKE_REQUIRED_LIBRARIES backtrace)
-  check_cxx_source_compiles("#include <backtrace.h>\nint main() { return backtrace_create_state(nullptr, 0, nullptr, nullptr) == nullptr; }"
-                            HEDDLE_HAS_BACKTRACE)
-  unset(CMAKE_REQUIRED_LIBRARIES)
+  include(${PROJECT_SOURCE_DIR}/kernels/emulator/emulator.cmake)
   heddle_emulator(heddle_emulator)
   if(HEDDLE_EMULATOR_CHECK)
     heddle_emulator(heddle_emulator_checked)
@@ -92,13 +71,7 @@ function(heddle_kernel_objects name checked)
   # Line tables: reports name the source line of an access. No product and sum become one operation where the source has two.
   target_compile_options(${name} PRIVATE -Wno-unknown-pragmas -ffp-contract=off ${HEDDLE_UNHARDENED})
   if(checked)
-    # The compiler calls __tsan_read4(address) and its kin before each access. These are the emulator's own (kernels/emulator);
-    # nothing is linked with ThreadSanitizer. One access in the source stays one access, so no vectorisation.
-    set(no_function_entries --param=tsan-instrument-func-entry-exit=0)
-    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      set(no_function_entries "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
-    endif()
-    target_compile_options(${name} PRIVATE -fsanitize=thread -O1 -g1 -fno-tree-vectorize -fno-unroll-loops ${no_function_entries})
+    heddle_watch_accesses(${name})
     target_link_libraries(${name} PRIVATE heddle_emulator_checked)
   else()
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-g1>)

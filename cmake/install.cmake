@@ -1,5 +1,5 @@
 # cmake --install: the program, the libraries with their headers, and what find_package(heddle) reads. Two components: `program`
-# is what a person runs, `development` what other programs are built with.
+# is what a person runs, `development` what other programs are built with; a third, `emulator`, on request (kernels/emulator/emulator.cmake).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -30,6 +30,10 @@ list(JOIN rooms "|" room_names)
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heddle\")
 set(room_names \"${room_names}\")" COMPONENT development)
 install(SCRIPT cmake/installed_headers.cmake COMPONENT development)
+
+if(TARGET heddle_emulator_checked)
+  heddle_install_emulator(heddle_emulator heddle_emulator_checked)
+endif()
 
 set(config ${PROJECT_BINARY_DIR}/generated)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)

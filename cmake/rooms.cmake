@@ -5,7 +5,9 @@
 function(heddle_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
   file(GLOB_RECURSE kernel_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cu)
-  list(FILTER sources EXCLUDE REGEX "/kernels/emulator/")  # a library of its own, which core is linked to
+  # A library of its own, which core is linked to, and an example for it.
+  list(FILTER sources EXCLUDE REGEX "/kernels/emulator/")
+  list(FILTER kernel_files EXCLUDE REGEX "/kernels/emulator/")
   if(HEDDLE_CUDA_MODE STREQUAL "off")
     list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")
   else()

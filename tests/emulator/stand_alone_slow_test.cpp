@@ -1,0 +1,56 @@
+// The emulator without Heddle: the command of its README, on the example of its README.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/documents.h"
+#include "tests/shell.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const char* const kReadme = "kernels/emulator/README.md";
+
+// Runs a command in the source tree; the emulator is built below the build folder, where later runs find it.
+ShellOutput run(const std::string& command) {
+    return shell("cd " + quoted(HEDDLE_SOURCE_DIR) + " && HEDDLE_EMULATOR_BUILD=" + quoted(HEDDLE_BUILD_DIR "/emulator_alone") +
+                 " " + command + " 2>&1");
+}
+
+TEST(StandAlone, TheReadmeShowsTheExample) {
+    EXPECT_EQ(fenced_blocks(kReadme, "cpp").at(0), project_file("kernels/emulator/example.cu"));
+}
+
+TEST(StandAlone, TheCommandOfTheReadmeFindsTheMistakeOfTheExample) {
+    std::string command = fenced_blocks(kReadme, "sh").at(0);
+    command.resize(command.find('\n'));
+    const ShellOutput output = run(command);
+    EXPECT_EQ(output.status, 1);
+    EXPECT_THAT(output.text, AllOf(HasSubstr("reverse_kernel"), HasSubstr("example.cu:9"), HasSubstr("HEDDLE_EMULATOR_SEED=")));
+}
+
+TEST(StandAlone, TheExampleWithItsBarrierIsSound) {
+    std::string text = project_file("kernels/emulator/example.cu");
+    const std::size_t read = text.find("    y[threadIdx.x] = tile");
+    ASSERT_NE(read, std::string::npos);
+    text.insert(read, "    __syncthreads();\n");
+    const std::filesystem::path file = std::filesystem::path(HEDDLE_BUILD_DIR) / "emulator_alone_sound.cu";
+    std::ofstream(file) << text;
+    const ShellOutput output = run("kernels/emulator/check " + quoted(file.string()));
+    EXPECT_EQ(output.status, 0);
+    EXPECT_EQ(output.text, "no mistake found\n");
+}
+
+TEST(StandAlone, NoFileIsAnErrorThatShowsTheUse) {
+    const ShellOutput output = run("kernels/emulator/check nowhere.cu");
+    EXPECT_EQ(output.status, 2);
+    EXPECT_THAT(output.text, HasSubstr("usage: "));
+}
+
+}  // namespace
+}  // namespace heddle
