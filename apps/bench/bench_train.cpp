@@ -13,6 +13,7 @@
 #include "apps/translation/training/clock.h"
 #include "apps/translation/training/data.h"
 #include "apps/translation/training/learner.h"
+#include "apps/translation/training/plan.h"
 #include "core/parallel.h"
 #include "core/version.h"
 

@@ -108,13 +108,6 @@ void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& setti
     trainer.save_now();  // that run may be changed later
 }
 
-std::string how_it_ended(const TrainingResult& result) {
-    if (!result.nothing_to_train.empty()) return "nothing to train: " + result.nothing_to_train;
-    const bool told = result.ended_by.ends_with(" updates");
-    return fmt::format("ended after {}{} in {}", result.ended_by,
-                       told ? "," : fmt::format(": {} updates", grouped_text(result.updates)), duration_text(result.seconds));
-}
-
 // Chooses how the trained model searches. Like the report, it is no reason to lose a run. False when a signal stopped it.
 bool tune(const RunFolder& folder, const TrainSettings& settings, const nn::Transformer& model, const TrainingData& data,
           TrainingLog& log, std::int64_t learned) {
@@ -156,7 +149,7 @@ int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tun
     trainer.save_when(StopSignals::save_wanted);
     try {
         const TrainingResult result = trainer.run();
-        if (result.stopped) {
+        if (result.ended_by == EndReason::stopped) {
             const std::string stopped =
                 fmt::format("stopped by {} after update {} and saved; go on with: heddle train --resume {}",
                             signal_name(StopSignals::received()), grouped_text(result.updates), run);
@@ -238,7 +231,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
         load_embeddings(model, data.vocabularies, settings.data.embeddings,
                         {.replace_invalid = settings.data.replace_invalid, .say = say});
     model.to(settings.machine.device);
-    Trainer::check_data(model, data, settings.training);
+    TrainingPlan plan = plan_training(model, data, settings.training);  // before a folder is made
     if (!folder) {
         folder.emplace(run, settings.data.overwrite);
         data.vocabularies.save(folder->path());
@@ -249,7 +242,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
     TrainingLog log(folder->log(), false, settings.training.log_style);
-    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype);
+    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype,
+                    std::move(plan));
     trainer.save_options(options_to_save(table));
     begin(trainer, *folder, settings, save, log);
     for (const std::string& change : changes) log.note("changed: " + change);

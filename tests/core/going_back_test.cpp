@@ -81,7 +81,7 @@ TEST(GoingBack, SaysWhyThereIsNothingToTrain) {
     options.patience = 0;
     options.epochs = 3;
     const Ended first = train_in(run, data, options);
-    EXPECT_EQ(first.result.ended_by, "3 epochs");
+    EXPECT_EQ(first.result.limit, "3 epochs");
     EXPECT_EQ(first.result.nothing_to_train, "") << "it was trained";
     EXPECT_EQ(train_in(run, data, options).result.nothing_to_train,
               "the run is already at epoch 3, the last of --epochs 3; a larger --epochs goes on");

@@ -5,6 +5,7 @@
 
 #include "apps/translation/search/beam_search.h"
 #include "apps/translation/training/learner.h"
+#include "apps/translation/training/plan.h"
 #include "apps/translation/training/validation.h"
 #include "autograd/gradcheck.h"
 #include "core/cpu.h"

@@ -40,7 +40,7 @@ TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
                               HasSubstr(">Learning rate<"), HasSubstr("Samples over time"), HasSubstr("update\u00a010<"),
                               HasSubstr("\"encoder\":[[["), HasSubstr("id=\"attention\""), HasSubstr("<td>attention</td>"),
                               HasSubstr("<td>linear_cross_entropy</td>"), HasSubstr("<td>step of adam</td>"),
-                              HasSubstr("<td>unexplained</td>"), HasSubstr("<p>Ended after 20 updates, in ")));
+                              HasSubstr("<td>unexplained</td>"), HasSubstr("<p>Ended after 20 updates in ")));
     EXPECT_EQ(points_of_loss(before), 4);
     EXPECT_THAT(before, Not(HasSubstr("Without")));
 
@@ -50,7 +50,7 @@ TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
     EXPECT_EQ(markup_of(after).error, "");
     EXPECT_THAT(after, AllOf(HasSubstr("heddle train --resume &#39;my RUN&#39; --updates 40"), HasSubstr("update\u00a010<"),
                              HasSubstr("update\u00a040<"), HasSubstr("goes on from update 20"),
-                             HasSubstr("<p>Ended after 40 updates, in ")));
+                             HasSubstr("<p>Ended after 40 updates in ")));
     EXPECT_EQ(points_of_loss(after), 8) << "those before the resumption, too";
     // Nothing of the report comes into the run itself.
     EXPECT_EQ(here.run("train --task copy --out ./whole/ --updates 40" + tiny).status, 0);

@@ -49,7 +49,7 @@ TEST(Resume, GivesTheBitsOfTheRunThatNeverStoppedFromEverySave) {
     const TemporaryFolder here;
     const fs::path whole = here / "whole";
     const Ended reference = train_in(whole, data, eventful_training());
-    ASSERT_EQ(reference.result.ended_by, "3 validations without a better loss");
+    ASSERT_EQ(reference.result.ended_by, EndReason::patience);
     ASSERT_GE(reference.result.epochs, 2) << "or no save is of a later epoch";
     const std::vector<std::int64_t> saves = saved_updates(whole);
     ASSERT_EQ(saves.size(), static_cast<std::size_t>(reference.result.updates));
@@ -82,7 +82,7 @@ TEST(Resume, GoesOnAfterBeingAskedToStopAtAnyUpdate) {
     for (;;) {
         int asked = 0;
         const Ended part = train_in(again, data, options, [&] { return asked++ == 3; });
-        if (!part.result.stopped) {
+        if (part.result.ended_by != EndReason::stopped) {
             EXPECT_EQ(part.weights, reference.weights);
             break;
         }
@@ -177,7 +177,7 @@ TEST(Resume, GoesOnBehindASkippedUpdate) {
                           trainer.learner().parameters().values.to_vector().back());
     };
     const auto whole = train(here / "whole", 1000);
-    EXPECT_EQ(std::get<0>(whole), "2 epochs");
+    EXPECT_EQ(std::get<0>(whole), EndReason::epochs);
     EXPECT_EQ(std::get<2>(whole), 2);
     for (const std::int64_t stop_after : {1, 2, 4, 7}) {
         const fs::path path = here / std::to_string(stop_after).c_str();

@@ -64,7 +64,8 @@ TEST(Trainer, TeachesATinyModelToCopy) {
     TrainingLog log({}, true);
     const TrainingResult result = Trainer(model, data, options, log).run();
     EXPECT_EQ(result.epochs, 15);
-    EXPECT_EQ(result.ended_by, "15 epochs");
+    EXPECT_EQ(result.ended_by, EndReason::epochs);
+    EXPECT_EQ(result.limit, "15 epochs");
     ASSERT_TRUE(result.result);
     EXPECT_GT(result.result->accuracy, 0.97);
     EXPECT_LT(result.result->perplexity, 1.2);
@@ -122,7 +123,8 @@ TEST(Trainer, EndsWhenPatienceIsOver) {
     options.patience = 2;
     const TrainingResult result = trained(data, options);
     EXPECT_EQ(result.epochs, 3) << "the first validation is the best, two more are not better";
-    EXPECT_THAT(result.ended_by, HasSubstr("2 validations"));
+    EXPECT_EQ(result.ended_by, EndReason::patience);
+    EXPECT_THAT(result.limit, HasSubstr("2 validations"));
 }
 
 // So many epochs that their updates cannot be counted: the cosine never leaves its peak.
@@ -154,7 +156,8 @@ TEST(Trainer, EndsWhenTheTimeIsOver) {
     const TrainingResult result = trained(data, options);
     EXPECT_GE(result.seconds, 0.6);
     EXPECT_LT(result.seconds, 6);
-    EXPECT_EQ(result.ended_by, "0.01 minutes");
+    EXPECT_EQ(result.ended_by, EndReason::minutes);
+    EXPECT_EQ(result.limit, "0.01 minutes");
 }
 
 TEST(Learner, ComputesTwoHalfBatchesLikeOneWholeBatch) {
@@ -265,8 +268,10 @@ TEST(Validation, CountsTokensWithoutTouchingTheTape) {
     const TrainingData data = copy_data(50, 10);
     nn::Transformer model(tiny_model(data, 0.5));
     const std::int64_t before = tape_size();
-    const ValidationReport a = validate(model, data.validation, data.validation_text, {}, {});
-    const ValidationReport b = validate(model, data.validation, data.validation_text, {}, {.batch_tokens = 20});
+    const ValidationReport a =
+        validate(model, data.validation, plan_validation(model, data.validation, 3000), data.validation_text, {}, {});
+    const ValidationReport b =
+        validate(model, data.validation, plan_validation(model, data.validation, 20), data.validation_text, {}, {});
     EXPECT_EQ(tape_size(), before);
     EXPECT_TRUE(model.training()) << "the mode is given back";
     EXPECT_NEAR(a.loss, b.loss, 1e-6 * a.loss) << "no dropout, and batches do not matter";
@@ -281,8 +286,8 @@ TEST(Validation, TranslatesTheFirstSentencesForBleu) {
         EXPECT_FALSE(used.training());
         return lines;
     };
-    const ValidationReport report =
-        validate(model, data.validation, data.validation_text, parrot, {.sentences = 8, .samples = 3});
+    const ValidationReport report = validate(model, data.validation, plan_validation(model, data.validation, 3000),
+                                             data.validation_text, parrot, {.sentences = 8, .samples = 3});
     EXPECT_EQ(report.translated, 8);
     ASSERT_TRUE(report.bleu);
     EXPECT_GT(*report.bleu, 99.9);
@@ -298,7 +303,7 @@ TEST(Validation, KnowsThatBleuMeasuresNothingOfReferencesOfLessThanFourWords) {
     nn::Transformer model(tiny_model(data));
     Corpus text{.pairs = {{"a b c d", "a b c"}, {"a", "ab."}, {"b", "b"}}};
     const auto validated = [&] {
-        return validate(model, data.validation, text,
+        return validate(model, data.validation, plan_validation(model, data.validation, 3000), text,
                         [](const nn::Transformer&, const std::vector<std::string>& lines) { return lines; }, {});
     };
     ValidationReport report = validated();

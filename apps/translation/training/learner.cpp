@@ -15,13 +15,6 @@
 
 namespace heddle::app {
 
-BatchOptions batch_options(const TrainingOptions& options) {
-    return {.batch_tokens = options.batch_tokens,
-            .batch_sentences = options.batch_sentences,
-            .max_length = options.max_length,
-            .max_words = options.max_words};
-}
-
 optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
     return {.method = options.optimizer,
             .momentum = options.momentum,

@@ -40,8 +40,6 @@ struct LossReading {
     double gradient_norm = 0;  ///< of the last one, before clipping
 };
 
-/// The batches that the options describe.
-BatchOptions batch_options(const TrainingOptions& options);
 /// The optimizer that the options describe.
 optim::OptimizerOptions optimizer_options(const TrainingOptions& options);
 

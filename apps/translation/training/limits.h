@@ -1,6 +1,7 @@
 // The limits that end a training: epochs, updates, minutes, patience.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -9,13 +10,20 @@
 
 namespace heddle::app {
 
+/// Why a training ended: a limit was reached, or somebody stopped it.
+enum class EndReason : std::uint8_t { updates, epochs, minutes, patience, stopped };
+
 /// A limit that was reached.
 struct TrainingEnd {
+    EndReason reason;
     std::string limit;    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
     std::string already;  ///< where a resumed run has reached it before: "the run is already at epoch 3, which is ..."
 };
 
 /// The limit that a run in this state, after so many seconds of training, has reached.
 std::optional<TrainingEnd> training_end(const TrainingOptions& options, const TrainingState& state, double seconds);
+
+/// How many seconds are left, going by the `seconds` so far, until the limit that comes first; infinite when nobody knows.
+double seconds_left(const TrainingOptions& options, const TrainingState& state, double seconds);
 
 }  // namespace heddle::app

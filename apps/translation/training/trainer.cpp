@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/cpu.h"
 #include "core/format.h"
@@ -12,11 +11,8 @@
 namespace heddle::app {
 namespace {
 
-constexpr std::int64_t validation_batch_tokens = 3000;
 // With --on-divergence skip: so many skipped updates in a row are no accident.
 constexpr std::int64_t most_skipped_in_a_row = 50;
-
-std::int64_t groups(std::int64_t batches, std::int64_t size) { return batches / size + (batches % size == 0 ? 0 : 1); }
 
 void check_same_text(const TextDigests& saved, const TextDigests& now) {
     const auto check_one = [](const char* what, std::int64_t pairs_then, const std::string& then, std::int64_t pairs_now,
@@ -61,62 +57,42 @@ std::string batch_limit(const TrainingOptions& options) {
     return options.batch_tokens == 0 ? sentences : sentences + " and " + tokens;
 }
 
-// Sentences that a table of learned positions cannot number are left out like those above --max-length.
-BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
-    const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
-    const std::int64_t longest = options.max_length == 0 ? table : std::min(options.max_length, table);
-    BatchOptions wanted = batch_options(options);
-    wanted.max_length = longest;
-    return plan_batches(data.training, wanted, options.seed, static_cast<std::uint64_t>(epoch));
-}
-
-void check_validation(const nn::Transformer& model, const TrainingData& data) {
-    if (!data.validation.empty()) plan_validation(model, data.validation, validation_batch_tokens);
-}
-
 }  // namespace
 
-void Trainer::check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options) {
-    plan_epoch(model, data, options, 1);
-    check_validation(model, data);
+std::string how_it_ended(const TrainingResult& result) {
+    if (!result.nothing_to_train.empty()) return "nothing to train: " + result.nothing_to_train;
+    // A limit of updates counts them already.
+    const std::string updates =
+        result.ended_by == EndReason::updates ? "" : fmt::format(": {} updates", grouped_text(result.updates));
+    const std::string skipped = result.skipped == 0 ? "" : fmt::format(", {} skipped", result.skipped);
+    return fmt::format("ended after {}{}{} in {}", result.limit, updates, skipped, duration_text(result.seconds));
 }
 
 Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
-                 const RunFolder* folder, TranslateLines translate, DType dtype)
+                 const RunFolder* folder, TranslateLines translate, DType dtype, std::optional<TrainingPlan> plan)
     : model_(model),
       data_(data),
       options_(options),
       log_(log),
       folder_(folder),
       translate_(std::move(translate)),
-      plan_(plan_epoch(model, data, options, state_.epoch)),
-      learner_(model, options, planned_updates(), dtype),
+      plan_(plan ? std::move(*plan) : plan_training(model, data, options)),
+      learner_(model, options, planned_updates(options, batches_per_epoch()), dtype),
       average_(options.average) {
     state_.text = digests(data);
     if (learner_.parameters().values.device() == Device::cpu) state_.cpu_level = name(cpu_level());
     state_.epoch_batches = batches_per_epoch();
-    probe_ = plan_.batches.front().front();
-    // Better now than after the first epoch: an error when no validation pair can be used.
-    check_validation(model, data);
+    probe_ = plan_.epoch.batches.front().front();
 }
 
 void Trainer::plan_again() {
-    plan_ = plan_epoch(model_, data_, options_, state_.epoch);
+    plan_.epoch = plan_epoch(model_, data_, options_, state_.epoch);
     state_.epoch_batches = batches_per_epoch();
 }
 
 Batch Trainer::batch(std::int64_t number) const {
     check(number >= 0 && number < batches_per_epoch(), "batch {} of an epoch with {}", number, batches_per_epoch());
-    return make_batch(data_.training, plan_.batches[static_cast<std::size_t>(number)]);
-}
-
-std::int64_t Trainer::planned_updates() const {
-    if (!options_.epochs && !options_.updates) return 0;
-    constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t per_epoch = groups(batches_per_epoch(), options_.accumulate);
-    // No more than 64 bits can count.
-    const std::int64_t by_epochs = options_.epochs ? std::min(*options_.epochs, unlimited / per_epoch) * per_epoch : unlimited;
-    return std::min(by_epochs, options_.updates.value_or(unlimited));
+    return make_batch(data_.training, plan_.epoch.batches[static_cast<std::size_t>(number)]);
 }
 
 // ---- saving and going on
@@ -144,7 +120,10 @@ void Trainer::resume(const std::filesystem::path& save) {
     seconds_before_ = saved.seconds;
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
-    plan_again();
+    if (state_.epoch == 1)
+        state_.epoch_batches = batches_per_epoch();
+    else
+        plan_again();
     // Before the log is cut, or a run that is stopped in between would continue from a save that its log does not know.
     const auto aside = folder_ != nullptr ? folder_->go_on_from(saved.updates) : std::vector<std::filesystem::path>();
     log_.cut_back(saved.lengths, options_.scalars_every > 0);
@@ -205,8 +184,8 @@ void Trainer::publish(bool best) const {
 TrainingResult Trainer::run() {
     if (state_.updates == 0)
         log_.note(fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
-                              grouped_text(plan_.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
-                              grouped_text(plan_.too_long + plan_.too_wide), grouped_text(plan_.empty)));
+                              grouped_text(plan_.epoch.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
+                              grouped_text(plan_.epoch.too_long + plan_.epoch.too_wide), grouped_text(plan_.epoch.empty)));
     watch_ = {};
     TrainingResult result;
     if (state_.updates > 0) end_ = training_end(options_, state_, elapsed());
@@ -221,7 +200,7 @@ TrainingResult Trainer::run() {
     read_losses();
     result.epochs = state_.epoch;
     result.updates = learner_.updates();
-    result.pairs = (state_.epoch - 1) * plan_.sentences + state_.sentences;
+    result.pairs = (state_.epoch - 1) * plan_.epoch.sentences + state_.sentences;
     if (end_)
         finish(result);
     else
@@ -233,7 +212,7 @@ TrainingResult Trainer::run() {
 // What is left of the epoch, its end included, unless the run is over before.
 void Trainer::run_epoch() {
     model_.train();
-    const std::unique_ptr<BatchFeed> feed = learner_.feed(data_.training, plan_, state_.batches);
+    const std::unique_ptr<BatchFeed> feed = learner_.feed(data_.training, plan_.epoch, state_.batches);
     while (!state_.epoch_is_over()) {
         update_start_ = Clock::now();
         const std::int64_t end = state_.batches + std::min(options_.accumulate, batches_per_epoch() - state_.batches);
@@ -259,23 +238,13 @@ void Trainer::update(std::span<const Batch> batches, double loading) {
             fmt::format("{} updates in a row diverged; the last one: {}", state_.skipped_in_a_row, divergence.what()));
     }
     state_.skipped_in_a_row = 0;
-    times_.loading += loading;  // not of skipped ones, whose steps are not counted either
-    after_update(report);
+    after_update(report, loading);
 }
 
-void Trainer::after_update(const UpdateReport& report) {
+void Trainer::after_update(const UpdateReport& report, double loading) {
     state_.updates = learner_.updates();
     state_.sentences += report.sentences;
-    const double seconds = seconds_since(update_start_);
-    for (Interval* sums : {&state_.interval, &state_.event_interval}) {
-        sums->targets += report.targets;
-        sums->tokens += report.tokens;
-        sums->seconds += seconds;
-    }
-    times_.steps += seconds;
-    ++times_.updates;
-    learning_rate_ = report.learning_rate;
-    if (report.read) know(report.loss, report.correct, report.gradient_norm);
+    progress_.add(report, loading, seconds_since(update_start_));
     write_log();
     if (options_.valid_every > 0 && state_.updates % options_.valid_every == 0) validate_now();
     const bool asked = save_wanted_ && save_wanted_();
@@ -289,15 +258,14 @@ void Trainer::write_log() {
                events = state_.updates % options_.events_every.value_or(options_.log_every) == 0;
     if (line || events || log_.progress_is_due()) read_losses();
     if (events) {
-        log_.events(state_.event_interval.means(interval()));
-        state_.event_interval = {};
+        log_.events(with_times(progress_.since_events()));
+        progress_.begin_events();
     }
     if (line) {
-        log_.interval(interval());
-        state_.interval = {};
-        times_ = {};
-    } else if (!std::isnan(known_.loss)) {
-        log_.progress(interval());
+        log_.interval(with_times(progress_.since_line()));
+        progress_.begin_line();
+    } else if (progress_.has_loss()) {
+        log_.progress(with_times(progress_.since_line()));
     }
     if (options_.scalars_every > 0 && state_.updates % options_.scalars_every == 0) log_.export_scalars();
 }
@@ -307,57 +275,24 @@ void Trainer::read_losses() {
     const Clock::time_point start = Clock::now();
     const LossReading reading = learner_.read();
     if (reading.updates == 0) return;
-    const double seconds = seconds_since(start);
-    for (Interval* sums : {&state_.interval, &state_.event_interval}) sums->seconds += seconds;
-    times_.steps += seconds;
-    know(reading.loss, reading.correct, reading.gradient_norm);
+    progress_.add(reading, seconds_since(start));
 }
 
-// Called when the losses of all updates are known.
-void Trainer::know(double loss, std::int64_t correct, double gradient_norm) {
-    for (Interval* sums : {&state_.interval, &state_.event_interval}) {
-        sums->loss += loss;
-        sums->correct += correct;
-    }
-    known_ = state_.interval.means(known_);
-    known_.gradient_norm = gradient_norm;
-}
-
-IntervalReport Trainer::interval() const {
-    IntervalReport report = known_;
-    report.epoch = state_.epoch;
-    report.update = state_.updates;
-    report.sentences = state_.sentences;
-    report.batch = state_.batches;
-    report.batches = batches_per_epoch();
-    const auto updates = static_cast<double>(std::max<std::int64_t>(1, times_.updates));
-    report.loading = times_.loading / updates;
-    report.step = std::max(0.0, times_.steps - times_.loading) / updates;
-    report.learning_rate = learning_rate_;
+IntervalReport Trainer::with_times(IntervalReport report) const {
     report.elapsed = elapsed();
-    report.eta = eta();
+    report.eta = seconds_left(options_, state_, elapsed());
     return report;
 }
 
 std::optional<IntervalReport> Trainer::since_last_line() const {
     // A resumed run has the sums of its save, and no mean before its first update.
-    if (state_.interval.targets == 0 || state_.interval.loss == 0 || std::isnan(known_.loss)) return {};
-    IntervalReport report = interval();
+    if (state_.interval.targets == 0 || state_.interval.loss == 0 || !progress_.has_loss()) return {};
+    IntervalReport report = with_times(progress_.since_line());
     report.update = std::min(report.update, learner_.updates());  // on a device those behind a bad one were asked for in vain
     return report;
 }
 
 double Trainer::elapsed() const { return seconds_before_ + watch_.seconds(); }
-
-double Trainer::eta() const {
-    double least = std::numeric_limits<double>::infinity();
-    const auto after = [&](double done) { least = std::min(least, elapsed() * (1 - done) / std::max(done, 1e-9)); };
-    const double epoch_done = static_cast<double>(state_.batches) / static_cast<double>(batches_per_epoch());
-    if (options_.epochs) after((static_cast<double>(state_.epoch - 1) + epoch_done) / static_cast<double>(*options_.epochs));
-    if (options_.updates) after(static_cast<double>(state_.updates) / static_cast<double>(*options_.updates));
-    if (options_.minutes) least = std::min(least, 60 * *options_.minutes - elapsed());
-    return std::max(0.0, least);
-}
 
 bool Trainer::over() {
     stopped_ = stopped_ || (stop_wanted_ && stop_wanted_());
@@ -366,8 +301,8 @@ bool Trainer::over() {
 }
 
 ValidationReport Trainer::validation() {
-    ValidationReport report = validate(model_, data_.validation, data_.validation_text, translate_,
-                                       {.batch_tokens = validation_batch_tokens, .sentences = options_.valid_sentences});
+    ValidationReport report = validate(model_, data_.validation, plan_.validation, data_.validation_text, translate_,
+                                       {.sentences = options_.valid_sentences});
     check_loss(report.loss, state_.updates);
     report.epoch = state_.epoch;
     report.update = state_.updates;
@@ -400,7 +335,6 @@ void Trainer::validate_now() {
 void Trainer::stop(TrainingResult& result) {
     save_now();
     writer_.wait();
-    result.stopped = true;
     result.seconds = elapsed();
 }
 
@@ -410,13 +344,10 @@ void Trainer::finish(TrainingResult& result) {
     validate_now();
     writer_.wait();
     result.seconds = elapsed();
-    result.ended_by = end_->limit;
-    const std::string skipped = state_.skipped == 0 ? "" : fmt::format(", {} skipped", state_.skipped);
-    // A limit of updates counts them already.
-    const std::string updates = result.ended_by.ends_with(" updates") ? "" : ": " + grouped_text(result.updates) + " updates";
-    log_.note(result.nothing_to_train.empty() ? fmt::format("training ended after {}{}{} in {}", result.ended_by, updates,
-                                                            skipped, duration_text(result.seconds))
-                                              : "nothing to train: " + result.nothing_to_train);
+    result.ended_by = end_->reason;
+    result.limit = end_->limit;
+    result.skipped = state_.skipped;
+    log_.note((result.nothing_to_train.empty() ? "training " : "") + how_it_ended(result));
     model_.eval();
     learner_.parameters().values.copy_(average_.mean());
     learner_.parameters().round_again();

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -18,6 +17,8 @@
 #include "apps/translation/training/learner.h"
 #include "apps/translation/training/limits.h"
 #include "apps/translation/training/options.h"
+#include "apps/translation/training/plan.h"
+#include "apps/translation/training/progress.h"
 #include "apps/translation/training/validation.h"
 #include "apps/translation/training/weight_average.h"
 
@@ -28,21 +29,25 @@ struct TrainingResult {
     std::int64_t updates = 0;
     std::int64_t pairs = 0;  ///< learned from, repetitions counted
     double seconds = 0;
-    std::string ended_by;                    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
-    std::string nothing_to_train;            ///< why a resumed run was already at its end; empty when it was not
-    bool stopped = false;                    ///< on request, before a limit was reached; the run is saved
-    std::optional<ValidationReport> result;  ///< of the averaged weights, when this process validated
+    std::int64_t skipped = 0;                 ///< updates that were left out because they diverged
+    EndReason ended_by = EndReason::stopped;  ///< stopped: the run is saved and not at its end
+    std::string limit;                        ///< that ended it: "20 epochs", "3 validations without a better loss"
+    std::string nothing_to_train;             ///< why a resumed run was already at its end; empty when it was not
+    std::optional<ValidationReport> result;   ///< of the averaged weights, when this process validated
 };
+
+/// "ended after 20 epochs: 4,400 updates in 61 s", or "nothing to train: the run is already at epoch 20, ...". Of a training that
+/// reached a limit.
+std::string how_it_ended(const TrainingResult& result);
 
 class Trainer {
   public:
     /// `data`, `log` and `folder` must outlive the trainer. Without a folder nothing is written; without `translate` validations
-    /// have no BLEU. `dtype` as the Learner's: what is saved is f32. Error when no training pair fits into a batch.
+    /// have no BLEU. `dtype` as the Learner's: what is saved is f32. `plan`: plan_training() of
+    /// the same arguments, where it was called before; otherwise the constructor does, with its errors.
     Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
-            const RunFolder* folder = nullptr, TranslateLines translate = {}, DType dtype = DType::f32);
-
-    /// Throws the Error that the constructor would throw when there is nothing to train or validate on, before a folder is made.
-    static void check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
+            const RunFolder* folder = nullptr, TranslateLines translate = {}, DType dtype = DType::f32,
+            std::optional<TrainingPlan> plan = {});
 
     /// Before run(): resumes from this save, bit for bit as if the run had never stopped. Later saves are removed, the log is
     /// truncated, and the save's weights are copied into the folder; other weights there are kept until the next validation.
@@ -67,7 +72,7 @@ class Trainer {
     /// A batch of the current epoch, for measurements of this run. Error when there is none of this
     /// number.
     Batch batch(std::int64_t number) const;
-    std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.batches.size()); }
+    std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.epoch.batches.size()); }
     /// The updates since the last log line, as such a line tells them; nothing where there are none whose losses are known.
     std::optional<IntervalReport> since_last_line() const;
 
@@ -80,9 +85,8 @@ class Trainer {
 
     void run_epoch();
     void update(std::span<const Batch> batches, double loading);  // seconds that the batches took
-    void after_update(const UpdateReport& report);
+    void after_update(const UpdateReport& report, double loading);
     void read_losses();
-    void know(double loss, std::int64_t correct, double gradient_norm);
     void write_log();
     void validate_now();
     ValidationReport validation();
@@ -91,12 +95,10 @@ class Trainer {
     void check_weights();
     Save copy() const;
     void publish(bool best) const;
-    std::int64_t planned_updates() const;
     void plan_again();
     bool over();
     double elapsed() const;
-    double eta() const;
-    IntervalReport interval() const;
+    IntervalReport with_times(IntervalReport report) const;
 
     nn::Transformer& model_;
     const TrainingData& data_;
@@ -108,7 +110,8 @@ class Trainer {
 
     OptionTexts saved_options_;
     TrainingState state_;
-    BatchPlan plan_;          // of the current epoch
+    TrainingPlan plan_;  // of the current epoch
+    Progress progress_{state_};
     std::int64_t probe_ = 0;  // a training pair
     Learner learner_;
     WeightAverage average_;
@@ -117,16 +120,7 @@ class Trainer {
 
     mutable Stopwatch watch_;  // since run() began
     Clock::time_point update_start_;
-    // Since the last log line.
-    struct Times {
-        double loading = 0;
-        double steps = 0;
-        std::int64_t updates = 0;
-    } times_;
     double seconds_before_ = 0;  // of training, before run()
-    double learning_rate_ = 0;   // of the last update
-    // Loss, gradient norm and tokens per second of the interval when the losses were last read; the loss is NaN before.
-    IntervalReport known_ = {.loss = std::numeric_limits<double>::quiet_NaN()};
     std::int64_t saved_at_ = -1;
     std::optional<ValidationReport> last_validation_;
     std::optional<TrainingEnd> end_;

@@ -54,9 +54,12 @@ BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPai
 }
 
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens) {
+    return likelihood(model, pairs, plan_validation(model, pairs, batch_tokens));
+}
+
+Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan) {
     const NoGrad no_grad;
     Likelihood sum;
-    const BatchPlan plan = plan_validation(model, pairs, batch_tokens);
     for (const std::vector<std::int64_t>& indices : plan.batches) {
         const Batch batch = make_batch(pairs, indices);
         Tensor counts;
@@ -70,12 +73,12 @@ Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> p
     return sum;
 }
 
-ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const Corpus& text,
+ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan, const Corpus& text,
                           const TranslateLines& translate, const ValidationOptions& options) {
     const auto start = std::chrono::steady_clock::now();
     const Evaluating evaluating(model);
     ValidationReport report;
-    const Likelihood sum = likelihood(model, pairs, options.batch_tokens);
+    const Likelihood sum = likelihood(model, pairs, plan);
     const auto tokens = static_cast<double>(std::max<std::int64_t>(1, sum.tokens));
     report.loss = sum.nll / tokens;
     report.perplexity = std::exp(report.loss);

@@ -17,7 +17,6 @@ namespace heddle::app {
 using TranslateLines = std::function<std::vector<std::string>(const nn::Transformer&, const std::vector<std::string>&)>;
 
 struct ValidationOptions {
-    std::int64_t batch_tokens = 3000;
     std::int64_t sentences = 500;  ///< the first so many are translated for BLEU; 0: none
     std::int64_t samples = 3;      ///< shown of these, spread evenly
 };
@@ -35,11 +34,13 @@ BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPai
 /// Pairs with an empty side, those wider than `batch_tokens` and those too long for learned positions count nothing. The model
 /// must be in evaluation mode.
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
+/// The same of the batches of a plan_validation() of these pairs.
+Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan);
 
-/// Loss, perplexity and accuracy over `pairs`, BLEU, exact matches and samples over the first sentences of `text`. Fills
-/// everything but epoch, update and best. Nothing is translated when the loss is not finite. Restores the model's
-/// mode.
-ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const Corpus& text,
+/// Loss, perplexity and accuracy over `pairs` in the batches of their plan_validation(), BLEU, exact matches and samples over the
+/// first sentences of `text`. Fills everything but epoch, update and best. Nothing is translated when the loss is not finite.
+/// Leaves the model in the mode that it had.
+ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan, const Corpus& text,
                           const TranslateLines& translate, const ValidationOptions& options);
 
 }  // namespace heddle::app

@@ -1,0 +1,33 @@
+// Which batches a training goes through.
+#pragma once
+
+#include <cstdint>
+
+#include "apps/translation/batching/batches.h"
+#include "apps/translation/training/data.h"
+#include "apps/translation/training/options.h"
+#include "nn/transformer.h"
+
+namespace heddle::app {
+
+/// The batches that the options describe.
+BatchOptions batch_options(const TrainingOptions& options);
+
+/// The batches of one epoch. Sentences that a table of learned positions cannot number are left out like those above
+/// --max-length. Error when no pair can be used.
+BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch);
+
+/// What a training begins with.
+struct TrainingPlan {
+    BatchPlan epoch;       ///< the first one
+    BatchPlan validation;  ///< the same at every validation; empty without validation pairs
+};
+
+/// Plans both. Error when no training pair, or none of the validation pairs there are, can be used: worth knowing before a folder
+/// is made.
+TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
+
+/// The updates until the limits of the options end a training with so many batches an epoch; 0 when nobody knows.
+std::int64_t planned_updates(const TrainingOptions& options, std::int64_t batches_per_epoch);
+
+}  // namespace heddle::app
