@@ -97,6 +97,17 @@ void parse(const Option& option, const std::vector<std::string>& values, std::st
     target = text(option, values[0]);
 }
 
+// How --help writes a value.
+const char* placeholder_of(bool) { return "true|false"; }
+const char* placeholder_of(std::int64_t) { return "N"; }
+const char* placeholder_of(std::uint64_t) { return "N"; }
+const char* placeholder_of(double) { return "X"; }
+const char* placeholder_of(const std::string&) { return "TEXT"; }
+template <class T>
+const char* placeholder_of(const std::optional<T>&) {
+    return placeholder_of(T());
+}
+
 template <class T>
 void bind(Option& option, T& target) {
     option.read = [&target](Option& self, const std::vector<std::string>& values) { parse(self, values, target); };
@@ -176,35 +187,32 @@ Option& OptionTable::row(std::string name, std::string help, const char* placeho
     return option;
 }
 
-Option& OptionTable::add(std::string name, bool& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "true|false");
-    option.is_flag = true;
+template <class T>
+Option& OptionTable::bound_row(std::string name, T& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), placeholder_of(target));
+    option.is_flag = std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>;
     bind(option, target);
     return option;
+}
+
+Option& OptionTable::add(std::string name, bool& target, std::string help) {
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add(std::string name, std::int64_t& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "N");
-    bind(option, target);
-    return option;
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add(std::string name, std::uint64_t& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "N");
-    bind(option, target);
-    return option;
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add(std::string name, double& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "X");
-    bind(option, target);
-    return option;
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add(std::string name, std::string& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "TEXT");
-    bind(option, target);
-    return option;
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add(std::string name, std::pair<double, double>& target, std::string help) {
@@ -239,28 +247,19 @@ Option& OptionTable::add(std::string name, std::vector<std::string>& target, std
 }
 
 Option& OptionTable::add(std::string name, std::optional<bool>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "true|false");
-    option.is_flag = true;
-    bind(option, target);
-    return option;
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add(std::string name, std::optional<std::int64_t>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "N");
-    bind(option, target);
-    return option;
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add(std::string name, std::optional<double>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "X");
-    bind(option, target);
-    return option;
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add(std::string name, std::optional<std::string>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "TEXT");
-    bind(option, target);
-    return option;
+    return bound_row(std::move(name), target, std::move(help));
 }
 
 Option& OptionTable::add_words(std::string name, std::string help, std::vector<std::string> words,

@@ -121,6 +121,9 @@ class OptionTable {
 
   private:
     Option& row(std::string name, std::string help, const char* placeholder);
+    // Of a single value, whose placeholder follows from its type.
+    template <class T>
+    Option& bound_row(std::string name, T& target, std::string help);
     // `set` is called with one of the words; `get` returns one, or an empty text for no value.
     Option& add_words(std::string name, std::string help, std::vector<std::string> words,
                       std::function<void(std::string_view)> set, std::function<std::string_view()> get);

@@ -12,6 +12,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+template <class Sums, class Field>
+void visit_sums(const std::string& prefix, Sums& sums, Field&& field) {
+    field(prefix + "loss", sums.loss);
+    field(prefix + "correct", sums.correct);
+    field(prefix + "targets", sums.targets);
+    field(prefix + "tokens", sums.tokens);
+    field(prefix + "seconds", sums.seconds);
+}
+
 // The fields under their names, once for both directions.
 template <class State, class Field>
 void visit(State& state, Field&& field) {
@@ -20,16 +29,8 @@ void visit(State& state, Field&& field) {
     field("batches", state.batches);
     field("epoch_batches", state.epoch_batches);
     field("sentences", state.sentences);
-    field("interval_loss", state.interval.loss);
-    field("interval_correct", state.interval.correct);
-    field("interval_targets", state.interval.targets);
-    field("interval_tokens", state.interval.tokens);
-    field("interval_seconds", state.interval.seconds);
-    field("event_loss", state.event_interval.loss);
-    field("event_correct", state.event_interval.correct);
-    field("event_targets", state.event_interval.targets);
-    field("event_tokens", state.event_interval.tokens);
-    field("event_seconds", state.event_interval.seconds);
+    visit_sums("interval_", state.interval, field);
+    visit_sums("event_", state.event_interval, field);
     field("seconds", state.seconds);
     field("skipped", state.skipped);
     field("skipped_in_a_row", state.skipped_in_a_row);
@@ -83,7 +84,7 @@ IntervalReport Interval::means(IntervalReport report) const {
 
 std::string TrainingState::serialized() const {
     Json object;
-    visit(*this, [&](const char* name, const auto& field) { put(object[name], field); });
+    visit(*this, [&](const std::string& name, const auto& field) { put(object[name], field); });
     std::string text = object.dump(1);
     text.resize(text.size() - 2);  // the end: a line break and a brace
     return text + digest_line(text);
@@ -97,7 +98,7 @@ TrainingState TrainingState::parse(std::string_view text, std::string_view name)
           "{}: the file is damaged or was changed since it was written; delete this save and go on from another", name);
     const nlohmann::json object = bounded_json(text);
     try {
-        visit(state, [&](const char* field_name, auto& field) {
+        visit(state, [&](const std::string& field_name, auto& field) {
             const nlohmann::json& value = object.at(field_name);
             if constexpr (std::is_same_v<decltype(field), std::int64_t&>)
                 check(is_count(value, field_name), "{}: the file is damaged: {} is no count", name, field_name);
