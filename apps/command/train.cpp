@@ -61,49 +61,47 @@ TranslateLines greedy(const Vocabularies& vocabularies) {
     };
 }
 
-// The weights of another run, which has the same model and vocabulary.
-void load_initial_weights(const nn::FlatParameters& parameters, const std::filesystem::path& run, const ModelIdentity& identity) {
-    nn::load(parameters.named(parameters.values), open_weights(run / "model.safetensors", identity));
-    parameters.round_again();
-}
-
-// Of a run that has weights already, after a look at whether they belong to it.
-Vocabularies known_vocabularies(const TrainSettings& settings, const std::filesystem::path& run,
-                                const std::filesystem::path& weights) {
-    std::optional<SafetensorsFile> file;
-    if (!weights.empty()) file = open_weights(weights, model_identity(settings, run));
-    Vocabularies known = Vocabularies::load(run, settings.vocabulary.lowercase);
-    if (file) check_model_size(transformer_options(settings.model, known.source->size(), known.target->size()), *file);
-    return known;
-}
-
 // Of a resumed run: its last save, or that of the end of an epoch. Empty when there is none.
 std::filesystem::path save_to_go_on_from(const DataOptions& data) {
     if (data.resume.empty()) return {};
     return data.preload ? save_of_epoch(data.resume, *data.preload) : latest_save(data.resume);
 }
 
-Vocabularies vocabularies_of(TrainSettings& settings, const std::filesystem::path& save, const Corpus& text, const Say& say) {
+// The weights that a run begins with, those of a save or of another run: opened, and their digest taken, this once. Nothing for
+// new ones.
+std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, const std::filesystem::path& save) {
+    const std::string &resumed = settings.data.resume, &init = settings.data.init;
+    constexpr const char* file = "model.safetensors";
+    if (!save.empty()) return open_weights(save / file, model_identity(settings, resumed), read_state(save).updates);
+    if (!init.empty())
+        return open_weights(std::filesystem::path(init) / file, model_identity(settings, resumed.empty() ? init : resumed));
+    return {};
+}
+
+Vocabularies vocabularies_of(TrainSettings& settings, const std::optional<SafetensorsFile>& weights, const Corpus& text,
+                             const Say& say) {
     const DataOptions& data = settings.data;
-    if (!data.resume.empty()) return known_vocabularies(settings, data.resume, save.empty() ? save : save / "model.safetensors");
-    if (!data.init.empty())
-        return known_vocabularies(settings, data.init, std::filesystem::path(data.init) / "model.safetensors");
-    return make_vocabularies(settings.vocabulary, text, say);
+    if (data.resume.empty() && data.init.empty()) return make_vocabularies(settings.vocabulary, text, say);
+    Vocabularies known = Vocabularies::load(data.resume.empty() ? data.init : data.resume, settings.vocabulary.lowercase);
+    if (weights) check_model_size(transformer_options(settings.model, known.source->size(), known.target->size()), *weights);
+    return known;
 }
 
 // Where a run begins: a save of it, another run's weights, or new ones.
-void begin(Trainer& trainer, const RunFolder& folder, const TrainSettings& settings, const std::filesystem::path& save,
-           TrainingLog& log) {
+void begin(Trainer& trainer, const TrainSettings& settings, const std::filesystem::path& save,
+           std::optional<SafetensorsFile> weights, TrainingLog& log) {
     const DataOptions& data = settings.data;
     if (!save.empty()) {
-        trainer.resume(save);
+        trainer.resume(save, &*weights);
         const std::string epoch = data.preload ? fmt::format(", the end of epoch {}", *data.preload) : "";
         log.note(fmt::format("goes on from update {}{}", grouped_text(trainer.state().updates), epoch));
         return;
     }
     if (!data.resume.empty()) log.cut_back({}, settings.training.scalars_every > 0);
-    if (data.init.empty()) return;
-    load_initial_weights(trainer.learner().parameters(), data.init, folder.identity());
+    if (!weights) return;
+    const nn::FlatParameters& parameters = trainer.learner().parameters();
+    nn::load(parameters.named(parameters.values), *weights);
+    parameters.round_again();
     log.note(fmt::format("begins with the weights of {}", data.init));
     trainer.save_now();  // that run may be changed later
 }
@@ -221,8 +219,9 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     Text text = with_memory_advice(text_advice, [&] { return read_text(table, settings, say); });
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
+    std::optional<SafetensorsFile> weights = first_weights(settings, save);
     const TrainingData data = with_memory_advice(text_advice, [&] {
-        Vocabularies vocabularies = vocabularies_of(settings, save, text.training.training, say);
+        Vocabularies vocabularies = vocabularies_of(settings, weights, text.training.training, say);
         return encode_training_data(std::move(text.training), std::move(vocabularies));
     });
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
@@ -245,7 +244,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype,
                     std::move(plan));
     trainer.save_options(options_to_save(table));
-    begin(trainer, *folder, settings, save, log);
+    begin(trainer, settings, save, std::move(weights), log);  // which closes the file
     for (const std::string& change : changes) log.note("changed: " + change);
     const std::string config = read_regular_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());

@@ -50,11 +50,14 @@ void check_averaged(const fs::path& folder, std::int64_t count, const nn::NamedT
           file.path(), held, count, each);
 }
 
-void read_save(const fs::path& folder, const Save& into, const ModelIdentity& identity) {
+void read_save(const fs::path& folder, const Save& into, const ModelIdentity& identity, const SafetensorsFile* weights) {
     const auto read = [&](const char* name, const nn::NamedTensors& tensors) {
         if (!tensors.empty()) nn::load(tensors, open_weights(folder / name, identity, into.state.updates));
     };
-    read("model.safetensors", into.weights);
+    if (weights != nullptr)
+        nn::load(into.weights, *weights);
+    else
+        read("model.safetensors", into.weights);
     read("moments.safetensors", into.moments);
     read("average.safetensors", numbered(into.averaged));
     read("best.safetensors", into.best);

@@ -34,7 +34,9 @@ TrainingState read_state(const std::filesystem::path& folder);
 void check_averaged(const std::filesystem::path& folder, std::int64_t count, const nn::NamedTensors& weights);
 
 /// Fills the tensors of `into`, whose lists must have the names and numbers that read_state() promises. Error when a file is
-/// missing, damaged, of another model or of another save.
-void read_save(const std::filesystem::path& folder, const Save& into, const ModelIdentity& identity);
+/// missing, damaged, of another model or of another save. `weights`: the save's model.safetensors where open_weights() has opened
+/// it already.
+void read_save(const std::filesystem::path& folder, const Save& into, const ModelIdentity& identity,
+               const SafetensorsFile* weights = nullptr);
 
 }  // namespace heddle::app

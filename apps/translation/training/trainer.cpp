@@ -97,7 +97,7 @@ Batch Trainer::batch(std::int64_t number) const {
 
 // ---- saving and going on
 
-void Trainer::resume(const std::filesystem::path& save) {
+void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* weights) {
     const TrainingState saved = read_state(save);
     check_same_text(saved.text, state_.text);
     const nn::FlatParameters& parameters = learner_.parameters();
@@ -111,9 +111,9 @@ void Trainer::resume(const std::filesystem::path& save) {
     check_averaged(save, saved.averaged, into.weights);
     for (std::int64_t i = 0; i < saved.averaged; ++i) into.averaged.push_back(parameters.named(averaged.emplace_back(fresh())));
     if (saved.best_loss) into.best = parameters.named(best_ = fresh());
-    read_save(save, into, folder_ != nullptr ? folder_->identity() : ModelIdentity());
+    read_save(save, into, folder_ != nullptr ? folder_->identity() : ModelIdentity(), weights);
 
-    for (const Tensor& weights : averaged) average_.add(weights);
+    for (const Tensor& each : averaged) average_.add(each);
     const std::string level = state_.cpu_level, warning = other_bits(saved.cpu_level, level);
     state_ = saved;
     state_.cpu_level = level;

@@ -54,7 +54,8 @@ class Trainer {
     /// When the run goes back to before its last save, its former weights are renamed (RunFolder::go_on_from), and until its
     /// first validation it has the save's weights. Error when a file is damaged, or belongs to another model or text than
     /// `data`.
-    void resume(const std::filesystem::path& save);
+    /// `weights`: the save's model.safetensors, where open_weights() has opened it already.
+    void resume(const std::filesystem::path& save, const SafetensorsFile* weights = nullptr);
     /// Before run(): the options that every save records from now on.
     void save_options(OptionTexts options) { saved_options_ = std::move(options); }
     /// Before run(): training saves and stops after the first update at which `wanted` returns true.
