@@ -105,6 +105,26 @@ void fill_normal(Tensor& tensor, double mean, double deviation, std::uint64_t ke
     tensor.bump_version();
 }
 
+namespace {
+
+// The numbers of `fill` in f32 or f64, converted to `dtype`.
+template <class Fill>
+Tensor drawn(const Shape& shape, DType dtype, Device device, const Fill& fill) {
+    Tensor numbers = Tensor::empty(shape, dtype == DType::f64 ? DType::f64 : DType::f32);
+    fill(numbers);
+    return numbers.to(dtype).to(device);
+}
+
+}  // namespace
+
+Tensor Tensor::randn(const Shape& shape, std::uint64_t seed, DType dtype, Device device) {
+    return drawn(shape, dtype, device, [&](Tensor& numbers) { fill_normal(numbers, 0, 1, seed); });
+}
+
+Tensor Tensor::rand(const Shape& shape, std::uint64_t seed, DType dtype, Device device) {
+    return drawn(shape, dtype, device, [&](Tensor& numbers) { fill_uniform(numbers, 0, 1, seed); });
+}
+
 std::uint64_t Sequence::next() { return word(philox4x32(key_, counter_of(position_++)), 0); }
 
 std::uint64_t Sequence::below(std::uint64_t bound) {

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -57,6 +58,9 @@ class Spans {
 
     /// Sentences one after the other, without gaps.
     static Spans packed(std::span<const std::int64_t> lengths);
+    static Spans packed(std::initializer_list<std::int64_t> lengths) {
+        return packed(std::span<const std::int64_t>(lengths.begin(), lengths.size()));
+    }
     /// A padded [batch, time] tensor seen as [batch * time] rows. Error when a length exceeds `time`.
     static Spans padded(std::span<const std::int64_t> lengths, std::int64_t time);
     /// The same sentences with room for others: `capacity.rows` rows, the last ones in no sentence, and `capacity.sentences`

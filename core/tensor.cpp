@@ -57,6 +57,16 @@ Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device
     return result;
 }
 
+Tensor Tensor::arange(std::int64_t count, DType dtype, Device device) {
+    check(count >= 0, "arange: {} numbers, wanted at least 0", count);
+    Tensor result = empty({count}, dtype);
+    dispatch_any(dtype, [&]<class T>(TypeTag<T>) {
+        T* out = result.data<T>();
+        for (std::int64_t i = 0; i < count; ++i) out[i] = convert<T>(i);
+    });
+    return result.to(device);
+}
+
 template <class T>
 Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
     check(static_cast<std::int64_t>(values.size()) == shape.numel(), "tensor: {} values given for shape {}, which holds {}",
@@ -71,6 +81,10 @@ T* Tensor::data() const {
     check(defined(), "tensor: an undefined tensor has no elements");
     check(dtype_ == dtype_of<T>(), "tensor: the elements of {} are {}, but were asked for as {}", shape_, dtype_, dtype_of<T>());
     return reinterpret_cast<T*>(bytes_data());
+}
+
+void Tensor::check_on_host() const {
+    check(device() == Device::cpu, "tensor: the elements of {} lie on cuda; copy them with to(Device::cpu)", shape_);
 }
 
 double Tensor::item() const {

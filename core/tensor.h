@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,15 +20,25 @@ class Tensor {
     Tensor() = default;
 
     /// Uninitialised elements.
-    static Tensor empty(const Shape& shape, DType dtype, Device device = Device::cpu);
-    static Tensor zeros(const Shape& shape, DType dtype, Device device = Device::cpu);
+    static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
+    static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
     /// Every element `value`, converted to `dtype`.
-    static Tensor full(const Shape& shape, double value, DType dtype, Device device = Device::cpu);
+    static Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = Device::cpu);
+    /// Standard normal numbers, and uniform ones in [0, 1): a function of `seed` and the element's index, the same on every
+    /// device. Drawn in f32, or f64 when that is `dtype`.
+    static Tensor randn(const Shape& shape, std::uint64_t seed, DType dtype = DType::f32, Device device = Device::cpu);
+    static Tensor rand(const Shape& shape, std::uint64_t seed, DType dtype = DType::f32, Device device = Device::cpu);
+    /// 0, 1, ..., count - 1. Error when `count` is negative.
+    static Tensor arange(std::int64_t count, DType dtype = DType::i32, Device device = Device::cpu);
     /// A copy of `values`, on the CPU. Error when their number is not the shape's.
     template <class T>
     static Tensor from(std::span<const T> values, const Shape& shape);
     template <class T>
     static Tensor from(const std::vector<T>& values, const Shape& shape) {
+        return from(std::span<const T>(values), shape);
+    }
+    template <class T>
+    static Tensor from(std::initializer_list<T> values, const Shape& shape) {
         return from(std::span<const T>(values), shape);
     }
 
@@ -44,8 +55,21 @@ class Tensor {
     DType dtype() const { return dtype_; }
     Device device() const { return storage_ ? storage_->device() : Device::cpu; }
 
-    /// The first element, in the memory of its device: on CUDA for kernels only. Error when T is not the tensor's element type or
-    /// the tensor is undefined.
+    /// The elements of a tensor on the CPU, to read. Error when T is not the element type or the tensor lies on CUDA.
+    template <class T>
+    std::span<const T> values() const {
+        return host_span<T>();
+    }
+    /// The same, to write: bumps the version, so that backward refuses a tensor that was saved before and changed since.
+    template <class T>
+    std::span<T> mutable_values(Where where = Where::current()) {
+        bump_version(where);
+        return host_span<T>();
+    }
+
+    /// For kernels: the first element, in the memory of its device. A handle on constant elements is a handle like any other, so
+    /// it is the kernel that must not write to an input, and whoever overwrites a tensor in place calls bump_version(). Error
+    /// when T is not the tensor's element type or the tensor is undefined.
     template <class T>
     T* data() const;
     template <class T>
@@ -89,6 +113,13 @@ class Tensor {
     bool unique() const { return storage_.use_count() == 1; }
 
   private:
+    template <class T>
+    std::span<T> host_span() const {
+        check_on_host();
+        return span<T>();
+    }
+    void check_on_host() const;
+
     std::shared_ptr<Storage> storage_;
     std::int64_t offset_ = 0;  // bytes
     std::int64_t numel_ = 0;
