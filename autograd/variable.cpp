@@ -10,6 +10,8 @@ Variable::Slot::~Slot() {
     if (tape) tape->release(node);
 }
 
+Variable::Variable(Tensor value) : Variable(std::move(value), false) {}
+
 Variable::Variable(Tensor value, bool requires_grad, std::string name) : slot_(std::make_shared<Slot>()) {
     check(value.defined(), "variable: the value is an undefined tensor");
     slot_->value = std::move(value);
@@ -69,10 +71,7 @@ void Variable::rebind(const Tensor& value, const Tensor& grad) {
     slot_->grad = grad;
 }
 
-void Variable::set_name(std::string name) {
-    check(defined(), "variable: an undefined variable has no name");
-    slot_->name = std::move(name);
-}
+void Variable::backward(bool retain) const { heddle::backward(*this, retain); }
 
 Variable Variable::detach() const { return Variable(value()); }
 

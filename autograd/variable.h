@@ -15,8 +15,10 @@ class Tape;
 class Variable {
   public:
     Variable() = default;
+    /// A leaf without a gradient: a tensor goes wherever a Variable is expected. Error when `value` is undefined.
+    Variable(Tensor value);  // NOLINT: implicit on purpose
     /// A leaf. With `requires_grad`, backward adds its gradient to `grad()`.
-    explicit Variable(Tensor value, bool requires_grad = false, std::string name = "");
+    explicit Variable(Tensor value, bool requires_grad, std::string name = "");
 
     bool defined() const { return slot_ != nullptr; }
     /// Error when undefined.
@@ -26,6 +28,13 @@ class Variable {
     std::int64_t rows() const { return value().rows(); }
     std::int64_t cols() const { return value().cols(); }
     DType dtype() const { return value().dtype(); }
+    Device device() const { return value().device(); }
+    /// The only element, as Tensor::item().
+    double item() const { return value().item(); }
+
+    /// Fills the gradients of the leaves behind this one-element Variable, a loss: heddle::backward(*this, retain), which
+    /// autograd/tape.h describes.
+    void backward(bool retain = false) const;
 
     /// For a leaf: whether backward fills `grad()`. Otherwise: whether the tape recorded the op that made it.
     bool requires_grad() const;
@@ -45,7 +54,6 @@ class Variable {
     /// elements are copied there, converted to the memory's dtype. Error when the shapes differ, or the gradient is neither of
     /// the value's dtype nor f32 beside bf16.
     void rebind(const Tensor& value, const Tensor& grad);
-    void set_name(std::string name);
     /// The same value as a leaf that the tape does not know.
     Variable detach() const;
 

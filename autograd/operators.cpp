@@ -1,0 +1,26 @@
+#include "autograd/operators.h"
+
+#include "autograd/ops.h"
+
+namespace heddle {
+
+Variable Operand::beside(const Operand& other) const {
+    if (!number_) return variable_;
+    return Tensor::full({}, *number_, other.variable_.dtype(), other.variable_.device());
+}
+
+Variable operator+(const Operand& a, const Operand& b) { return ops::add(a.beside(b), b.beside(a), a.where()); }
+Variable operator-(const Operand& a, const Operand& b) { return ops::sub(a.beside(b), b.beside(a), a.where()); }
+
+Variable operator*(const Operand& a, const Operand& b) {
+    if (b.number()) return ops::scale(a.beside(b), *b.number(), a.where());
+    if (a.number()) return ops::scale(b.beside(a), *a.number(), a.where());
+    return ops::mul(a.beside(b), b.beside(a), a.where());
+}
+
+// Divided, not scaled by the reciprocal: x / 3 has the bits that the division gives.
+Variable operator/(const Operand& a, const Operand& b) { return ops::div(a.beside(b), b.beside(a), a.where()); }
+
+Variable operator-(const Operand& x) { return ops::neg(x.beside(x), x.where()); }
+
+}  // namespace heddle

@@ -1,0 +1,41 @@
+// Arithmetic on Variables as C++ writes it.
+#pragma once
+
+#include <optional>
+#include <type_traits>
+
+#include "autograd/variable.h"
+
+namespace heddle {
+
+/// One side of an operator: a Variable, a tensor, or a number. It remembers the source line of the expression, so that anomaly
+/// mode and version errors name it as they do for a call of ops::add.
+class Operand {
+  public:
+    Operand(const Variable& value, Where where = Where::current()) : variable_(value), where_(where) {}  // NOLINT: implicit
+    Operand(const Tensor& value, Where where = Where::current()) : variable_(value), where_(where) {}    // NOLINT: implicit
+    template <class Number>
+    requires std::is_arithmetic_v<Number> Operand(Number number, Where where = Where::current())
+        : number_(static_cast<double>(number)), where_(where) {}  // NOLINT
+
+    /// Nothing for a Variable or a tensor.
+    const std::optional<double>& number() const { return number_; }
+    const Where& where() const { return where_; }
+    /// The Variable, or the number as a scalar of the other side's dtype on its device.
+    Variable beside(const Operand& other) const;
+
+  private:
+    Variable variable_;
+    std::optional<double> number_;
+    Where where_;
+};
+
+/// Element by element, broadcast as NumPy does: ops::add, ops::sub, ops::mul and ops::div. A factor that is a number costs
+/// ops::scale.
+Variable operator+(const Operand& a, const Operand& b);
+Variable operator-(const Operand& a, const Operand& b);
+Variable operator*(const Operand& a, const Operand& b);
+Variable operator/(const Operand& a, const Operand& b);
+Variable operator-(const Operand& x);
+
+}  // namespace heddle
