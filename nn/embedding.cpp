@@ -82,4 +82,10 @@ Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const Posi
     return ops::embedding(weight_, tokens.to(device()), spans, options, where);
 }
 
+Variable Embedding::forward(const Tensor& tokens, Where where) const {
+    const InModule in_module(name());
+    const Spans whole({{0, tokens.numel()}}, tokens.numel());
+    return ops::embedding(weight_, tokens.to(device()), whole, {.scale = scale_}, where);
+}
+
 }  // namespace heddle::nn

@@ -56,6 +56,9 @@ class Embedding : public Module {
     /// sections 3.4, 3.5, 5.4.)
     Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout = {},
                      std::int64_t first_position = 0, Where where = Where::current()) const;
+    /// scale weight[tokens], [rows, d_model]: without positions.
+    Variable forward(const Tensor& tokens, Where where = Where::current()) const;
+    Variable operator()(const Tensor& tokens, Where where = Where::current()) const { return forward(tokens, where); }
 
   private:
     double scale_;

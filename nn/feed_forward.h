@@ -14,6 +14,7 @@ class FeedForward : public Module {
 
     std::string_view kind() const override { return "FeedForward"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;
+    Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
 
   private:
     ops::Activation activation_;

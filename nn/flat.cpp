@@ -15,6 +15,14 @@ constexpr std::int64_t kAlignment = 64;
 FlatParameters flatten(Module& module) { return flatten(module, module.dtype()); }
 
 FlatParameters flatten(Module& module, DType dtype) {
+    module.check_flattened_from(module);
+    if (const std::shared_ptr<const FlatParameters> before = module.flat_.lock()) {
+        check(dtype == module.dtype(), "flatten: the model computes in {} as it was flattened before, not in {}", module.dtype(),
+              dtype);
+        FlatParameters again = *before;
+        again.in_use = before;
+        return again;
+    }
     const bool rounded = dtype == DType::bf16;
     const DType kept = module.dtype();
     check(kept != DType::bf16 && dtype == (rounded && kept == DType::f32 ? DType::bf16 : kept),
@@ -38,10 +46,13 @@ FlatParameters flatten(Module& module, DType dtype) {
         }
     };
     lay(flat.values);
-    if (!rounded) return flat;
-    flat.bf16_copy = Tensor::zeros({total}, DType::bf16, module.device());
-    module.to(DType::bf16);
-    lay(flat.bf16_copy);
+    if (rounded) {
+        flat.bf16_copy = Tensor::zeros({total}, DType::bf16, module.device());
+        module.to(DType::bf16);
+        lay(flat.bf16_copy);
+    }
+    flat.in_use = std::make_shared<const FlatParameters>(flat);
+    module.set_flat(module, flat.in_use);
     return flat;
 }
 

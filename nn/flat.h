@@ -6,6 +6,8 @@
 // "Mixed precision training" (2018), section 3.1; bf16 has the exponents of f32, so no loss is scaled.
 #pragma once
 
+#include <memory>
+
 #include "core/spans.h"
 #include "nn/module.h"
 
@@ -23,6 +25,7 @@ struct FlatParameters {
     Tensor gradients;            ///< [n] of the same dtype; backward adds into it
     Tensor bf16_copy;            ///< bf16 [n]: `values`, rounded, which the model computes with; undefined where it uses `values`
     std::vector<Entry> entries;  ///< ascending; each begins at a multiple of 64 bytes, the elements between are zero in both
+    std::shared_ptr<const FlatParameters> in_use = {};  ///< while a copy lives, the module stays where it is
 
     /// The ranges of elements that are trained now, frozen parameters left out, neighbours joined.
     std::vector<Span> active() const;
@@ -35,7 +38,9 @@ struct FlatParameters {
 };
 
 /// Moves the module's parameters to one allocation: from now on each leaf's value and gradient are views of `values` and
-/// `gradients` (zero at first).
+/// `gradients` (zero at first). While the result is in use, the module cannot be moved or get further parameters, and flattening
+/// it again returns the same arrays, so that two optimizers may train one model; flattening a part of it, or a module that it is
+/// a part of, is an Error.
 FlatParameters flatten(Module& module);
 /// The same for a model that is to compute in `dtype`: its own, or bf16 for one of f32, whose values are then views of
 /// `bf16_copy` and whose gradients are f32. Error for any other.

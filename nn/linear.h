@@ -18,6 +18,7 @@ class Linear : public Module {
 
     std::string_view kind() const override { return "Linear"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;
+    Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
     const Variable& weight() const { return weight_; }
     /// Undefined without bias.
     const Variable& bias() const { return bias_; }

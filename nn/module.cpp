@@ -42,10 +42,13 @@ Module::Module(Module& parent, std::string_view name)
       seed_(parent.seed_),
       dtype_(parent.dtype_),
       device_(parent.device_),
-      training_(parent.training_) {
+      training_(parent.training_),
+      flat_(parent.flat_),
+      flat_root_(parent.flat_root_) {
     check(!name.empty(), "module: a child of \"{}\" has an empty name", parent.name());
     check(dtype_ != DType::bf16, "module: \"{}\" comes after its parent was converted to bf16; make all children before to(bf16)",
           name_);
+    check(flat_.expired(), "module: \"{}\" comes after an optimizer was made; make all modules before it", name_);
     for (const Module* sibling : parent.children_)
         check(sibling->name_ != name_, "module: there are two children \"{}\"; names in a module must differ", name_);
     parent.children_.push_back(this);
@@ -60,7 +63,27 @@ void Module::train(bool on) {
     for (Module* child : children_) child->train(on);
 }
 
+void Module::set_flat(const Module& root, const std::shared_ptr<const FlatParameters>& flat) {
+    flat_ = flat;
+    flat_root_ = &root;
+    for (Module* child : children_) child->set_flat(root, flat);
+}
+
+void Module::check_flattened_from(const Module& root) const {
+    check(flat_.expired() || flat_root_ == &root,
+          "flatten: the parameters of \"{}\" are trained by an optimizer of their own; give the whole model to one optimizer",
+          name_);
+    for (const Module* child : children_) child->check_flattened_from(root);
+}
+
+void Module::check_may_move() const {
+    check(flat_.expired(), "module: an optimizer works on the parameters of \"{}\" where they lie; call to() before you make it",
+          name_);
+    for (const Module* child : children_) child->check_may_move();
+}
+
 void Module::to(Device device) {
+    if (device != device_) check_may_move();
     device_ = device;
     for (Parameter& parameter : parameters_) {
         const Tensor& value = parameter.variable.value();
@@ -76,6 +99,7 @@ void Module::to(Device device) {
 void Module::to(DType dtype) {
     check(dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16, "module: parameters are f32, f64 or bf16, not {}",
           dtype);
+    if (dtype != dtype_) check_may_move();
     dtype_ = dtype;
     for (Parameter& parameter : parameters_) {
         const Tensor& value = parameter.variable.value();
@@ -130,6 +154,8 @@ Variable Module::add_parameter(std::string_view part, const Tensor& value, std::
     Parameter parameter{dotted(part), {}, std::move(slices)};
     for (const Parameter& other : parameters_)
         check(other.name != parameter.name, "module: there are two parameters \"{}\"", parameter.name);
+    check(flat_.expired(), "module: parameter \"{}\" comes after an optimizer was made; make all parameters before it",
+          parameter.name);
     parameter.variable = Variable(value.to(device_), true, parameter.name);
     parameters_.push_back(parameter);
     return parameter.variable;

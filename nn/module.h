@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,10 @@
 #include "core/random.h"
 
 namespace heddle::nn {
+
+class Module;
+struct FlatParameters;
+FlatParameters flatten(Module& module, DType dtype);
 
 /// Tensors under their dotted names, in the order of a module's construction; what save_safetensors takes.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
@@ -47,7 +52,7 @@ class Module {
     /// A root. The initial values of all parameters are a function of `seed` and their dotted names.
     explicit Module(std::uint64_t seed = 1, DType dtype = DType::f32);
     /// A child, on the parent's device and in its dtype and mode: `name` may contain dots ("layers.0"). Error when the parent has
-    /// a child of this name, or was converted to bf16 already.
+    /// a child of this name, was converted to bf16 already, or an optimizer works on its parameters (nn::flatten).
     Module(Module& parent, std::string_view name);
     virtual ~Module() = default;
     Module(const Module&) = delete;
@@ -63,10 +68,12 @@ class Module {
     DType dtype() const { return dtype_; }
     /// Where the parameters lie; the CPU at first.
     Device device() const { return device_; }
-    /// Moves all parameters and gradients to `device`, each to memory of its own: before nn::flatten, not behind it.
+    /// Moves all parameters and gradients to `device`, each to memory of its own. Error while an optimizer, or the result of
+    /// nn::flatten, works on their present memory: move first.
     void to(Device device);
     /// Converts all parameters to `dtype` (f32, f64, or bf16, which CUDA alone computes with), each in memory of its own, without
-    /// their gradients. What bf16 rounds away does not come back: to train in bf16, nn::flatten keeps the f32 weights.
+    /// their gradients. What bf16 rounds away does not come back: to train in bf16, nn::flatten keeps the f32 weights. Error as
+    /// to(Device).
     void to(DType dtype);
     const std::vector<Module*>& children() const { return children_; }
 
@@ -98,12 +105,17 @@ class Module {
     /// Called by to() behind the change, for what a module keeps beside its parameters.
     virtual void moved() {}
     /// Registers `value` as a trained leaf, moved to the module's device; `part` is relative to this module, the slices' names
-    /// are whole. Error when a name is taken.
+    /// are whole. Error when a name is taken, or the parameters were flattened and what nn::flatten returned is in use.
     Variable add_parameter(std::string_view part, const Tensor& value, std::vector<ParameterSlice> slices = {});
     /// The random key for the initial values of the parameter with this dotted name.
     std::uint64_t initial_key(std::string_view dotted_name) const;
 
   private:
+    friend FlatParameters flatten(Module& module, DType dtype);
+    void set_flat(const Module& root, const std::shared_ptr<const FlatParameters>& flat);
+    void check_flattened_from(const Module& root) const;
+    void check_may_move() const;
+
     std::string name_;
     std::uint64_t seed_;
     DType dtype_;
@@ -111,6 +123,8 @@ class Module {
     bool training_ = true;
     std::vector<Module*> children_;
     std::vector<Parameter> parameters_;
+    std::weak_ptr<const FlatParameters> flat_;  // what nn::flatten laid the parameters on, while that is in use
+    const Module* flat_root_ = nullptr;         // the module that it was called for
 };
 
 }  // namespace heddle::nn

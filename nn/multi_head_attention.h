@@ -34,6 +34,10 @@ class SelfAttention : public Module {
     std::string_view kind() const override { return "SelfAttention"; }
     /// x [rows, d_model]; result [rows, d_model].
     Variable forward(const Variable& x, const Spans& spans, const AttentionCall& call = {}, Where where = Where::current()) const;
+    Variable operator()(const Variable& x, const Spans& spans, const AttentionCall& call = {},
+                        Where where = Where::current()) const {
+        return forward(x, spans, call, where);
+    }
     /// One new row per hypothesis: its key and value go into the cache's `layer`, and it attends to all places so far.
     Variable step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
 
@@ -53,6 +57,10 @@ class CrossAttention : public Module {
     /// x [rows, d_model], memory [rows', d_model]; result [rows, d_model].
     Variable forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                      const AttentionCall& call = {}, Where where = Where::current()) const;
+    Variable operator()(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                        const AttentionCall& call = {}, Where where = Where::current()) const {
+        return forward(x, spans, memory, memory_spans, call, where);
+    }
     /// Keys and values of a memory side by side, [rows', 2 heads head_dim]: computed once per sentence for all steps.
     Variable keys_values(const Variable& memory, Where where = Where::current()) const;
     /// One new row per hypothesis attends to the memory of its sentence.

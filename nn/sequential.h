@@ -1,0 +1,56 @@
+// Modules and functions one after the other.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "nn/module.h"
+
+namespace heddle::nn {
+
+/// Layers that each read what the one before returned. A layer is a module with forward(Variable), which the container makes and
+/// owns, or a function of a Variable. Modules are named by their place, functions counted, as in PyTorch:
+///
+///     nn::Sequential net;                                          // a root; or a member: {*this, "layers"}
+///     net.add<nn::Linear>(2, 64).add(relu).add<nn::Linear>(64, 3);  // parameters 0.weight, 0.bias, 2.weight, 2.bias
+class Sequential : public Module {
+  public:
+    using Module::Module;
+
+    std::string_view kind() const override { return "Sequential"; }
+
+    /// A module Layer(*this, NUMBER, arguments...).
+    template <std::derived_from<Module> Layer, class... Arguments>
+    Sequential& add(Arguments&&... arguments) {
+        const auto layer = std::make_shared<Layer>(*this, std::to_string(size()), std::forward<Arguments>(arguments)...);
+        layers_.push_back([layer](const Variable& x, Where where) { return layer->forward(x, where); });
+        return *this;
+    }
+    /// An op, such as relu or tanh.
+    Sequential& add(Variable (*op)(const Variable&, Where)) {
+        layers_.emplace_back(op);
+        return *this;
+    }
+    /// Any function of a Variable, such as a lambda.
+    template <class Function>
+    requires std::is_invocable_r_v<Variable, Function, const Variable&> Sequential& add(Function function) {
+        layers_.push_back([function = std::move(function)](const Variable& x, Where) { return function(x); });
+        return *this;
+    }
+
+    /// Modules and functions so far.
+    std::int64_t size() const { return static_cast<std::int64_t>(layers_.size()); }
+    /// x itself without layers.
+    Variable forward(const Variable& x, Where where = Where::current()) const;
+    Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
+
+  private:
+    std::vector<std::function<Variable(const Variable&, Where)>> layers_;
+};
+
+}  // namespace heddle::nn
