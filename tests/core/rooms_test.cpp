@@ -22,6 +22,7 @@ constexpr std::array rooms = {
     "autograd",
     "nn",
     "optim",
+    "heddle",
     "apps/translation/text",
     "apps/terminal",
     "apps/picture",
@@ -81,7 +82,7 @@ std::vector<std::string> includes(const fs::path& path) {
 TEST(Rooms, IncludeOnlyRoomsBeforeThem) {
     const fs::path root = HEDDLE_SOURCE_DIR;
     int files = 0;
-    for (const char* top : {"core", "kernels", "autograd", "nn", "optim", "apps"})
+    for (const char* top : {"core", "kernels", "autograd", "nn", "optim", "heddle", "apps"})
         for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / top)) {
             const std::string extension = entry.path().extension().string();
             if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
@@ -99,6 +100,8 @@ TEST(Rooms, AWrongArrowIsFound) {
     EXPECT_NE(fault("core/tensor.cpp", "kernels/softmax/softmax.h"), "");
     EXPECT_NE(fault("apps/translation/text/corpus.cpp", "apps/translation/run/log.h"), "");
     EXPECT_NE(fault("optim/optimizer.cpp", "nn/module.h"), "");
+    EXPECT_EQ(fault("heddle/optimizers.cpp", "nn/module.h"), "");
+    EXPECT_NE(fault("nn/module.cpp", "heddle/heddle.h"), "");
     EXPECT_NE(fault("kernels/emulator/run.cpp", "core/tensor.h"), "");
     EXPECT_NE(fault("kernels/linear/linear.cpp", "kernels/softmax/detail/rows.h"), "");
 }

@@ -1,0 +1,78 @@
+// A data set in batches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace heddle {
+
+/// Some examples: the inputs [n, ...] and what belongs to each [n, ...].
+struct Batch {
+    Tensor x;
+    Tensor y;
+};
+
+struct BatchOptions {
+    std::optional<std::uint64_t> shuffle = {};  ///< the order of the examples is drawn with this seed; nothing: as they are
+    bool drop_last = false;                     ///< leaves out a last batch of fewer examples
+};
+
+/// The batches of a data set, one after the other, for a loop:
+///
+///     for (const auto& [x, y] : batches(examples, 32, {.shuffle = epoch}))
+class Batches {
+  public:
+    class Iterator {
+      public:
+        using difference_type = std::ptrdiff_t;
+        using value_type = Batch;
+
+        Iterator() = default;
+        Iterator(const Batches* all, std::int64_t number) : all_(all), number_(number) {}
+        Batch operator*() const { return all_->batch(number_); }
+        Iterator& operator++() {
+            ++number_;
+            return *this;
+        }
+        Iterator operator++(int) { return {all_, number_++}; }
+        friend bool operator==(const Iterator&, const Iterator&) = default;
+
+      private:
+        const Batches* all_ = nullptr;
+        std::int64_t number_ = 0;
+    };
+
+    /// x [n, ...], y [n, ...]. Error when they differ in n, or `batch_size` is not positive.
+    Batches(Tensor x, Tensor y, std::int64_t batch_size, const BatchOptions& options = {});
+
+    Iterator begin() const { return {this, 0}; }
+    Iterator end() const { return {this, size()}; }
+    /// How many batches.
+    std::int64_t size() const { return size_; }
+    /// The examples of batch `number`: views when they are not shuffled, else copies on the device of the data set. Error when
+    /// there is no such batch.
+    Batch batch(std::int64_t number) const;
+
+  private:
+    Tensor x_;
+    Tensor y_;
+    std::int64_t batch_size_;
+    std::int64_t size_;
+    std::vector<std::int64_t> order_;  // empty: as they are
+};
+
+/// Batches of two tensors. Error as Batches.
+Batches batches(const Tensor& x, const Tensor& y, std::int64_t batch_size, const BatchOptions& options = {});
+Batches batches(const std::pair<Tensor, Tensor>& examples, std::int64_t batch_size, const BatchOptions& options = {});
+/// Batches of single examples on one device, which are laid one under the other: x of shape [...] becomes [n, ...]. Error when
+/// there is none, or their shapes, dtypes or devices differ.
+Batches batches(const std::vector<std::pair<Tensor, Tensor>>& examples, std::int64_t batch_size,
+                const BatchOptions& options = {});
+
+}  // namespace heddle

@@ -1,0 +1,61 @@
+// The common ops as functions of namespace heddle, with the forms that a program's own code likes to call.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+
+#include "autograd/ops.h"
+
+namespace heddle {
+
+using ops::concat;
+using ops::cross_entropy;
+using ops::embedding;
+using ops::exp;
+using ops::gather;
+using ops::gelu;
+using ops::layer_norm;
+using ops::linear;
+using ops::linear_cross_entropy;
+using ops::log;
+using ops::log_softmax;
+using ops::LossOptions;
+using ops::matmul;
+using ops::max;
+using ops::mean;
+using ops::permute;
+using ops::relu;
+using ops::reshape;
+using ops::scale;
+using ops::slice;
+using ops::softmax;
+using ops::sqrt;
+using ops::sum;
+using ops::tanh;
+using ops::where;
+
+/// Over all elements; a scalar (shape []).
+inline Variable mean(const Variable& x, Where where = Where::current()) {
+    return ops::scale(ops::sum(x, where), 1.0 / static_cast<double>(x.value().numel()), where);
+}
+
+/// ops::cross_entropy with targets i32 [rows] that the program holds as a Variable.
+inline Variable cross_entropy(const Variable& logits, const Variable& targets, const ops::LossOptions& options = {},
+                              Where where = Where::current()) {
+    return ops::cross_entropy(logits, targets.value(), options, nullptr, where);
+}
+
+/// Row tokens[i] of the table [vocabulary, d_model] for each i.
+inline Variable embedding(const Variable& table, const Tensor& tokens, Where where = Where::current()) {
+    return ops::embedding(table, tokens, Spans({{0, tokens.numel()}}, tokens.numel()), {}, where);
+}
+
+/// permute(x, {1, 0, 2}) and concat({a, b}, 0), as ops::permute and ops::concat.
+inline Variable permute(const Variable& x, std::initializer_list<int> axes, Where where = Where::current()) {
+    return ops::permute(x, std::span<const int>(axes.begin(), axes.size()), where);
+}
+inline Variable concat(std::initializer_list<Variable> parts, int axis, Where where = Where::current()) {
+    return ops::concat(std::span<const Variable>(parts.begin(), parts.size()), axis, where);
+}
+
+}  // namespace heddle

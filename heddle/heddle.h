@@ -1,0 +1,21 @@
+// All that a program needs: tensors, Variables with operators, the ops, modules, optimizers, batches, printing.
+//
+//     #include <heddle/heddle.h>
+//     using namespace heddle;
+//
+// docs/install.md shows a whole program, docs/examples more of them.
+#pragma once
+
+#include "autograd/checkpoint.h"
+#include "autograd/gradcheck.h"
+#include "autograd/operators.h"
+#include "autograd/print.h"
+#include "core/device.h"
+#include "core/random.h"
+#include "heddle/batches.h"
+#include "heddle/functions.h"
+#include "heddle/optimizers.h"
+#include "nn/sequential.h"
+#include "nn/serialize.h"
+#include "nn/transformer.h"
+#include "optim/schedule.h"

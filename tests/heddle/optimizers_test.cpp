@@ -1,0 +1,169 @@
+// Optimizers over modules, containers of modules, and what they refuse.
+#include <gtest/gtest.h>
+
+#include <heddle/heddle.h>
+
+#include "tests/support.h"
+
+namespace {
+
+using namespace heddle;
+
+struct Net : nn::Module {
+    nn::Linear in{*this, "in", 2, 8}, out{*this, "out", 8, 1};
+    Variable operator()(const Variable& x) const { return out(tanh(in(x))); }
+};
+
+// x0 x1, which no linear function is.
+Variable loss_of(const Net& net) {
+    const Tensor x = Tensor::randn({64, 2}, 1);
+    const Variable wanted = slice(x, 1, 0, 1) * slice(x, 1, 1, 2);
+    const Variable error = net(x) - wanted;
+    return mean(error * error);
+}
+
+template <class Optimizer>
+double after_training(Net& net, Optimizer& optimizer, int updates) {
+    for (int update = 0; update < updates; ++update) {
+        optimizer.zero_grad();
+        loss_of(net).backward();
+        optimizer.step();
+    }
+    return loss_of(net).item();
+}
+
+TEST(Optimizers, TrainAModule) {
+    Net a, b, c;
+    const double before = loss_of(a).item();
+    optim::Adam adam(a, {.lr = 2e-2});
+    optim::AdamW adamw(b, {.lr = 2e-2});
+    optim::SGD sgd(c, {.lr = 1e-1, .momentum = 0.9});
+    EXPECT_LT(after_training(a, adam, 200), before / 10);
+    EXPECT_LT(after_training(b, adamw, 200), before / 10);
+    EXPECT_LT(after_training(c, sgd, 200), before / 5);
+}
+
+// The same numbers as the flat optimizer gives, which the tests of optim/ hold to their formulas.
+TEST(Optimizers, AreTheFlatOptimizer) {
+    Net net, other;
+    optim::AdamW adamw(net, {.lr = 1e-2, .weight_decay = 0.1, .clip = 0.5});
+    nn::FlatParameters flat = nn::flatten(other);
+    optim::Optimizer plain(flat.values, flat.gradients,
+                           {.method = optim::Method::adamw, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1});
+    for (int update = 0; update < 3; ++update) {
+        adamw.zero_grad();
+        loss_of(net).backward();
+        const double norm = update == 1 ? adamw.step(5e-3) : adamw.step();
+        plain.zero_gradients();
+        loss_of(other).backward();
+        EXPECT_EQ(plain.step({.lr = update == 1 ? 5e-3 : 1e-2, .clip = 0.5}), norm);
+    }
+    EXPECT_EQ(adamw.parameters().values.to_vector(), flat.values.to_vector());
+    EXPECT_EQ(adamw.optimizer().updates(), 3);
+}
+
+template <class Options>
+concept NeedsNoRate = requires {
+    Options{};
+}
+|| requires { Options{.clip = 1}; };
+static_assert(!NeedsNoRate<optim::AdamOptions> && !NeedsNoRate<optim::AdamWOptions> && !NeedsNoRate<optim::SGDOptions>);
+
+TEST(Optimizers, LeaveFrozenParametersAlone) {
+    Net net;
+    optim::Adam adam(net, {.lr = 1e-2, .weight_decay = 0.1});
+    net.freeze("in");
+    const auto frozen = net.in.weight().value().to_vector(), trained = net.out.weight().value().to_vector();
+    after_training(net, adam, 2);
+    EXPECT_EQ(net.in.weight().value().to_vector(), frozen);
+    EXPECT_NE(net.out.weight().value().to_vector(), trained);
+    net.freeze("in", false);
+    after_training(net, adam, 2);
+    EXPECT_NE(net.in.weight().value().to_vector(), frozen);
+}
+
+TEST(Optimizers, TwoOfOneModuleShareItsMemory) {
+    Net net;
+    optim::Adam first(net, {.lr = 1e-2});
+    optim::SGD second(net, {.lr = 1e-2});
+    EXPECT_TRUE(first.parameters().values.shares_storage(second.parameters().values));
+    EXPECT_TRUE(first.parameters().gradients.shares_storage(second.parameters().gradients));
+    const auto before = net.in.weight().value().to_vector();
+    after_training(net, first, 1);
+    const auto between = net.in.weight().value().to_vector();
+    EXPECT_NE(between, before);
+    after_training(net, second, 1);
+    EXPECT_NE(net.in.weight().value().to_vector(), between);
+}
+
+TEST(Optimizers, KeepTheModuleWhereItIs) {
+    Net net;
+    {
+        const optim::Adam adam(net, {.lr = 1e-2});
+        net.to(Device::cpu);  // nothing to do
+        expect_error([&] { net.to(Device::cuda); }, "call to() before you make it");
+        expect_error([&] { net.out.to(DType::f64); }, "an optimizer works on the parameters of \"out\"");
+        EXPECT_EQ(net.device(), Device::cpu);
+        EXPECT_EQ(net.dtype(), DType::f32);
+        expect_error([&] { nn::Linear(net, "late", 2, 2); }, "\"late\" comes after an optimizer was made");
+        expect_error([&] { nn::flatten(net.in); }, "the parameters of \"in\" are trained by an optimizer of their own");
+    }
+    net.to(DType::f64);  // the optimizer is gone
+    EXPECT_EQ(net.in.weight().dtype(), DType::f64);
+    EXPECT_EQ(optim::Adam(net, {.lr = 1e-2}).parameters().values.dtype(), DType::f64);
+}
+
+TEST(Optimizers, RefuseAModuleOfWhichAPartIsTrainedAlone) {
+    Net net;
+    const optim::Adam part(net.out, {.lr = 1e-2});
+    expect_error([&] { const optim::Adam whole(net, {.lr = 1e-2}); }, "give the whole model to one optimizer");
+}
+
+TEST(Sequential, CallsItsLayersInOrder) {
+    nn::Sequential net;
+    net.add<nn::Linear>(2, 64).add(relu).add<nn::LayerNorm>(64).add(tanh).add([](const Variable& x) { return 2 * x; });
+    net.add<nn::Linear>(64, 3);
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : net.named_tensors()) names.push_back(name);
+    EXPECT_EQ(names, (std::vector<std::string>{"0.weight", "0.bias", "2.weight", "2.bias", "5.weight", "5.bias"}));
+    EXPECT_EQ(net.size(), 6);
+    const Tensor x = Tensor::randn({5, 2}, 1);
+    const auto leaf = [&](std::size_t i) { return net.parameters()[i].variable; };
+    const Variable hidden = relu(linear(x, leaf(0), leaf(1)));
+    const Variable wanted = linear(2 * tanh(layer_norm(hidden, leaf(2), leaf(3))), leaf(4), leaf(5));
+    EXPECT_EQ(net(x).value().to_vector(), wanted.value().to_vector());
+    EXPECT_EQ(net(x).shape(), Shape({5, 3}));
+    sum(net(x)).backward();
+    EXPECT_TRUE(leaf(0).grad().defined());
+    EXPECT_EQ(nn::Sequential()(x).value().to_vector(), x.to_vector());
+}
+
+TEST(Sequential, IsAMemberLikeAnyModule) {
+    struct Both : nn::Module {
+        nn::Sequential layers{*this, "layers"};
+        Both() { layers.add<nn::Linear>(2, 2).add(relu); }
+    } both;
+    EXPECT_EQ(both.named_tensors().front().first, "layers.0.weight");
+    both.eval();
+    EXPECT_FALSE(both.layers.training());
+}
+
+TEST(Embedding, IsCalledWithTokens) {
+    struct Table : nn::Module {
+        nn::Embedding words{*this, "words", 5, 4, nn::EmbeddingInit::unit, false};
+    } table;
+    const Variable rows = table.words(Tensor::from<std::int32_t>({3, 3, 0}, {3}));
+    EXPECT_EQ(slice(rows, 0, 1, 2).value().to_vector(), table.words.weight().value().slice(3, 4).to_vector());
+}
+
+TEST(Save, AndLoadGiveTheSameModel) {
+    const TemporaryFolder here;
+    Net net, other;
+    optim::Adam adam(net, {.lr = 1e-2});
+    after_training(net, adam, 3);
+    nn::save(net, here / "net.safetensors");
+    nn::load(other, here / "net.safetensors");
+    EXPECT_EQ(loss_of(other).item(), loss_of(net).item());
+}
+
+}  // namespace
