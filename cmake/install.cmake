@@ -3,11 +3,12 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(rooms core kernels autograd nn optim)
+set(rooms core kernels autograd nn optim heddle)
 foreach(room ${rooms})
   set_target_properties(heddle_${room} PROPERTIES EXPORT_NAME ${room})
   list(APPEND libraries heddle_${room})
 endforeach()
+add_library(heddle::heddle ALIAS heddle_heddle)  # the same name for projects that add Heddle's source tree to theirs
 set_target_properties(heddle_cuda PROPERTIES EXPORT_NAME cuda)
 list(APPEND libraries heddle_cuda)
 if(TARGET heddle_emulator)
@@ -15,13 +16,19 @@ if(TARGET heddle_emulator)
   list(APPEND libraries heddle_emulator)
 endif()
 install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle)
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# Headers lie below include/heddle as they lie here: "core/tensor.h". Those with code for one x86-64 level, a file's own, and what
-# kernels are written in and run on, stay.
-install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
-        PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
+# The headers of all rooms lie below include/heddle, and include/ alone is on the path: another project's core/tensor.h is never taken for
+# Heddle's, nor the other way. Here they include each other as "core/tensor.h"; the installed copies say "heddle/core/tensor.h". Headers with
+# code for one x86-64 level, a folder's or a file's own, and what kernels are written in and run on, stay.
+list(REMOVE_ITEM rooms heddle)
+install(DIRECTORY ${rooms} heddle/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
+        PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE PATTERN "detail" EXCLUDE
         REGEX "(_cuda|_fast|_impl|_simd|_rows?|_tiles|_view|_prepare|_device|_work|_plain|_mma|_mma_backward|_walk|/tile_copy|_running|/simd)\\.h$" EXCLUDE)
+list(JOIN rooms "|" room_names)
+install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heddle\")
+set(room_names \"${room_names}\")" COMPONENT development)
+install(SCRIPT cmake/installed_headers.cmake COMPONENT development)
 
 set(config ${PROJECT_BINARY_DIR}/generated)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)

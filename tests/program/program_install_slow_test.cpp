@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdio>
+
 #include "tests/documents.h"
 #include "tests/program.h"
 #include "tests/shell.h"
@@ -46,13 +49,23 @@ class Installed : public testing::Test {
     static inline ShellOutput install_;
 };
 
+// The flags put a folder in front of the installed one, with a header that must not be taken for Heddle's.
 TEST_F(Installed, BuildsAndRunsAProgramThatFindsIt) {
+    fs::create_directories(folder().path("foreign/core"));
+    std::ofstream(folder().path("foreign/core/tensor.h")) << "#error this header is another project's\n";
     const std::string build = quoted(folder().path("build"));
-    const ShellOutput made = shell("cmake -S '" HEDDLE_SOURCE_DIR "/tests/installed' -B " + build +
-                                   " -DCMAKE_CXX_COMPILER='" HEDDLE_CXX "' -DCMAKE_PREFIX_PATH=" + quoted(path("")) +
-                                   " 2>&1 && cmake --build " + build + " 2>&1");
+    const ShellOutput made =
+        shell("cmake -S '" HEDDLE_SOURCE_DIR "/tests/installed' -B " + build +
+              " -DCMAKE_CXX_COMPILER='" HEDDLE_CXX "' -DCMAKE_CXX_FLAGS=" + quoted("-I" + folder().path("foreign")) +
+              " -DCMAKE_PREFIX_PATH=" + quoted(path("")) + " 2>&1 && cmake --build " + build + " 2>&1");
     ASSERT_EQ(made.status, 0) << made.text;
-    EXPECT_EQ(shell(build + "/line").text, "y = 3.000 x + -2.000\n");
+    const ShellOutput ran = shell("cd " + build + " && ./spirals 2>&1");
+    ASSERT_EQ(ran.status, 0) << ran.text;
+    double loss = -1;
+    EXPECT_EQ(std::sscanf(ran.text.c_str(), "%lf\n", &loss), 1) << ran.text;
+    EXPECT_GT(loss, 0) << ran.text;
+    EXPECT_LT(loss, std::log(3.0)) << "no better than a guess: " << ran.text;
+    EXPECT_TRUE(fs::exists(folder().path("build/net.safetensors")));
 }
 
 TEST_F(Installed, RunsTheProgram) {
@@ -71,27 +84,30 @@ TEST_F(Installed, NamesNoFolderOfTheBuild) {
 }
 
 // Each source file includes its own header first, so a header that compiles here compiles there if its own includes are there.
-TEST_F(Installed, HasEveryHeaderThatItsHeadersInclude) {
-    const fs::path include = path("include/heddle");
+// All stand below include/heddle and name each other from include/ on, so that a program's own core/tensor.h is another header.
+TEST_F(Installed, HasEveryHeaderThatItsHeadersIncludeBelowOneFolder) {
+    const fs::path include = path("include");
     const std::string before = "#include \"";
-    std::string missing;
+    std::string wrong;
     int found = 0;
     for (const fs::path& header : files_below(include)) {
+        if (!header.string().starts_with(path("include/heddle/"))) wrong += header.string() + " lies outside include/heddle\n";
         std::ifstream text(header);
         for (std::string line; std::getline(text, line);) {
             if (!line.starts_with(before)) continue;
             ++found;
             const std::string included = line.substr(before.size(), line.rfind('"') - before.size());
-            if (!fs::exists(include / included)) missing += header.string() + ": " + included + "\n";
+            if (!included.starts_with("heddle/") || !fs::exists(include / included))
+                wrong += header.string() + ": " + included + "\n";
         }
     }
-    EXPECT_EQ(missing, "");
+    EXPECT_EQ(wrong, "");
     EXPECT_GT(found, 50);
-    EXPECT_FALSE(fs::exists(include / "kernels/simd.h")) << "code for one instruction set stays inside";
+    EXPECT_FALSE(fs::exists(include / "heddle/kernels/simd.h")) << "code for one instruction set stays inside";
 }
 
 TEST(InstallPage, ShowsTheProgramThatIsBuiltHere) {
-    EXPECT_THAT(fenced_blocks("docs/install.md", "cpp"), testing::ElementsAre(project_file("tests/installed/line.cpp")));
+    EXPECT_THAT(fenced_blocks("docs/install.md", "cpp"), testing::ElementsAre(project_file("tests/installed/spirals.cpp")));
     EXPECT_EQ(fenced_blocks("docs/install.md", "cmake").at(0), project_file("tests/installed/CMakeLists.txt"));
 }
 
@@ -109,7 +125,8 @@ TEST(Package, HoldsTheProgramAndNamesWhatItNeeds) {
     EXPECT_THAT(shell("dpkg-deb -f " + to + "/heddle_*.deb Depends").text,
                 AllOf(HasSubstr("libc6"), HasSubstr("libsentencepiece")));
     const std::string development = shell("dpkg-deb -c " + to + "/heddle-dev_*.deb").text;
-    EXPECT_THAT(development, AllOf(HasSubstr("./usr/include/heddle/nn/transformer.h\n"), HasSubstr("/libheddle_nn.a\n"),
+    EXPECT_THAT(development, AllOf(HasSubstr("./usr/include/heddle/nn/transformer.h\n"),
+                                   HasSubstr("./usr/include/heddle/heddle.h\n"), HasSubstr("/libheddle_nn.a\n"),
                                    HasSubstr("/cmake/heddle/heddleConfig.cmake\n"), Not(HasSubstr("bin/heddle"))));
     EXPECT_THAT(shell("dpkg-deb -f " + to + "/heddle-dev_*.deb Depends").text, HasSubstr("libfmt-dev"));
 }
