@@ -1,0 +1,71 @@
+// Runs the programs of docs/examples and looks at what they print.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "core/device.h"
+#include "tests/documents.h"
+#include "tests/shell.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string output_of(const std::string& name) {
+    const ShellOutput output = shell(quoted(std::string(HEDDLE_EXAMPLES) + "/" + name) + " 2>&1");
+    EXPECT_EQ(output.status, 0) << output.text;
+    return output.text;
+}
+
+TEST(Examples, TheClassifierIsRightOnPointsItHasNotSeen) {
+    const std::string text = output_of("classifier");
+    const std::size_t last = text.rfind("epoch 30: ");
+    ASSERT_NE(last, std::string::npos) << text;
+    double loss = -1, accuracy = -1;
+    ASSERT_EQ(std::sscanf(text.c_str() + last, "epoch 30: loss %lf, accuracy %lf", &loss, &accuracy), 2) << text;
+    EXPECT_GT(accuracy, 0.95) << text;
+    EXPECT_LT(loss, 0.5) << text;
+}
+
+TEST(Examples, TheCustomOpIsProvenOnEachDevice) {
+    const std::string text = output_of("custom_op");
+    EXPECT_THAT(text, AllOf(HasSubstr("[-100.   -1.    0.    1.  100.]"), HasSubstr("proven on the CPU\n")));
+    if (device::available()) {
+        EXPECT_THAT(text, HasSubstr("proven on " + device::description()));
+    }
+}
+
+TEST(Examples, TheCharacterModelKnowsItsTongueTwister) {
+    EXPECT_THAT(output_of("character_model"), HasSubstr("Peter Piper picked a peck of pickled peppers."));
+}
+
+TEST(Examples, TheTranslatorReadsNumbersItHasNotSeen) {
+    const std::string text = output_of("translation");
+    EXPECT_THAT(text, AllOf(HasSubstr("28: acht und zwanzig\n"), HasSubstr("63: drei und sechzig\n"),
+                            HasSubstr("91: ein und neunzig\n")));
+}
+
+TEST(Examples, TheForeignGradientIsProvenAndTheWrongOneRefuted) {
+    EXPECT_THAT(output_of("gradient_check"),
+                AllOf(HasSubstr("\nwrong_huber: huber: the gradient of input 0 [6] is wrong at [0]"),
+                      Not(HasSubstr("wrong_huber: proven")), testing::StartsWith("huber: proven, ")));
+}
+
+// A program that no test above runs would go unnoticed.
+TEST(Examples, AreAllRunHere) {
+    std::set<std::string> sources;
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(HEDDLE_SOURCE_DIR) + "/docs/examples"))
+        if (entry.path().extension() == ".cpp") sources.insert(entry.path().stem().string());
+    const std::string test = project_file("tests/heddle/examples_test.cpp");
+    for (const std::string& name : sources) EXPECT_THAT(test, HasSubstr("output_of(\"" + name + "\")"));
+    EXPECT_EQ(sources.size(), 5u);
+}
+
+}  // namespace
+}  // namespace heddle
