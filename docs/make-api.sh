@@ -33,8 +33,8 @@ done
     echo '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Heddle: API</title>'
     echo "<h1>Heddle $version</h1><p>Programs include <code>heddle/heddle.h</code>. Each room uses only those above it in this list.</p><ul>"
     for room in "${rooms[@]}"; do
-    title=$(sed -n '1s/^# *//p' "$room/README.md")
-    echo "<li><a href=\"$room/index.html\">${title:-$room}</a></li>"
+        title=$(sed -n '1s/^# *//p' "$room/README.md")
+        echo "<li><a href=\"$room/index.html\">${title:-$room}</a></li>"
     done
     echo '</ul></html>'
 } > "$out/index.html"
