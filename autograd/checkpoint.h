@@ -1,13 +1,13 @@
-// Activation checkpointing: forget what backward needs, and compute it again.
+// Activation checkpointing: backward recomputes intermediate values instead of keeping them.
 #pragma once
 
 #include "autograd/tape.h"
 
 namespace heddle {
 
-/// Runs `function(inputs)` without recording its inside; backward runs it again on a tape of its own, with the random keys of the
-/// first run (the same dropout masks), and goes back through that. Leaves used inside (parameters) receive their gradients as
-/// usual. Memory for time: what the inside would have saved is not kept between forward and backward.
+/// Runs `function(inputs)` without recording its ops; backward runs it again on a separate tape, with the random keys of the
+/// first run (the same dropout masks), and then backward through that. Leaves used inside (parameters) receive their gradients
+/// as usual. Saves memory for time: the tensors that those ops would have saved are not kept between forward and backward.
 Variable checkpoint(const std::function<Variable(std::span<const Variable>)>& function, const std::vector<Variable>& inputs,
                     Where where = Where::current());
 

@@ -11,7 +11,7 @@
 namespace heddle {
 
 /// A differentiable function of some inputs. It may be called thousands of times and must give the same value each time; the
-/// state of generator() is put back before every call, so that dropout keys drawn inside stay the same.
+/// state of generator() is restored before every call, so that dropout keys drawn inside stay the same.
 using GradientFunction = std::function<Variable(std::span<const Variable>)>;
 
 struct GradcheckOptions {
@@ -21,7 +21,7 @@ struct GradcheckOptions {
     std::uint64_t seed = 1;       ///< of the random cotangent
     Device device = Device::cpu;  ///< where the function computes; its inputs are moved there
     std::vector<int> zero_by_symmetry =
-        {};  ///< inputs whose gradient is zero for every value (the key bias of attention): declared, and then demanded
+        {};  ///< inputs whose gradient is always zero (the key bias of attention); declared ones are checked to be zero
     std::int64_t full_jacobian_up_to = 4096;  ///< output elements x input elements up to which every Jacobian entry is compared
     std::int64_t elements_up_to =
         2048;  ///< of a larger input this many elements are probed; the Taylor remainder covers the rest
@@ -34,12 +34,12 @@ struct GradcheckReport {
     std::string message;        ///< on failure, several lines: input, index, both numbers, when, the likely cause
 };
 
-/// Proves the gradient of `function` at `inputs` (f64): central differences with Richardson extrapolation and the realised step
-/// as divisor, random cotangent, the full Jacobian at small sizes, zero cotangent gives zero, two fresh runs and a second walk
+/// Proves the gradient of `function` at `inputs` (f64): central differences with Richardson extrapolation, divided by the step as
+/// rounded, random cotangent, the full Jacobian at small sizes, zero cotangent gives zero, two runs and a second backward
 /// over a retained tape give the same bits, the Taylor remainder shrinks with the square of the step; every combination of
 /// required gradients for up to 4 inputs, above that all, none and each alone. NaN fails. Keep inputs away from kinks by more
-/// than `step` (away_from_zero below). Tensors that the function captured must lie on options.device themselves. An exception of
-/// the function is a failure with its text; Error when an input is not f64.
+/// than `step` (away_from_zero below). Captured tensors must be on options.device. An exception of
+/// the function is a failure with its message; Error when an input is not f64.
 ///
 ///     auto report = gradcheck([](auto in) { return my_op(in[0], in[1]); }, {x, w});
 ///     if (!report.passed) puts(report.message.c_str());
@@ -64,7 +64,7 @@ std::vector<GradientCase> gradient_cases();
 /// A random f64 tensor of normal numbers for cases; the same for the same seed.
 Tensor random_input(const Shape& shape, std::uint64_t seed, double deviation = 1);
 
-/// The same values, none nearer to zero than `margin`: each is moved out by `margin`, its sign kept. For kinks at zero.
+/// The same values moved away from zero by `margin`, keeping their signs. For kinks at zero.
 Tensor away_from_zero(const Tensor& x, double margin = 0.1);
 
 }  // namespace heddle

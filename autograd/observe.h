@@ -1,4 +1,4 @@
-// Looking on while ops run: what a summary of a model, or a profile, is made of.
+// Hooks called after each op, for model summaries and profiles.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct ObservedOp {
     std::string_view module;           ///< the innermost InModule's name; empty outside of modules
     std::span<const Variable> inputs;  ///< parameters among them; some may be undefined
     std::span<const Tensor> outputs;
-    std::span<const Tensor> saved;   ///< what the tape keeps for backward; empty when it does not record
-    bool recorded = false;           ///< backward will come by: the outputs get gradients, though nothing may be saved
+    std::span<const Tensor> saved;   ///< the tensors that the tape saves for backward; empty when it does not record
+    bool recorded = false;           ///< recorded: the outputs get gradients, even if nothing is saved
     std::int64_t multiply_adds = 0;  ///< as its Record says
 };
 
-/// While it lives, `look` is called for each op of this thread, recorded or not. Of nested ones the innermost counts.
+/// While one exists, `look` is called for each op of this thread, recorded or not. With nested ones the innermost is called.
 class ObserveOps {
   public:
     explicit ObserveOps(std::function<void(const ObservedOp&)> look);
@@ -34,7 +34,7 @@ class ObserveOps {
     const std::function<void(const ObservedOp&)>* before_;
 };
 
-/// Whether somebody looks on in this thread.
+/// Whether this thread has such a hook.
 bool observed();
 
 }  // namespace heddle

@@ -23,9 +23,9 @@ struct OpTime {
     double total() const { return forward + backward; }
 };
 
-/// While it lives, the ops of this thread are timed, recorded or not: each gets the time since the op before it. On a device
-/// every op is waited for, so that what runs side by side otherwise is counted one after the other. The inner one of two counts,
-/// and an ObserveOps within it takes the forward ones away.
+/// While one exists, the ops of this thread are timed, recorded or not: each gets the time since the op before it. On a device
+/// every op is synchronised, so work that usually overlaps is timed sequentially. Of two nested timers the inner one is active,
+/// and an ObserveOps inside it hides the forward passes from it.
 class OpTimer {
   public:
     OpTimer();
@@ -33,12 +33,12 @@ class OpTimer {
     OpTimer(const OpTimer&) = delete;
     OpTimer& operator=(const OpTimer&) = delete;
 
-    /// What this thread did up to now belongs to no op.
+    /// Time up to now is attributed to no op.
     void start();
-    /// Of all ops so far, the longest first.
+    /// The times of all ops so far, the longest first.
     std::vector<OpTime> times() const;
 
-    /// For the tape: the backward of an op is done. Nothing without a timer on this thread.
+    /// For the tape: the backward of an op is done. Does nothing without a timer on this thread.
     static void backward_done(const char* op, Device device) {
         if (current_ != nullptr) current_->note(op, true, device);
     }

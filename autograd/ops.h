@@ -1,5 +1,6 @@
-// The differentiable ops. Each calls the kernels of its folder below kernels/, where formula and proof stand, and records
-// one node on the tape. Shapes are checked by the kernels; an error names the op, the argument and both shapes.
+// The differentiable ops. Each stands in autograd/ops/<op>.cpp, calls the kernels of its folder below kernels/, where formula and
+// proof stand, and records one node on the tape. Shapes are checked by the kernels; an error names the op, the argument and both
+// shapes.
 //
 // Every op takes the caller's source line as its last argument, so that anomaly mode and version errors can name it.
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace heddle::ops {
 
-// ---- composable, with broadcasting as NumPy defines it (autograd/ops/elementwise.cpp, autograd/ops/reduce.cpp)
+// ---- composable, with broadcasting as NumPy defines it
 
 Variable add(const Variable& a, const Variable& b, Where where = Where::current());
 Variable sub(const Variable& a, const Variable& b, Where where = Where::current());
@@ -41,7 +42,7 @@ Variable max(const Variable& x, int axis, bool keep = false, Where where = Where
 /// Over all elements; a scalar (shape []).
 Variable sum(const Variable& x, Where where = Where::current());
 
-// ---- shapes (autograd/ops/shape_ops.cpp)
+// ---- shapes: what only moves elements
 
 Variable reshape(const Variable& x, const Shape& shape, Where where = Where::current());
 /// Axis i of the result is axis axes[i] of x.
@@ -52,7 +53,7 @@ Variable concat(std::span<const Variable> parts, int axis, Where where = Where::
 /// Row indices[i] of x [rows, ...] for each i; indices i32 [n] may repeat.
 Variable gather(const Variable& x, const Tensor& indices, Where where = Where::current());
 
-// ---- products (autograd/ops/matmul.cpp, autograd/ops/linear.cpp)
+// ---- products
 
 /// a [..., m, k] times b [..., k, n], each optionally transposed in its last two axes; leading axes equal, or absent in b.
 Variable matmul(const Variable& a, const Variable& b, bool transpose_a = false, bool transpose_b = false,
@@ -60,7 +61,7 @@ Variable matmul(const Variable& a, const Variable& b, bool transpose_a = false, 
 /// x [rows, in] times weight^T + bias; weight [out, in], bias [out] or undefined.
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias = {}, Where where = Where::current());
 
-// ---- activations and dropout (autograd/ops/activation.cpp, autograd/ops/dropout.cpp)
+// ---- activations and dropout
 
 using kernels::Activation;
 
@@ -71,12 +72,12 @@ Variable dropout(const Variable& x, const Dropout& dropout, Where where = Where:
 /// x + dropout(sublayer): the residual connection with the paper's residual dropout (section 5.4).
 Variable residual(const Variable& x, const Variable& sublayer, const Dropout& dropout = {}, Where where = Where::current());
 
-// ---- embedding (autograd/ops/embedding.cpp)
+// ---- embedding
 
 struct EmbeddingOptions {
     double scale = 1;                 ///< the paper's sqrt(d_model), section 3.4
     Variable positions = {};          ///< [positions, d_model]: a learned or a fixed table, or undefined
-    std::int64_t first_position = 0;  ///< the position of each span's first row; decoding with a cache goes on from here
+    std::int64_t first_position = 0;  ///< the position of each span's first row; decoding with a cache continues from here
     Dropout dropout = {};
 };
 /// Row i: dropout(scale * table[tokens[i]] + positions[first_position + i - start of i's span]). table [vocabulary, d_model],
@@ -84,7 +85,7 @@ struct EmbeddingOptions {
 Variable embedding(const Variable& table, const Tensor& tokens, const Spans& spans, const EmbeddingOptions& options = {},
                    Where where = Where::current());
 
-// ---- softmax and normalisation (autograd/ops/softmax.cpp, autograd/ops/layer_norm.cpp)
+// ---- softmax and normalisation
 
 using kernels::SoftmaxReach;
 
@@ -103,7 +104,7 @@ struct ResidualNorm {
 ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, const Variable& beta,
                                  double eps = 1e-5, const Dropout& dropout = {}, Where where = Where::current());
 
-// ---- attention (autograd/ops/attention.cpp)
+// ---- attention
 
 /// Columns [begin, begin + count) of a [rows, pitch] Variable; several may share one base (q, k, v of one projection).
 struct ColumnsOf {
@@ -130,14 +131,14 @@ struct AttentionOptions {
 Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf& value, const Spans& query_spans,
                    const Spans& key_spans, const AttentionOptions& options, Where where = Where::current());
 
-// ---- feed-forward (autograd/ops/feed_forward.cpp)
+// ---- feed-forward
 
 /// dropout(activation(x w1^T + b1)) w2^T + b2; x [rows, d_model], w1 [d_ff, d_model], w2 [d_model, d_ff]; biases may be
 /// undefined.
 Variable feed_forward(const Variable& x, const Variable& w1, const Variable& b1, const Variable& w2, const Variable& b2,
                       Activation activation, const Dropout& dropout = {}, Where where = Where::current());
 
-// ---- losses (autograd/ops/cross_entropy.cpp, autograd/ops/linear_cross_entropy.cpp)
+// ---- losses
 
 using kernels::loss_statistics;
 using kernels::LossOptions;

@@ -5,26 +5,12 @@
 #include "core/random.h"
 
 namespace heddle {
-namespace {
-
-// In the order of proofs.h.
-constexpr std::vector<GradientCase> (*kLists[])() = {
-    proofs::elementwise,   proofs::reduce,
-    proofs::shape_ops,     proofs::matmul,
-    proofs::linear,        proofs::activation,
-    proofs::dropout,       proofs::embedding,
-    proofs::softmax,       proofs::layer_norm,
-    proofs::attention,     proofs::feed_forward,
-    proofs::cross_entropy, proofs::linear_cross_entropy,
-};
-
-}  // namespace
 
 Tensor proofs::beside(const Variable& input, const Tensor& captured) { return captured.to(input.value().device()); }
 
 std::vector<GradientCase> gradient_cases() {
     std::vector<GradientCase> all;
-    for (std::vector<GradientCase> (*list)() : kLists) {
+    for (std::vector<GradientCase> (*list)() : proofs::kAll) {
         std::vector<GradientCase> cases = list();
         all.insert(all.end(), std::make_move_iterator(cases.begin()), std::make_move_iterator(cases.end()));
     }

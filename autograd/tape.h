@@ -1,11 +1,11 @@
-// The tape: which ops ran, in order, and what each needs to go back.
+// The tape: which ops ran, in order, and what each needs for backward.
 //
-// Nodes stand in creation order, so every node's inputs stand before it and backward is one walk from the end. Nodes refer
+// Nodes are in creation order, so every node's inputs precede it and backward is one walk from the end. Nodes refer
 // to each other by number, never by pointer: there are no chains to follow, and none to destroy. A node lives as long as a
 // Variable can reach it and no backward has freed it.
 //
-// A tape belongs to its thread, and so do the Variables recorded on it. Leaves may be shared, but two threads that go back to
-// the same leaf at once race for its gradient.
+// A tape belongs to its thread, and so do the Variables recorded on it. Leaves may be shared, but two threads that accumulate
+// gradients into the same leaf at the same time race.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 
 namespace heddle {
 
-/// What a node's backward call sees: the gradients of the op's outputs, the tensors it saved, and where its inputs'
-/// gradients go.
+/// The interface of a node's backward function: the gradients of the op's outputs, the tensors it saved, and its inputs'
+/// gradients.
 class Gradients {
   public:
     virtual ~Gradients() = default;
@@ -28,18 +28,18 @@ class Gradients {
     virtual bool has_output(int i) const = 0;
     /// The gradient of output `i`, with the output's shape; zeros when none arrived.
     virtual Tensor output(int i = 0) = 0;
-    /// The same, given up by the node: an op that only passes the gradient on hands it to give() without a copy.
+    /// The same, moved out of the node, so that an op that only passes the gradient on can give() it without a copy.
     virtual Tensor take_output(int i = 0) = 0;
     /// The i-th tensor that the op saved. Error that names both places when it was changed in place since.
     virtual const Tensor& saved(int i) const = 0;
-    /// Whether input `i` wants a gradient.
+    /// Whether input `i` needs a gradient.
     virtual bool needs(int i) const = 0;
-    /// Hands over the gradient of input `i`; may be called more than once, the gradients add up. Ignored when none is wanted.
+    /// Passes on the gradient of input `i`. Several calls add up; ignored when none is needed.
     virtual void give(int i, Tensor gradient) = 0;
     /// A tensor of input i's shape that holds its gradient so far (zeros at first): the op adds into it in place, which
     /// saves a dense temporary and a second pass for weights.
     virtual Tensor accumulate_into(int i) = 0;
-    /// The gradient that input `i` has so far; undefined when none arrived yet. What is added into it in place counts.
+    /// The gradient that input `i` has so far; undefined when none arrived yet. Includes what was added in place.
     virtual Tensor so_far(int i) = 0;
 };
 
@@ -50,12 +50,12 @@ using Backward = std::function<void(Gradients&)>;
 bool will_record(std::initializer_list<Variable> inputs);
 bool will_record(std::span<const Variable> inputs);
 
-/// What an op hands to the tape.
+/// What an op passes to the tape.
 struct Record {
     const char* op;                  ///< the op's name; a string literal
     Where where;                     ///< the caller's source line
     std::vector<Variable> inputs;    ///< undefined ones (an absent bias) are allowed and never need a gradient
-    std::int64_t multiply_adds = 0;  ///< of its matrix products, biases left out, for who looks on (autograd/observe.h);
+    std::int64_t multiply_adds = 0;  ///< of its matrix products, without biases, for hooks (autograd/observe.h);
                                      ///< attention: of the pairs that spans and the causal rule allow
     std::vector<Tensor> saved = {};  ///< what backward reads, with the versions they have now
     Backward backward = {};
@@ -68,15 +68,15 @@ Variable record(Tensor output, Record entry);
 /// The same for an op with several outputs.
 std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry);
 
-/// Goes back from a one-element `loss` with gradient 1. Leaves' gradients are added to what they hold. Frees the nodes
-/// behind it unless `retain`. Error when the loss has no tape behind it or the nodes were freed before.
+/// Runs backward from a one-element `loss` with gradient 1. Adds to the leaves' existing gradients. Frees the nodes that it
+/// visits unless `retain`. Error when the loss was not recorded or its nodes were freed.
 void backward(const Variable& loss, bool retain = false);
 /// The same with a given gradient of `output`, which may have any shape.
 void backward(const Variable& output, const Tensor& cotangent, bool retain = false);
-/// Goes back from several outputs at once.
+/// Runs backward from several outputs at once.
 void backward(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain = false);
 
-/// While it lives, ops on this thread are not recorded.
+/// While one exists, ops on this thread are not recorded.
 class NoGrad {
   public:
     NoGrad();
@@ -88,7 +88,7 @@ class NoGrad {
     bool before_;
 };
 
-/// While it lives, every op of this thread and every gradient is searched for NaN and Inf.
+/// While one exists, every op of this thread and every gradient is searched for NaN and Inf.
 class AnomalyMode {
   public:
     AnomalyMode();
@@ -100,8 +100,8 @@ class AnomalyMode {
     bool before_;
 };
 
-/// While it lives, what this thread records belongs to the module of this name, which anomaly mode tells; of nested ones the
-/// innermost counts. `name` must outlive it.
+/// While one exists, ops that this thread records are attributed to the module of this name, which anomaly mode reports; of
+/// nested ones the innermost applies. `name` must outlive it.
 class InModule {
   public:
     explicit InModule(const std::string& name);
@@ -113,7 +113,7 @@ class InModule {
     const std::string* before_;
 };
 
-/// While it lives, this thread records on a fresh tape; activation checkpointing recomputes on one.
+/// While one exists, this thread records on a fresh tape; activation checkpointing recomputes on one.
 class FreshTape {
   public:
     FreshTape();
@@ -129,7 +129,7 @@ class FreshTape {
 /// Nodes on this thread's tape that a Variable can still reach.
 std::int64_t tape_size();
 
-/// What the recorded ops of one name keep for backward.
+/// The memory that recorded ops of one name keep for backward.
 struct SavedMemory {
     std::string op;
     std::int64_t nodes = 0;

@@ -53,7 +53,7 @@ class Tape {
         Shape shape;
         DType dtype;
         Device device;
-        Tensor gradient;  // while a walk goes on
+        Tensor gradient;  // during a walk
     };
     struct Node {
         std::int64_t number = 0;  // in creation order, never used twice

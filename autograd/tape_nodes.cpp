@@ -77,7 +77,7 @@ void Tape::release(std::int64_t number) {
     Node* node = find(number);
     if (node == nullptr || --node->holders > 0) return;
     unheld_.push_back(number);
-    // While a walk goes on, gradients may still be on their way to the node. While a node is buried, the loop there goes on.
+    // While a walk continues, gradients may still be on their way to the node. While a node is buried, the loop there continues.
     if (!walking_ && !burying_) bury_pending();
 }
 

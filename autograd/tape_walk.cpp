@@ -119,7 +119,7 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
     walking_ = true;
     try {
         for (std::size_t i = 0; i < outputs.size(); ++i) last = std::max(last, seed(outputs[i], cotangents[i]));
-        // Nothing is recorded and nothing is removed while the walk goes on, so places in the list stay valid.
+        // Nothing is recorded and nothing is removed while the walk continues, so places in the list stay valid.
         const auto end = std::upper_bound(nodes_.begin(), nodes_.end(), last,
                                           [](std::int64_t wanted, const Node& node) { return wanted < node.number; });
         for (auto i = end - nodes_.begin(); i-- > 0;) visit(nodes_[static_cast<std::size_t>(i)], retain);

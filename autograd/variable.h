@@ -1,4 +1,4 @@
-// A tensor that the tape may know.
+// A tensor that can take part in autograd.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@ namespace heddle {
 
 class Tape;
 
-/// A value-semantic handle on a value and, when it needs one, its gradient. A *leaf* is made by its constructor (a parameter, an
-/// input); every other Variable is the output of a differentiable op and knows its place on the thread's tape.
+/// A value-semantic handle on a value and, if required, its gradient. A *leaf* is created by the constructor (a parameter, an
+/// input); every other Variable is the output of a differentiable op and refers to its node on the thread's tape.
 class Variable {
   public:
     Variable() = default;
@@ -50,11 +50,11 @@ class Variable {
     void set_grad(Tensor gradient);
     /// Freezes or unfreezes a leaf.
     void set_requires_grad(bool requires_grad);
-    /// Lays the leaf's value and gradient on given memory (views of the flat parameter and gradient arrays); the value's
+    /// Moves the leaf's value and gradient to given memory (views of the flat parameter and gradient arrays); the value's
     /// elements are copied there, converted to the memory's dtype. Error when the shapes differ, or the gradient is neither of
     /// the value's dtype nor f32 beside bf16.
     void rebind(const Tensor& value, const Tensor& grad);
-    /// The same value as a leaf that the tape does not know.
+    /// The same value as a new leaf, without a gradient.
     Variable detach() const;
 
   private:

@@ -19,12 +19,13 @@ install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_L
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # The headers of all rooms lie below include/heddle, and include/ alone is on the path: another project's core/tensor.h is never taken for
-# Heddle's, nor the other way. Here they include each other as "core/tensor.h"; the installed copies say "heddle/core/tensor.h". Headers with
-# code for one x86-64 level, a folder's or a file's own, and what kernels are written in and run on, stay.
+# Heddle's, nor the other way. Here they include each other as "core/tensor.h"; the installed copies say "heddle/core/tensor.h". Headers of a
+# detail/ folder, a room's own (_impl), and what kernels are written in and run on are not installed; of the latter the headers of ops need one.
 list(REMOVE_ITEM rooms heddle)
 install(DIRECTORY ${rooms} heddle/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
-        PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE PATTERN "detail" EXCLUDE
-        REGEX "(_cuda|_fast|_impl|_simd|_rows?|_tiles|_view|_prepare|_device|_work|_plain|_mma|_mma_backward|_walk|/tile_copy|_running|/simd)\\.h$" EXCLUDE)
+        PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE 
+        REGEX "/detail/|_impl\\.h$" EXCLUDE)
+install(FILES kernels/device/declare.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels/device COMPONENT development)
 list(JOIN rooms "|" room_names)
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heddle\")
 set(room_names \"${room_names}\")" COMPONENT development)

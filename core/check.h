@@ -1,4 +1,4 @@
-// The checks that every op makes, with one wording.
+// Argument checks shared by all ops, so that their errors have the same wording.
 #pragma once
 
 #include <initializer_list>
@@ -16,8 +16,7 @@ void check_dtype(const char* op, const char* argument, const Tensor& tensor, DTy
 void check_rank(const char* op, const char* argument, const Tensor& tensor, int rank);
 /// Error unless `tensor` is defined.
 void check_defined(const char* op, const char* argument, const Tensor& tensor);
-/// Error "op: argument lies on cpu, wanted on cuda; move it with to()" unless `tensor` lies on `wanted`. An undefined one lies
-/// anywhere.
+/// Error "op: argument lies on cpu, wanted on cuda; move it with to()" unless `tensor` is on `wanted`. Undefined tensors pass.
 void check_device(const char* op, const char* argument, const Tensor& tensor, Device wanted);
 
 /// An argument of an op and its name.
@@ -25,11 +24,11 @@ struct Argument {
     const char* name;
     const Tensor& tensor;
 };
-/// Error "op: mask lies on cpu, but x on cuda; move it with to()" unless all lie where the first one does. Undefined ones lie
-/// anywhere.
+/// Error "op: mask lies on cpu, but x on cuda; move it with to()" unless all are on the first one's device. Undefined tensors
+/// pass.
 void check_device(const char* op, std::initializer_list<Argument> arguments);
 
-/// dispatch_float for the CPU path of an op: an Error that names `op`, too, when `tensor` lies on CUDA, where the op then has no
+/// dispatch_float for the CPU path of an op. Also an Error that names `op` when `tensor` is on CUDA: the op then has no CUDA
 /// path.
 template <class Body>
 void dispatch_float(const char* op, const Tensor& tensor, Body&& body) {

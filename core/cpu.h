@@ -1,4 +1,4 @@
-// Which x86-64 level the vectorised code runs on. Other processors, and the build for stepping, have one build of it, named v2.
+// The x86-64 level of the vectorised code. On other processors, and in the debugger build, there is one level, named v2.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@ namespace heddle {
 /// The x86-64 micro-architecture levels: v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512 F, BW, CD, DQ, VL).
 enum class CpuLevel { v2 = 2, v3 = 3, v4 = 4 };
 
-/// The best level of this processor that was built.
+/// The highest level that this processor supports and this build contains.
 CpuLevel processor_level();
-/// The level in use: that of set_cpu_level(), otherwise the processor's, unless HEDDLE_CPU_LEVEL=v2|v3|v4 in the environment
-/// lowers it. Read once, at the first call. Error when the variable names no level or one that the processor does not have.
+/// The level in use: set_cpu_level()'s, else HEDDLE_CPU_LEVEL=v2|v3|v4 of the environment, else the processor's. Read once, at
+/// the first call. Error when the variable is not a level or the processor does not support it.
 CpuLevel cpu_level();
-/// Chooses the level for the whole process, before the first op. Error when the processor does not have it, or another one is in
-/// use already.
+/// Sets the level of the whole process, before the first op. Error when the processor does not support it, or another level is
+/// already in use.
 void set_cpu_level(CpuLevel level);
 /// Whether a run at one of these levels gives the same bits as at the other.
 bool same_bits(CpuLevel a, CpuLevel b);

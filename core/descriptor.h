@@ -1,4 +1,4 @@
-// A file descriptor that closes itself.
+// A file descriptor that is closed by its destructor.
 #pragma once
 
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-/// Owns what open() returned; a negative number is no file.
+/// Owns the descriptor that open() returned; negative: none.
 class Descriptor {
   public:
     explicit Descriptor(int number = -1) : number_(number) {}

@@ -10,8 +10,8 @@ namespace heddle::device {
 
 /// Whether tensors may lie on Device::cuda: the build has CUDA kernels, and a device (a GPU, or the emulated one) is there.
 bool available();
-/// Why not, and what to do: "this build has no CUDA kernels; configure with ..", "no CUDA device: <the driver's words>". Empty
-/// when it is available.
+/// Why CUDA is not available, and what to do: "this build has no CUDA kernels; configure with ..", "no CUDA device: <the driver's
+/// message>". Empty when it is available.
 std::string why_unavailable();
 /// Whether the device is emulated on the CPU.
 bool emulated();
@@ -23,8 +23,8 @@ int multiprocessors();
 /// The stream that launches and copies of this thread go to (a cudaStream_t); one of the process by default. Error when there is
 /// no device.
 void* current_stream();
-/// While one lives, `stream` is this thread's current stream; null: the process's own. Tensors made meanwhile belong to the
-/// stream: when the last handle goes, their memory is used again by what comes later in that stream, so other streams must have
+/// While one exists, `stream` is this thread's current stream; null: the process's own. Tensors created meanwhile belong to that
+/// stream: when the last handle is destroyed, later work of the stream may reuse their memory, so other streams must have
 /// finished with it.
 class WithStream {
   public:
@@ -37,7 +37,7 @@ class WithStream {
     void* before_;
 };
 
-/// Waits for the current stream. Error with CUDA's words (the emulator's report) when something in it went wrong.
+/// Waits for the current stream. Error with CUDA's message (or the emulator's report) when work in it failed.
 void synchronize();
 
 /// Copies between the CPU and the device, or within the device, in the current stream's order; the two must not overlap. To the
@@ -47,7 +47,7 @@ void copy(void* to, Device to_device, const void* from, Device from_device, std:
 /// Sets bytes on the device, in the current stream's order.
 void fill(void* to, int byte, std::int64_t bytes);
 
-/// Counts of what the device was asked for so far by all threads, to show that a step runs without the host waiting for it.
+/// Counts of device operations by all threads so far, to check that a step runs without synchronisation.
 struct Statistics {
     std::int64_t synchronisations = 0;  ///< how often the host waited
     std::int64_t launches = 0;

@@ -124,37 +124,40 @@ Statistics statistics() {
 
 namespace detail {
 
-std::byte* allocate(std::int64_t bytes, void* stream) {
-    void* block = nullptr;
-    const auto size = static_cast<std::size_t>(bytes);
-    const cudaError_t error =
-        emulated() ? cudaMallocAsync(&block, size, static_cast<cudaStream_t>(stream)) : cudaMalloc(&block, size);
+namespace {
+
+// The block, or null when the device has too little memory.
+std::byte* block_or_null(cudaError_t error, void* block, const char* call) {
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
         return nullptr;
     }
-    must(error, emulated() ? "cudaMallocAsync" : "cudaMalloc");
+    must(error, call);
     return static_cast<std::byte*>(block);
 }
 
-std::byte* allocate_for_capture(std::int64_t bytes, void*) {
+std::byte* take_at_once(std::int64_t bytes, void*) {
     void* block = nullptr;
     const cudaError_t error = cudaMalloc(&block, static_cast<std::size_t>(bytes));
-    if (error == cudaErrorMemoryAllocation) {
-        cudaGetLastError();
-        return nullptr;
-    }
-    must(error, "cudaMalloc");
-    return static_cast<std::byte*>(block);
+    return block_or_null(error, block, "cudaMalloc");
 }
 
-// Called by destructors: an error of earlier work is told by the next call that waits.
-void release(std::byte* block, void* stream) {
-    if (emulated())
-        cudaFreeAsync(block, static_cast<cudaStream_t>(stream));
-    else
-        cudaFree(block);
+std::byte* take_in_order(std::int64_t bytes, void* stream) {
+    void* block = nullptr;
+    const cudaError_t error = cudaMallocAsync(&block, static_cast<std::size_t>(bytes), static_cast<cudaStream_t>(stream));
+    return block_or_null(error, block, "cudaMallocAsync");
 }
+
+// Both are called by destructors: an error of earlier work is reported by the next call that waits.
+void give_at_once(std::byte* block, void*) { cudaFree(block); }
+void give_in_order(std::byte* block, void* stream) { cudaFreeAsync(block, static_cast<cudaStream_t>(stream)); }
+
+constexpr MemoryPolicy kKept = {take_at_once, take_at_once, give_at_once, false};
+constexpr MemoryPolicy kExact = {take_in_order, take_at_once, give_in_order, true};
+
+}  // namespace
+
+const MemoryPolicy& memory_policy() { return emulated() ? kExact : kKept; }
 
 std::string memory_left() {
     std::size_t free = 0, total = 0;

@@ -7,8 +7,8 @@
 
 namespace heddle::device {
 
-/// Throws an Error with CUDA's words unless `error` is success. CUDA keeps some errors for the next call; this one is told, so it
-/// is taken back.
+/// Throws an Error with CUDA's message unless `error` is success. CUDA reports some errors again at the next call; this clears
+/// the error, because it has been reported.
 void must(cudaError_t error, const char* call);
 
 /// The current stream, as the CUDA runtime calls it.

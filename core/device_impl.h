@@ -7,13 +7,19 @@
 
 namespace heddle::device::detail {
 
-/// Memory on the device, null when it has too little left. The emulated device gives exactly `bytes` in the stream's order, so
-/// that its checker sees every end; a GPU gives memory that any stream may use at once.
-std::byte* allocate(std::int64_t bytes, void* stream);
-/// Memory of exactly `bytes` in no stream's order, also while a stream is captured.
-std::byte* allocate_for_capture(std::int64_t bytes, void* stream);
-/// Gives either back: on the emulated device in the stream's order, on a GPU after all work.
-void release(std::byte* block, void* stream);
+/// Where device memory comes from, and how.
+struct MemoryPolicy {
+    /// `bytes` of memory for work in `stream`; null when too little is left.
+    std::byte* (*take)(std::int64_t bytes, void* stream);
+    /// The same, in no stream's order, also while a stream is captured.
+    std::byte* (*take_for_capture)(std::int64_t bytes, void* stream);
+    /// Gives either back; `stream` is the one it was taken for.
+    void (*give)(std::byte* block, void* stream);
+    /// Each tensor gets a block of exactly its size, and none is kept for the next one: a checker sees every end.
+    bool exact;
+};
+/// The device's: on a GPU any stream may use a block at once, and blocks are kept; the emulated device is exact, in stream order.
+const MemoryPolicy& memory_policy();
 /// For tests, before the first tensor lies there: memory for tensors on CUDA comes from these two instead, and each has its own,
 /// of exactly its bytes.
 void take_memory_from(std::byte* (*take)(std::int64_t bytes, void* stream), void (*give)(std::byte* block, void* stream));

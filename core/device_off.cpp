@@ -22,9 +22,11 @@ void copy(void*, Device, const void*, Device, std::int64_t) { fail("device: " + 
 void fill(void*, int, std::int64_t) { fail("device: " + why_unavailable()); }
 
 namespace detail {
-std::byte* allocate(std::int64_t, void*) { fail("device: " + why_unavailable()); }
-std::byte* allocate_for_capture(std::int64_t, void*) { fail("device: " + why_unavailable()); }
-void release(std::byte*, void*) {}
+const MemoryPolicy& memory_policy() {
+    static constexpr auto take = [](std::int64_t, void*) -> std::byte* { fail("device: " + why_unavailable()); };
+    static constexpr MemoryPolicy none = {take, take, [](std::byte*, void*) {}, false};
+    return none;
+}
 std::string memory_left() { return {}; }
 void count_launch() {}
 }  // namespace detail

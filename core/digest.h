@@ -1,4 +1,4 @@
-// A checksum of bytes: tells a damaged or exchanged file from the one that was written.
+// A checksum of bytes, to detect damaged or exchanged files.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace heddle {
 
-/// 64 bits of XXH3 (https://github.com/Cyan4973/xxHash) over everything that was added. It finds accidents; it does not keep out
-/// somebody who wants to be let in.
+/// 64 bits of XXH3 (https://github.com/Cyan4973/xxHash) over everything that was added. It detects accidents, not
+/// tampering.
 class Digest {
   public:
     Digest();

@@ -6,7 +6,7 @@
 
 namespace heddle {
 
-/// Everything that Heddle reports: the message names what was given, what was wanted and what to do.
+/// Base of all errors of Heddle. The message says what was given, what was expected and what to do.
 class Error : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -15,8 +15,7 @@ class Error : public std::runtime_error {
 /// Throws Error(message).
 [[noreturn]] void fail(const std::string& message);
 
-/// What was asked for is wrong: an option, a setting, an unknown word. Programs end with status 2 then, with 1 for any other
-/// Error.
+/// A usage error: a wrong option, setting or name. Programs end with status 2 after it, with 1 after any other Error.
 class UsageError : public Error {
   public:
     using Error::Error;

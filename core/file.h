@@ -1,4 +1,4 @@
-// Whole files: read at once, seen through a memory map, replaced atomically.
+// Whole files: read at once, memory-mapped, replaced atomically.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,21 @@ namespace heddle {
 
 /// Everything in the file, which may also be a pipe. Error, with path and reason, when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
-/// Everything in a file that has to be a regular one, of at most `longest` bytes. Error, with path and reason, when it is not: a
-/// named pipe would be waited for, a device has no end.
+/// Everything in a file that has to be a regular one, of at most `longest` bytes. Error, with path and reason, when it is not:
+/// reading a named pipe could block, and a device has no end.
 std::string read_regular_file(const std::filesystem::path& path, std::size_t longest = std::numeric_limits<std::size_t>::max());
 
-/// Replaces the file at `path` by these bytes: a reader sees the old file or the new one, never a half, and after a power
-/// failure one of the two is on the disk. Error, with path and reason; the old file is then untouched, unless only the last step,
-/// asking the disk to keep the folder's entry, failed: then the new one stands.
+/// Replaces the file at `path` by these bytes: a reader sees the complete old or new file, and after a power
+/// failure one of the two is on the disk. Error, with path and reason; the old file is then unchanged, unless only the last step,
+/// syncing the folder, failed: then the new file is in place.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Asks the system to put what was written to a file on the disk. Nothing happens when there is no such file, or where the file
-/// system has no sync.
+/// Syncs a file's contents to disk (fsync). Does nothing when the file does not exist or the file system has no sync.
 void sync_file(const std::filesystem::path& path);
 
-/// Asks the system to put a folder's entries on the disk, as a rename is safe only after it. Error when there is no such folder;
-/// none where the file system cannot sync a folder.
+/// Syncs a folder's entries to disk: a rename is safe only after it. Error when the folder does not exist; no error when the
+/// file system cannot sync folders.
 void sync_folder(const std::filesystem::path& folder);
 
 /// Prepares a file for others to open and append to: makes an empty one where there is none, and a copy of its own where the file
@@ -41,7 +40,7 @@ void make_appendable(const std::filesystem::path& path);
 /// a killed process left half written is not being written. Always false where the file system has no locks.
 bool is_being_written(const std::filesystem::path& path);
 
-/// While it lives, is_being_written(path).
+/// While one exists, is_being_written(path) is true.
 class WriteMark {
   public:
     explicit WriteMark(const std::filesystem::path& path);

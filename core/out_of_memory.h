@@ -5,8 +5,7 @@
 
 namespace heddle {
 
-/// There is less memory than was asked for. The message says how much that was and where; what is to be made smaller is known to
-/// those who asked for the work.
+/// An allocation failed. The message has the size and the device; the caller adds which option to reduce.
 class OutOfMemory : public Error {
   public:
     using Error::Error;

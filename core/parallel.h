@@ -1,4 +1,4 @@
-// The one way to use several threads.
+// parallel_for, through which all threading goes.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ class RangeBody {
 };
 
 /// Splits [0, n) into pieces of `grain` (the last may be shorter) and runs `body(begin, end)` on each, on several threads; free
-/// threads take the next piece. The pieces depend on `n` and `grain` only, never on the number of threads: a body whose
+/// threads take the next piece. The pieces depend only on `n` and `grain`, not on the number of threads: a body whose
 /// pieces write disjoint results gives the same bits for any number of threads. An exception of a body is
-/// thrown again in the caller. A parallel_for inside a body runs on the body's thread alone.
+/// rethrown in the caller. A parallel_for inside a body runs on that body's thread only.
 void parallel_for(std::int64_t n, std::int64_t grain, RangeBody body);
 
-/// Threads that parallel_for uses; at first the number of processors that this process may use.
+/// The number of threads that parallel_for uses; by default the number of processors available to this process.
 int threads();
 /// Error unless `count` is 1 to 1024.
 void set_threads(int count);

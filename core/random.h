@@ -1,8 +1,8 @@
 // Counter-based random numbers: Philox4x32-10.
 //
 // Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), section 3.3.
-// The numbers are a pure function of (key, counter), so a dropout mask depends on the element's logical place alone, never on
-// tiles or threads; backward makes it again instead of storing it.
+// The numbers are a pure function of (key, counter), so a dropout mask depends only on the element's logical position, not on
+// tiles or threads; backward recomputes it instead of storing it.
 #pragma once
 
 #include <array>
@@ -86,8 +86,8 @@ struct Generator {
 /// The thread's default generator.
 Generator& generator();
 
-/// While it lives, the thread's default generator goes on from `state`; then the former one is back. What draws keys can be run
-/// again with the same ones.
+/// While one exists, the thread's default generator continues from `state`; afterwards the previous one is restored. Code that
+/// draws keys can so be rerun with the same keys.
 class RandomState {
   public:
     explicit RandomState(Generator state) : before_(std::exchange(generator(), std::move(state))) {}

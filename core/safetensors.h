@@ -20,7 +20,7 @@
 namespace heddle {
 
 /// A safetensors file opened for reading. It is memory-mapped: opening reads the header only, loading reads that tensor only.
-/// The file is taken for hostile: whatever is wrong with it is an Error that names the file and the fault.
+/// The file is treated as untrusted: any defect is an Error that names the file and the defect.
 class SafetensorsFile {
   public:
     /// Reads and checks the header. Error when the file cannot be read or breaks any rule of the format.

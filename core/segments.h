@@ -10,8 +10,8 @@
 
 namespace heddle {
 
-/// Cuts blocks from pieces of memory and joins neighbours when they come back, so that whatever sizes were asked for before, free
-/// memory is one whole again. It touches none of the memory. Not for several threads at once.
+/// Splits pieces of memory into blocks and merges neighbouring free blocks, so that free memory does not stay fragmented. Never
+/// accesses the memory itself. Not thread-safe.
 class Segments {
   public:
     /// Blocks begin at multiples of this, counted from their piece.
@@ -19,12 +19,11 @@ class Segments {
 
     /// Another piece to cut from.
     void add(std::byte* piece, std::int64_t bytes);
-    /// A block of at least `bytes`: from the smallest free one that is large enough, of equal ones the first in memory. Null when
-    /// there is none.
+    /// A block of at least `bytes`: best fit, the lowest address among equals. Null when no free block is large enough.
     std::byte* take(std::int64_t bytes);
-    /// Takes a block back that take() gave.
+    /// Returns a block that take() gave.
     void give(std::byte* block);
-    /// Forgets the pieces that are wholly free, and names them.
+    /// Removes and returns the pieces that are completely free.
     std::vector<std::byte*> release();
 
   private:

@@ -1,4 +1,4 @@
-// Where the sentences of a packed batch lie.
+// The positions of the sentences in a packed batch.
 #pragma once
 
 #include <compare>
@@ -21,7 +21,7 @@ struct Span {
 };
 
 class Spans;
-/// Numbers made of spans alone, as many for all spans of one capacity.
+/// A table computed from spans; its size depends only on the capacity.
 using MakeTable = std::vector<std::int32_t> (*)(const Spans& spans, std::int64_t parameter);
 
 /// Which table.
@@ -38,7 +38,7 @@ struct SpansTable {
     Tensor tensor;  ///< i32 [numbers] on Device::cuda
 };
 
-/// What batches of different lengths have in common.
+/// The fixed size that batches of different lengths are padded to.
 struct SpansCapacity {
     std::int64_t rows = 0;
     std::int64_t sentences = 0;
@@ -64,9 +64,9 @@ class Spans {
     /// A padded [batch, time] tensor seen as [batch * time] rows. Error when a length exceeds `time`.
     static Spans padded(std::span<const std::int64_t> lengths, std::int64_t time);
     /// The same sentences with room for others: `capacity.rows` rows, the last ones in no sentence, and `capacity.sentences`
-    /// sentences, the last ones empty. Whatever asks how many there are, how long the longest is or whether there are gaps learns
-    /// the capacity alone, so a captured step takes every batch of one capacity. Error when they do not fit, or no empty one is
-    /// left.
+    /// sentences, the last ones empty. The number of sentences, the longest length and whether there are gaps are reported for
+    /// the capacity, so a captured step fits every batch of the same capacity. Error when they do not fit, or no empty sentence
+    /// is left.
     Spans within(const SpansCapacity& capacity) const;
 
     /// Of empty ones, too.
@@ -84,14 +84,14 @@ class Spans {
 
     /// i32 [size, 2] on Device::cuda: start and length of each sentence; table() of these numbers.
     Tensor on_device() const;
-    /// make(spans, parameter) as i32 [numbers] on Device::cuda. Made and uploaded when it is first asked for in the current
-    /// stream, in its order, and then kept for this stream, for these spans and all their copies. Error when there are more than
+    /// make(spans, parameter) as i32 [numbers] on Device::cuda. Computed and uploaded at the first call in the current
+    /// stream, in its order, then cached for this stream, for these spans and all their copies. Error when there are more than
     /// 2^31 - 1 rows.
     Tensor table(MakeTable make, std::int64_t parameter) const;
-    /// What the current stream has asked for.
+    /// The tables that the current stream has requested.
     std::vector<SpansTable> tables() const;
-    /// Moves what the current stream has asked for, in the order of tables(), to memory of the caller: as many i32 each. What
-    /// they hold there is the caller's business from now on.
+    /// Moves the current stream's tables, in the order of tables(), to memory of the caller: as many i32 each. The caller is
+    /// responsible for their contents from then on.
     void move_tables(const std::vector<Tensor>& memory) const;
 
     friend bool operator==(const Spans& a, const Spans& b) {

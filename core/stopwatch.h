@@ -6,7 +6,7 @@
 namespace heddle::device {
 
 /// Marks moments in the current stream while the host goes on queueing work, and reads them all at the end. On the emulated
-/// device the times are those of the emulation and say nothing about a GPU. Error when there is no device.
+/// device the times are those of the emulation, not of a GPU. Error when there is no device.
 class Stopwatch {
   public:
     Stopwatch();

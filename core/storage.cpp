@@ -61,10 +61,7 @@ void forbid(const std::byte*, std::int64_t) {}
 const PoolMemory kHost = {
     [](std::int64_t bytes, void*) { return static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))); },
     [](std::byte* block, void*) { std::free(block); }, nullptr, "system"};
-const PoolMemory kCuda = {device::detail::allocate, device::detail::release, device::detail::memory_left, "CUDA device"};
-const PoolMemory kCapture = {device::detail::allocate_for_capture, device::detail::release, device::detail::memory_left,
-                             "CUDA device", true};
-PoolMemory tests_own = {};  // in kCuda's place
+PoolMemory tests_own = {};  // in the device's place
 
 }  // namespace
 
@@ -200,9 +197,12 @@ namespace {
 Pool& pool(Device device) {
     static Pool* const host = new Pool(kHost, true, PoolBlocks::rounded);
     if (device == Device::cpu) return *host;
-    static Pool* const cuda = tests_own.take != nullptr
-                                  ? new Pool(tests_own, false, PoolBlocks::exact)
-                                  : new Pool(kCuda, false, device::emulated() ? PoolBlocks::exact : PoolBlocks::rounded);
+    static Pool* const cuda = [] {
+        if (tests_own.take != nullptr) return new Pool(tests_own, false, PoolBlocks::exact);
+        const device::detail::MemoryPolicy& policy = device::detail::memory_policy();
+        return new Pool({policy.take, policy.give, device::detail::memory_left, "CUDA device"}, false,
+                        policy.exact ? PoolBlocks::exact : PoolBlocks::rounded);
+    }();
     return *cuda;
 }
 
@@ -224,9 +224,13 @@ Storage::Storage(std::int64_t bytes, Device device) : bytes_(bytes), device_(dev
 
 Storage::~Storage() { (arena_ != nullptr ? *arena_ : pool(device_)).give(data_, stream_, capacity_); }
 
-MemoryArena::MemoryArena() : MemoryArena(device::emulated()) {}
-MemoryArena::MemoryArena(bool exact)
-    : pool_(std::make_shared<Pool>(kCapture, false, exact ? PoolBlocks::exact_kept : PoolBlocks::cut)) {}
+MemoryArena::MemoryArena() : MemoryArena(device::detail::memory_policy().exact) {}
+MemoryArena::MemoryArena(bool exact) {
+    const device::detail::MemoryPolicy& policy = device::detail::memory_policy();
+    pool_ =
+        std::make_shared<Pool>(PoolMemory{policy.take_for_capture, policy.give, device::detail::memory_left, "CUDA device", true},
+                               false, exact ? PoolBlocks::exact_kept : PoolBlocks::cut);
+}
 MemoryArena::~MemoryArena() = default;
 MemoryArena::Use::Use(MemoryArena& arena) : before_(std::exchange(arena_in_use, arena.pool_)) {}
 MemoryArena::Use::~Use() { arena_in_use = std::move(before_); }

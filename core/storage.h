@@ -13,17 +13,17 @@ namespace heddle {
 
 class Pool;
 
-/// Memory on CUDA that captured work keeps (core/graph.h). What is allocated on this thread while a Use lives comes from the
-/// arena and goes back to it, and only its own next requests get it again: a graph that runs once more finds its addresses as
-/// they were. Several graphs may share one arena when they run one after the other in one stream and leave nothing for each other
-/// in it; it is then about as large as the largest of them needs. For one stream.
+/// CUDA memory for captured work (core/graph.h). While a Use exists, allocations of this thread come from the arena and return to
+/// it, and no other allocation gets that memory: a replayed graph finds its addresses unchanged. Several graphs may share an
+/// arena if they run one after the other in one stream and pass each other no data in it; it is then about as large as the
+/// largest of them needs. For one stream.
 class MemoryArena {
   public:
     MemoryArena();
-    /// `exact`: each tensor has memory of exactly its bytes, so that accesses behind its end are seen. Else tensors are cut from
-    /// large segments, which graphs of all sizes share. By default exact on the emulated device.
+    /// `exact`: each tensor has memory of exactly its bytes, so that accesses beyond its end are detected. Otherwise tensors are
+    /// cut from large segments, which graphs of all sizes share. By default exact on the emulated device.
     explicit MemoryArena(bool exact);
-    /// Its memory is given back when the last tensor in it is gone, too.
+    /// Its memory is released only after the last tensor in it is destroyed.
     ~MemoryArena();
     MemoryArena(const MemoryArena&) = delete;
     MemoryArena& operator=(const MemoryArena&) = delete;
@@ -57,7 +57,7 @@ class Storage {
     std::int64_t bytes() const { return bytes_; }
     Device device() const { return device_; }
 
-    /// Counts in-place changes, so that a value saved for backward can be recognised as overwritten.
+    /// Counts in-place changes, so that backward can detect that a saved value was overwritten.
     std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
     void bump_version(const Where& where) {
         version_.fetch_add(1, std::memory_order_relaxed);

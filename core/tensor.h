@@ -95,13 +95,14 @@ class Tensor {
     /// On `device`; the same handle when it lies there already, else a copy in the current stream's order.
     Tensor to(Device device) const;
 
-    /// Overwrites the elements in place and bumps the version. On CUDA other values than 0 come from the host, which is slow.
+    /// Overwrites the elements in place and bumps the version. On CUDA values other than 0 are copied from the host, which is
+    /// slow.
     void fill_(double value, Where where = Where::current());
     /// The source may lie on another device and overlap the target.
     void copy_(const Tensor& source, Where where = Where::current());
 
     std::uint64_t version() const { return storage_ ? storage_->version() : 0; }
-    /// Says that the elements were changed in place, here.
+    /// Records that the elements were changed in place, at `where`.
     void bump_version(Where where = Where::current()) const {
         if (storage_) storage_->bump_version(where);
     }
@@ -109,7 +110,7 @@ class Tensor {
     Where changed_at() const { return storage_ ? storage_->changed_at() : Where(); }
     std::uint64_t storage_id() const { return storage_ ? storage_->id() : 0; }
     bool shares_storage(const Tensor& other) const { return storage_ && storage_ == other.storage_; }
-    /// True when no other tensor shares the storage: its memory may be taken over.
+    /// True when no other tensor shares the storage, so its memory may be reused.
     bool unique() const { return storage_.use_count() == 1; }
 
   private:
@@ -127,7 +128,7 @@ class Tensor {
     DType dtype_ = DType::f32;
 };
 
-/// The elements on the CPU in memory of their own, whatever happens to `tensor` later.
+/// A copy of the elements on the CPU, independent of `tensor`.
 Tensor copy_on_cpu(const Tensor& tensor);
 
 /// Columns [begin, begin + count) of a [rows, pitch] tensor: the one strided form, which matrix product and attention

@@ -6,7 +6,7 @@
 namespace heddle {
 
 /// The file and line of a call, for errors and reports: declared as the last parameter, `Where where = Where::current()`, it is
-/// the caller's place. It does what std::source_location does and is also understood by compilers that do not have that yet.
+/// the caller's location. Like std::source_location, but also for compilers that lack it.
 class Where {
   public:
     Where() = default;

@@ -1,4 +1,4 @@
-// What decoding remembers between two steps.
+// The state that decoding keeps between two steps.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace heddle::nn {
 
 /// Keys and values of all hypotheses of a batch, per decoder layer. A hypothesis belongs to a sentence and has read `position()`
-/// tokens; it holds the numbers of the rows where the keys and values of its tokens lie. Hypotheses with a common beginning share
+/// tokens; it holds the numbers of the rows where the keys and values of its tokens lie. Hypotheses with a common prefix share
 /// these rows, and a beam is reordered by rewriting the numbers, never by moving keys. Keys and values of the memory exist once
 /// per sentence.
 class DecoderCache {
@@ -30,13 +30,13 @@ class DecoderCache {
     /// The sentence of each hypothesis.
     std::span<const std::int32_t> sentences() const { return sentences_; }
 
-    /// Hypothesis i goes on from the former hypothesis parents[i]: a parent may occur several times (it branched), once or never
+    /// Hypothesis i continues the previous hypothesis parents[i]: a parent may occur several times (it branched), once or never
     /// (it ended). The number of hypotheses becomes that of `parents`. Error when a parent does not exist, the sentences would no
-    /// longer be in order, or the hypotheses are more than was said at first.
+    /// longer be in order, or there are more hypotheses than the constructor allowed.
     void reorder(std::span<const std::int32_t> parents);
-    /// The same for parents that only the keys' device knows, i32 [hypotheses] there: the host says of which sentence each new
-    /// hypothesis is, and does not wait to see whether its parent is, too. A parent that does not exist is an Error (on CUDA it
-    /// stops a kernel).
+    /// The same for parents on the keys' device, i32 [hypotheses]: the host passes the sentence of each new hypothesis and does
+    /// not synchronise to check that its parent belongs to it, too. A parent that does not exist is an Error (on CUDA it traps
+    /// the kernel).
     void reorder(const Tensor& parents, std::vector<std::int32_t> sentences);
 
     // ---- for the modules, in each step

@@ -3,7 +3,7 @@
 // A model that is trained in bf16 has a third one. Its forward and backward passes read bf16 weights; the optimizer works on the
 // f32 weights that those are rounded from, the masters, because an update is mostly smaller than bf16's last place (2^-8 of a
 // weight) and would be rounded away. Gradients are sums over many rows, and f32 for the same reason. Source: Micikevicius et al.,
-// "Mixed precision training" (2018), section 3.1; bf16 has the exponents of f32, so no loss is scaled.
+// "Mixed precision training" (2018), section 3.1; bf16 has the exponent range of f32, so no loss scaling is needed.
 #pragma once
 
 #include <memory>
@@ -23,14 +23,14 @@ struct FlatParameters {
 
     Tensor values;               ///< [n], f32 or f64: what the optimizer changes and files hold
     Tensor gradients;            ///< [n] of the same dtype; backward adds into it
-    Tensor bf16_copy;            ///< bf16 [n]: `values`, rounded, which the model computes with; undefined where it uses `values`
+    Tensor bf16_copy;            ///< bf16 [n]: `values`, rounded, with which the model computes; undefined if it uses `values`
     std::vector<Entry> entries;  ///< ascending; each begins at a multiple of 64 bytes, the elements between are zero in both
     std::shared_ptr<const FlatParameters> in_use = {};  ///< while a copy lives, the module stays where it is
 
     /// The ranges of elements that are trained now, frozen parameters left out, neighbours joined.
     std::vector<Span> active() const;
     void zero_gradients();
-    /// Makes `bf16_copy` what `values` are, after a change that the optimizer did not make. Nothing to do without a copy.
+    /// Updates `bf16_copy` from `values` after a change not made by the optimizer. Does nothing without a copy.
     void round_again() const;
     /// Any array [n] laid out like `values` (a moment, an average), as tensors under the parameters' names, sharing its storage.
     /// Error when the shape differs.

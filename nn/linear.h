@@ -11,8 +11,8 @@ namespace heddle::nn {
 class Linear : public Module {
   public:
     Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, bool bias = true);
-    /// Several projections of the same input, [each, in] each, as one leaf: part i makes columns [i each, (i + 1) each). Files
-    /// know them as "PARENT.PART.weight" and "PARENT.PART.bias"; each is initialised as a matrix of its own.
+    /// Several projections of the same input, [each, in] each, as one leaf: part i gives columns [i each, (i + 1) each). Their
+    /// names in files are "PARENT.PART.weight" and "PARENT.PART.bias"; each is initialised as a separate matrix.
     Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<std::string>& parts, std::int64_t each,
            bool bias = true);
 

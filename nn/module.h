@@ -20,7 +20,7 @@ FlatParameters flatten(Module& module, DType dtype);
 /// Tensors under their dotted names, in the order of a module's construction; what save_safetensors takes.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Rows [begin, end) of a leaf, which files know under a name of their own.
+/// Rows [begin, end) of a leaf, which have a name of their own in files.
 struct ParameterSlice {
     std::string name;  ///< dotted, from the root
     std::int64_t begin = 0;
@@ -38,15 +38,15 @@ struct Parameter {
     NamedTensors named(const Tensor& whole) const;
 };
 
-/// The base of all modules. A module is a member of its parent and is made with it, so its dotted name, the seed and the dtype
-/// are known from the start:
+/// The base of all modules. A module is a member of its parent and is constructed with it, so its dotted name, the seed and the
+/// dtype are fixed from the start:
 ///
 ///     struct Net : nn::Module {
 ///         nn::Linear hidden{*this, "hidden", 8, 16};
 ///         nn::Linear output{*this, "output", 16, 2};
 ///     };
 ///
-/// Tied parameters are one leaf, registered by one module and used by another, so everything below sees them once.
+/// Tied parameters are one leaf, registered by one module and used by another, so the functions below count them once.
 class Module {
   public:
     /// A root. The initial values of all parameters are a function of `seed` and their dotted names.
@@ -66,13 +66,13 @@ class Module {
     std::string dotted(std::string_view part) const;
     /// What the parameters are stored in.
     DType dtype() const { return dtype_; }
-    /// Where the parameters lie; the CPU at first.
+    /// The parameters' device; initially the CPU.
     Device device() const { return device_; }
     /// Moves all parameters and gradients to `device`, each to memory of its own. Error while an optimizer, or the result of
     /// nn::flatten, works on their present memory: move first.
     void to(Device device);
     /// Converts all parameters to `dtype` (f32, f64, or bf16, which CUDA alone computes with), each in memory of its own, without
-    /// their gradients. What bf16 rounds away does not come back: to train in bf16, nn::flatten keeps the f32 weights. Error as
+    /// their gradients. The conversion to bf16 loses precision; for training in bf16, nn::flatten keeps the f32 weights. Error as
     /// to(Device).
     void to(DType dtype);
     const std::vector<Module*>& children() const { return children_; }
@@ -89,12 +89,12 @@ class Module {
     std::int64_t parameter_count() const;
     /// Elements of those that are trained.
     std::int64_t trainable_count() const;
-    /// All parameters as files know them, sharing the storage.
+    /// All parameters under their names in files, sharing the storage.
     NamedTensors named_tensors() const;
 
     /// Freezes (or unfreezes) the parameters whose dotted name from the root is `prefix` or begins with `prefix` and a dot; all
     /// of them for "". Returns how many leaves. Error when there is none, or when the prefix names a part of a leaf (the query of
-    /// a fused projection), which can be frozen as a whole only.
+    /// a fused projection), which can only be frozen as a whole.
     std::int64_t freeze(std::string_view prefix, bool frozen = true);
 
     /// The decisions of a dropout under "NAME.what" for one call: off in evaluation mode, else with the next key of the
@@ -102,7 +102,7 @@ class Module {
     Dropout dropout(double probability, std::string_view what) const;
 
   protected:
-    /// Called by to() behind the change, for what a module keeps beside its parameters.
+    /// Called by to() after the change, for what a module keeps beside its parameters.
     virtual void moved() {}
     /// Registers `value` as a trained leaf, moved to the module's device; `part` is relative to this module, the slices' names
     /// are whole. Error when a name is taken, or the parameters were flattened and what nn::flatten returned is in use.

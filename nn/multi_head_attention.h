@@ -18,7 +18,7 @@ struct AttentionOptions {
     std::int64_t width_of_head() const;
 };
 
-/// Who may attend to whom, beside the spans, and whether the weights are wanted.
+/// Which positions may attend to which, in addition to the spans, and whether to return the weights.
 struct AttentionCall {
     bool causal = false;
     Tensor mask = {};           ///< as ops::AttentionOptions::mask
@@ -26,7 +26,7 @@ struct AttentionCall {
 };
 
 /// Queries, keys and values of one input: one [3 heads head_dim, d_model] projection whose column slices are q, k and v, then
-/// attention, then `output` (paper, section 3.2.2). Files know the slices as query, key and value.
+/// attention, then `output` (paper, section 3.2.2). In files the slices are named query, key and value.
 class SelfAttention : public Module {
   public:
     SelfAttention(Module& parent, std::string_view name, const AttentionOptions& options);

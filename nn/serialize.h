@@ -17,7 +17,7 @@ namespace heddle::nn {
 void save(const Module& module, const std::filesystem::path& path, const std::map<std::string, std::string>& metadata = {});
 
 /// Fills `targets` (views of parameters or moments) from a file that holds the same names and shapes; other float dtypes are
-/// converted. `prefix` stands before each name in the file; what does not begin with it is another's. One Error
+/// converted. `prefix` stands before each name in the file; other tensors are ignored. One Error
 /// names every missing, extra and misshapen tensor; nothing is changed then.
 void load(const NamedTensors& targets, const SafetensorsFile& file, std::string_view prefix = "");
 /// The same for a module's parameters.

@@ -22,13 +22,14 @@ class Encoder : public Module {
 
     std::string_view kind() const override { return "Encoder"; }
     /// x [rows, d_model]: embedded tokens; result [rows, d_model]. With MemoryFrom::layer the results of all layers stand side by
-    /// side, [rows, layers d_model], each behind the final norm, if there is one: the last of them is the other case's result.
+    /// side, [rows, layers d_model], each after the final norm, if there is one: the last of them equals the result of
+    /// MemoryFrom::last.
     Variable forward(const Variable& x, const Spans& spans, AttentionMaps* maps = nullptr) const;
 
   private:
     const LayerNorm* norm_before(std::size_t layer) const;
     Variable forward_checkpointed(Variable x, const Spans& spans) const;
-    /// What the encoder gives: the last layer's result, or with MemoryFrom::layer the results of all layers, whose residual
+    /// The encoder's result: the last layer's result, or with MemoryFrom::layer the results of all layers, whose residual
     /// `sums` are given then.
     Variable result(std::vector<Variable> sums, const Variable& last) const;
 
@@ -37,7 +38,7 @@ class Encoder : public Module {
     std::unique_ptr<LayerNorm> final_norm_;
 };
 
-/// A stack of decoder layers with an optional final norm. `memory` is what Encoder::forward gives.
+/// A stack of decoder layers with an optional final norm. `memory` is the result of Encoder::forward.
 class Decoder : public Module {
   public:
     Decoder(Module& parent, std::string_view name, const TransformerOptions& options);

@@ -45,7 +45,7 @@ void evaluate(const Transformer& model, const Sentences& source, const Sentences
     model.generator(model.decode(target.tokens, target.spans, memory, source.spans));
 }
 
-/// While it lives, backward adds to other gradients, zero at first. Then these, and every module's mode, are as they were.
+/// While one exists, backward adds to other gradients, zero at first. Then these, and every module's mode, are as they were.
 class Visit {
   public:
     explicit Visit(Module& model) : parameters_(model.parameters()) {

@@ -40,13 +40,13 @@ struct ModelSummary {
     std::int64_t peak = 0;
 };
 
-/// Sends a batch through the model and looks on: once in evaluation mode, with the generator, and once as training does, with
-/// backward. The model, its gradients and the thread's generator are afterwards as they were. `part` is for part_of(). Error when
+/// Sends a batch through the model and traces it: once in evaluation mode, with the generator, and once as in training, with
+/// backward. Restores the model, its gradients and the thread's generator. `part` is for part_of(). Error when
 /// the model has none such, or the batch does not fit it.
 ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std::string& part = "");
 
-/// torchinfo's table for a module: mult-adds are parameters times the first extent of the output, whatever the other extents, and
-/// products of activations are left out; each output of a module with parameters counts twice, for its gradient.
+/// torchinfo's table for a module: mult-adds are parameters times the first extent of the output, ignoring the other extents;
+/// products of activations are not counted; each output of a module with parameters counts twice, for its gradient.
 struct ListedSummary {
     std::int64_t multiply_adds = 0;
     std::int64_t input_bytes = 0;

@@ -1,4 +1,4 @@
-// The ops of a pass through a model, and what they say of each module.
+// The ops of a pass through a model, attributed to its modules.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class Part {
     bool star_;
 };
 
-/// What a module and everything below it did in a pass.
+/// Statistics of a module and everything below it in a pass.
 struct ModuleTrace {
     std::vector<Shape> inputs;       ///< of the tensors that came from outside, parameters left out; equal shapes once
     std::optional<Shape> output;     ///< of its last op; nothing when it had none (one op did the work of several modules)
@@ -33,13 +33,13 @@ struct ModuleTrace {
     std::int64_t tokens = 0;         ///< read by embeddings
     std::int64_t multiply_adds = 0;  ///< of all matrix products
     std::int64_t attention = 0;      ///< those of them that are products of queries with keys, and of weights with values
-    std::int64_t kept = 0;       ///< bytes that its ops keep for backward, parameters left out; what several keep, the first has
-    std::int64_t gradients = 0;  ///< bytes of the gradients of its ops' outputs, were they all there at once
+    std::int64_t kept = 0;  ///< bytes that its ops save for backward, without parameters; shared tensors count for the first op
+    std::int64_t gradients = 0;     ///< bytes of the gradients of its ops' outputs, as if all existed at the same time
     std::int64_t listed_adds = 0;   ///< as torchinfo counts multiply-adds: elements of the parameters that an op reads
     std::int64_t listed_bytes = 0;  ///< as torchinfo counts activations: outputs of modules with parameters
 };
 
-/// Notes every op of this thread as long as it lives.
+/// Records every op of this thread as long as it exists.
 class Trace {
   public:
     /// `model` must outlive it.

@@ -21,11 +21,11 @@ class Transformer : public Module {
     explicit Transformer(const TransformerOptions& options, std::uint64_t seed = 1, DType dtype = DType::f32);
 
     std::string_view kind() const override { return "Transformer"; }
-    /// With every default put in.
+    /// With all defaults filled in.
     const TransformerOptions& options() const { return options_; }
 
     /// The encoder's result [rows, d_model], or with MemoryFrom::layer that of each layer, side by side. Rows outside the spans
-    /// have no meaning.
+    /// are unspecified.
     Variable encode(const Tensor& tokens, const Spans& spans, AttentionMaps* maps = nullptr) const;
     /// The decoder's last hidden values [rows, d_model], from which logits() follow. Sentence i of `target_in` (the beginning
     /// mark and the sentence) attends to sentence i of the memory.

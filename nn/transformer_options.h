@@ -1,4 +1,4 @@
-// What a Transformer is made of.
+// The options of a Transformer.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace heddle::nn {
 enum class NormPlace : std::uint8_t { pre, post };
 /// Which of the three embeddings (source, target, output projection) are one matrix; `embeddings`: source and target.
 enum class Tie : std::uint8_t { all, embeddings, target, none };
-/// What decoder layer i attends to: the encoder's result, or what the encoder's layer i made.
+/// What decoder layer i attends to: the encoder's result, or the output of the encoder's layer i.
 enum class MemoryFrom : std::uint8_t { last, layer };
 
 struct TransformerOptions {
@@ -41,10 +41,10 @@ struct TransformerOptions {
     MemoryFrom memory = MemoryFrom::last;
     bool scale_embeddings = true;  ///< times sqrt(d_model), section 3.4 of the paper
     EmbeddingInit embedding_init = EmbeddingInit::scaled;
-    bool checkpoint_layers = false;  ///< compute each layer again in backward instead of keeping its inside
+    bool checkpoint_layers = false;  ///< recompute each layer in backward instead of keeping its intermediate values
 
-    /// The same with every default put in. Error when an extent is not positive or so large (over 2^24, vocabularies over 2^31, a
-    /// position table of over 2^27 elements) that no model has it and products of extents could overflow, heads do not divide
+    /// The same with all defaults filled in. Error when an extent is not positive or so large (over 2^24, vocabularies over 2^31,
+    /// a position table of over 2^27 elements) that no model has it and products of extents could overflow, heads do not divide
     /// d_model (head_dim 0), a dropout leaves [0, 1), the vocabularies cannot be tied, a tied output should have a bias, or
     /// MemoryFrom::layer has not as many encoder as decoder layers.
     TransformerOptions complete() const;

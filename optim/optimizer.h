@@ -41,7 +41,7 @@ class NotFinite : public Error {
     static NotFinite of_gradient(double norm, std::int64_t updates);
 };
 
-/// A learning rate. It has no default, because an update without one would train nothing: StepOptions{.clip = 1} does not
+/// A learning rate. It has no default, because an update without one would not train: StepOptions{.clip = 1} does not
 /// compile.
 class Rate {
   public:
@@ -52,7 +52,7 @@ class Rate {
     double value_;
 };
 
-/// What one update is told.
+/// Options of one update.
 struct StepOptions {
     Rate lr;
     double clip = 0;            ///< the greatest norm of the gradient; 0: no clipping
@@ -65,8 +65,8 @@ class Optimizer {
     /// shapes or dtypes differ.
     Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions& options = {});
 
-    /// Only the elements of these ascending ranges are changed from now on; the others are frozen: neither gradient nor weight
-    /// decay moves them, and they do not count in the norm. Error when a range leaves the parameters or overlaps the one before.
+    /// From now on only the elements of these ascending ranges are updated. The others are frozen: neither gradient nor weight
+    /// decay changes them, and the norm excludes them. Error when a range leaves the parameters or overlaps the one before.
     void set_active(std::vector<Span> ranges);
     /// From now on each update also writes what it changed, rounded, to `copy`, bf16 [n] beside the parameters: the weights that
     /// a model computes with.
@@ -78,10 +78,10 @@ class Optimizer {
     /// The same update in two halves, for a host that does not wait for the device. The first: the norm that step() returns and
     /// the factor that the gradients are to be multiplied by, f64 [2], where the parameters lie.
     Tensor measure(const StepOptions& with) const;
-    /// The second: one update with what was measured, in place. A norm that is not finite (by now) changes nothing but updates(),
-    /// which counts what was asked for.
-    /// With `numbers`, f64 [3] where the parameters lie, the rate and what else differs from update to update is read there:
-    /// numbers() of the step. So a captured call makes a later update when it is replayed, which count_replay() is to be told.
+    /// The second: one update with the measured norm and factor, in place. If the norm is not finite when the kernel runs, it
+    /// skips the update but still increments updates(). With `numbers`, f64 [3] on the parameters' device, it reads the rate and
+    /// the other values that differ between updates from there: numbers() of the step. So a captured call can be replayed for a
+    /// later update; call count_replay() for each replay.
     void step_measured(const StepOptions& with, const Tensor& measured, const Tensor& numbers = {},
                        Where where = Where::current());
     std::array<double, 3> numbers(const StepOptions& with) const;

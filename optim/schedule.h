@@ -1,8 +1,8 @@
-// How the learning rate goes over the updates. u = 0, 1, 2, .. is the update; w = max(1, warmup).
+// Learning rate schedules. u = 0, 1, 2, .. is the update; w = max(1, warmup).
 //
 //   constant       lr
 //   inverse-sqrt   lr min((u + 1) / w, sqrt(w / (u + 1)))
-//                  rises in a straight line to lr at u + 1 = w, then falls with the root of the updates
+//                  rises linearly to lr at u + 1 = w, then falls with the root of the updates
 //   noam           lr d_model^-0.5 min((u + 1)^-0.5, (u + 1) w^-1.5)
 //                  the same shape with its peak lr (d_model w)^-0.5; lr = 1 is the paper (Vaswani et al. 2017, equation 3)
 //   cosine         u < warmup: lr (u + 1) / w

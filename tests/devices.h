@@ -61,6 +61,8 @@ inline Tensor offset_by_one(const Tensor& tensor) {
 struct Allowed {
     double f64 = 1e-13;
     double f32 = 1e-6;
+    /// An error in itself: what is compared are logarithms.
+    bool absolute = false;
 };
 
 /// Expects max |got - want| <= allowed max |want| for f64 and f32. For bf16: at most twice the error of `plain` (the f32
@@ -80,9 +82,9 @@ inline void expect_close(const Tensor& got, const Tensor& want, const Numbers& n
         if (std::isfinite(usual[i])) usual_error = std::max(usual_error, std::abs(usual[i] - wanted[i]));
     }
     const double ulp = largest > 0 ? std::exp2(std::floor(std::log2(largest)) - 7) : 0;  // of bf16: seven bits behind the point
-    const double limit = numbers.dtype == DType::bf16  ? 2 * usual_error + ulp
-                         : numbers.dtype == DType::f32 ? allowed.f32 * largest
-                                                       : allowed.f64 * largest;
+    const double limit = numbers.dtype == DType::bf16
+                             ? 2 * usual_error + ulp
+                             : (numbers.dtype == DType::f32 ? allowed.f32 : allowed.f64) * (allowed.absolute ? 1 : largest);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         if (given[i] == wanted[i] || (std::isnan(given[i]) && std::isnan(wanted[i]))) continue;
         const double error = std::abs(given[i] - wanted[i]);

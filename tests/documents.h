@@ -23,14 +23,15 @@ inline std::string project_file(const std::string& path) {
 inline std::vector<std::string> fenced_blocks(const std::string& path, const std::string& language) {
     std::istringstream text(project_file(path));
     std::vector<std::string> blocks;
-    bool inside = false;
+    bool inside = false, wanted = false;
     for (std::string line; std::getline(text, line);) {
-        if (!inside && line == "```" + language) {
+        if (!inside && line.starts_with("```")) {
             inside = true;
-            blocks.emplace_back();
+            wanted = line == "```" + language;
+            if (wanted) blocks.emplace_back();
         } else if (inside && line == "```") {
             inside = false;
-        } else if (inside) {
+        } else if (inside && wanted) {
             blocks.back() += line + "\n";
         }
     }

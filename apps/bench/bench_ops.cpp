@@ -22,7 +22,7 @@ namespace {
 struct BenchOpsOptions {
     std::vector<std::string> ops;
     std::string sizes = "translator";
-    std::string dtype = "f32";
+    DType dtype = DType::f32;
     bool json = false;
     double seconds = 0.1;
     MachineOptions machine;
@@ -31,13 +31,13 @@ struct BenchOpsOptions {
 OptionTable bench_ops_table(BenchOpsOptions& options) {
     OptionTable table("bench ops", "runs every op, forward and backward, beside what the machine could do");
     table.usage = "usage: heddle bench ops [NAME...] [--sizes translator] [--json]\n";
-    table.group("Measurement");
+    table.group(OptionGroup::measurement);
     table.add("op", options.ops, "measure these ops only").called("NAME...").defaults_to("all").positional();
     table
         .add("sizes", options.sizes,
              "the standard translator's, a toy's, attention over sentences of 10-60 tokens, or 512 MB and 16k tokens")
         .one_of({"translator", "tiny", "sentences", "large"});
-    table.add("dtype", options.dtype, "what tensors hold; bf16 on CUDA only").one_of({"f32", "bf16"});
+    table.add("dtype", options.dtype, "what tensors hold; bf16 on CUDA only");
     table.add("seconds", options.seconds, "time for each case").at_least(0);
     table.add("json", options.json, "print one JSON object instead of a table");
     add_machine_options(table, options.machine);
@@ -120,9 +120,7 @@ int bench_ops(Arguments arguments) {
     OptionTable table = bench_ops_table(options);
     if (!parse_command_line(table, arguments)) return 0;
     apply(options.machine);
-    const OpSetting setting = {.device = device_of(options.machine),
-                               .dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32,
-                               .sizes = options.sizes};
+    const OpSetting setting = {.device = options.machine.device, .dtype = options.dtype, .sizes = options.sizes};
     check_usage(setting.device == Device::cuda || setting.dtype == DType::f32,
                 "--dtype bf16: the CPU's ops compute in f32 and f64; add --device cuda");
     const std::vector<OpCase> cases = wanted_cases(setting, options.ops);
@@ -137,8 +135,8 @@ int bench_ops(Arguments arguments) {
     }
     nlohmann::ordered_json object = {{"peer", "heddle"},
                                      {"mode", description(options.machine)},
-                                     {"device", options.machine.device},
-                                     {"dtype", options.dtype},
+                                     {"device", word_of(options.machine.device)},
+                                     {"dtype", word_of(options.dtype)},
                                      {"sizes", options.sizes},
                                      {"level", name(cpu_level())},
                                      {"threads", threads()},

@@ -35,11 +35,11 @@ struct BenchTrainOptions {
 OptionTable bench_train_table(BenchTrainOptions& options) {
     OptionTable table("bench train", "trains for some updates and says how fast that was");
     table.usage = "usage: heddle bench train --train PREFIX --source de --target en [options] --updates 60 --skip 15 --json\n";
-    table.group("Measurement");
+    table.group(OptionGroup::measurement);
     table.add("updates", options.updates, "updates in all").at_least(1);
     table.add("skip", options.skip, "updates before the clock of tokens_per_second starts").at_least(0);
     table.add("json", options.json, "print one JSON object instead of a table");
-    table.group("Data");
+    table.group(OptionGroup::data);
     table.add("train", options.data.train, "sentence pairs: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("source", options.data.source, "file ending of the source language").called("de");
     table.add("target", options.data.target, "file ending of the target language").called("en");
@@ -101,14 +101,14 @@ void measure_and_print(BenchTrainOptions& options) {
     const TrainingData data = encode_training_data(std::move(text), std::move(vocabularies));
     nn::Transformer model(transformer_options(options.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           options.training.seed);
-    model.to(device_of(options.machine));
-    Learner learner(model, options.training, 0, dtype_of(options.machine));
+    model.to(options.machine.device);
+    Learner learner(model, options.training, 0, options.machine.dtype);
     const Speed speed = run_updates(learner, data.training, options);
 
     const nlohmann::ordered_json result = {{"peer", fmt::format("heddle {}", version)},
                                            {"mode", description(options.machine)},
-                                           {"device", options.machine.device},
-                                           {"dtype", options.machine.dtype},
+                                           {"device", word_of(options.machine.device)},
+                                           {"dtype", word_of(options.machine.dtype)},
                                            {"threads", threads()},
                                            {"parameters", model.parameter_count()},
                                            {"updates", learner.updates()},
@@ -130,7 +130,8 @@ int bench_train(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     check_usage(options.skip < options.updates,
                 fmt::format("--skip {} leaves nothing of --updates {} to measure; skip fewer", options.skip, options.updates));
-    check_usage(options.training.schedule != "cosine", "--schedule cosine is not for bench train; leave it out");
+    check_usage(options.training.schedule != optim::ScheduleKind::cosine,
+                "--schedule cosine is not for bench train; leave it out");
     resolve(options.model, options.vocabulary);
     apply(options.machine);
     with_memory_advice([&] { return batch_advice(options.training); }, [&] { measure_and_print(options); });

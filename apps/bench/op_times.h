@@ -22,7 +22,7 @@ OpTimes measure_on_cpu(const OpCase& one, double seconds);
 
 /// The times of ops on the current CUDA device, by its own clock. All samples of a case are queued before the host waits for the
 /// first: before each sample the device overwrites some memory as often as it takes for the host to queue the sample meanwhile,
-/// which also empties the L2 cache. A sample is one run; or ten one after the other when one takes less than a millisecond and
+/// which also empties the L2 cache. A sample is one run; or ten one after another when one takes less than a millisecond and
 /// moves less than 64 MB, as a CUDA graph where the op can be captured, the data of all but the first then in the L2 cache if it
 /// fits there.
 class DeviceTimer {

@@ -40,7 +40,7 @@ Statement layers_have_their_own_weights(const Options& options) {
             six - two == 4 * (encoder.parameter_count() + decoder.parameter_count())};
 }
 
-// The root of the mean square of a row's numbers behind each layer, before the final norm and behind it.
+// The root of the mean square of a row's numbers after each layer, before and after the final norm.
 Statement sums_grow_without_norms(const Options& options) {
     constexpr std::int64_t tokens = 10;
     const nn::TransformerOptions preset = model_of("annotated", 10);
@@ -72,7 +72,7 @@ struct Sentence {
     nn::Sentences source, target;
 };
 
-// The public calls, one after the other, on a model of random weights.
+// The public calls, one after another, on a model of random weights.
 Statement generator_gives_probabilities(const nn::Transformer& model, const Sentence& sentence) {
     const Variable memory = model.encode(sentence.source.tokens, sentence.source.spans);
     const Variable hidden = model.decode(sentence.target.tokens, sentence.target.spans, memory, sentence.source.spans);
@@ -92,7 +92,7 @@ Statement generator_gives_probabilities(const nn::Transformer& model, const Sent
             error < 1e-5};
 }
 
-// Ten words, each the best one behind those before: read one by one with a cache, and as a prefix that is decoded anew each time.
+// Ten words, each the best one after those before: read one by one with a cache, and as a prefix that is decoded anew each time.
 Statement steps_are_the_whole_prefix(const nn::Transformer& model, const nn::Sentences& source) {
     constexpr std::int64_t length = 10;
     const auto best = [](const Tensor& logits) {

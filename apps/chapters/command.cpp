@@ -10,7 +10,8 @@ int chapter_command(Arguments arguments) {
                         .summary = "checks the claims of a chapter of docs/presets by measurement",
                         .what = "chapter",
                         .index_title = "Five write-ups of the Transformer, measured",
-                        .programs = {}};
+                        .programs = {},
+                        .group = OptionGroup::chapters};
     for (const chapters::Chapter& one : chapters::chapters())
         command.programs.push_back(
             {std::string(one.name), std::string(one.title), [&one](std::uint64_t seed, const std::string& again) {

@@ -274,7 +274,7 @@ Statement residuals_carry_gradients(const Options& options) {
           "Layers that change little: their gradients are the small factors, and the residual's 1 stays."}}};
 }
 
-// Mean, variance, scale: one after the other, of the rows (layer norm) or of the columns (batch norm while it trains).
+// Mean, variance, scale: one after another, of the rows (layer norm) or of the columns (batch norm while it trains).
 Variable normalised(const Variable& x, int axis, double eps) {
     const Variable centered = ops::sub(x, ops::mean(x, axis, true));
     const Variable variance = ops::mean(ops::mul(centered, centered), axis, true);

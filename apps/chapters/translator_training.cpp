@@ -116,7 +116,7 @@ Statement padding_flatters(const Options& options) {
 // Adam's second moment of one weight after so many gradients of 1, one of 100, and then 1 again.
 struct Memory {
     double forgotten = 0;              // updates without a gradient until a moment has fallen to 1/e
-    double recovered = 0;              // updates behind the large one until a step is half as long as before again
+    double recovered = 0;              // updates after the large one until a step is half as long as before again
     std::vector<double> step_lengths;  // of what it was before the large one
 };
 

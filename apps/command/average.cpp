@@ -42,7 +42,7 @@ int average_command(Arguments arguments) {
     AverageOptions options;
     OptionTable table("average", "averages the weights of a run's last saves");
     table.usage = "usage: heddle average RUN --last N\n";
-    table.group("Average");
+    table.group(OptionGroup::average);
     table.add("model", options.run, "the folder of a run").called("RUN").positional();
     table.add("last", options.last, "how many saves; train with --keep N to have so many").at_least(1);
     table.add("out", options.out, "write this file").called("FILE").defaults_to("the run's model.safetensors");

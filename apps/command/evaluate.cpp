@@ -44,7 +44,7 @@ struct EvaluateOptions {
     std::pair<std::string, std::string> compare;
     std::int64_t resamples = 1000;
     std::uint64_t seed = 1;
-    std::string format = "auto";
+    TextFormat format = TextFormat::automatic;
     bool replace_invalid = false;
     bool lowercase = false;
     bool sentences = false;
@@ -67,7 +67,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
         "       heddle evaluate --tune RUN                  (which length penalty is best; the run keeps it)\n"
         "       heddle evaluate FILE --reference FILE       (translations made before)\n"
         "       heddle evaluate --compare FILE FILE --reference FILE\n";
-    table.group("A run");
+    table.group(OptionGroup::run);
     table.add("model", options.run, "the folder of a trained run").called("RUN").positional(std::not_fn(names_text));
     table.add("test", options.test, "sentence pairs to translate: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de").defaults_to("the run's");
@@ -81,13 +81,13 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     add_decode_options(table, options.decode);
     add_machine_options(table, options.machine);
     add_inference_options(table, options.machine);
-    table.group("Tuning");
+    table.group(OptionGroup::tuning);
     table
         .add("tune", options.tune,
              "choose the run's length penalty on validation pairs, as training does at its end, and store it in RUN/search.toml")
         .called("RUN");
     table.add("valid", options.valid, "with --tune: sentence pairs to choose by").called("PREFIX").defaults_to("the run's own");
-    table.group("Files");
+    table.group(OptionGroup::files);
     table.add("hypotheses", options.hypotheses, "translations, one per line; - is standard input")
         .called("FILE")
         .positional(names_text);
@@ -96,10 +96,10 @@ OptionTable evaluate_table(EvaluateOptions& options) {
         .called("FILE FILE");
     table.add("resamples", options.resamples, "how often --compare draws the test set anew").at_least(1).at_most(1'000'000);
     table.add("seed", options.seed, "what --compare draws; the same seed gives the same result");
-    table.group("Text");
+    table.group(OptionGroup::text);
     add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
-    table.group("Score");
+    table.group(OptionGroup::score);
     table.add("lowercase", options.lowercase, "score in lower case");
     table.add("sentences", options.sentences, "the scores of each line, as a table with tabs; those of all lines go to stderr");
     table.add("json", options.json, "print one JSON object instead");
@@ -118,10 +118,10 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
 
 // The pairs of an option: --test PREFIX or --valid PREFIX.
 Corpus given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
-    const Reading reading{.tsv = options.tsv.value_or(run.tsv && options.format == "auto"),
+    const Reading reading{.tsv = options.tsv.value_or(run.tsv && options.format == TextFormat::automatic),
                           .replace_invalid = options.replace_invalid,
                           .say = say,
-                          .format = text_format(options.format)};
+                          .format = options.format};
     const std::string &source = options.source.empty() ? run.source : options.source,
                       &target = options.target.empty() ? run.target : options.target;
     check_usage(reading.tsv || (!source.empty() && !target.empty()),
@@ -143,14 +143,13 @@ Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
     if (!data.task.empty()) return generate_task(data.task, run.training.seed).validation;
     check_usage(!data.valid.empty() && data.valid != standard_input,
                 fmt::format("evaluate: {} names no file of validation pairs; give --valid PREFIX", options.tune));
-    const Reading reading{
-        .tsv = data.tsv, .replace_invalid = data.replace_invalid, .say = say, .format = text_format(data.format)};
+    const Reading reading{.tsv = data.tsv, .replace_invalid = data.replace_invalid, .say = say, .format = data.format};
     return read_corpus(data.valid, data.source, data.target, reading);
 }
 
 // FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
 void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses) {
-    const std::string name = options.weights.kind == "best" ? "best" : "model",
+    const std::string name = options.weights.kind == WeightsKind::best ? "best" : "model",
                       epoch = options.weights.epoch ? fmt::format("{}", *options.weights.epoch) : "";
     std::string text;
     for (std::size_t i = 0; i < hypotheses.size(); ++i)
@@ -201,7 +200,7 @@ void evaluate_run(const EvaluateOptions& options) {
 }
 
 TextFile read_text(const std::string& path, const EvaluateOptions& options) {
-    return read_text_file(path, {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
+    return read_text_file(path, {.replace_invalid = options.replace_invalid, .say = say, .format = options.format});
 }
 
 /// Translations of a file and the references that they belong to.
@@ -244,15 +243,15 @@ void compare_files(const EvaluateOptions& options) {
 void check_useful(const OptionTable& table, const EvaluateOptions& options) {
     const bool run = table.given("model");
     for (const Option& option : table.options())
-        check_usage(run || !option.given || (option.group != "A run" && option.group != "Search"),
+        check_usage(run || !option.given || (option.group != OptionGroup::run && option.group != OptionGroup::search),
                     fmt::format("evaluate: --{} is for translating with --model RUN; leave it out for files", option.name));
     for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
         check_usage(!run || !options.test.empty() || !table.given(name),
                     fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
     check_weights(table);
     check_decoding(options.decode);
-    check_usage(!options.tsv.value_or(false) || options.format == "auto",
-                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", options.format));
+    check_usage(!options.tsv.value_or(false) || options.format == TextFormat::automatic,
+                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", word_of(options.format)));
     check_usage(!table.given("compare") || !table.given("sentences"),
                 "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
     check_usage(table.given("compare") || !(table.given("resamples") || table.given("seed")),
@@ -265,7 +264,7 @@ void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
                                            "format", "replace-invalid", "beam",   "beam-patience"};
     check_usage(!table.given("model"), fmt::format("evaluate: --tune names the run itself; leave out {}", options.run));
     for (const Option& option : table.options()) {
-        const bool fits = option.group == "Machine" || std::ranges::find(useful, option.name) != std::end(useful);
+        const bool fits = option.group == OptionGroup::machine || std::ranges::find(useful, option.name) != std::end(useful);
         check_usage(fits || !option.given, fmt::format("evaluate: --tune RUN makes no use of --{}; leave it out", option.name));
     }
     for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})

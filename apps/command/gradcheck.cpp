@@ -102,7 +102,7 @@ int gradcheck_command(Arguments arguments) {
     GradcheckCommandOptions options;
     OptionTable table("gradcheck", "proves every op's gradient: backward against central differences, in double precision");
     table.usage = "usage: heddle gradcheck [NAME] [--list]\n";
-    table.group("Cases");
+    table.group(OptionGroup::cases);
     table.add("op", options.op, "prove this op only").called("NAME").defaults_to("all").positional();
     table.add("list", options.list, "print the cases, prove none");
     add_machine_options(table, options.machine);
@@ -115,7 +115,7 @@ int gradcheck_command(Arguments arguments) {
         return 0;
     }
     Table printed(cases);
-    const Device device = device_of(options.machine);
+    const Device device = options.machine.device;
     // On the device one case after the other: its stream is one, and the emulated one uses all processors itself.
     const std::int64_t at_once = device == Device::cuda ? static_cast<std::int64_t>(cases.size()) : 1;
     parallel_for(static_cast<std::int64_t>(cases.size()), at_once, [&](std::int64_t begin, std::int64_t end) {

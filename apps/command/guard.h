@@ -6,8 +6,8 @@
 namespace heddle::app {
 
 /// Calls `run` and returns its exit status. An exception becomes one line on stderr and a status: 2 for UsageError, 3 for
-/// Divergence, 1 for everything else; 141 without a line when nobody reads stdout any more. Results that cannot be written to
-/// stdout are an error, too.
+/// Divergence, 1 for everything else; 141 without a line when the reader of stdout has closed the pipe. Results that cannot be
+/// written to stdout are an error, too.
 int guarded(const std::function<int()>& run);
 
 }  // namespace heddle::app

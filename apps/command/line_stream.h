@@ -34,7 +34,7 @@ class LineStream {
     std::vector<std::string> segments_;  // with xml: those not handed out, the last one first
     std::vector<std::string> said_;      // while they were read
     bool begun_ = false;
-    std::exception_ptr error_;  // of the line behind those handed out
+    std::exception_ptr error_;  // of the line after those handed out
 };
 
 }  // namespace heddle::app

@@ -28,7 +28,7 @@ auto with_memory_advice(const Advice& advice, const Work& work) {
     }
 }
 
-/// For training with these batches; `resumed` names a run that goes on, whose batches cannot change, or is empty.
+/// For training with these batches; `resumed` names a resumed run, whose batches cannot change, or is empty.
 std::string batch_advice(const TrainingOptions& options, const std::string& resumed = "");
 /// For reading text and learning a vocabulary from it, which hold all of it.
 std::string text_advice();

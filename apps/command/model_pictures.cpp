@@ -294,7 +294,7 @@ ModelPicture several_heads(const nn::TransformerOptions& o) {
     const std::int64_t width = o.heads * o.head_dim;
     const char* const names[] = {"query", "key", "value"};
     const double centers[] = {110, 300, 490};
-    const auto shown = static_cast<std::size_t>(std::min<std::int64_t>(o.heads, 3));  // heads behind each other
+    const auto shown = static_cast<std::size_t>(std::min<std::int64_t>(o.heads, 3));  // heads drawn one behind another
     const double heads_top = 150;
     Box last;
     for (std::size_t i = shown; i-- > 0;) {

@@ -7,7 +7,6 @@
 
 #include "apps/presets/presets.h"
 #include "apps/tasks/tasks.h"
-#include "apps/translation/text/text_format.h"
 
 namespace heddle::app {
 
@@ -15,10 +14,9 @@ void add_replace_invalid_option(OptionTable& table, bool& replace_invalid) {
     table.add("replace-invalid", replace_invalid, "bytes that are not UTF-8 become U+FFFD instead of an error");
 }
 
-Option& add_format_option(OptionTable& table, std::string& format) {
-    return table
-        .add("format", format, "a line each; train.tags.* without metadata lines; <seg> of .xml, .sgm; auto: by its beginning")
-        .one_of(text_format_names());
+Option& add_format_option(OptionTable& table, TextFormat& format) {
+    return table.add("format", format,
+                     "a line each; train.tags.* without metadata lines; <seg> of .xml, .sgm; auto: by its beginning");
 }
 
 void add_reading_options(OptionTable& table, DataOptions& options) {
@@ -28,7 +26,7 @@ void add_reading_options(OptionTable& table, DataOptions& options) {
 }
 
 void add_data_options(OptionTable& table, DataOptions& options) {
-    table.group("Data");
+    table.group(OptionGroup::data);
     table.add("train", options.train, "sentence pairs to learn from: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
     table.add("valid", options.valid, "sentence pairs to validate on").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de");
@@ -56,7 +54,7 @@ void add_data_options(OptionTable& table, DataOptions& options) {
 }
 
 void add_model_options(OptionTable& table, ModelOptions& options) {
-    table.group("Model");
+    table.group(OptionGroup::model);
     table.add("layers", options.layers, "layers of encoder and decoder").at_least(1);
     table.add("encoder-layers", options.encoder_layers, "layers of the encoder").at_least(1).defaults_to("as --layers");
     table.add("decoder-layers", options.decoder_layers, "layers of the decoder").at_least(1).defaults_to("as --layers");
@@ -76,25 +74,22 @@ void add_model_options(OptionTable& table, ModelOptions& options) {
         .at_least(0)
         .less_than(1)
         .defaults_to("as --dropout");
-    table.add("norm", options.norm, "layer norm before or after each sub-layer").one_of({"pre", "post"});
+    table.add("norm", options.norm, "layer norm before or after each sub-layer");
     table.add("final-norm", options.final_norm, "layer norm after the last layer").defaults_to("true with --norm pre");
     table.add("norm-eps", options.norm_eps, "added to the variance in layer norm").more_than(0);
-    table.add("activation", options.activation, "of the feed-forward layers").one_of({"relu", "gelu", "gelu-tanh"});
-    table.add("positions", options.positions, "positional encoding").one_of({"sinusoidal", "learned"});
+    table.add("activation", options.activation, "of the feed-forward layers");
+    table.add("positions", options.positions, "positional encoding");
     table.add("position-table", options.position_table, "positions in the table: the longest sentence, in tokens").at_least(1);
     table.add("tie", options.tie, "one matrix for source, target and output; source and target; target and output; none")
-        .one_of({"all", "embeddings", "target", "none"})
         .defaults_to("all; target with two vocabularies");
     table.add("scale-embeddings", options.scale_embeddings, "embeddings are read times the root of d-model");
-    table.add("embedding-init", options.embedding_init, "deviation d-model^-0.5, deviation 1, or Xavier uniform")
-        .one_of({"scaled", "unit", "xavier"});
-    table.add("memory", options.memory, "decoder layers attend to the encoder's last layer, or each to its own")
-        .one_of({"last", "layer"});
+    table.add("embedding-init", options.embedding_init, "deviation d-model^-0.5, deviation 1, or Xavier uniform");
+    table.add("memory", options.memory, "decoder layers attend to the encoder's last layer, or each to its own");
 }
 
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
-    table.group("Vocabulary");
-    table.add("vocab-type", options.type, "subwords, words or characters").one_of({"bpe", "unigram", "word", "char"});
+    table.group(OptionGroup::vocabulary);
+    table.add("vocab-type", options.type, "subwords, words or characters");
     table.add("vocab-size", options.size, "tokens; 0 with word and char: all")
         .at_least(0)
         .defaults_to(fmt::format("{}, less for a small text; word and char: all", default_subwords));
@@ -112,7 +107,7 @@ void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
 }
 
 void add_learning_options(OptionTable& table, TrainingOptions& options) {
-    table.group("Learning");
+    table.group(OptionGroup::learning);
     table
         .add("batch-tokens", options.batch_tokens,
              "sentences x longest side of a batch, at most; end of sentence counts; 0: no limit")
@@ -123,22 +118,22 @@ void add_learning_options(OptionTable& table, TrainingOptions& options) {
         .at_least(0);
     table.add("accumulate", options.accumulate, "batches per update").at_least(1);
     table.add("label-smoothing", options.label_smoothing, "probability spread over all tokens").at_least(0).less_than(1);
-    table.add("optimizer", options.optimizer, "how gradients become steps").one_of({"adam", "adamw", "sgd"});
+    table.add("optimizer", options.optimizer, "how gradients become steps");
     table.add("adam-betas", options.adam_betas, "decay of Adam's moments").at_least(0).less_than(1);
     table.add("adam-eps", options.adam_eps, "added to the root of Adam's second moment").at_least(0);
     table.add("momentum", options.momentum, "of sgd").at_least(0).less_than(1);
     table.add("weight-decay", options.weight_decay, "L2 penalty; with adamw decoupled from the gradient").at_least(0);
     table.add("lr", options.lr, "the peak learning rate; with noam the factor of the formula")
         .at_least(0)
-        .defaults_to(fmt::format("{}; with noam {}", default_rate(options.schedule), default_rate("noam")));
-    table.add("schedule", options.schedule, "of the learning rate").one_of({"inverse-sqrt", "noam", "cosine", "constant"});
+        .defaults_to(fmt::format("{}; with noam {}", default_rate(options.schedule), default_rate(optim::ScheduleKind::noam)));
+    table.add("schedule", options.schedule, "of the learning rate");
     table.add("warmup", options.warmup, "updates until the peak; a shorter cosine run takes a tenth of its own").at_least(0);
     table.add("clip", options.clip, "largest norm of the gradient; 0: no limit").at_least(0);
     table.add("seed", options.seed, "of everything random");
 }
 
 void add_course_options(OptionTable& table, TrainingOptions& options) {
-    table.group("Course of the training");
+    table.group(OptionGroup::course);
     table.add("epochs", options.epochs, "passes over the training text")
         .at_least(1)
         .defaults_to(fmt::format("{}, unless --updates or --minutes is given", default_epochs));
@@ -152,16 +147,12 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
     table.add("valid-sentences", options.valid_sentences, "sentences translated for the BLEU of a validation; 0: none")
         .at_least(0);
     table.add("save-every", options.save_every, "updates between saves; 0: at the end of each epoch").at_least(0);
-    table.add("save-on-signal", options.save_on_signal, "save and go on when this signal comes; otherwise both save and end")
-        .one_of({"none", "USR1", "USR2"});
+    table.add("save-on-signal", options.save_on_signal, "save and go on when this signal comes; otherwise both save and end");
     table.add("keep", options.keep, "saves to keep, the newest ones; 0: all").at_least(0);
-    table.add("on-divergence", options.on_divergence, "loss or gradient not finite: end, or leave the update out and go on")
-        .one_of({"stop", "skip"});
+    table.add("on-divergence", options.on_divergence, "loss or gradient not finite: end, or leave the update out and go on");
     table.add("log-every", options.log_every, "updates between log lines").at_least(1);
-    table
-        .add("log-style", options.log_style,
-             "of log lines; batch: epoch, batch of how many, loss, accuracy, times of loading and step")
-        .one_of({"update", "batch"});
+    table.add("log-style", options.log_style,
+              "of log lines; batch: epoch, batch of how many, loss, accuracy, times of loading and step");
     table.add("events-every", options.events_every, "updates between the numbers for TensorBoard")
         .at_least(1)
         .defaults_to("as --log-every");
@@ -174,25 +165,22 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
 }
 
 void add_processor_options(OptionTable& table, MachineOptions& options) {
-    table.group("Machine");
+    table.group(OptionGroup::machine);
     table.add("threads", options.threads, "threads to compute with").at_least(1).at_most(1024).defaults_to("one per processor");
     table
         .add(
             "cpu-level", options.cpu_level,
             "instructions to compute with: SSE4.2, AVX2 or AVX-512; a lower level than the processor's gives an older one's bits")
-        .one_of({"v2", "v3", "v4"})
         .defaults_to("the processor's");
 }
 
 void add_machine_options(OptionTable& table, MachineOptions& options) {
     add_processor_options(table, options);
-    table.add("device", options.device, "where to compute; cuda: a GPU, or the emulated one of a build for tests")
-        .one_of({"cpu", "cuda"});
+    table.add("device", options.device, "where to compute; cuda: a GPU, or the emulated one of a build for tests");
 }
 
 void add_dtype_option(OptionTable& table, MachineOptions& options) {
-    table.add("dtype", options.dtype, "what the model computes in; bf16 with --device cuda, and files hold f32 all the same")
-        .one_of({"f32", "bf16"});
+    table.add("dtype", options.dtype, "what the model computes in; bf16 with --device cuda, and files hold f32 all the same");
 }
 
 void add_inference_options(OptionTable& table, MachineOptions& options) {
@@ -202,7 +190,7 @@ void add_inference_options(OptionTable& table, MachineOptions& options) {
 }
 
 void add_weights_option(OptionTable& table, WeightsChoice& weights) {
-    table.add("weights", weights.kind, "the run's averaged weights, or those of the best validation").one_of({"average", "best"});
+    table.add("weights", weights.kind, "the run's averaged weights, or those of the best validation");
     table.add("eval-epoch", weights.epoch, "use the weights saved at the end of this epoch (train with --keep 0)")
         .at_least(1)
         .called("EPOCH")
@@ -231,7 +219,7 @@ Option& add_length_penalty_option(OptionTable& table, DecodeOptions& options) {
 }
 
 void add_decode_options(OptionTable& table, DecodeOptions& options) {
-    table.group("Search");
+    table.group(OptionGroup::search);
     table.add("beam", options.beam, "hypotheses kept at each step; 1: greedy").at_least(1).at_most(1000);
     table
         .add("beam-patience", options.patience,
@@ -256,7 +244,7 @@ bool shapes_the_run(const Option& option) {
         "source",          "target",     "task",      "init",       "embeddings", "batch-tokens",
         "batch-sentences", "max-length", "max-words", "accumulate", "optimizer",  "seed"};
     if (option.name.ends_with("dropout")) return false;  // fits any weights
-    return option.group == "Model" || option.group == "Vocabulary" ||
+    return option.group == OptionGroup::model || option.group == OptionGroup::vocabulary ||
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);
 }
 

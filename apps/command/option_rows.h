@@ -11,13 +11,13 @@ void add_data_options(OptionTable& table, DataOptions& options);
 void add_model_options(OptionTable& table, ModelOptions& options);
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options);
 /// --format: how text files are told apart.
-Option& add_format_option(OptionTable& table, std::string& format);
+Option& add_format_option(OptionTable& table, TextFormat& format);
 /// --tsv, --format and --replace-invalid: how the files of `train` and `valid` are read.
 void add_reading_options(OptionTable& table, DataOptions& options);
 void add_replace_invalid_option(OptionTable& table, bool& replace_invalid);
 /// What an update does.
 void add_learning_options(OptionTable& table, TrainingOptions& options);
-/// How long training goes on, and what happens on the way.
+/// How long training continues, and what happens on the way.
 void add_course_options(OptionTable& table, TrainingOptions& options);
 /// --threads and --cpu-level.
 void add_processor_options(OptionTable& table, MachineOptions& options);

@@ -83,7 +83,8 @@ void check_not_edited(const std::filesystem::path& run, const std::vector<Differ
 OptionTexts options_to_save(const OptionTable& table) {
     OptionTexts texts;
     for (const Option& option : table.options())
-        if (option.in_config && option.group != "Data" && option.name != "vocab-model") texts[option.name] = option.write();
+        if (option.in_config && option.group != OptionGroup::data && option.name != "vocab-model")
+            texts[option.name] = option.write();
     return texts;
 }
 
@@ -118,7 +119,9 @@ std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem
 }
 
 void take_over_model(OptionTable& table, const std::filesystem::path& run) {
-    const auto of_model = [](const Option& option) { return option.group == "Model" || option.group == "Vocabulary"; };
+    const auto of_model = [](const Option& option) {
+        return option.group == OptionGroup::model || option.group == OptionGroup::vocabulary;
+    };
     std::vector<Difference> differences = take_over(table, run, {}, of_model);
     std::erase_if(differences, [](const Difference& difference) { return !difference.option->fixed; });
     check_usage(differences.empty(),

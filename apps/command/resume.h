@@ -1,4 +1,4 @@
-// The options of a run that goes on, and of one that begins with another's weights.
+// The options of a resumed run, and of one that begins with another's weights.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ OptionTexts options_to_save(const OptionTable& table);
 std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem::path& run, const OptionTexts& saved);
 
 /// Takes the model's and the vocabulary's options of RUN/config.toml for all that were not given. UsageError when others were
-/// given (but for dropouts), naming each difference; Error when there is no run.
+/// given (except for dropouts), naming each difference; Error when there is no run.
 void take_over_model(OptionTable& table, const std::filesystem::path& run);
 
 }  // namespace heddle::app

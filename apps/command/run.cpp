@@ -12,43 +12,14 @@
 namespace heddle::app {
 namespace {
 
-ops::Activation activation(const std::string& name) {
-    if (name == "gelu") return ops::Activation::gelu;
-    return name == "gelu-tanh" ? ops::Activation::gelu_tanh : ops::Activation::relu;
-}
-
-nn::Tie tie(const std::string& name) {
-    if (name == "all") return nn::Tie::all;
-    if (name == "embeddings") return nn::Tie::embeddings;
-    return name == "target" ? nn::Tie::target : nn::Tie::none;
-}
-
-nn::EmbeddingInit embedding_init(const std::string& name) {
-    if (name == "unit") return nn::EmbeddingInit::unit;
-    return name == "xavier" ? nn::EmbeddingInit::xavier : nn::EmbeddingInit::scaled;
-}
-
 // TOML lines of those that shape the model.
 std::string model_lines(TrainSettings settings) {
     std::string lines;
     const OptionTable table = train_table(settings);
     for (const Option& option : table.options())
-        if (option.fixed && (option.group == "Model" || option.name == "lowercase"))
+        if (option.fixed && (option.group == OptionGroup::model || option.name == "lowercase"))
             lines += fmt::format("{} = {}\n", option.name, option.write());
     return lines;
-}
-
-// Such lines as another version of the program wrote them, with the defaults of this one.
-std::string completed_lines(const std::string& lines, const VocabularyRequest& vocabulary) {
-    TrainSettings settings;
-    settings.vocabulary = vocabulary;
-    OptionTable table = train_table(settings);
-    std::stringstream all(lines), known;
-    for (std::string line; std::getline(all, line);)
-        if (table.find(line.substr(0, line.find(' '))) != nullptr) known << line << '\n';
-    table.read_config(known, "the options of the weights");
-    resolve(settings.model, settings.vocabulary);
-    return model_lines(std::move(settings));
 }
 
 // ", update 4,400 (epoch 12)" of the last save, or of that of an epoch.
@@ -82,16 +53,16 @@ nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64
     options.dropout = model.dropout;
     options.attention_dropout = model.attention_dropout;
     options.ffn_dropout = model.ffn_dropout;
-    options.norm = model.norm == "pre" ? nn::NormPlace::pre : nn::NormPlace::post;
+    options.norm = model.norm;
     options.final_norm = model.final_norm;
     options.norm_eps = model.norm_eps;
-    options.activation = activation(model.activation);
-    options.positions = model.positions == "learned" ? nn::Positions::learned : nn::Positions::sinusoidal;
+    options.activation = model.activation;
+    options.positions = model.positions;
     options.position_table = model.position_table;
-    options.tie = tie(model.tie.value_or("all"));
+    options.tie = model.tie.value_or(nn::Tie::all);
     options.scale_embeddings = model.scale_embeddings;
-    options.embedding_init = embedding_init(model.embedding_init);
-    options.memory = model.memory == "layer" ? nn::MemoryFrom::layer : nn::MemoryFrom::last;
+    options.embedding_init = model.embedding_init;
+    options.memory = model.memory;
     return options;
 }
 
@@ -112,23 +83,18 @@ TrainSettings read_settings(const std::filesystem::path& run) {
     constexpr std::size_t longest = 1 << 20;
     std::istringstream text(read_regular_file(config, longest));
     table.read_config(text, config.string());
-    // A run from the time before there were formats: every file was taken as lines of text.
-    if (!table.given("format") && settings.data.task.empty() && !settings.data.tsv) settings.data.format = "text";
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
     return settings;
 }
 
 ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run) {
-    return {
-        .options = model_lines(settings),
-        .vocabulary = vocabulary_digest(run),
-        .completed = [vocabulary = settings.vocabulary](const std::string& lines) { return completed_lines(lines, vocabulary); }};
+    return {.options = model_lines(settings), .vocabulary = vocabulary_digest(run)};
 }
 
 std::string weights_file(const WeightsChoice& weights, const std::filesystem::path& run) {
     if (weights.epoch) return (save_of_epoch(run, *weights.epoch) / "model.safetensors").lexically_relative(run).string();
-    return weights.kind == "best" ? "best.safetensors" : "model.safetensors";
+    return weights.kind == WeightsKind::best ? "best.safetensors" : "model.safetensors";
 }
 
 Run open_run(const std::filesystem::path& run, const std::string& weights, const MachineOptions& machine) {
@@ -143,8 +109,8 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     check_model_size(options, file);
     opened.model = std::make_unique<nn::Transformer>(options);
     nn::load(opened.model->named_tensors(), file);
-    opened.model->to(device_of(machine));
-    opened.model->to(dtype_of(machine));
+    opened.model->to(machine.device);
+    opened.model->to(machine.dtype);
     opened.model->eval();
     return opened;
 }

@@ -23,7 +23,7 @@ struct ScoreOptions {
     WeightsChoice weights;
     std::string source_file;
     std::string target_file;
-    std::string format = "auto";
+    TextFormat format = TextFormat::automatic;
     bool replace_invalid = false;
     bool normalize = false;
     MachineOptions machine;
@@ -37,9 +37,9 @@ OptionTable score_table(ScoreOptions& options) {
         "heddle translate --scores reports as long as the text is cut into the same tokens: of subwords, the model may have\n"
         "chosen others than the vocabulary would. A side without text is its end mark alone. A source that is too long is cut\n"
         "as for translating; a target that is too long for learned positions is scored without what does not fit.\n";
-    table.group("Model");
+    table.group(OptionGroup::model);
     add_models_options(table, options.runs, options.weights);
-    table.group("Text");
+    table.group(OptionGroup::text);
     table.add("source-file", options.source_file, "sources, one per line; - is standard input").called("FILE");
     table.add("target-file", options.target_file, "their translations, one per line; - is standard input").called("FILE");
     add_format_option(table, options.format);
@@ -108,9 +108,8 @@ int score_command(Arguments arguments) {
     check_usage(!options.source_file.empty() && !options.target_file.empty(),
                 "score: nothing to score; give --source-file FILE and --target-file FILE");
     apply(options.machine);
-    const Corpus corpus =
-        read_aligned(options.source_file, options.target_file,
-                     {.replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)});
+    const Corpus corpus = read_aligned(options.source_file, options.target_file,
+                                       {.replace_invalid = options.replace_invalid, .say = say, .format = options.format});
     const std::span<const SentencePair> pairs = corpus.pairs;
     const auto advice = [] { return "split the longest lines"; };
     with_memory_advice(advice, [&] {

@@ -15,6 +15,7 @@
 #include "apps/command/summary_report.h"
 #include "apps/options/suggestion.h"
 #include "apps/presets/presets.h"
+#include "apps/terminal/option_error.h"
 #include "apps/translation/run/log.h"
 
 namespace heddle::app {
@@ -41,13 +42,13 @@ OptionTable options_table(SummaryOptions& options) {
         "usage: heddle summary RUN\n"
         "       heddle summary PRESET [model options]\n"
         "       heddle summary [model options] --input 32x50 --depth 2\n";
-    table.group("Which model");
+    table.group(OptionGroup::which_model);
     table.add("model", options.run, "the run's folder; model options are then taken from it").called("RUN");
     const std::vector<std::string> presets = add_preset_option(table, options.preset).positional().choices;
     table.find("model")->positional([presets](const std::string& word) {
         return std::filesystem::exists(std::filesystem::path(word) / "config.toml") || did_you_mean(word, presets).empty();
     });
-    table.group("What to show");
+    table.group(OptionGroup::what_to_show);
     table.add("input", options.input, "the batch: sentences x tokens, or sentences x source tokens x target tokens")
         .called("32x50")
         .defaults_to("1x32");
@@ -57,7 +58,7 @@ OptionTable options_table(SummaryOptions& options) {
     table.add("pictures", options.pictures, "draw the model, its layers and its attention, too: SVG files and index.html")
         .called("FOLDER");
     add_model_options(table, options.model);
-    table.group("Vocabulary");
+    table.group(OptionGroup::vocabulary);
     table.add("vocab-size", options.vocab_size, "tokens").at_least(1);
     table.add("source-vocab-size", options.source_size, "tokens of the source, when the languages share none")
         .at_least(1)
@@ -101,8 +102,8 @@ nn::SummaryBatch batch_of(const std::optional<std::string>& input, const nn::Tra
     check_usage(tokens <= most_tokens, fmt::format("--input {} has {} tokens on a side, wanted at most {}", text,
                                                    grouped_text(tokens), grouped_text(most_tokens)));
     if (const auto longest = model.longest_sentence())
-        check_usage(
-            std::max(batch.source, batch.target) <= *longest,
+        check_option(
+            std::max(batch.source, batch.target) <= *longest, {"input", "position-table"},
             fmt::format("--input {} has sentences of {} tokens, but positions are learned for {}; give {}shorter sentences", text,
                         std::max(batch.source, batch.target), *longest, of_run ? "" : "a larger --position-table, or "));
     return batch;
@@ -150,7 +151,7 @@ int summary_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     if (!options.run.empty()) {
         for (const Option& option : table.options())
-            check_usage(!option.given || option.name == "model" || option.group == "What to show",
+            check_usage(!option.given || option.name == "model" || option.group == OptionGroup::what_to_show,
                         "--" + option.name + " cannot be combined with --model, whose options are fixed; leave one out");
     }
     return with_preset(table, options.preset, [&] { return summary(options); });

@@ -12,6 +12,7 @@
 #include "apps/command/run_search.h"
 #include "apps/command/task_recipes.h"
 #include "apps/presets/presets.h"
+#include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/search/translate.h"
 #include "apps/translation/text/number_text.h"
@@ -76,7 +77,7 @@ Vocabularies known_vocabularies(const TrainSettings& settings, const std::filesy
     return known;
 }
 
-// Of a run that goes on: its last save, or that of the end of an epoch. Empty when there is none.
+// Of a resumed run: its last save, or that of the end of an epoch. Empty when there is none.
 std::filesystem::path save_to_go_on_from(const DataOptions& data) {
     if (data.resume.empty()) return {};
     return data.preload ? save_of_epoch(data.resume, *data.preload) : latest_save(data.resume);
@@ -140,8 +141,12 @@ using Tuning = std::function<bool(std::int64_t learned)>;
 using Report = std::function<void(const std::string& ended)>;
 
 int signal_to_save_on(const TrainingOptions& training) {
-    if (training.save_on_signal == "USR1") return SIGUSR1;
-    return training.save_on_signal == "USR2" ? SIGUSR2 : 0;
+    switch (training.save_on_signal) {
+        case SaveSignal::none: return 0;
+        case SaveSignal::usr1: return SIGUSR1;
+        case SaveSignal::usr2: return SIGUSR2;
+    }
+    return 0;
 }
 
 int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tuning& tune, const Report& report) {
@@ -173,7 +178,7 @@ int train(Trainer& trainer, const RunFolder& folder, TrainingLog& log, const Tun
     }
 }
 
-// Options that nothing would come of, whatever a preset or a run that goes on brings along.
+// Options that nothing would come of, whatever a preset or a resumed run brings along.
 void check_together(const DataOptions& data) {
     check_usage(!data.out.empty() || !data.resume.empty(), "train: no folder for the run; give --out RUN");
     check_usage(data.resume.empty() || data.out.empty(), "train: --resume and --out are two folders; give one of them");
@@ -194,10 +199,12 @@ void check_together(const DataOptions& data) {
 // The same of the text, when all options are known.
 void check_text(const DataOptions& data) {
     if (data.task.empty()) return;
-    check_usage(data.train.empty() && data.valid.empty(), "--task and --train are two sources of sentences; give one of them");
+    check_option(data.train.empty() && data.valid.empty(), {"task", "train", "valid"},
+                 "--task and --train are two sources of sentences; give one of them");
     const bool replaces = data.replace_invalid && data.embeddings.empty();
-    check_usage(!data.tsv && !replaces && data.format == "auto",
-                "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
+    check_option(
+        !data.tsv && !replaces && data.format == TextFormat::automatic, {"tsv", "format", "replace-invalid", "task"},
+        "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
 
 int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments) {
@@ -230,7 +237,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     if (resumed.empty() && !settings.data.embeddings.empty())
         load_embeddings(model, data.vocabularies, settings.data.embeddings,
                         {.replace_invalid = settings.data.replace_invalid, .say = say});
-    model.to(device_of(settings.machine));
+    model.to(settings.machine.device);
     Trainer::check_data(model, data, settings.training);
     if (!folder) {
         folder.emplace(run, settings.data.overwrite);
@@ -241,8 +248,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     folder->identify(model_identity(settings, folder->path()));
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
-    TrainingLog log(folder->log(), false, settings.training.log_style == "batch" ? LogStyle::batch : LogStyle::update);
-    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), dtype_of(settings.machine));
+    TrainingLog log(folder->log(), false, settings.training.log_style);
+    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype);
     trainer.save_options(options_to_save(table));
     begin(trainer, *folder, settings, save, log);
     for (const std::string& change : changes) log.note("changed: " + change);

@@ -21,7 +21,7 @@ namespace {
 struct TranslateOptions {
     std::vector<std::string> runs;
     WeightsChoice weights;
-    std::string format = "text";
+    TextFormat format = TextFormat::text;
     bool replace_invalid = false;
     DecodeOptions decode;
     std::optional<std::int64_t> n_best;
@@ -44,15 +44,15 @@ OptionTable translate_table(TranslateOptions& options) {
         "       heddle translate RUN --n-best 5 --scores < in      (id ||| text ||| log p, log p / length^A)\n"
         "       heddle translate RUN --sample --top-k 10 < in\n"
         "       heddle translate RUN --attention FOLDER < in       (FOLDER/index.html: where the model looks)\n";
-    table.group("Model");
+    table.group(OptionGroup::model);
     add_models_options(table, options.runs, options.weights);
-    table.group("Text");
+    table.group(OptionGroup::text);
     add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
     add_decode_options(table, options.decode);
     table.add("prefix", options.prefix, "every translation begins with this text, in whole words and as the vocabulary reads it")
         .called("TEXT");
-    table.group("Output");
+    table.group(OptionGroup::output);
     table.add("n-best", options.n_best, "the N best (or N samples) of each line, as ID ||| TEXT; ids count lines from 0")
         .at_least(1)
         .at_most(1000)
@@ -67,7 +67,7 @@ OptionTable translate_table(TranslateOptions& options) {
     table.add("attention-lines", options.attention_lines, "the first lines that --attention shows").at_least(1);
     table.add("svg", options.svg, "--attention writes each map as FOLDER/line-N/NAME.svg, too");
     table.add("flush-every", options.flush_every, "lines read at most before their translations are written").at_least(1);
-    table.group("Sampling");
+    table.group(OptionGroup::sampling);
     table.add("sample", options.sample, "draw translations instead of searching for the best; --n-best in the order drawn");
     table.add("top-k", options.sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
     table.add("temperature", options.sampling.temperature, "draw from p^(1/X): below 1 bolder, above 1 more varied")
@@ -178,7 +178,7 @@ void translate(TranslateOptions& options) {
     if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, options.svg);
 
     Translator translator(run.models(), run.vocabularies(), options.decode);
-    LineStream input(STDIN_FILENO, options.replace_invalid, text_format(options.format));
+    LineStream input(STDIN_FILENO, options.replace_invalid, options.format);
     UnknownText unknown("standard input", *run.vocabularies().source, say);
     translator.show(unknown);
     if (isatty(STDIN_FILENO) == 1) greet(options, run);

@@ -73,7 +73,7 @@ std::vector<Segment> draw_segments(Sequence& numbers) {
 struct Scores {
     std::vector<double> bleu;                 // of each variant
     std::vector<double> scored;               // segments
-    std::vector<double> cumulative, batches;  // behind each batch, and of each
+    std::vector<double> cumulative, batches;  // after each batch, and of each
 };
 
 Scores score(const std::vector<Segment>& test) {

@@ -52,7 +52,7 @@ struct Reversed {
     Tensor target_out;  ///< what is to be said
 };
 Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::uint64_t key);
-/// `sentences` of `time` tokens each, one after the other.
+/// `sentences` of `time` tokens each, one after another.
 Spans equal_spans(std::int64_t sentences, std::int64_t time);
 
 /// Attention from single ops, as write-ups compose it. x [sentences * time, heads * width] as [sentences, heads, time, width]: a

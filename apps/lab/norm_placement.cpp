@@ -1,10 +1,10 @@
 // Twelve layers of width 64, trained from the first step at the full rate, with the norm in different places.
 //
-//     pre             x + f(norm(x)), a norm behind the last layer                 (Xiong et al. 2020)
+//     pre             x + f(norm(x)), a norm after the last layer                 (Xiong et al. 2020)
 //     post            norm(x + f(x)): the paper's, which it trains with warm-up
 //     post, warm-up   the same with a rate that rises over all steps
 //     no norm         x + f(x)
-//     no residual     f(norm(x)), a norm behind the last layer
+//     no residual     f(norm(x)), a norm after the last layer
 #include <cmath>
 #include <memory>
 
@@ -85,7 +85,7 @@ Variable loss(const Stack& stack, const Options& options, std::int64_t step) {
     return ops::cross_entropy(stack.logits(tokens, equal_spans(sentences, time)), targets);
 }
 
-// The mean cosine between two tokens of a sentence behind the last layer: 1 when all of them point the same way.
+// The mean cosine between two tokens of a sentence after the last layer: 1 when all of them point the same way.
 double likeness(const Stack& stack, const Options& options) {
     const NoGrad no_grad;
     const Tensor tokens = words(time, vocabulary, key(options, "tokens"));
@@ -124,7 +124,7 @@ x = norm.forward(ops::add(x, attention.forward(x, spans)));
 x = next_norm.forward(ops::add(x, feed_forward.forward(x)));
 )",
                                   .right = R"(
-// twelve times, and one more norm behind the last layer
+// twelve times, and one more norm after the last layer
 x = ops::add(x, attention.forward(norm.forward(x), spans));
 x = ops::add(x, feed_forward.forward(next_norm.forward(x)));
 )"};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "apps/command/option_rows.h"
@@ -26,9 +25,7 @@ OptionTable page_table(const PageCommand& command, PageOptions& options) {
     OptionTable table(command.name, command.summary);
     table.usage =
         fmt::format("usage: heddle {0} list\n       heddle {0} NAME [options]\n       heddle {0} all [options]\n", command.name);
-    std::string heading = command.what + "s";
-    heading[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(heading[0])));
-    table.group(heading);
+    table.group(command.group);
     table.add(command.what, options.program, fmt::format("the {} to run; all: each; list: says what there is", command.what))
         .called("NAME")
         .positional();
@@ -53,7 +50,7 @@ void list(const PageCommand& command) {
 
 std::string file_of(const PageProgram& program) { return program.name + ".html"; }
 
-// To the pages before and behind this one and to that of all. One of them alone may stand in the folder: then no link leads to
+// To the pages before and after this one and to that of all. One of them alone may stand in the folder: then no link leads to
 // what is not there.
 std::vector<picture::Page::Link> neighbours(const PageCommand& command, const PageProgram& program, const std::string& out,
                                             bool all) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/command/commands.h"
+#include "apps/options/option_group.h"
 #include "apps/picture/page.h"
 
 namespace heddle::app {
@@ -31,9 +32,10 @@ struct PageProgram {
 struct PageCommand {
     std::string name;         ///< of the command, and of the folder for its pages: "lab"
     std::string summary;      ///< of --help
-    std::string what;         ///< "experiment": what a program is called in messages and, with an s, in --help
+    std::string what;         ///< "experiment": what a program is called in messages and --help
     std::string index_title;  ///< of index.html, the page of all
     std::vector<PageProgram> programs;
+    OptionGroup group = OptionGroup::experiments;  ///< of the options
 };
 
 /// COMMAND list (or nothing), COMMAND NAME and COMMAND all, with --out, --seed, --json and --threads. Returns the exit status.

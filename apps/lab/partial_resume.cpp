@@ -1,4 +1,4 @@
-// A run that goes on from a part of its state.
+// A run that resumes from a part of its state.
 //
 //     wrong    the weights alone; or without the place in the epoch; or with the optimizer of another epoch
 //     right    weights, moments, number of updates, epoch and batch: the run that never stopped, bit for bit
@@ -103,7 +103,7 @@ class Run {
     }
 
   private:
-    // Its masks follow from the update's number, so they go on as they were only where this does.
+    // Its masks follow from the update's number, so they continue as they were only where this does.
     static nn::TransformerOptions with_dropout() {
         nn::TransformerOptions options = small_transformer(first_word + symbols);
         options.dropout = 0.05;

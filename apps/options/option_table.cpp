@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "apps/options/suggestion.h"
+#include "apps/terminal/option_error.h"
 #include "apps/translation/run/toml.h"
 #include "core/file.h"
 #include "core/from_chars.h"
@@ -18,6 +19,12 @@ namespace {
 template <class... Args>
 [[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) {
     throw UsageError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// A value that the option cannot have.
+template <class... Args>
+[[noreturn]] void wrong_value(const Option& option, fmt::format_string<Args...> format, Args&&... args) {
+    throw OptionError({option.name}, fmt::format("--{} {}", option.name, fmt::format(format, std::forward<Args>(args)...)));
 }
 
 std::string range_text(const Option& option) {
@@ -40,13 +47,13 @@ T number(const Option& option, const std::string& text) {
                       (!option.above || real > *option.above) && (!option.most || real <= *option.most) &&
                       (!option.below || real < *option.below);
     const char* kind = std::is_floating_point_v<T> ? "a number" : "a whole number";
-    if (!good) wrong("--{} is '{}', wanted {}{}", option.name, text, kind, range_text(option));
+    if (!good) wrong_value(option, "is '{}', wanted {}{}", text, kind, range_text(option));
     return value;
 }
 
 bool boolean(const Option& option, const std::vector<std::string>& values) {
     if (const std::optional<bool> value = truth(values[0])) return *value;
-    wrong("--{} is '{}', wanted true or false", option.name, values[0]);
+    wrong_value(option, "is '{}', wanted true or false", values[0]);
 }
 
 // "FILE", "FOLDER" and "RUN" are of options that name something on the disk, "FILE..." and "FILE FILE", too.
@@ -56,12 +63,12 @@ bool names_a_place(const Option& option) {
 }
 
 std::string text(const Option& option, const std::string& value) {
-    if (value.empty() && names_a_place(option)) wrong("--{} is empty, wanted {}", option.name, option.placeholder);
+    if (value.empty() && names_a_place(option)) wrong_value(option, "is empty, wanted {}", option.placeholder);
     if (option.choices.empty()) return value;
     for (const std::string& choice : option.choices)
         if (value == choice) return value;
-    wrong("--{} is '{}', wanted one of {}{}", option.name, value, fmt::join(option.choices, ", "),
-          did_you_mean(value, option.choices));
+    wrong_value(option, "is '{}', wanted one of {}{}", value, fmt::join(option.choices, ", "),
+                did_you_mean(value, option.choices));
 }
 
 // Always reads back as a floating-point number of TOML: 3 becomes 3.0.
@@ -111,7 +118,7 @@ template <class T>
 void bind(Option& option, std::pair<T, T>& target) {
     option.values = 2;
     option.read = [&target](Option& self, const std::vector<std::string>& values) {
-        if (values.size() != 2) wrong("--{} has {} values, wanted 2", self.name, values.size());
+        if (values.size() != 2) wrong_value(self, "has {} values, wanted 2", values.size());
         std::pair<T, T> read;
         parse(self, {values[0]}, read.first);
         parse(self, {values[1]}, read.second);
@@ -165,7 +172,7 @@ Option& OptionTable::row(std::string name, std::string help, const char* placeho
     option.name = std::move(name);
     option.help = std::move(help);
     option.placeholder = placeholder;
-    option.group = heading_;
+    option.group = group_;
     return option;
 }
 
@@ -256,6 +263,15 @@ Option& OptionTable::add(std::string name, std::optional<std::string>& target, s
     return option;
 }
 
+Option& OptionTable::add_words(std::string name, std::string help, std::vector<std::string> words,
+                               std::function<void(std::string_view)> set, std::function<std::string_view()> get) {
+    Option& option = row(std::move(name), std::move(help), "WORD");
+    option.one_of(std::move(words));
+    option.read = [set = std::move(set)](Option& self, const std::vector<std::string>& values) { set(text(self, values[0])); };
+    option.write = [get = std::move(get)] { return get().empty() ? std::string() : toml_string(get()); };
+    return option;
+}
+
 Option* OptionTable::find(std::string_view name) {
     for (Option& option : rows_)
         if (option.name == name) return &option;
@@ -270,9 +286,10 @@ bool OptionTable::given(std::string_view name) const {
 
 std::string OptionTable::help() const {
     std::string help = fmt::format("heddle {} - {}\n\n{}", command, summary, usage);
-    std::string heading;
+    std::optional<OptionGroup> shown;
     for (const Option& option : rows_) {
-        if (option.group != heading) help += fmt::format("\n{}:\n", heading = option.group);
+        if (option.group != shown) help += fmt::format("\n{}:\n", word_of(option.group));
+        shown = option.group;
         const std::string left = left_column(option);
         if (left.size() > 41)
             help += left + "\n" + std::string(42, ' ');
@@ -288,11 +305,13 @@ std::string OptionTable::help() const {
 }
 
 std::string OptionTable::config() const {
-    std::string config, heading;
+    std::string config;
+    std::optional<OptionGroup> shown;
     for (const Option& option : rows_) {
         const std::string value = option.in_config ? option.write() : std::string();
         if (value.empty() || value == "\"\"") continue;
-        if (option.group != heading) config += fmt::format("\n# {}\n", heading = option.group);
+        if (option.group != shown) config += fmt::format("\n# {}\n", word_of(option.group));
+        shown = option.group;
         config += fmt::format("{} = {}\n", option.name, value);
     }
     return config;
@@ -314,7 +333,11 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
             wrong("{}:{}: '{}' has no value, wanted one or more", name, item.line, item.key);
         if (option->values != 0 && item.values.size() != static_cast<std::size_t>(option->values))
             wrong("{}:{}: '{}' has {} values, wanted {}", name, item.line, item.key, item.values.size(), option->values);
-        option->read(*option, item.values);
+        try {
+            option->read(*option, item.values);
+        } catch (const OptionError& error) {
+            throw OptionError(error.options(), fmt::format("{}:{}: {}", name, item.line, error.what()));
+        }
         option->given = true;
     }
 }

@@ -2,6 +2,8 @@
 // the TOML file, --help and the run's config.toml are all made from it.
 #pragma once
 
+#include "apps/options/option_group.h"
+#include "apps/translation/text/enum_words.h"
 #include "core/error.h"
 
 #include <cstdint>
@@ -21,7 +23,7 @@ struct Option {
     std::string name;  ///< without the dashes
     std::string help;
     std::string placeholder;  ///< how --help writes the value: N, X, FILE, pre|post
-    std::string group;
+    OptionGroup group = OptionGroup::options;
     std::string default_text;  ///< of an option whose default depends on others: "as --dropout"
     std::vector<std::string> choices;
     std::optional<double> least;  ///< value >= least
@@ -30,7 +32,7 @@ struct Option {
     std::optional<double> below;  ///< value < below
     bool in_config = true;        ///< may stand in a configuration file, and is written to the run's
     bool is_flag = false;         ///< may stand without a value
-    bool fixed = false;           ///< a run that goes on cannot change it
+    bool fixed = false;           ///< a resumed run cannot change it
     bool incidental = false;      ///< what is learned does not depend on it
     int values = 1;               ///< how many values follow; 0: one or more
     bool comma = false;           ///< a comma may stand between them
@@ -63,8 +65,8 @@ class OptionTable {
     explicit OptionTable(std::string command_name, std::string command_summary)
         : command(std::move(command_name)), summary(std::move(command_summary)) {}
 
-    /// Rows that follow stand under this heading.
-    void group(std::string heading) { heading_ = std::move(heading); }
+    /// Rows that follow belong to this group.
+    void group(OptionGroup group) { group_ = group; }
 
     /// A row whose value goes to `target`, which must outlive the table; what it holds now is the default.
     Option& add(std::string name, bool& target, std::string help);
@@ -83,6 +85,20 @@ class OptionTable {
     Option& add(std::string name, std::optional<std::int64_t>& target, std::string help);
     Option& add(std::string name, std::optional<double>& target, std::string help);
     Option& add(std::string name, std::optional<std::string>& target, std::string help);
+    /// One value of an enum, by its word: all of them are offered, and any other word is refused.
+    template <HasWords Enum>
+    Option& add(std::string name, Enum& target, std::string help) {
+        return add_words(
+            std::move(name), std::move(help), words_of<Enum>(),
+            [&target](std::string_view word) { target = *value_of<Enum>(word); }, [&target] { return word_of(target); });
+    }
+    template <HasWords Enum>
+    Option& add(std::string name, std::optional<Enum>& target, std::string help) {
+        return add_words(
+            std::move(name), std::move(help), words_of<Enum>(),
+            [&target](std::string_view word) { target = *value_of<Enum>(word); },
+            [&target] { return target ? word_of(*target) : std::string_view(); });
+    }
 
     bool given(std::string_view name) const;
     /// Null when there is no such option.
@@ -105,9 +121,12 @@ class OptionTable {
 
   private:
     Option& row(std::string name, std::string help, const char* placeholder);
+    // `set` is called with one of the words; `get` returns one, or an empty text for no value.
+    Option& add_words(std::string name, std::string help, std::vector<std::string> words,
+                      std::function<void(std::string_view)> set, std::function<std::string_view()> get);
 
     std::vector<Option> rows_;
-    std::string heading_ = "Options";
+    OptionGroup group_ = OptionGroup::options;
 };
 
 /// What a flag's value says: true, on, yes, 1; false, off, no, 0. Nothing for other words.

@@ -1,4 +1,4 @@
-// The elements of an SVG picture, written one behind the other. Nothing has an id: several pictures may stand in one page.
+// The elements of an SVG picture, written one after another. Nothing has an id: several pictures may stand in one page.
 #pragma once
 
 #include <cstddef>

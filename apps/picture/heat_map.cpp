@@ -72,7 +72,7 @@ bool columns_stand(const HeatMap& map, double cell) {
     return widest(map.col_labels, map.cols) + 4 > cell * static_cast<double>(stride(cell));
 }
 
-// What is not finite has a level of its own behind the last.
+// What is not finite has a level of its own after the last.
 int level_of(double value, const Range& range) {
     if (!std::isfinite(value)) return ramp_levels;
     return ramp_level(value / (range.high - range.low) - range.low / (range.high - range.low));

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <sstream>
 #include <vector>
 
+#include "apps/terminal/option_error.h"
 #include "apps/translation/run/toml.h"
 
 namespace heddle::app {
@@ -84,16 +84,6 @@ void apply(OptionTable& table, const std::vector<TomlItem>& items, const std::st
     table.read_config(known, "preset " + name);
 }
 
-// Whether the message names --OPTION, and not an option that begins so.
-bool speaks_of(std::string_view message, const std::string& option) {
-    const std::string word = "--" + option;
-    for (std::size_t at = message.find(word); at != std::string_view::npos; at = message.find(word, at + 1)) {
-        const std::string_view rest = message.substr(at + word.size());
-        if (rest.empty() || (rest[0] != '-' && std::isalnum(static_cast<unsigned char>(rest[0])) == 0)) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
 Option& add_preset_option(OptionTable& table, std::string& name) {
@@ -109,13 +99,14 @@ int with_preset(OptionTable& table, const std::string& name, const std::function
     try {
         apply(table, items, name);
         return work();
-    } catch (const UsageError& error) {
+    } catch (const OptionError& error) {
         std::string said;
         for (const TomlItem& item : items)
-            if (speaks_of(error.what(), item.key)) said += fmt::format(" --{} {}", item.key, fmt::join(item.values, " "));
+            if (std::ranges::find(error.options(), item.key) != error.options().end())
+                said += fmt::format(" --{} {}", item.key, fmt::join(item.values, " "));
         if (said.empty()) throw;
-        throw UsageError(
-            fmt::format("{}; --preset {} has{}: give another value, or leave out the preset", error.what(), name, said));
+        throw OptionError(error.options(), fmt::format("{}; --preset {} has{}: give another value, or leave out the preset",
+                                                       error.what(), name, said));
     }
 }
 

@@ -22,13 +22,13 @@ std::span<const Preset> presets();
 /// A row --preset whose value, the name of a preset, goes to `name`. It stands in no configuration file: what comes of it does.
 Option& add_preset_option(OptionTable& table, std::string& name);
 
-/// Gives `table` the preset's options, but for those that were given before: the command line and --config go first. So do
+/// Gives `table` the preset's options, except for those that were given before: the command line and --config go first. So do
 /// options that take the place of a preset's (--updates that of its epochs, --task that of its task's vocabulary, --schedule
 /// that of a rate which is noam's factor). Options that only other commands know are passed over. Nothing for an empty name.
 void apply_preset(OptionTable& table, const std::string& name);
 
-/// Applies the preset and then does `work`, whose status it returns. A UsageError of either about an option that the preset set
-/// says so: nobody gave it.
+/// Applies the preset and then does `work`, whose status it returns. An OptionError of either about an option that the preset set
+/// names it, as nobody gave it.
 int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work);
 
 }  // namespace heddle::app

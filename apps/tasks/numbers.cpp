@@ -1,12 +1,14 @@
+// clang-format off
 // Numbers from 0 to 999,999 in words.
 //
 // English, the American way without "and":  21 twenty-one, 305 three hundred five, 1001 one thousand one.
 // German, always one word (Duden):
 //   - units before tens: 21 einundzwanzig, 47 siebenundvierzig;
-//   - one is "eins" only where it ends the word: 1 eins, 101 einhunderteins, 1001 eintausendeins; before hundert, tausend and und
-//   it is
-//     "ein": 100 einhundert, 1000 eintausend, 21000 einundzwanzigtausend, 101000 einhunderteintausend;
-//   - sechzehn, sechzig, siebzehn, siebzig lose a sound; dreißig has an ß.
+//   - one is "eins" only at the end of the word: 1 eins, 101 einhunderteins, 1001 eintausendeins;
+//     before hundert, tausend and und it is "ein": 100 einhundert, 1000 eintausend, 21000 einundzwanzigtausend,
+//     101000 einhunderteintausend;
+//   - sechzehn, sechzig, siebzehn and siebzig drop a letter or syllable of sechs and sieben; dreißig has an ß.
+// clang-format on
 #include <array>
 
 #include "apps/tasks/drawing.h"

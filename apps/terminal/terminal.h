@@ -18,13 +18,13 @@ std::string terminal_text(std::string_view text);
 /// impossible: it is never a reason to end.
 bool say(std::string_view line);
 
-/// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end behind the last one.
+/// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end after the last one.
 std::string wrapped(std::string_view text);
 
 /// A word of a command line as a shell reads it: quoted where it has to be.
 std::string shell_word(std::string_view word);
 
-/// Each line of the text four columns further to the right; behind the last one stands a line end, whether it had one or not.
+/// Each line of the text four columns further to the right; after the last one stands a line end, whether it had one or not.
 std::string indented(std::string_view text);
 
 /// 128 + SIGPIPE: what a shell reports of a program that a closed pipe ended, which is how this one ends where SIGPIPE is not

@@ -1,6 +1,7 @@
 // ReLU and GELU on the tape.
 #include "kernels/activation/activation.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -36,3 +37,13 @@ std::vector<GradientCase> activation() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> activation(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "relu", "", 2, 3, [](const RowInputs& in) { return ops::relu(fresh(in.x)); }),
+            row_case(on, rows, cols, "gelu", "", 2, 3, [](const RowInputs& in) { return ops::gelu(fresh(in.x)); }),
+            row_case(on, rows, cols, "gelu", ", tanh", 2, 3, [](const RowInputs& in) { return ops::gelu(fresh(in.x), true); })};
+}
+
+}  // namespace heddle::benches

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "autograd/bench_cases.h"
 #include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
@@ -218,3 +219,39 @@ std::vector<GradientCase> attention() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+OpCase attention(const Setting& on, const std::string& what, const std::vector<std::int64_t>& lengths, std::int64_t d_model,
+                 std::int64_t heads, bool causal, const Dropout& dropout) {
+    double pairs = 0;
+    std::int64_t rows = 0;
+    for (const std::int64_t length : lengths) {
+        const auto n = static_cast<double>(length);
+        pairs += causal ? n * (n + 1) / 2 : n * n;
+        rows += length;
+    }
+    const auto width = static_cast<double>(d_model), hidden = static_cast<double>(rows * d_model);
+    return {.op = "attention",
+            .what = what + (causal ? ", causal" : ""),
+            .prepare = [=]() -> Run {
+                const Variable qkv = leaf({rows, 3 * d_model}, on);
+                const Spans spans = Spans::packed(lengths);
+                ops::AttentionOptions options;
+                options.heads = heads;
+                options.causal = causal;
+                options.dropout = dropout;
+                return [=] {
+                    const Variable projection = fresh(qkv);
+                    return ops::attention({projection, 0, d_model}, {projection, d_model, d_model},
+                                          {projection, 2 * d_model, d_model}, spans, spans, options);
+                };
+            },
+            .forward_operations = 4 * pairs* width,
+            .backward_operations = 10 * pairs* width,
+            .formula = "4 d_model for each query and key that meet forward, 10 backward",
+            .forward_bytes = on.bytes(4 * hidden),
+            .backward_bytes = on.bytes(8 * hidden)};
+}
+
+}  // namespace heddle::benches

@@ -1,5 +1,8 @@
 #include "kernels/cross_entropy/cross_entropy.h"
 
+#include <fmt/format.h>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -45,3 +48,20 @@ std::vector<GradientCase> cross_entropy() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+OpCase cross_entropy(const Setting& on, std::int64_t rows, std::int64_t vocabulary) {
+    const double traffic = on.bytes(static_cast<double>(rows * vocabulary));
+    return {.op = "cross_entropy",
+            .what = fmt::format("[{}, {}]", rows, vocabulary),
+            .prepare = [=]() -> Run {
+                const Variable logits = leaf({rows, vocabulary}, on);
+                const Tensor targets = random_tokens(rows, vocabulary, on);
+                return [=] { return ops::cross_entropy(fresh(logits), targets, {.label_smoothing = 0.1}); };
+            },
+            .forward_bytes = traffic,
+            .backward_bytes = 2 * traffic};
+}
+
+}  // namespace heddle::benches

@@ -1,6 +1,9 @@
 // Arithmetic with broadcasting on the tape.
 #include "kernels/elementwise/elementwise.h"
 
+#include <fmt/format.h>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 #include "kernels/reduce/reduce.h"
@@ -169,3 +172,16 @@ std::vector<GradientCase> elementwise() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> elementwise(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "add", "", 3, 2, [](const RowInputs& in) { return ops::add(fresh(in.x), fresh(in.y)); }),
+            row_case(on, rows, cols, "add", fmt::format(" + [{}]", cols), 2, 1,
+                     [](const RowInputs& in) { return ops::add(fresh(in.x), in.gamma); }),
+            row_case(on, rows, cols, "mul", "", 3, 5, [](const RowInputs& in) { return ops::mul(fresh(in.x), fresh(in.y)); }),
+            row_case(on, rows, cols, "exp", "", 2, 3, [](const RowInputs& in) { return ops::exp(fresh(in.x)); }),
+            row_case(on, rows, cols, "scale", "", 2, 2, [](const RowInputs& in) { return ops::scale(fresh(in.x), 2); })};
+}
+
+}  // namespace heddle::benches

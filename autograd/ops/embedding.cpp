@@ -1,6 +1,9 @@
 // The embedding on the tape.
 #include "kernels/embedding/embedding.h"
 
+#include <fmt/format.h>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -52,3 +55,26 @@ std::vector<GradientCase> embedding() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+OpCase embedding(const Setting& on, std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::int64_t d_model) {
+    const std::int64_t rows = sentences * length;
+    const Spans spans = Spans::packed(std::vector<std::int64_t>(static_cast<std::size_t>(sentences), length));
+    const auto hidden = static_cast<double>(rows * d_model);
+    return {.op = "embedding",
+            .what = fmt::format("[{}, {}], {} tokens, positions, dropout", vocabulary, d_model, rows),
+            .prepare = [=]() -> Run {
+                const Variable table = leaf({vocabulary, d_model}, on);
+                const Tensor tokens = random_tokens(rows, vocabulary, on);
+                ops::EmbeddingOptions options;
+                options.scale = 11.3;
+                options.positions = Variable(numbers({length, d_model}, on));
+                options.dropout = dropout_of_training();
+                return [=] { return ops::embedding(table, tokens, spans, options); };
+            },
+            .forward_bytes = on.bytes(2 * hidden),
+            .backward_bytes = on.bytes(3 * hidden)};
+}
+
+}  // namespace heddle::benches

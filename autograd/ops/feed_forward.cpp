@@ -1,5 +1,8 @@
 #include "kernels/feed_forward/feed_forward.h"
 
+#include <fmt/format.h>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -57,3 +60,24 @@ std::vector<GradientCase> proofs::feed_forward() {
 }
 
 }  // namespace heddle
+
+namespace heddle::benches {
+
+OpCase feed_forward(const Setting& on, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff) {
+    const auto operations = static_cast<double>(4 * rows * d_model * d_ff);
+    const auto traffic = on.bytes(static_cast<double>(2 * rows * d_model + rows * d_ff + 2 * d_model * d_ff));
+    return {.op = "feed_forward",
+            .what = fmt::format("[{}, {}], inner {}, relu, dropout", rows, d_model, d_ff),
+            .prepare = [=]() -> Run {
+                const Variable x = leaf({rows, d_model}, on), w1 = leaf({d_ff, d_model}, on), b1 = leaf({d_ff}, on);
+                const Variable w2 = leaf({d_model, d_ff}, on), b2 = leaf({d_model}, on);
+                return [=] { return ops::feed_forward(fresh(x), w1, b1, w2, b2, ops::Activation::relu, dropout_of_training()); };
+            },
+            .forward_operations = operations,
+            .backward_operations = 2 * operations,
+            .formula = "4 rows d_model d_ff forward, twice that backward",
+            .forward_bytes = traffic,
+            .backward_bytes = 2 * traffic};
+}
+
+}  // namespace heddle::benches

@@ -1,5 +1,6 @@
 #include "kernels/layer_norm/layer_norm.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -63,7 +64,7 @@ GradientFunction norm(double eps) {
 
 enum class Used { sum, normalised, both };
 
-GradientFunction residual(const Dropout& dropout, Used used) {
+GradientFunction residual_norm(const Dropout& dropout, Used used) {
     return [=](std::span<const Variable> in) {
         const auto out = ops::residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5, dropout);
         if (used == Used::sum) return out.sum;
@@ -81,16 +82,31 @@ std::vector<GradientCase> layer_norm() {
         {"layer_norm", "plain", norm(1e-5), norm_inputs(3, 7, 21)},
         {"layer_norm", "two columns, a large eps", norm(0.5), norm_inputs(4, 2, 24)},
         {"layer_norm", "three axes", norm(1e-5), {random_input({2, 2, 5}, 27), random_input({5}, 28), random_input({5}, 29)}},
-        {"residual_layer_norm", "both outputs", residual({}, Used::both), residual_inputs(3, 5, 30)},
-        {"residual_layer_norm", "both outputs, dropout 0.3", residual(dropout, Used::both), residual_inputs(3, 9, 34)},
-        {"residual_layer_norm", "the normalised output alone, dropout 0.3", residual(dropout, Used::normalised),
+        {"residual_layer_norm", "both outputs", residual_norm({}, Used::both), residual_inputs(3, 5, 30)},
+        {"residual_layer_norm", "both outputs, dropout 0.3", residual_norm(dropout, Used::both), residual_inputs(3, 9, 34)},
+        {"residual_layer_norm", "the normalised output alone, dropout 0.3", residual_norm(dropout, Used::normalised),
          residual_inputs(2, 6, 38)},
         {"residual_layer_norm",
          "the sum alone, dropout 0.3",
-         residual(dropout, Used::sum),
+         residual_norm(dropout, Used::sum),
          residual_inputs(2, 6, 42),
          {.zero_by_symmetry = {2, 3}}},
     };
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> layer_norm(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    const auto run = [](const RowInputs& in) { return ops::layer_norm(fresh(in.x), in.gamma, in.beta); };
+    return {row_case(on, rows, cols, "layer_norm", "", 2, 3, run)};
+}
+
+std::vector<OpCase> residual_layer_norm(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "residual_layer_norm", ", dropout", 4, 4, [](const RowInputs& in) {
+        return ops::residual_layer_norm(fresh(in.x), fresh(in.y), in.gamma, in.beta, 1e-5, dropout_of_training()).normalised;
+    })};
+}
+
+}  // namespace heddle::benches

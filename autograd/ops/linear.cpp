@@ -1,5 +1,8 @@
 #include "kernels/linear/linear.h"
 
+#include <fmt/format.h>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -37,3 +40,23 @@ std::vector<GradientCase> proofs::linear() {
 }
 
 }  // namespace heddle
+
+namespace heddle::benches {
+
+OpCase linear(const Setting& on, std::int64_t rows, std::int64_t in, std::int64_t out) {
+    const auto operations = 2.0 * static_cast<double>(rows) * static_cast<double>(in * out);
+    const auto traffic = on.bytes(static_cast<double>(rows * in + in * out + rows * out));
+    return {.op = "linear",
+            .what = fmt::format("[{}, {}] x [{}, {}]^T", rows, in, out, in),
+            .prepare = [=]() -> Run {
+                const Variable x = leaf({rows, in}, on), weight = leaf({out, in}, on), bias = leaf({out}, on);
+                return [=] { return ops::linear(fresh(x), weight, bias); };
+            },
+            .forward_operations = operations,
+            .backward_operations = 2 * operations,
+            .formula = "2 rows in out forward, twice that backward",
+            .forward_bytes = traffic,
+            .backward_bytes = 2 * traffic};
+}
+
+}  // namespace heddle::benches

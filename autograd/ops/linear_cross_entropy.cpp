@@ -1,5 +1,8 @@
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 
+#include <fmt/format.h>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -57,3 +60,24 @@ std::vector<GradientCase> proofs::linear_cross_entropy() {
 }
 
 }  // namespace heddle
+
+namespace heddle::benches {
+
+OpCase linear_cross_entropy(const Setting& on, std::int64_t rows, std::int64_t d_model, std::int64_t vocabulary) {
+    const auto operations = 2.0 * static_cast<double>(rows) * static_cast<double>(d_model * vocabulary);
+    const auto traffic = on.bytes(static_cast<double>(rows * d_model + vocabulary * d_model));
+    return {.op = "linear_cross_entropy",
+            .what = fmt::format("[{}, {}] x [{}, {}]^T; forward makes the gradients", rows, d_model, vocabulary, d_model),
+            .prepare = [=]() -> Run {
+                const Variable x = leaf({rows, d_model}, on), weight = leaf({vocabulary, d_model}, on);
+                const Tensor targets = random_tokens(rows, vocabulary, on);
+                return [=] { return ops::linear_cross_entropy(fresh(x), weight, {}, targets, {.label_smoothing = 0.1}); };
+            },
+            .forward_operations = 3 * operations,
+            .backward_operations = 0,
+            .formula = "6 rows d_model vocabulary, all forward",
+            .forward_bytes = 2 * traffic,
+            .backward_bytes = 2 * traffic};
+}
+
+}  // namespace heddle::benches

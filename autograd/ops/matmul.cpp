@@ -1,5 +1,8 @@
 #include "kernels/matmul/matmul.h"
 
+#include <fmt/format.h>
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -42,3 +45,23 @@ std::vector<GradientCase> proofs::matmul() {
 }
 
 }  // namespace heddle
+
+namespace heddle::benches {
+
+OpCase matmul(const Setting& on, std::int64_t sentences, std::int64_t length, std::int64_t d_model) {
+    const auto operations = static_cast<double>(2 * sentences * length * length * d_model);
+    const auto traffic = on.bytes(static_cast<double>(2 * sentences * length * d_model + sentences * length * length));
+    return {.op = "matmul",
+            .what = fmt::format("{} x [{}, {}] x [{}, {}]^T", sentences, length, d_model, length, d_model),
+            .prepare = [=]() -> Run {
+                const Variable a = leaf({sentences, length, d_model}, on), b = leaf({sentences, length, d_model}, on);
+                return [=] { return ops::matmul(fresh(a), fresh(b), false, true); };
+            },
+            .forward_operations = operations,
+            .backward_operations = 2 * operations,
+            .formula = "2 batch m n k forward, twice that backward",
+            .forward_bytes = traffic,
+            .backward_bytes = 2 * traffic};
+}
+
+}  // namespace heddle::benches

@@ -1,6 +1,7 @@
 // Sums, means and maxima on the tape.
 #include "kernels/reduce/reduce.h"
 
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
 
@@ -62,3 +63,13 @@ std::vector<GradientCase> reduce() {
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> reduce(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {
+        row_case(on, rows, cols, "sum", " over columns", 1, 1, [](const RowInputs& in) { return ops::sum(fresh(in.x), -1); }),
+        row_case(on, rows, cols, "max", " over columns", 1, 1, [](const RowInputs& in) { return ops::max(fresh(in.x), -1); })};
+}
+
+}  // namespace heddle::benches

@@ -1,6 +1,8 @@
+#include "kernels/softmax/softmax.h"
+
+#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
-#include "kernels/log_softmax/log_softmax.h"
 
 namespace heddle::ops {
 
@@ -8,13 +10,6 @@ Variable softmax(const Variable& x, const Tensor& mask, const SoftmaxReach& reac
     Tensor y = kernels::softmax_forward(x.value(), mask, reach);
     return record(y, {.op = "softmax", .where = where, .inputs = {x}, .saved = {y}, .backward = [](Gradients& g) {
                           g.give(0, kernels::softmax_backward(g.output(), g.saved(0)));
-                      }});
-}
-
-Variable log_softmax(const Variable& x, Where where) {
-    Tensor y = kernels::log_softmax_forward(x.value());
-    return record(y, {.op = "log_softmax", .where = where, .inputs = {x}, .saved = {y}, .backward = [](Gradients& g) {
-                          g.give(0, kernels::log_softmax_backward(g.output(), g.saved(0)));
                       }});
 }
 
@@ -32,7 +27,6 @@ GradientFunction masked(const Tensor& mask) {
 std::vector<GradientCase> softmax() {
     const Tensor per_row = Tensor::from(std::vector<std::uint8_t>{1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0}, {3, 4});
     const Tensor whole = Tensor::from(std::vector<std::uint8_t>{1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1, 1}, {2, 2, 3});
-    const GradientFunction logarithm = [](std::span<const Variable> in) { return ops::log_softmax(in[0]); };
     const Tensor lengths = Tensor::from(std::vector<std::int32_t>{2, 4}, {2});
     const GradientFunction reaching = [lengths](std::span<const Variable> in) {
         return ops::softmax(in[0], {}, {.lengths = beside(in[0], lengths), .causal = true});
@@ -43,9 +37,15 @@ std::vector<GradientCase> softmax() {
         {"softmax", "three axes, the mask of the last two; a masked row", masked(per_row), {random_input({2, 3, 4}, 12)}},
         {"softmax", "a mask of the whole shape; a masked row", masked(whole), {random_input({2, 2, 3}, 13)}},
         {"softmax", "one column", masked({}), {random_input({4, 1}, 14)}, {.zero_by_symmetry = {0}}},
-        {"log_softmax", "plain", logarithm, {random_input({3, 7}, 15, 2)}},
-        {"log_softmax", "far apart", logarithm, {random_input({2, 5}, 16, 30)}},
     };
 }
 
 }  // namespace heddle::proofs
+
+namespace heddle::benches {
+
+std::vector<OpCase> softmax(const Setting& on, std::int64_t rows, std::int64_t cols) {
+    return {row_case(on, rows, cols, "softmax", "", 2, 3, [](const RowInputs& in) { return ops::softmax(fresh(in.x)); })};
+}
+
+}  // namespace heddle::benches

@@ -6,8 +6,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "kernels/activation/activation_cuda.h"
-#include "kernels/activation/activation_fast.h"
+#include "kernels/activation/detail/activation.h"
 
 namespace heddle::kernels {
 namespace {
@@ -37,10 +36,12 @@ void gelu_gradients(const double* dy, const double* x, double* dx, std::int64_t 
     for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * gelu_slope(x[i], tanh_form);
 }
 
-void gelu_values(const float* x, float* y, std::int64_t n, bool tanh_form) { HEDDLE_BY_LEVEL(gelu_values)(x, y, n, tanh_form); }
+void gelu_values(const float* x, float* y, std::int64_t n, bool tanh_form) {
+    by_level(v2::gelu_values, v3::gelu_values, v4::gelu_values)(x, y, n, tanh_form);
+}
 
 void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, bool tanh_form) {
-    HEDDLE_BY_LEVEL(gelu_gradients)(dy, x, dx, n, tanh_form);
+    by_level(v2::gelu_gradients, v3::gelu_gradients, v4::gelu_gradients)(dy, x, dx, n, tanh_form);
 }
 
 void check_pair(const char* op, const Tensor& dy, const char* argument, const Tensor& other) {

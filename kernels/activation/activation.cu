@@ -1,4 +1,4 @@
-// ReLU and GELU on CUDA; activation.h has the formulas, activation_device.h computes them for one number.
+// ReLU and GELU on CUDA; activation.h has the formulas, kernels/detail/activation_device.h computes them for one number.
 //
 // Who owns what: a thread 16 bytes (sweep.h). Nobody needs anything of another thread.
 //
@@ -6,8 +6,8 @@
 // input (GELU) and writes dx, 3 s. That bounds ReLU. GELU's 25 or so instructions an element should hide behind 8 bytes
 // of f32 traffic, and just about behind 4 of bf16. Where a product stands before it, the sweep is better done there
 // (kernels/feed_forward).
-#include "kernels/activation/activation_cuda.h"
-#include "kernels/activation/activation_device.h"
+#include "kernels/activation/detail/activation.h"
+#include "kernels/detail/activation_device.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/sweep.h"
 

@@ -1,6 +1,6 @@
-#include "kernels/activation/activation_fast.h"
+#include "kernels/activation/detail/activation.h"
 
-#include "kernels/activation/activation_simd.h"
+#include "kernels/activation/detail/gelu_simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

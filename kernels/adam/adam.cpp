@@ -7,8 +7,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/adam/adam_cuda.h"
-#include "kernels/adam/adam_fast.h"
+#include "kernels/adam/detail/adam.h"
 
 namespace heddle::kernels {
 namespace {
@@ -38,11 +37,11 @@ void sgd_values(double* parameters, const double* gradients, double* momentum, s
 
 void adam_values(float* parameters, const float* gradients, float* first, float* second, std::int64_t n,
                  const AdamCoefficients<float>& c) {
-    HEDDLE_BY_LEVEL(adam_values)(parameters, gradients, first, second, n, c);
+    by_level(v2::adam_values, v3::adam_values, v4::adam_values)(parameters, gradients, first, second, n, c);
 }
 
 void sgd_values(float* parameters, const float* gradients, float* momentum, std::int64_t n, const SgdCoefficients<float>& c) {
-    HEDDLE_BY_LEVEL(sgd_values)(parameters, gradients, momentum, n, c);
+    by_level(v2::sgd_values, v3::sgd_values, v4::sgd_values)(parameters, gradients, momentum, n, c);
 }
 
 }  // namespace

@@ -10,8 +10,7 @@
 #include <string>
 
 #include "core/dispatch.h"
-#include "kernels/adam/adam_cuda.h"
-#include "kernels/adam/adam_fast.h"
+#include "kernels/adam/detail/adam.h"
 #include "kernels/device/sweep.h"
 
 namespace heddle::kernels {

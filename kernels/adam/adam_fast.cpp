@@ -1,4 +1,4 @@
-#include "kernels/adam/adam_fast.h"
+#include "kernels/adam/detail/adam.h"
 
 #include <cfloat>
 

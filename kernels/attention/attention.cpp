@@ -11,10 +11,10 @@
 
 #include "core/check.h"
 #include "core/parallel.h"
-#include "kernels/attention/attention_cuda.h"
-#include "kernels/attention/attention_fast.h"
-#include "kernels/attention/attention_prepare.h"
-#include "kernels/attention/attention_running.h"
+#include "kernels/attention/detail/attention_cuda.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_running.h"
 
 namespace heddle::kernels {
 namespace {
@@ -198,8 +198,8 @@ AttentionResult attention_forward(const Columns& query, const Columns& key, cons
     const std::int64_t floats = attention_forward_scratch(rules.key_spans.longest(), view.dk(), view.dv());
     for_pieces(rules, view.dk() + view.dv(), [&](std::span<const AttentionItem> items) {
         const Tensor scratch = Tensor::empty({floats}, DType::f32);
-        HEDDLE_BY_LEVEL(attention_forward_fast)
-        (view, items.data(), std::ssize(items), output, log_sum, scratch.data<float>());
+        by_level(v2::attention_forward_fast, v3::attention_forward_fast, v4::attention_forward_fast)(
+            view, items.data(), std::ssize(items), output, log_sum, scratch.data<float>());
     });
     return result;
 }
@@ -220,7 +220,8 @@ void attention_backward(const Columns& query, const Columns& key, const Columns&
     const std::int64_t floats = attention_backward_scratch(rules.key_spans.longest(), view.dk(), view.dv());
     for_pieces(rules, 2 * (view.dk() + view.dv()), [&](std::span<const AttentionItem> items) {
         const Tensor scratch = Tensor::empty({floats}, DType::f32);
-        HEDDLE_BY_LEVEL(attention_backward_fast)(view, back, items.data(), std::ssize(items), scratch.data<float>());
+        by_level(v2::attention_backward_fast, v3::attention_backward_fast, v4::attention_backward_fast)(
+            view, back, items.data(), std::ssize(items), scratch.data<float>());
     });
 }
 

@@ -22,7 +22,7 @@
 // Limits   each multiply-add of the products needs its operands from shared memory: with 8 rows a warp there are 8 per number of
 //          K. That is why the bf16 path (attention_mma.cu) uses tensor cores, whose operands are tiles.
 // clang-format on
-#include "kernels/attention/attention_plain.h"
+#include "kernels/attention/detail/attention_plain.h"
 
 namespace heddle::kernels {
 namespace {
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
             __syncwarp();  // all lanes' weights are there
             update<T, D>(mean, weights, values);
         }
-        __syncthreads();  // nobody reads the tiles or the weights any more: the next round overwrites them
+        __syncthreads();  // no thread reads the tiles or the weights any more: the next round overwrites them
     }
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {

@@ -13,7 +13,7 @@
 //
 // Traffic  delta: reads O and dO. d_query: Q, dO and dQ once, K and V once per block. d_key: K, V, dK, dV once, Q and dO once per
 // block.
-#include "kernels/attention/attention_plain.h"
+#include "kernels/attention/detail/attention_plain.h"
 
 namespace heddle::kernels {
 namespace {
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
             __syncwarp();  // all lanes' dS are there
             update<T, D>(sum, weights, keys);
         }
-        __syncthreads();  // nobody reads the tiles or dS any more: the next round overwrites them
+        __syncthreads();  // no thread reads the tiles or dS any more: the next round overwrites them
     }
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
             update<T, D>(d_value, weights, d_outputs);
             update<T, D>(d_key, d_scores, queries);
         }
-        __syncthreads();  // nobody reads the tiles, P or dS any more: the next round overwrites them
+        __syncthreads();  // no thread reads the tiles, P or dS any more: the next round overwrites them
     }
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {

@@ -1,6 +1,6 @@
 // Attention backward, f32: the tiles of attention_fast.cpp again, with P computed from the saved log-sum-exp.
-#include "kernels/attention/attention_fast.h"
-#include "kernels/attention/attention_tiles.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_tiles.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

@@ -7,10 +7,10 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/attention/attention_cuda.h"
-#include "kernels/attention/attention_fast.h"
-#include "kernels/attention/attention_prepare.h"
-#include "kernels/attention/attention_running.h"
+#include "kernels/attention/detail/attention_cuda.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_running.h"
 
 namespace heddle::kernels {
 namespace {
@@ -75,9 +75,9 @@ Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int6
         parallel_for(query.rows(), grain_for(work / 8), [&](std::int64_t first, std::int64_t end) {
             if constexpr (std::is_same_v<T, float>) {
                 const Tensor scratch = Tensor::empty({attention_cached_scratch(view.dk(), view.dv())}, DType::f32);
-                HEDDLE_BY_LEVEL(attention_cached_fast)
-                (view, cache.table.data<std::int32_t>(), cache.table.dim(1), cache.lengths.data(), first, end, output,
-                 scratch.data<float>());
+                by_level(v2::attention_cached_fast, v3::attention_cached_fast, v4::attention_cached_fast)(
+                    view, cache.table.data<std::int32_t>(), cache.table.dim(1), cache.lengths.data(), first, end, output,
+                    scratch.data<float>());
             } else {
                 attend_rows(view, cache, first, end, output);
             }

@@ -21,7 +21,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/attention/attention_device.h"
+#include "kernels/attention/detail/attention_device.h"
 
 namespace heddle::kernels {
 namespace {
@@ -77,7 +77,7 @@ __device__ __forceinline__ device::Accumulator<T> dot_product(const T* a, const 
     return sum;
 }
 
-// mean += the values of the keys that lanes [first, first + Keys) hold, times their weights: one after the other, but all of them
+// mean += the values of the keys that lanes [first, first + Keys) hold, times their weights: one after another, but all of them
 // are asked for before the first one is needed.
 template <int Keys, class T, class A>
 __device__ __forceinline__ void add_values(Gathered<A>& all, const DeviceRows<const T>& values, int head, A weight,

@@ -3,8 +3,8 @@
 //
 // The bits are those of attention_forward_fast, where queries stand in the lanes: the same tiles of keys, each score one chain of
 // multiply-adds over the head's columns, each sum over the keys one chain in their order.
-#include "kernels/attention/attention_fast.h"
-#include "kernels/attention/attention_tiles.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_tiles.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {
@@ -122,7 +122,7 @@ void attention_cached_fast(const AttentionView<float>& view, const std::int32_t*
                     rows.value[k] = view.value.at(slots[k], 0);
                     for (std::int64_t c = 0; c < view.dv(); c += 16) __builtin_prefetch(rows.value[k] + head * view.dv() + c);
                 }
-                // The lanes behind the last key read a row that is there; they count for nothing.
+                // The lanes after the last key read a row that is there; they count for nothing.
                 for (std::int64_t k = rows.count; k % kFloats != 0; ++k) rows.key[k] = rows.key[0];
                 attend(view, rows, head, at, state, from > 0);
             }

@@ -1,7 +1,7 @@
 // Attention forward, f32: one sentence and head at a time, queries in blocks of kQueryBlock, keys in tiles of kKeyTile.
-#include "kernels/attention/attention_fast.h"
+#include "kernels/attention/detail/attention_fast.h"
 
-#include "kernels/attention/attention_tiles.h"
+#include "kernels/attention/detail/attention_tiles.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

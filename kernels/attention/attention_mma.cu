@@ -21,7 +21,7 @@
 //          the tensor cores.
 // Rounding P is rounded to bf16 before it meets V; sums, maxima and O are f32 until the end.
 // clang-format on
-#include "kernels/attention/attention_mma.h"
+#include "kernels/attention/detail/attention_mma.h"
 
 namespace heddle::kernels {
 namespace {
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     }
     for (int key = 0; key < end; key += kKeys) {
         pipeline.wait();
-        __syncthreads();  // this tile is there for all, and nobody reads the one before any more
+        __syncthreads();  // this tile is there for all, and no thread reads the one before any more
         if (key + kKeys < end) begin_keys(key + kKeys);
         if (key == 0) q.hold();
         if (key >= own_end) continue;  // this warp's queries see none of these

@@ -13,7 +13,7 @@
 // Traffic  as attention_backward.cu, with 64 own rows a block.
 // Barriers one a tile, as in attention_mma.cu.
 // Rounding P F and dS are rounded to bf16 before their second product.
-#include "kernels/attention/attention_mma_backward.h"
+#include "kernels/attention/detail/attention_mma_backward.h"
 
 namespace heddle::kernels {
 namespace {
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     }
     for (int key = 0; key < end; key += kKeys) {
         pipeline.wait();
-        __syncthreads();  // this tile is there for all, and nobody reads the one before any more
+        __syncthreads();  // this tile is there for all, and no thread reads the one before any more
         if (key + kKeys < end) begin_keys(key + kKeys);
         if (key == 0) q.hold(), d_o.hold();
         if (key >= own_end) continue;  // this warp's queries see none of these
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     }
     for (int query = begin; query < at.queries; query += kQueries) {
         pipeline.wait();
-        __syncthreads();  // this tile is there for all, and nobody reads the one before any more
+        __syncthreads();  // this tile is there for all, and no thread reads the one before any more
         if (query + kQueries < at.queries) begin_queries(query + kQueries);
         if (query == begin) k.hold(), v.hold();
         if (own >= at.keys || (task.causal && query + kQueries <= own - at.offset()))

@@ -1,4 +1,4 @@
-#include "kernels/attention/attention_prepare.h"
+#include "kernels/attention/detail/attention_prepare.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/format.h"
-#include "kernels/attention/attention_cuda.h"
+#include "kernels/attention/detail/attention_cuda.h"
 
 namespace heddle::kernels {
 namespace {

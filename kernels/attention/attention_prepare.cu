@@ -1,5 +1,5 @@
 // What attention's kernels need around them, and which of them a call gets.
-#include "kernels/attention/attention_device.h"
+#include "kernels/attention/detail/attention_device.h"
 
 namespace heddle::kernels {
 namespace {

@@ -8,12 +8,12 @@
 //     all warps   bring Q, K, V, dO, L and make D = rowsum(dO O): each thread from pieces of dO that it copied itself
 //     barrier     all of it is there
 //     warp w      dK and dV of the keys [16 w, 16 w + 16), then dQ of the queries [16 w, 16 w + 16): own sums, in registers
-//     barrier     nobody reads the tiles any more: the results go out through their memory
+//     barrier     no thread reads the tiles any more: the results go out through their memory
 // clang-format on
 //
 // Owns     block: a sentence and head; warp: 16 of its keys and 16 of its queries.
 // Traffic  each of Q, K, V, O, dO, dQ, dK, dV once.
-#include "kernels/attention/attention_mma_backward.h"
+#include "kernels/attention/detail/attention_mma_backward.h"
 
 namespace heddle::kernels {
 namespace {
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads)
         }
         add_d_query<D, kRows>(d_query, task, at, q, d_o, level, delta, own, 0, keys, values, key_count);
     }
-    __syncthreads();  // nobody reads the tiles any more: each warp's rows of them carry its results out
+    __syncthreads();  // no thread reads the tiles any more: each warp's rows of them carry its results out
     const float scales[kSlots] = {task.scale, task.scale}, ones[kSlots] = {1, 1};
     if (back.d_query.data != nullptr && own < at.queries)
         write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0],

@@ -1,4 +1,4 @@
-#include "kernels/attention/attention_work.h"
+#include "kernels/attention/detail/attention_work.h"
 
 #include <algorithm>
 #include <cstdint>

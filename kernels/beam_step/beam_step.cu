@@ -1,9 +1,9 @@
 // One step of a beam search on CUDA; beam_step.h has the rules.
 //
 // A block takes a sentence. First all its threads rank the continuations: those of one hypothesis come from top_k in order
-// already, so a continuation's rank is how many stand before it in each of the lists, which a binary search in each list tells.
-// Nobody waits for anybody, and each of the first 2 beam ranks is written by exactly one thread. Then thread 0 walks over them,
-// from the best, and keeps those that go on in their order. It is a walk of ten steps with a beam of five; what one of them does
+// already, so a continuation's rank is the number of those before it in all lists, found by a binary search in each list. No
+// thread waits for another, and each of the first 2 beam ranks is written by exactly one thread. Then thread 0 walks over them,
+// from the best, and keeps those that stay open, in their order. It is a walk of ten steps with a beam of five; each step
 // depends on those before. Last, each thread writes what belongs to some of the places of the beam.
 //
 // Memory traffic: 8 bytes for each continuation, some tens for each hypothesis: nothing beside a row of logits. What counts is
@@ -11,7 +11,7 @@
 //
 // Divisions, sums and comparisons are f64 and exact, and powers come from a table: the CPU's bits.
 #include "core/dispatch.h"
-#include "kernels/beam_step/beam_step_cuda.h"
+#include "kernels/beam_step/detail/beam_step.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/shared.h"
 
@@ -37,7 +37,7 @@ struct Search {
     std::int32_t end = 0;
 
     const std::int32_t* longest = nullptr;  // [sentences]
-    const double* divisors = nullptr;       // [1 + greatest length]
+    const double* divisors = nullptr;       // [1 + maximum length]
     std::int32_t* open = nullptr;           // [sentences]
     double* log_probability = nullptr;      // [sentences, beam]
     std::int32_t* node = nullptr;           // [sentences, beam]
@@ -132,7 +132,7 @@ struct Search {
         found_paths[2 * place + 1] = token;
     }
 
-    // By one thread. Those that go on become the first of `ranked`, which has passed them already; how many they are.
+    // By one thread. Those that continue become the first of `ranked`, which has passed them already; how many they are.
     __device__ __forceinline__ std::int32_t walk() const {
         const std::int64_t all = std::int64_t{*open} * k, count = all < considered ? all : considered;
         std::int32_t kept = 0;
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kManyThreads) beam_step_kernel(Search<A> searc
     search.rank();
     __syncthreads();  // thread 0 needs all ranks, and changes what they were computed from
     if (thread_in_block() == 0) *kept = search.walk();
-    __syncthreads();  // the others need what goes on
+    __syncthreads();  // the others need what continues
     search.write(*kept, first_row);
 }
 

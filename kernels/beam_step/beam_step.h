@@ -1,22 +1,21 @@
+// clang-format off
 // One step of a beam search, for all sentences of a batch: from the most probable continuations of each open hypothesis to the
-// hypotheses that go on.
+// hypotheses that stay open.
 //
 //     log p(y t) = log p(y) + log p(t | y)        a continuation of y by the token t
 //     score(y)   = log p(y) / divisors[|y|]       |y| counts the end mark; divisors[n] = n^alpha
 //
-// Of a sentence, in this order:
-//   1. the continuations of its open hypotheses are ranked by log p; of equal ones the earlier hypothesis comes first, then the
-//   one
-//      that top_k names first. The first 2 beam of them are looked at (beam = 1: the first);
-//   2. from the best: one that ends with the end mark is finished. Any other goes on, up to `beam` of them, if it can win: log p
-//   only
-//      falls, so log p / divisors[longest] bounds what it can reach, and has to be more than the worst of n_best finished ones.
-//      At the sentence's greatest length it is finished as well, cut;
-//   3. those that can no longer win, now that others have finished, do not go on;
-//   4. none goes on once `enough` have ended, each among the `beam` best of its step and with a log p that could have won against
-//      the best one of then (the bound above: so that the search ends at the same step whatever n_best is).
-// Finished hypotheses are kept up to n_best, the best first: one that was cut behind all that ended, a later one behind an equal
-// one.
+// For each sentence, in this order:
+//   1. The continuations of its open hypotheses are ranked by log p; ties go to the earlier hypothesis, then to top_k's order. The
+//      first 2 beam of them are considered (beam = 1: the first).
+//   2. From the best on: a continuation by the end mark is finished. Any other stays open, up to `beam` of them, if it can win:
+//      log p only falls, so log p / divisors[longest] bounds its final score, which must exceed the worst of n_best finished ones.
+//      At the sentence's maximum length it is finished as well, cut.
+//   3. Hypotheses that can no longer win, now that others have finished, are dropped.
+//   4. The search ends once `enough` hypotheses have ended, each among the `beam` best of its step and with a log p that could
+//      have won against the best finished one at that step (by the bound above, so that n_best does not affect when it ends).
+// Up to n_best finished hypotheses are kept, best first: cut ones after all that ended, later ones after equal ones.
+// clang-format on
 //
 // The search stays where the logits are. Hypotheses are paths in a tree of tokens, and the tree and everything else of the search
 // are the arrays of Beams, of fixed shapes; the host need not know how many hypotheses are open.
@@ -33,7 +32,7 @@ struct BeamOptions {
     std::int64_t n_best = 1;         ///< hypotheses that are wanted, at most `beam`
     double length_penalty = 1;       ///< alpha
     std::int32_t end = 0;            ///< the end mark
-    std::int64_t enough = 0;         ///< hypotheses whose end ends the search; 0: it goes on as long as one can win
+    std::int64_t enough = 0;         ///< hypotheses whose end ends the search; 0: it continues as long as one can win
     std::int64_t prefix_length = 0;  ///< tokens that every hypothesis has before the first step
 };
 
@@ -42,8 +41,8 @@ struct Beams {
     BeamOptions options;
     std::int64_t steps = 0;  ///< made so far
     Tensor longest;          ///< i32 [sentences]: tokens that a hypothesis may have, prefix and end mark included
-    Tensor divisors;         ///< f64 [1 + greatest length]
-    Tensor open;             ///< i32 [sentences]: hypotheses that go on; 0: the sentence is finished
+    Tensor divisors;         ///< f64 [1 + maximum length]
+    Tensor open;             ///< i32 [sentences]: hypotheses that continue; 0: the sentence is finished
     Tensor log_probability;  ///< f64 [sentences, beam], of the open ones
     Tensor node;             ///< i32 [sentences, beam], of their last tokens
     Tensor tree;             ///< i32 [most steps, sentences, beam, 2]: token, and the node before it
@@ -59,14 +58,14 @@ struct Beams {
 
     /// The tokens of every open hypothesis.
     std::int64_t length() const { return options.prefix_length + steps; }
-    /// Continuations of a hypothesis that are worth looking at: even if `beam` of them end, `beam` go on.
+    /// Continuations of a hypothesis that are worth looking at: even if `beam` of them end, `beam` continue.
     std::int64_t considered() const { return options.beam == 1 ? 1 : 2 * options.beam; }
 };
 
-/// The hypotheses that go on. Behind a sentence's open ones stand places that nobody looks at: they go on from the sentence's
-/// first row with the end mark, so that they may be computed like all others.
+/// The hypotheses that stay open. After a sentence's open ones come unused places: they continue the sentence's first row with
+/// the end mark, so that they can be computed like all others.
 struct BeamStep {
-    Tensor parents;  ///< i32 [slots, beam]: the row of `top` that it goes on from
+    Tensor parents;  ///< i32 [slots, beam]: the row of `top` that it continues from
     Tensor tokens;   ///< i32 [slots, beam]: its new token
 };
 

@@ -1,7 +1,7 @@
 // Which rows of a cache hold the keys of each hypothesis' tokens: what a beam search rewrites in each step instead of moving
 // keys.
 //
-//     y[i, t]        = table[parents[i], t]     t < position       hypothesis i goes on from the former hypothesis parents[i]
+//     y[i, t]        = table[parents[i], t]     t < position       hypothesis i continues the previous hypothesis parents[i]
 //     y[i, position] = first_row + i                               and its newest token lies in this row
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace heddle::kernels {
 
-/// table i32 [former hypotheses, capacity]; parents i32 [hypotheses] on the same device, or undefined: each goes on as it was.
+/// table i32 [former hypotheses, capacity]; parents i32 [hypotheses] on the same device, or undefined: each continues as it was.
 /// Result i32 [hypotheses, capacity], of which the columns behind `position` hold nothing. A parent may occur several times, once
 /// or never. Error when a parent does not exist (on CUDA the kernel stops, and the error comes with the next call that waits for
 /// the device), the table is full or the last row does not fit into an i32.

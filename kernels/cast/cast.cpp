@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "kernels/cast/cast_cuda.h"
+#include "kernels/cast/detail/cast.h"
 
 namespace heddle::kernels {
 

@@ -11,7 +11,7 @@
 
 namespace heddle::kernels {
 
-/// x of any dtype and shape, on its device; both devices give the same bits, but for the bits of a NaN. The same handle when the
+/// x of any dtype and shape, on its device; both devices give the same bits, except those of a NaN. The same handle when the
 /// dtype is x's.
 Tensor cast(const Tensor& x, DType dtype);
 

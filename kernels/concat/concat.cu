@@ -8,7 +8,7 @@
 // Memory traffic: each part is read once, y written once.
 #include <algorithm>
 
-#include "kernels/concat/concat_cuda.h"
+#include "kernels/concat/detail/concat.h"
 #include "kernels/device/division.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/sweep.h"
@@ -20,7 +20,7 @@ using namespace device;
 
 constexpr int kParts = 8;
 
-// Some of the parts, in pieces of the launch's width. Behind the last one `begin` goes on with the end.
+// Some of the parts, in pieces of the launch's width. Behind the last one `begin` continues with the end.
 struct Share {
     const std::uint8_t* from[kParts];  // part i [outer, begin[i + 1] - begin[i]]
     std::int64_t begin[kParts + 1];    // of part i's share of a run of y

@@ -1,4 +1,4 @@
-// Tensors one behind the other along an axis.
+// Tensors one after another along an axis.
 //
 //   forward   y[.., begin_i + k, ..] = parts[i][.., k, ..], begin_i = the sum of the extents before part i
 //   backward  dparts[i] = dy's elements [begin_i, begin_i + extent_i) of the axis

@@ -51,7 +51,8 @@ template RowLoss cross_entropy_row(double*, std::int64_t, std::int32_t, double, 
 
 RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
                           double gradient_scale, bool want_gradient) {
-    return HEDDLE_BY_LEVEL(cross_entropy_row)(logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
+    return by_level(v2::cross_entropy_row, v3::cross_entropy_row, v4::cross_entropy_row)(
+        logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
 }
 
 RowLoss cross_entropy_row(double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,

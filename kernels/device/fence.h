@@ -17,7 +17,7 @@ __device__ __forceinline__ bool last_block(unsigned* ticket, unsigned blocks, in
     if (thread_in_block() == 0) {
         __threadfence();  // release: they are visible before the ticket is drawn
         const bool last = atomicAdd(ticket, 1u) == blocks - 1;
-        __threadfence();  // acquire: what was written before the other tickets is visible behind this one
+        __threadfence();  // acquire: what was written before the other tickets is visible after this one
         if (last) *ticket = 0;
         *flag = last;
     }

@@ -59,11 +59,8 @@ int allow_all_shared_memory(const void* kernel) {
 
 void launch_failed(const void* kernel, const LaunchConfig& config, int error) {
     const std::string words = cudaGetErrorString(static_cast<cudaError_t>(error));  // first: later calls have words of their own
-    std::string how = " with grid " + text(config.grid) + ", block " + text(config.block) + ", " + std::to_string(config.shared) +
-                      " bytes of shared memory";
-    if (config.cluster > 1) how += ", clusters of " + std::to_string(config.cluster);
-    if (config.programmatic) how += ", programmatic";
-    if (config.cooperative) how += ", cooperative";
+    const std::string how = " with grid " + text(config.grid) + ", block " + text(config.block) + ", " +
+                            std::to_string(config.shared) + " bytes of shared memory";
     const std::string name = readable_name(kernel);
     cudaGetLastError();  // it is told here, and would otherwise be told again
     fail("launch: " + name + how + ": " + words);

@@ -5,25 +5,24 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "kernels/device/blocks.h"
 #include "kernels/device/cuda.h"
 
+#if !defined(__CUDACC__)
+#include "kernels/emulator/launch.h"
+#endif
+
 namespace heddle::device {
 
 /// A kernel's geometry and how it is started.
 struct LaunchConfig {
-    dim3 grid{1};               ///< blocks; x up to 2^31 - 1, y and z up to 65,535. An empty grid launches nothing.
-    dim3 block{1};              ///< threads, up to 1024
-    std::size_t shared = 0;     ///< bytes of the arena (shared.h)
-    void* stream = nullptr;     ///< a cudaStream_t; null: the current stream (core/device.h)
-    int cluster = 1;            ///< blocks of a cluster along x
-    bool cooperative = false;   ///< all blocks are resident at once
-    bool programmatic = false;  ///< may begin before the kernel ahead of it in the stream has ended. The emulator refuses it.
+    dim3 grid{1};            ///< blocks; x up to 2^31 - 1, y and z up to 65,535. An empty grid launches nothing.
+    dim3 block{1};           ///< threads, up to 1024
+    std::size_t shared = 0;  ///< bytes of the arena (shared.h)
+    void* stream = nullptr;  ///< a cudaStream_t; null: the current stream (core/device.h)
 };
 
 namespace detail {
@@ -47,38 +46,6 @@ Parameter parameter(Argument&& argument) {
 /// Lets the kernel have as much shared memory as the device gives a block, once for each kernel and device. Not each launch's own
 /// size: launches of other threads, captured ones too, would take it from each other. Returns a cudaError_t.
 int allow_all_shared_memory(const void* kernel);
-#else
-/// The launch as the emulator takes it.
-template <class... Parameters, class... Arguments>
-emulator::LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
-    struct Call {
-        void (*kernel)(Parameters...);
-        std::tuple<std::remove_cvref_t<Parameters>...> arguments;
-    };
-    // In memory that was zero before: the emulator looks for stale pointers among the arguments, and shall not find one in their
-    // padding.
-    struct alignas(Call) Zeros {
-        std::byte bytes[sizeof(Call)];
-    };
-    const auto memory = std::make_shared<Zeros>();
-    asm volatile("" : : "r"(memory->bytes) : "memory");  // keeps the zeros, which an object's beginning would let the compiler drop
-    const auto* const made = new (memory->bytes)
-        Call{kernel, {parameter<Parameters>(std::forward<Arguments>(arguments))...}};  // trivial: never destroyed
-    const std::shared_ptr<const Call> call(memory, made);
-    emulator::LaunchRequest request;
-    request.kernel = reinterpret_cast<const void*>(kernel);
-    request.grid = config.grid;
-    request.block = config.block;
-    request.shared = config.shared;
-    request.cluster = config.cluster;
-    request.cooperative = config.cooperative;
-    request.programmatic = config.programmatic;
-    request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
-    request.arguments = call;
-    request.argument_bytes = sizeof(Call);
-    request.thread = [c = call.get()] { std::apply(c->kernel, c->arguments); };
-    return request;
-}
 #endif
 }  // namespace detail
 
@@ -97,22 +64,6 @@ void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments
     launch_config.blockDim = config.block;
     launch_config.dynamicSmemBytes = config.shared;
     launch_config.stream = static_cast<cudaStream_t>(detail::stream_of(config));
-    cudaLaunchAttribute attributes[3] = {};
-    unsigned count = 0;
-    if (config.cluster > 1) {
-        attributes[count].id = cudaLaunchAttributeClusterDimension;
-        attributes[count++].val.clusterDim = {static_cast<unsigned>(config.cluster), 1, 1};
-    }
-    if (config.cooperative) {
-        attributes[count].id = cudaLaunchAttributeCooperative;
-        attributes[count++].val.cooperative = 1;
-    }
-    if (config.programmatic) {
-        attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        attributes[count++].val.programmaticStreamSerializationAllowed = 1;
-    }
-    launch_config.attrs = attributes;
-    launch_config.numAttrs = count;
     cudaError_t error = cudaSuccess;
     if (config.shared > 48 * 1024)  // more than every chip gives unasked
         error = static_cast<cudaError_t>(detail::allow_all_shared_memory(address));
@@ -121,7 +72,9 @@ void launch(const LaunchConfig& config, void (*kernel)(Parameters...), Arguments
     if (error != cudaSuccess) detail::launch_failed(address, config, static_cast<int>(error));
 #else
     const int error =
-        emulator::enqueue(detail::request(config, kernel, std::forward<Arguments>(arguments)...), detail::stream_of(config));
+        emulator::enqueue(emulator::request({.grid = config.grid, .block = config.block, .shared = config.shared}, kernel,
+                                            detail::parameter<Parameters>(std::forward<Arguments>(arguments))...),
+                          detail::stream_of(config));
     if (error != 0) detail::launch_failed(address, config, error);
 #endif
 }

@@ -1,4 +1,4 @@
-// Products on tensor cores, a warp at a time: D [16, 8] += A [16, K] B [K, 8], K = 16 for bf16 and 8 for tf32, D in f32.
+// Products on tensor cores, a warp at a time: D [16, 8] += A [16, K] B [K, 8], K = 16, A and B in bf16, D in f32.
 //
 // A fragment is one lane's share of a matrix. Which elements it holds (PTX ISA, "Matrix fragments for mma.m16n8k16"), with g =
 // lane / 4 and t = lane % 4, the pairs of bf16 packed into 32-bit registers, the smaller index in the lower half:
@@ -6,7 +6,6 @@
 //     A  a[0] (g, 2t..2t+1)     a[1] (g + 8, 2t..)     a[2] (g, 2t + 8..)     a[3] (g + 8, 2t + 8..)
 //     B  b[0] (k = 2t..2t+1, n = g)                    b[1] (k = 2t + 8.., n = g)
 //     D  d[0] (g, 2t)  d[1] (g, 2t + 1)                d[2] (g + 8, 2t)  d[3] (g + 8, 2t + 1)
-//     tf32: A  a[0] (g, t)  a[1] (g + 8, t)  a[2] (g, t + 4)  a[3] (g + 8, t + 4);  B  b[0] (t, g)  b[1] (t + 4, g);  D as above
 //
 // Kernels ask an accumulator for row(i) and col(i) and never count on the layout: softmax and masks then survive another
 // instruction. The D of one product is the A of the next after packing its pairs: as_a().
@@ -41,14 +40,6 @@ struct FragmentA {
 struct FragmentB {
     std::uint32_t b[2];
 };
-/// A [16, 8] and B [8, 8] of tf32 (f32 rounded to 10 mantissa bits, see tf32()).
-struct FragmentATf32 {
-    std::uint32_t a[4];
-};
-struct FragmentBTf32 {
-    std::uint32_t b[2];
-};
-
 /// Two accumulators side by side, [16, 16], as the left operand of the next product, rounded to bf16.
 __device__ __forceinline__ FragmentA as_a(const Accumulator16x8& left, const Accumulator16x8& right) {
     return {{pack(left[0], left[1]), pack(left[2], left[3]), pack(right[0], right[1]), pack(right[2], right[3])}};
@@ -59,8 +50,6 @@ __device__ __forceinline__ FragmentA as_a(const Accumulator16x8& left, const Acc
 /// A [16, 16] from shared memory: `row` points to row lane % 16 and column 8 (lane / 16) of it; rows of 16 bytes, 16-byte
 /// aligned.
 __device__ __forceinline__ void load_a(FragmentA& a, const bf16* row) { ptx::ldmatrix_x4(a.a, row); }
-/// The same from A's transpose [k 16, m 16]: `row` points to k = lane % 8 + 8 (lane / 16), m = 8 (lane / 8 % 2).
-__device__ __forceinline__ void load_a_transposed(FragmentA& a, const bf16* row) { ptx::ldmatrix_x4_trans(a.a, row); }
 /// Two neighbours B [16, 8] (columns n and n + 8 on) whose transpose [n 16, k 16] lies in shared memory, k running along the row:
 /// `row` points to n = lane % 8 + 8 (lane / 16), k = 8 (lane / 8 % 2).
 __device__ __forceinline__ void load_b_pair(FragmentB& left, FragmentB& right, const bf16* row) {
@@ -78,19 +67,11 @@ __device__ __forceinline__ void load_b_pair_transposed(FragmentB& left, Fragment
 }
 /// d += a b. All lanes of the warp.
 __device__ __forceinline__ void mma(Accumulator16x8& d, const FragmentA& a, const FragmentB& b) { ptx::mma_bf16(d.d, a.a, b.b); }
-__device__ __forceinline__ void mma(Accumulator16x8& d, const FragmentATf32& a, const FragmentBTf32& b) {
-    ptx::mma_tf32(d.d, a.a, b.b);
-}
-/// The nearest number with 10 mantissa bits, ties away from zero, as a tf32 operand.
-__device__ __forceinline__ std::uint32_t tf32(float x) { return ptx::round_tf32(x); }
 
 #else
 
 inline void load_a(FragmentA& a, const bf16* row, emulator::Place place = emulator::Place::current()) {
     emulator::ldmatrix_x4(a.a, row, false, place);
-}
-inline void load_a_transposed(FragmentA& a, const bf16* row, emulator::Place place = emulator::Place::current()) {
-    emulator::ldmatrix_x4(a.a, row, true, place);
 }
 inline void load_b_pair(FragmentB& left, FragmentB& right, const bf16* row, emulator::Place place = emulator::Place::current()) {
     std::uint32_t r[4];
@@ -108,11 +89,6 @@ inline void load_b_pair_transposed(FragmentB& left, FragmentB& right, const bf16
 inline void mma(Accumulator16x8& d, const FragmentA& a, const FragmentB& b, emulator::Place place = emulator::Place::current()) {
     emulator::mma_bf16(d.d, a.a, b.b, place);
 }
-inline void mma(Accumulator16x8& d, const FragmentATf32& a, const FragmentBTf32& b,
-                emulator::Place place = emulator::Place::current()) {
-    emulator::mma_tf32(d.d, a.a, b.b, place);
-}
-inline std::uint32_t tf32(float x) { return emulator::round_tf32(x); }
 
 #endif
 

@@ -8,7 +8,7 @@
 //         pipeline.wait();                           // this thread's copies of `tile` have landed
 //         __syncthreads();                           // and everybody else's, too
 //         compute with `tile`
-//         __syncthreads();                           // nobody reads it any more: acquire may overwrite it
+//         __syncthreads();                           // no thread reads it any more: acquire may overwrite it
 //         pipeline.release();
 //     }
 //
@@ -42,7 +42,7 @@ template <int Stages>
 class Pipeline {
   public:
     static_assert(Stages >= 1);
-    /// Before the copies of a stage: its memory is free. (With cp.async the barrier behind the last reading says so.)
+    /// Before the copies of a stage: its memory is free. (With cp.async the barrier after the last reading says so.)
     __device__ __forceinline__ void acquire() {}
     /// Behind the copies of a stage. A stage may be empty.
     __device__ __forceinline__ void commit() {

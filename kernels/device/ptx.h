@@ -1,6 +1,6 @@
 // All inline PTX of the project: what CUDA C++ has no function for. PTX ISA 8.x, section numbers in the comments. Kernels use
-// mma.h, pipeline.h and barrier.h, not this file. Nothing without a GPU executes it: tests/kernels/device_layer_device_test.cpp compares
-// each wrapper with its model.
+// mma.h, pipeline.h and barrier.h, not this file. Nothing without a GPU executes it: tests/kernels/device_layer_device_test.cpp
+// compares each wrapper with its model.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -13,21 +13,6 @@ namespace heddle::device::ptx {
 
 __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-/// 9.7.13.1 bar.sync
-__device__ __forceinline__ void bar_sync(int id, int threads) {
-    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
-/// 9.7.13.4 barrier.cluster: arriving releases, waiting acquires. Where chips have no clusters, before sm_90, a block is its own.
-__device__ __forceinline__ void cluster_sync() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-#else
-    __syncthreads();
-#endif
 }
 
 /// 9.7.9.25.3 cp.async: the first `valid` bytes are copied, the rest is zero. `valid` is a register: __pipeline_memcpy_async
@@ -72,21 +57,6 @@ __device__ __forceinline__ void mma_bf16(float (&d)[4], const std::uint32_t (&a)
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-/// 9.7.14.5.7 mma.m16n8k8, tf32 in, f32 out: d += a b
-__device__ __forceinline__ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-/// 9.7.9.22 cvt.rna.tf32: to the nearest number with 10 mantissa bits, ties away from zero.
-__device__ __forceinline__ std::uint32_t round_tf32(float x) {
-    std::uint32_t result;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(x));
-    return result;
 }
 
 /// 9.7.3.20 ex2.approx: 2^x with a relative error of 2^-22; results below 2^-126 are 0.

@@ -25,7 +25,7 @@ inline constexpr int kSteps = N == 1 ? 8 : 32 / N;
 template <int N>
 inline constexpr int kNarrow = kSteps<N>* N* kWarp;
 
-/// The row of this warp: warp w of a block takes row 4 blockIdx.x + w. The last block's may lie behind the last row.
+/// The row of this warp: warp w of a block takes row 4 blockIdx.x + w. The last block's may lie after the last row.
 __device__ __forceinline__ std::int64_t narrow_row() { return std::int64_t{blockIdx.x} * kNarrowWarps + warp(); }
 
 inline LaunchConfig narrow_rows(std::int64_t rows) {

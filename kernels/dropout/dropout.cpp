@@ -3,7 +3,7 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "kernels/dropout/dropout_cuda.h"
+#include "kernels/dropout/detail/dropout.h"
 #include "kernels/dropout/dropout_fast.h"
 
 namespace heddle::kernels {
@@ -19,7 +19,7 @@ void drop_rows(const double* x, double* y, std::int64_t begin, std::int64_t end,
 }
 
 void drop_rows(const float* x, float* y, std::int64_t begin, std::int64_t end, std::int64_t cols, const Dropout& dropout) {
-    HEDDLE_BY_LEVEL(dropout_rows)(x, y, begin, end, cols, dropout);
+    by_level(v2::dropout_rows, v3::dropout_rows, v4::dropout_rows)(x, y, begin, end, cols, dropout);
 }
 
 }  // namespace

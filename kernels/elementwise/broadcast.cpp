@@ -1,4 +1,4 @@
-#include "kernels/elementwise/broadcast.h"
+#include "kernels/elementwise/detail/broadcast.h"
 
 #include "core/format.h"
 #include "kernels/elementwise/elementwise.h"

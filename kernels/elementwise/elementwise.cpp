@@ -6,8 +6,8 @@
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "kernels/elementwise/broadcast.h"
-#include "kernels/elementwise/elementwise_cuda.h"
+#include "kernels/elementwise/detail/broadcast.h"
+#include "kernels/elementwise/detail/elementwise.h"
 
 namespace heddle::kernels {
 namespace {

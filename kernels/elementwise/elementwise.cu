@@ -14,7 +14,7 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/division.h"
 #include "kernels/device/sweep.h"
-#include "kernels/elementwise/elementwise_cuda.h"
+#include "kernels/elementwise/detail/elementwise.h"
 
 namespace heddle::kernels {
 namespace {

@@ -8,8 +8,7 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/embedding/embedding_cuda.h"
-#include "kernels/embedding/embedding_fast.h"
+#include "kernels/embedding/detail/embedding.h"
 #include "kernels/gather/gather.h"
 
 namespace heddle::kernels {
@@ -26,7 +25,7 @@ void embed(const double* table, const double* position, double scale, double* y,
 
 void embed(const float* table, const float* position, double scale, float* y, std::int64_t row, std::int64_t cols,
            const Dropout& dropout) {
-    HEDDLE_BY_LEVEL(embed_row)(table, position, static_cast<float>(scale), y, row, cols, dropout);
+    by_level(v2::embed_row, v3::embed_row, v4::embed_row)(table, position, static_cast<float>(scale), y, row, cols, dropout);
 }
 
 void check_tokens(const Tensor& tokens, const Spans& spans, std::int64_t vocabulary) {

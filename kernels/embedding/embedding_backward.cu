@@ -14,8 +14,8 @@
 #include "kernels/device/random.h"
 #include "kernels/device/sweep.h"
 #include "kernels/device/vector.h"
-#include "kernels/embedding/embedding_cuda.h"
-#include "kernels/embedding/embedding_rows.h"
+#include "kernels/embedding/detail/embedding.h"
+#include "kernels/embedding/detail/embedding_rows.h"
 #include "kernels/gather/gather_cuda.h"
 
 namespace heddle::kernels {

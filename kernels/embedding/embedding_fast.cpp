@@ -1,6 +1,6 @@
-#include "kernels/embedding/embedding_fast.h"
+#include "kernels/embedding/detail/embedding.h"
 
-#include "kernels/simd.h"
+#include "kernels/detail/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

@@ -66,7 +66,7 @@ void shared_piece(std::byte* start, std::size_t bytes);
 void block_ends(std::uint64_t block);
 
 /// The threads have met at a barrier of any kind (block, warp mask, named, cluster, grid): whatever each did before happened
-/// before whatever each does from now on. Called once, before any of them goes on.
+/// before whatever each does from now on. Called once, before any of them continues.
 void joined(std::span<const ThreadId> threads);
 /// The running thread passed a fence: scope 0 the block, 1 the device. A fence before an atomic releases, an atomic before a
 /// fence acquires.

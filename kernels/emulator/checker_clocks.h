@@ -81,7 +81,7 @@ inline bool knows(const Block& block, int thread, std::uint32_t ordinal, int oth
     if (const Snapshot* base = base_of(block, thread); base && base->clocks[other] >= clock) return true;
     return thread / 32 == other / 32 && t.overlay_epoch == block.epoch && t.overlay[other % 32] >= clock;
 }
-/// Whether all threads of the running thread's `crowd` know it, too: what it knows but for what it did itself.
+/// Whether all threads of the running thread's `crowd` know it, too: what it knows except for what it did itself.
 inline bool crowd_knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
     const Thread& t = block.threads[thread];
     return holds(base_of(block, thread), block.ordinal, ordinal, other, clock) ||

@@ -73,7 +73,7 @@ void copy_landed(std::uint64_t number) {
     const Copy landed = s.copies[index];
     lift_marks(s.copies[index]);
     retire(index);
-    // Read and written between issue and wait: the next access of somebody else must be behind the wait.
+    // Read and written between issue and wait: the next access of somebody else must be after the wait.
     check(landed.from, static_cast<std::size_t>(landed.valid), Kind::read, landed.issue.origin());
     check(landed.to, static_cast<std::size_t>(landed.bytes), Kind::write, landed.issue.origin());
 }

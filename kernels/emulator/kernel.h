@@ -29,7 +29,6 @@ struct LaunchRequest {
     std::size_t shared = 0;
     int cluster = 1;
     bool cooperative = false;
-    bool programmatic = false;
     std::size_t parameter_bytes = 0;
     std::shared_ptr<const void> arguments;  ///< the kernel's arguments, frozen
     std::size_t argument_bytes = 0;         ///< what `arguments` points to: every thread may read it
@@ -60,9 +59,9 @@ void copy_wait(int pending, Place place);
 void block_barrier(Place place);
 /// __syncthreads_count and its kin: how many threads came with a nonzero predicate.
 int block_barrier_count(int predicate, Place place);
-void named_barrier(int id, int threads, Place place);
-void cluster_barrier(Place place);
-void grid_barrier(Place place);
+void named_barrier(int id, int threads, Place place = Place::current());
+void cluster_barrier(Place place = Place::current());
+void grid_barrier(Place place = Place::current());
 void warp_barrier(unsigned mask, Place place);
 /// memory fence: scope 0 the block, 1 the device.
 void fence(int scope, Place place);
@@ -73,9 +72,9 @@ std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane,
 /// Bit l: the predicate of lane l of the mask.
 unsigned ballot(unsigned mask, int predicate, Place place);
 
-void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed, Place place);
-void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place);
-void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place);
+void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed, Place place = Place::current());
+void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
+void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
 /// The nearest number with 10 mantissa bits, ties away from zero.
 std::uint32_t round_tf32(float x);
 

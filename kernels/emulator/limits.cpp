@@ -61,7 +61,6 @@ std::string geometry_error(const LaunchRequest& request) {
     if (request.parameter_bytes > chip.parameter_bytes)
         return "the kernel's parameters are " + std::to_string(request.parameter_bytes) + " bytes, but " +
                std::to_string(chip.parameter_bytes) + " are the most" + on;
-    if (request.programmatic) return "a programmatic launch is not modelled: no kernel waits for the one before it yet";
     if (request.cluster < 1 || request.cluster > 8)
         return "a cluster of " + std::to_string(request.cluster) + " blocks: wanted 1 to 8";
     if (request.cluster > 1 && !chip.clusters) return std::string("there are no clusters") + on;

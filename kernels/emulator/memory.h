@@ -2,7 +2,7 @@
 // touched, so a tensor of 20 GB of which a kernel reads three rows costs three pages. Between kernels the range is closed to the
 // host.
 //
-// Each allocation has pages of its own and ends at a page's end (but for its padding to 256 bytes), with a closed page behind it:
+// Each allocation has pages of its own and ends at a page's end (except for padding to 256 bytes), with a closed page behind it:
 // most accesses past its end hit that page in every build. Freed pages are given back and stay closed; their addresses are used
 // again only when the whole range has been used once, so a pointer that outlives its memory is found.
 #pragma once
@@ -51,7 +51,7 @@ inline bool is_device_memory(const void* address) {
     return address >= detail::device_range_start && address < detail::device_range_end;
 }
 
-/// While one lives, host code of this process may touch device memory: kernels and copies run inside. Nested ones count.
+/// While one exists, host code of this process may touch device memory: kernels and copies run inside. Nested ones count.
 class Opened {
   public:
     Opened();

@@ -15,7 +15,7 @@ bool release_pinned(void* start);
 bool is_pinned(const void* address);
 
 void fill(const Rows& rows, int byte);
-/// A sum that changes when any byte does, but for one chance in 2^64.
+/// A sum that changes when any byte does, except for one chance in 2^64.
 std::uint64_t sum_of(const Rows& rows);
 
 /// Throws Violation when the operation's pinned memory was freed, or touched by the host since the operation was queued.

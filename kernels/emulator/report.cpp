@@ -95,7 +95,7 @@ std::string find_place(const void* address) {
         const std::lock_guard lock(backtrace_mutex());
         if (state() != nullptr)
             backtrace_pcinfo(
-                state(), reinterpret_cast<std::uintptr_t>(address) - 1,  // inside the call, not behind it
+                state(), reinterpret_cast<std::uintptr_t>(address) - 1,  // inside the call, not after it
                 [](void* result, std::uintptr_t, const char* file, int line, const char*) {
                     if (file != nullptr) static_cast<std::vector<std::string>*>(result)->push_back(text_of(Place{file, line}));
                     return 0;

@@ -28,7 +28,7 @@ std::string geometry_error(const LaunchRequest& request);
 
 /// Runs the launch: all its blocks, or only the chosen ones (linear numbers, x first). Throws Violation for the first thing that
 /// is wrong, and std::invalid_argument for a geometry_error. Thread order is random, from seed() and a count of launches.
-/// Launches of several CPU threads run one after the other. Whoever calls it opens the device's memory (memory.h).
+/// Launches of several CPU threads run one after another. Whoever calls it opens the device's memory (memory.h).
 void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks = nullptr);
 
 /// The seed of all random orders: HEDDLE_EMULATOR_SEED, or drawn at the start and printed with each violation.

@@ -147,7 +147,7 @@ void Scheduler::wait(const char* what, Place place) {
     thread->waits_in = what;
     thread->place = place;
     spins = 0;
-    race_release(&end_order_);  // should the launch be abandoned before this thread goes on
+    race_release(&end_order_);  // should the launch be abandoned before this thread continues
     Thread* const next = draw();
     if (next != thread) enter(*thread->fiber, next);
 }
@@ -231,7 +231,7 @@ void Scheduler::abandon(const std::string& what, const Block* block, const Threa
     }
     dropped_ = true;
     race_release(&end_order_);
-    if (current == nullptr) throw Violation("");  // found by the CPU thread itself, between fibers: work() goes on from there
+    if (current == nullptr) throw Violation("");  // found by the CPU thread itself, between fibers: work() continues from there
     Fiber here;                                   // what is saved of the dropped fiber is never used
     now_runs(nullptr);
     switch_fiber(here, own_);

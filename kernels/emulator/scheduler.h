@@ -1,8 +1,8 @@
 // The scheduler: the threads of one block (or of a group of blocks that must be resident together), each on a fiber, all on one
 // CPU thread.
 //
-// A thread runs until it must wait. Then it is put down where it waits, and another one that can go on is drawn at random.
-// Whoever lets it go on (the last one at a barrier, the last lane of a shuffle) puts it among the ready ones. Waiting for a
+// A thread runs until it must wait. Then it is put down where it waits, and another one that can continue is drawn at random.
+// Whoever lets it continue (the last one at a barrier, the last lane of a shuffle) puts it among the ready ones. Waiting for a
 // condition that nobody signals is wait_until(): such conditions are looked at when nobody is ready. When nobody is ready and no
 // condition holds, it is a deadlock.
 #pragma once
@@ -200,7 +200,7 @@ extern thread_local constinit Scheduler* scheduler;
 /// The scheduler, in a function that only kernels may call: anything else is a host's mistake and throws.
 Scheduler& in_kernel(const char* what);
 
-/// Arrives at a barrier that `expected` threads come to; the last one lets all go on. Returns the sum of predicates.
+/// Arrives at a barrier that `expected` threads come to; the last one lets all continue. Returns the sum of predicates.
 int meet(Barrier& barrier, int expected, int predicate, const char* what, Place place);
 
 bool same_place(const Place& a, const Place& b);

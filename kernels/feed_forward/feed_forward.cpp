@@ -9,8 +9,7 @@
 #include "kernels/activation/activation.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/dropout/dropout_fast.h"
-#include "kernels/feed_forward/feed_forward_cuda.h"
-#include "kernels/feed_forward/feed_forward_fast.h"
+#include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/linear/linear.h"
 #include "kernels/matmul/product.h"
 #include "kernels/matmul/product_cuda.h"
@@ -64,7 +63,8 @@ FeedForwardResult relu_forward_blocks(const Tensor& x, const FeedForwardWeights&
     each_block(rows, [&](std::int64_t first, std::int64_t count) {
         product<float>(count, d_ff, d_model, {from + first * d_model, d_model, 1}, panels1.data<float>(),
                        {h + first * d_ff, d_ff, 1}, {.bias = bias_of<float>(weights.b1), .relu = true});
-        if (dropout.active()) HEDDLE_CALL_LEVEL(dropout_rows, h, h, first, first + count, d_ff, dropout);
+        if (dropout.active())
+            by_level(v2::dropout_rows, v3::dropout_rows, v4::dropout_rows)(h, h, first, first + count, d_ff, dropout);
         product<float>(count, out, d_ff, {h + first * d_ff, d_ff, 1}, panels2.data<float>(), {y + first * out, out, 1},
                        {.bias = bias_of<float>(weights.b2)});
     });
@@ -84,8 +84,9 @@ Tensor relu_backward_blocks(const Tensor& dy, const Tensor& hidden, const FeedFo
     each_block(rows, [&](std::int64_t first, std::int64_t count) {
         float* block = du.data<float>() + first * d_ff;
         product<float>(count, d_ff, out, {dy.data<float>() + first * out, out, 1}, panels2.data<float>(), {block, d_ff, 1});
-        HEDDLE_CALL_LEVEL(relu_dropout_gradient, block, hidden.data<float>() + first * d_ff, count, d_ff,
-                          static_cast<float>(dropout.scale()), sums.data<float>() + first / kBlockRows * d_ff);
+        by_level(v2::relu_dropout_gradient, v3::relu_dropout_gradient, v4::relu_dropout_gradient)(
+            block, hidden.data<float>() + first * d_ff, count, d_ff, static_cast<float>(dropout.scale()),
+            sums.data<float>() + first / kBlockRows * d_ff);
         if (dx)
             product<float>(count, d_model, d_ff, {block, d_ff, 1}, panels1.data<float>(),
                            {dx->data<float>() + first * d_model, d_model, 1});

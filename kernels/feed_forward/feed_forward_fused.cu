@@ -16,13 +16,13 @@
 // is the chapter.
 #include <string>
 
+#include "kernels/detail/tile_copy.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/random.h"
 #include "kernels/device/shared.h"
-#include "kernels/feed_forward/feed_forward_cuda.h"
-#include "kernels/feed_forward/feed_forward_device.h"
-#include "kernels/matmul/tile_copy.h"
+#include "kernels/feed_forward/detail/feed_forward.h"
+#include "kernels/feed_forward/detail/feed_forward_device.h"
 
 namespace heddle::kernels {
 namespace {
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_kernel(FusedNe
                 mma(y[2 * j + 1], h, right);
             }
         }
-        __syncthreads();  // nobody reads this tile any more: the copies of the one after the next may overwrite it
+        __syncthreads();  // no thread reads this tile any more: the copies of the one after the next may overwrite it
         pipeline.release();
     }
 #pragma unroll

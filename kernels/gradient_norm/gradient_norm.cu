@@ -10,7 +10,7 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/reduce.h"
 #include "kernels/device/sweep.h"
-#include "kernels/gradient_norm/gradient_norm_cuda.h"
+#include "kernels/gradient_norm/detail/gradient_norm.h"
 
 namespace heddle::kernels {
 namespace {
@@ -21,7 +21,7 @@ constexpr int kThreads = 256;
 constexpr std::int64_t kMostBlocks = 1024;
 
 // Block b and thread t take the vectors 256 b + t, and so on with the stride of the whole grid, of each range; the first
-// threads also take the elements before a range's first whole vector and behind its last one.
+// threads also take the elements before a range's first whole vector and after its last one.
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads) gradient_squares_kernel(const T* gradients,          // [n]
                                                                     const std::int32_t* ranges,  // [count, 2]: start, length

@@ -1,4 +1,4 @@
-// The length of the gradient, over all parameters at once, and clipping to a greatest length.
+// The length of the gradient, over all parameters at once, and clipping to a maximum length.
 //
 //   norm   = sqrt(sum_i g[i]^2)
 //   factor = min(1, max_norm / (norm + 1e-6))        g[i] = factor g[i]
@@ -19,8 +19,8 @@ double gradient_norm(const Tensor& gradients, const Spans& active);
 /// Over all elements.
 double gradient_norm(const Tensor& gradients);
 
-/// The norm of scale * gradients, and what the gradients are to be multiplied by, scale * clip_factor(norm, max_norm): f64 [2] on the
-/// gradients' device, for kernels/adam to read. Nothing waits for the device.
+/// The norm of scale * gradients, and their factor, scale * clip_factor(norm, max_norm): f64 [2] on the gradients' device, for
+/// kernels/adam to read. Does not synchronise.
 Tensor measure_gradients(const Tensor& gradients, const Spans& active, double max_norm, double scale = 1);
 
 /// min(1, max_norm / (norm + 1e-6)); 1 when max_norm is 0 (no clipping). Error when max_norm is negative or NaN.

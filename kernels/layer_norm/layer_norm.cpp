@@ -7,8 +7,8 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/layer_norm/layer_norm_cuda.h"
-#include "kernels/layer_norm/layer_norm_rows.h"
+#include "kernels/layer_norm/detail/layer_norm.h"
+#include "kernels/layer_norm/detail/layer_norm_rows.h"
 
 namespace heddle::kernels {
 
@@ -95,13 +95,13 @@ namespace {
 constexpr std::int64_t kRowsPerChunk = 64;
 
 void forward_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int64_t end) {
-    HEDDLE_BY_LEVEL(layer_norm_rows)(a, begin, end);
+    by_level(v2::layer_norm_rows, v3::layer_norm_rows, v4::layer_norm_rows)(a, begin, end);
 }
 void forward_rows(const LayerNormArrays<double>& a, std::int64_t begin, std::int64_t end) {
     reference::layer_norm_rows(a, begin, end);
 }
 void backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, std::int64_t end, float* d_affine) {
-    HEDDLE_BY_LEVEL(layer_norm_backward_rows)(a, begin, end, d_affine);
+    by_level(v2::layer_norm_backward_rows, v3::layer_norm_backward_rows, v4::layer_norm_backward_rows)(a, begin, end, d_affine);
 }
 void backward_rows(const LayerNormBackwardArrays<double>& a, std::int64_t begin, std::int64_t end, double* d_affine) {
     reference::layer_norm_backward_rows(a, begin, end, d_affine);
@@ -193,8 +193,14 @@ void check_backward(const char* op, const char* x_name, const LayerNormBackwardT
 }
 
 void backward(const char* op, const LayerNormBackwardTensors& t, const Dropout& dropout) {
-    check_device(op, {{"x", t.x}, {"dy", t.dy}, {"d_sum", t.d_sum}, {"gamma", t.gamma}, {"mean", t.mean}, {"rstd", t.rstd},
-                      {"dgamma", t.dgamma}, {"dbeta", t.dbeta}});
+    check_device(op, {{"x", t.x},
+                      {"dy", t.dy},
+                      {"d_sum", t.d_sum},
+                      {"gamma", t.gamma},
+                      {"mean", t.mean},
+                      {"rstd", t.rstd},
+                      {"dgamma", t.dgamma},
+                      {"dbeta", t.dbeta}});
     if (t.x.device() == Device::cuda) return layer_norm_backward_cuda(t, dropout);
     const std::int64_t rows = t.x.rows(), cols = t.x.cols();
     const std::int64_t chunks = (rows + kRowsPerChunk - 1) / kRowsPerChunk;

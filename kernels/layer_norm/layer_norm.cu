@@ -12,7 +12,7 @@
 #include "kernels/device/random.h"
 #include "kernels/device/rows.h"
 #include "kernels/device/vector.h"
-#include "kernels/layer_norm/layer_norm_cuda.h"
+#include "kernels/layer_norm/detail/layer_norm.h"
 
 namespace heddle::kernels {
 namespace {
@@ -35,7 +35,7 @@ struct Arrays {
 };
 
 // N elements of the row to normalise: those of x, or of sum = x + dropout(sublayer), which is written on the way. The sum is
-// rounded to T before it is normalised, as when the two ops ran one after the other.
+// rounded to T before it is normalised, as when the two ops ran one after another.
 template <int N, class T>
 __device__ __forceinline__ Vector<T, N> take_input(const Arrays<T>& a, std::int64_t row, std::int64_t column) {
     const std::int64_t at = row * a.cols + column;

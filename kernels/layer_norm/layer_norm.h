@@ -8,7 +8,7 @@
 // Backward, with g = gamma dy (both means taken over the row):
 //     dx     = rstd (g - mean(g) - xhat mean(g xhat))
 //     dgamma = sum over the rows of dy xhat,   dbeta = sum over the rows of dy
-// With a residual connection (Vaswani et al. 2017, section 5.4) x is sum = x + dropout(sublayer), and both sum and y go on:
+// With a residual connection (Vaswani et al. 2017, section 5.4) x is sum = x + dropout(sublayer), and both sum and y continue:
 //     d_total = d_sum + dx(d_normalised),   dx = d_total,   d_sublayer = dropout mask * d_total
 //
 // Saved for backward: x (or sum), and mean and rstd of each row. The dropout mask is made again from its key.
@@ -38,8 +38,8 @@ LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& subla
                                             double eps, const Dropout& dropout);
 
 /// dx for dy [..., cols]; undefined unless `need_dx`. dgamma and dbeta [cols] are added to where they are defined: sums over
-/// fixed chunks of rows, added in order, so that their bits do not depend on the number of threads. They have x's dtype, or f32 where x is
-/// bf16.
+/// fixed chunks of rows, added in order, so that their bits do not depend on the number of threads. They have x's dtype, or f32
+/// where x is bf16.
 Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                            bool need_dx, const Tensor& dgamma, const Tensor& dbeta);
 

@@ -5,7 +5,7 @@
 //     finish   adds the partial sums of dgamma and dbeta up
 //
 // dgamma and dbeta are sums over the rows, dx needs sums over the columns: to read dy and x once for both, a block takes a chunk
-// of rows one after the other, and every thread keeps the sums of its own columns. Each block writes one row of partial sums;
+// of rows one after another, and every thread keeps the sums of its own columns. Each block writes one row of partial sums;
 // which rows make a chunk, and every order of adding, depends on the shape and on whether vectors fit.
 //
 // Memory traffic of an element of s bytes: dy and x are read, dx is written, 3 s; the residual form reads d_sum and, with
@@ -19,7 +19,7 @@
 #include "kernels/device/random.h"
 #include "kernels/device/reduce.h"
 #include "kernels/device/vector.h"
-#include "kernels/layer_norm/layer_norm_cuda.h"
+#include "kernels/layer_norm/detail/layer_norm.h"
 
 namespace heddle::kernels {
 namespace {
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_backward_narro
 constexpr int kWideThreads = 256;
 constexpr std::int64_t kKeptBytes = 96 * 1024;  // of shared memory, for the sums of the columns; every chip has them
 
-// Block b takes the rows of chunk b one after the other, its thread t the vectors t, t + 256, ... of each. The sums of dgamma and
+// Block b takes the rows of chunk b one after another, its thread t the vectors t, t + 256, ... of each. The sums of dgamma and
 // dbeta lie in shared memory, or, when they do not fit there, in the chunk's row of `partial` itself; a thread touches those of
 // its columns alone.
 template <class T, int N>

@@ -8,6 +8,9 @@
 // forward pass; backward only scales by the gradient of the loss. Sums over rows run in ascending order (db's in parts of a
 // chunk), so threads leave no trace in the bits. On CUDA the host waits for nothing: the targets may lie there, the divisor is
 // counted there, and backward reads the loss's gradient there.
+//
+// One row's loss and dlogits are shared with cross_entropy: kernels/cross_entropy/cross_entropy_row.h on the CPU,
+// cross_entropy_rows_cuda of cross_entropy_cuda.h on CUDA.
 #pragma once
 
 #include "core/tensor.h"

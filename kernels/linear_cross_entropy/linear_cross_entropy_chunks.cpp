@@ -3,7 +3,7 @@
 
 #include "kernels/cross_entropy/cross_entropy_cuda.h"
 #include "kernels/linear/linear_cuda.h"
-#include "kernels/linear_cross_entropy/linear_cross_entropy_cuda.h"
+#include "kernels/linear_cross_entropy/detail/linear_cross_entropy.h"
 #include "kernels/matmul/product_cuda.h"
 
 namespace heddle::kernels {

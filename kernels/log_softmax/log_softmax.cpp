@@ -8,7 +8,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/log_softmax/log_softmax_cuda.h"
+#include "kernels/log_softmax/detail/log_softmax.h"
 
 namespace heddle::kernels {
 namespace {

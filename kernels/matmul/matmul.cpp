@@ -78,7 +78,7 @@ void backward_b_cuda(const MatmulShape& s, const Tensor& dc, const Tensor& a, bo
     const auto advance = [](DeviceMatrix& matrix) {
         matrix.data = static_cast<std::byte*>(matrix.data) + matrix.batch_stride * size_of(matrix.dtype);
     };
-    for (std::int64_t i = 0; i < s.batch; ++i) {  // one after the other into the same dB: a fixed order
+    for (std::int64_t i = 0; i < s.batch; ++i) {  // one after another into the same dB: a fixed order
         product_cuda(product);
         advance(product.a);
         advance(product.b);

@@ -16,12 +16,12 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/detail/tile_copy.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
-#include "kernels/matmul/matmul_ladder_cuda.h"
-#include "kernels/matmul/tile_copy.h"
+#include "kernels/matmul/detail/matmul_ladder.h"
 
 namespace heddle::kernels {
 namespace {
@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(kCoreThreads) tensor_core_product_kernel(const
                 for (int j = 0; j < kColsOfWarp / 8; ++j) device::mma(sum[i][j], of_a, of_b[j]);
             }
         }
-        __syncthreads();  // nobody reads these tiles any more: the copies of the step after the next may overwrite them
+        __syncthreads();  // no thread reads these tiles any more: the copies of the step after the next may overwrite them
         pipeline.release();
     }
 #pragma unroll

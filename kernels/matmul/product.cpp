@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 std::int64_t panel_width() {
-    return HEDDLE_CALL_LEVEL(panel_columns, T());
+    return by_level<int(T)>(v2::panel_columns, v3::panel_columns, v4::panel_columns)(T());
 }
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -41,8 +41,9 @@ Tensor make_panels(MatrixRef<const T> b, std::int64_t k, std::int64_t n) {
     const std::int64_t panels = (n + width - 1) / width;
     Tensor result = Tensor::empty({panels * width * k}, dtype_of<T>());
     T* out = result.data<T>();
-    parallel_for(panels, grain_for(width * k),
-                 [&](std::int64_t first, std::int64_t last) { HEDDLE_CALL_LEVEL(pack_panels, b, k, n, first, last, out); });
+    using Pack = void(MatrixRef<const T>, std::int64_t, std::int64_t, std::int64_t, std::int64_t, T*);
+    Pack* const pack = by_level<Pack>(v2::pack_panels, v3::pack_panels, v4::pack_panels);
+    parallel_for(panels, grain_for(width * k), [&](std::int64_t first, std::int64_t last) { pack(b, k, n, first, last, out); });
     return result;
 }
 
@@ -62,7 +63,7 @@ void run_jobs(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T>
     if (m == 0 || n == 0) return;
     check(c.col == 1, "product: the rows of C have a stride of {} elements, wanted contiguous rows", c.col);
     const std::int64_t width = panel_width<T>();
-    const Cut piece = cut(m, n, k, HEDDLE_BY_LEVEL(tile_rows)(), width, a.col != 1);
+    const Cut piece = cut(m, n, k, by_level(v2::tile_rows, v3::tile_rows, v4::tile_rows)(), width, a.col != 1);
     const std::int64_t row_jobs = (m + piece.rows - 1) / piece.rows;
     const std::int64_t column_jobs = (n + piece.columns - 1) / piece.columns;
     const std::int64_t work = piece.rows * piece.columns * std::max<std::int64_t>(k, 1);
@@ -82,7 +83,7 @@ void run_jobs(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T>
             job.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + column;
             job.accumulate = epilogue.accumulate;
             job.relu = epilogue.relu;
-            HEDDLE_CALL_LEVEL(run_tiles, job);
+            by_level<void(const TileJob<T>&)>(v2::run_tiles, v3::run_tiles, v4::run_tiles)(job);
         }
     });
 }
@@ -146,7 +147,7 @@ const PackedWeight::Kept& PackedWeight::pack(const Tensor& weight) {
             .dtype = weight.dtype(),
             .panels = make_panels(rows.transposed(), weight.cols(), weight.rows())};
     newest_.store(&next, std::memory_order_release);
-    kept_[1 - turn].panels = Tensor();  // nobody reads these any more
+    kept_[1 - turn].panels = Tensor();  // no thread reads these any more
     return next;
 }
 

@@ -5,8 +5,8 @@
 // 14 loads for 24 multiply-adds, which keeps both multiply-add units busy.
 #include <algorithm>
 
+#include "kernels/detail/simd.h"
 #include "kernels/matmul/product.h"
-#include "kernels/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {
@@ -145,7 +145,7 @@ void pack_block(const TileJob<T>& job, std::int64_t first, std::int64_t rows, st
     }
 }
 
-// A stretch of a B that is read in place, copied row behind row: with a pitch of 2 or 4 KB its rows would fall into the same few
+// A stretch of a B that is read in place, copied row after row: with a pitch of 2 or 4 KB its rows would fall into the same few
 // sets of the first-level cache and throw each other out before the second tile reads them.
 template <class T>
 void copy_panel(Stretch<T>& at, T* to) {

@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/permute/permute_cuda.h"
+#include "kernels/permute/detail/permute.h"
 
 namespace heddle::kernels {
 namespace {

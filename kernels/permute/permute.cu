@@ -11,7 +11,7 @@
 // out of it: both ways whole lines. The change of direction happens in shared memory, which has no lines but 32 banks:
 //
 //     written by rows:     tile[i][0 .. 31]    32 neighbouring words, 32 banks
-//     read by columns:     tile[0 .. 31][j]    words 32 apart: all in one bank, read one after the other
+//     read by columns:     tile[0 .. 31][j]    words 32 apart: all in one bank, read one after another
 //
 // Rows of 33 elements mend that: the words are 33 apart, each in another bank. (So they are for elements of 1, 2 and 8 bytes: 33
 // is odd.)
@@ -23,7 +23,7 @@
 #include "kernels/device/division.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
-#include "kernels/permute/permute_cuda.h"
+#include "kernels/permute/detail/permute.h"
 
 namespace heddle::kernels {
 namespace {
@@ -39,7 +39,7 @@ struct Axes {
 
     void append(std::int64_t extent, std::int64_t x_step) {
         if (extent == 1) return;
-        if (count > 0 && x_steps[count - 1] == extent * x_step) {  // x, too, has it behind the one before
+        if (count > 0 && x_steps[count - 1] == extent * x_step) {  // x, too, has it after the one before
             extents[count - 1] = extents[count - 1].number * extent;
             x_steps[count - 1] = x_step;
             return;
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kTile* kRows) permute_tiles_kernel(const E* x,
     for (int i = row; i < kTile; i += kRows)
         if (i0 + i < t.y_last_extent && j0 + column < t.x_last_extent)
             tile[i * kPitch + column] = x[from + (i0 + i) * t.y_last_x_step + j0 + column];
-    __syncthreads();  // the tile is there: every warp goes on with columns that others have written
+    __syncthreads();  // the tile is there: every warp continues with columns that others have written
 #pragma unroll
     for (int j = row; j < kTile; j += kRows)
         if (i0 + column < t.y_last_extent && j0 + j < t.x_last_extent)

@@ -7,7 +7,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/reduce/reduce_cuda.h"
+#include "kernels/reduce/detail/reduce.h"
 
 namespace heddle::kernels {
 namespace {

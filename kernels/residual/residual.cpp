@@ -4,8 +4,7 @@
 #include "core/dispatch.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/residual/residual_cuda.h"
-#include "kernels/residual/residual_fast.h"
+#include "kernels/residual/detail/residual.h"
 
 namespace heddle::kernels {
 namespace {
@@ -22,7 +21,8 @@ void add_rows(const double* x, const double* sublayer, double* y, std::int64_t b
 
 void add_rows(const float* x, const float* sublayer, float* y, std::int64_t begin, std::int64_t end, std::int64_t cols,
               const Dropout& dropout) {
-    if (dropout.active()) return HEDDLE_BY_LEVEL(residual_rows)(x, sublayer, y, begin, end, cols, dropout);
+    if (dropout.active())
+        return by_level(v2::residual_rows, v3::residual_rows, v4::residual_rows)(x, sublayer, y, begin, end, cols, dropout);
     for (std::int64_t at = begin * cols; at < end * cols; ++at) y[at] = x[at] + sublayer[at];
 }
 

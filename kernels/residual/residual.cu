@@ -4,10 +4,10 @@
 //
 // Memory traffic of an element of s bytes: x and the sublayer's output are read and y written once, 3 s. Dropout and addition one
 // after the other would move 5 s.
+#include "kernels/detail/dropout_walk.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/sweep.h"
-#include "kernels/dropout/dropout_walk.h"
-#include "kernels/residual/residual_cuda.h"
+#include "kernels/residual/detail/residual.h"
 
 namespace heddle::kernels {
 namespace {

@@ -1,6 +1,6 @@
-#include "kernels/residual/residual_fast.h"
+#include "kernels/residual/detail/residual.h"
 
-#include "kernels/simd.h"
+#include "kernels/detail/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

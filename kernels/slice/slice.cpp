@@ -6,7 +6,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/slice/slice_cuda.h"
+#include "kernels/slice/detail/slice.h"
 
 namespace heddle::kernels {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/softmax/softmax_cuda.h"
+#include "kernels/softmax/detail/softmax.h"
 
 namespace heddle::kernels {
 namespace {

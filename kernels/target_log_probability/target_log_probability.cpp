@@ -3,14 +3,14 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/target_log_probability/target_log_probability_cuda.h"
+#include "kernels/target_log_probability/detail/target_log_probability.h"
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {
 namespace {
 
 bool best_of_row(const float* logits, std::int64_t vocabulary, float* value, std::int32_t* id) {
-    return HEDDLE_BY_LEVEL(top_k_row)(logits, vocabulary, 1, value, id);
+    return by_level(v2::top_k_row, v3::top_k_row, v4::top_k_row)(logits, vocabulary, 1, value, id);
 }
 bool best_of_row(const double* logits, std::int64_t vocabulary, double* value, std::int32_t* id) {
     return reference::top_k_row(logits, vocabulary, 1, value, id);

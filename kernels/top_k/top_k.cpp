@@ -10,7 +10,7 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/top_k/top_k_cuda.h"
+#include "kernels/top_k/detail/top_k.h"
 
 namespace heddle::kernels {
 
@@ -43,7 +43,7 @@ template bool top_k_row(const double*, std::int64_t, std::int64_t, double*, std:
 namespace {
 
 bool row_of(const float* logits, std::int64_t vocabulary, std::int64_t k, float* values, std::int32_t* ids) {
-    return HEDDLE_BY_LEVEL(top_k_row)(logits, vocabulary, k, values, ids);
+    return by_level(v2::top_k_row, v3::top_k_row, v4::top_k_row)(logits, vocabulary, k, values, ids);
 }
 bool row_of(const double* logits, std::int64_t vocabulary, std::int64_t k, double* values, std::int32_t* ids) {
     return reference::top_k_row(logits, vocabulary, k, values, ids);

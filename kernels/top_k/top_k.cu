@@ -10,7 +10,7 @@
 #include "kernels/device/exponentials.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/vector.h"
-#include "kernels/top_k/top_k_cuda.h"
+#include "kernels/top_k/detail/top_k.h"
 
 namespace heddle::kernels {
 namespace {
@@ -20,7 +20,7 @@ using namespace device;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kHeld = 4;
-constexpr std::int32_t kNone = 0x7fffffff;  // a column behind all others
+constexpr std::int32_t kNone = 0x7fffffff;  // a column after all others
 
 // A logit and its column. Larger ones come first, of equal ones the smaller column.
 template <class A>

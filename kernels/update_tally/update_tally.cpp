@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/check.h"
-#include "kernels/update_tally/update_tally_cuda.h"
-#include "kernels/update_tally/update_tally_layout.h"
+#include "kernels/update_tally/detail/update_tally.h"
+#include "kernels/update_tally/detail/update_tally_layout.h"
 
 namespace heddle::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // The tally of updates on CUDA; update_tally.h has the rules.
 //
-// A dozen numbers: one thread does it all, in the order of the CPU's path, so the sums have the bits that a host would get that
-// read every batch's statistics and added them up. What matters is not the arithmetic but that it happens here: the host goes on.
+// A dozen numbers: one thread does it all, in the order of the CPU's path, so the sums have the same bits as if the host read
+// every batch's statistics and added them up. The point is not the arithmetic: done here, it does not block the host.
 //
 // Only one thread may decide whether an update counts. If each block of the update's kernel looked at the flag that another block
 // of it sets, it would have to be fenced; this kernel ends before that one begins, and hands its decision on as the norm.
@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "kernels/device/launch.h"
-#include "kernels/update_tally/update_tally_cuda.h"
-#include "kernels/update_tally/update_tally_layout.h"
+#include "kernels/update_tally/detail/update_tally.h"
+#include "kernels/update_tally/detail/update_tally_layout.h"
 
 namespace heddle::kernels {
 namespace {

@@ -26,7 +26,7 @@ struct UpdateTally {
 
 /// A tally of no updates, f64 [13], where the parameters lie.
 Tensor empty_tally(Device device);
-/// Adds the statistics f64 [4] of a loss op to the update that goes on. The first loss that is not finite stays.
+/// Adds the statistics f64 [4] of a loss op to the current update. The first loss that is not finite stays.
 void tally_losses(Tensor& tally, const Tensor& statistics, Where where = Where::current());
 /// Ends the update whose gradient was measured, f64 [2]: norm and factor. Sets the norm to NaN when this update or one before it
 /// was not finite. Both bump the versions of what they change, and neither waits for the device.

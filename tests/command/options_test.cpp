@@ -42,7 +42,7 @@ TEST(Options, HaveTheStandardTranslatorAsDefault) {
     EXPECT_EQ(settings.model.attention_dropout, 0.2);
     EXPECT_EQ(settings.model.ffn_dropout, 0.2);
     EXPECT_EQ(settings.model.final_norm, true);
-    EXPECT_EQ(settings.model.tie, "all");
+    EXPECT_EQ(settings.model.tie, nn::Tie::all);
     EXPECT_EQ(settings.training.epochs, default_epochs);
 }
 
@@ -151,7 +151,7 @@ TEST(Options, ReadEveryKindOfValue) {
     EXPECT_FALSE(settings.model.bias);
     EXPECT_TRUE(settings.vocabulary.lowercase);
     EXPECT_EQ(settings.training.adam_betas, std::pair(0.8, 0.9));
-    EXPECT_EQ(settings.model.norm, "post");
+    EXPECT_EQ(settings.model.norm, nn::NormPlace::post);
     EXPECT_EQ(settings.training.epochs, 7);
     EXPECT_EQ(settings.training.seed, 18446744073709551615u);
     EXPECT_EQ(settings.training.lr, 1e-4);
@@ -280,7 +280,53 @@ TEST(Options, NameFileAndLineOfAWrongSetting) {
     EXPECT_THAT(usage_error({}, "out = \"RUN\"\n"), HasSubstr("test.toml:1: 'out' is not a setting"));
     EXPECT_THAT(usage_error({}, "layers 2\n"), HasSubstr("test.toml:1: no = after 'layers'"));
     EXPECT_THAT(usage_error({}, "adam-betas = [0.9]\n"), HasSubstr("has 1 values, wanted 2"));
-    EXPECT_THAT(usage_error({}, "layers = \"two\"\n"), HasSubstr("--layers is 'two'"));
+    EXPECT_THAT(usage_error({}, "seed = 1\nlayers = \"two\"\n"), HasSubstr("test.toml:2: --layers is 'two'"));
+    EXPECT_THAT(usage_error({}, "activation = \"swish\"\n"),
+                HasSubstr("test.toml:1: --activation is 'swish', wanted one of relu, gelu, gelu-tanh"));
+}
+
+// Nothing stands in for a word that means no value of its option.
+TEST(Options, RefuseUnknownWordsOnTheCommandLineAndInTheFile) {
+    TrainSettings settings;
+    int with_words = 0;
+    const OptionTable table = train_table(settings);
+    for (const Option& option : table.options()) {
+        if (option.choices.empty()) continue;
+        ++with_words;
+        const std::string name = "--" + option.name, wanted = name + " is 'sideways', wanted one of " + option.choices.front();
+        EXPECT_THAT(usage_error({name.c_str(), "sideways"}), HasSubstr(wanted));
+        if (!option.in_config) continue;
+        EXPECT_THAT(usage_error({}, option.name + " = \"sideways\"\n"), HasSubstr("test.toml:1: " + wanted));
+    }
+    EXPECT_GE(with_words, 17);
+}
+
+template <class Enum>
+void expect_words_to_read_back() {
+    for (const EnumWord<Enum>& each : EnumWords<Enum>::table) {
+        EXPECT_EQ(value_of<Enum>(each.word), each.value) << each.word;
+        EXPECT_EQ(word_of(each.value), each.word);
+    }
+    EXPECT_EQ(value_of<Enum>("sideways"), std::nullopt);
+}
+
+TEST(Options, HaveOneWordForEachValue) {
+    expect_words_to_read_back<nn::NormPlace>();
+    expect_words_to_read_back<ops::Activation>();
+    expect_words_to_read_back<nn::Positions>();
+    expect_words_to_read_back<nn::Tie>();
+    expect_words_to_read_back<nn::EmbeddingInit>();
+    expect_words_to_read_back<nn::MemoryFrom>();
+    expect_words_to_read_back<VocabularyType>();
+    expect_words_to_read_back<optim::Method>();
+    expect_words_to_read_back<optim::ScheduleKind>();
+    expect_words_to_read_back<OnDivergence>();
+    expect_words_to_read_back<SaveSignal>();
+    expect_words_to_read_back<LogStyle>();
+    expect_words_to_read_back<WeightsKind>();
+    expect_words_to_read_back<CpuLevel>();
+    expect_words_to_read_back<Device>();
+    expect_words_to_read_back<DType>();
 }
 
 TEST(Options, WriteAConfigurationThatReadsBackTheSame) {
@@ -295,7 +341,7 @@ TEST(Options, WriteAConfigurationThatReadsBackTheSame) {
     EXPECT_EQ(again.data.train, "a \"b\" \\ #c, d");
     EXPECT_EQ(again.data.out, "");
     EXPECT_EQ(again.model.attention_dropout, 0.0);
-    EXPECT_EQ(again.model.tie, "target");
+    EXPECT_EQ(again.model.tie, nn::Tie::target);
     EXPECT_EQ(again.training.minutes, 3.0);
     EXPECT_EQ(again.training.epochs, std::nullopt);
     EXPECT_EQ(again.vocabulary.size, std::nullopt);

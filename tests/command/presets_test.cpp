@@ -8,6 +8,7 @@
 
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
+#include "apps/terminal/option_error.h"
 #include "autograd/tape.h"
 #include "nn/layers.h"
 #include "tests/nn/nn_support.h"
@@ -77,7 +78,7 @@ TEST(Presets, GiveWayToTheCommandLineAndToAConfigurationFile) {
     const TrainSettings plain = preset_settings("paper");
     EXPECT_EQ(plain.model.d_model, 512);
     EXPECT_EQ(plain.training.adam_betas, std::pair(0.9, 0.98));
-    EXPECT_EQ(plain.training.schedule, "noam");
+    EXPECT_EQ(plain.training.schedule, optim::ScheduleKind::noam);
     const TrainSettings both = preset_settings("paper", {"--d-model", "64", "--heads", "4"}, "d-model = 32\nd-ff = 96\n");
     EXPECT_EQ(both.model.d_model, 64);
     EXPECT_EQ(both.model.head_dim, 16);
@@ -92,13 +93,14 @@ TEST(Presets, GiveWayToOptionsThatTakeThePlaceOfTheirs) {
     EXPECT_EQ(preset_settings("annotated-copy", {"--train", "corpus"}).data.task, "");
     EXPECT_EQ(preset_settings("annotated", {"--vocab-type", "bpe"}).vocabulary.min_count, 1);
     EXPECT_EQ(preset_settings("annotated", {"--lr", "2"}).vocabulary.min_count, 2);
-    EXPECT_EQ(preset_settings("paper", {"--optimizer", "sgd"}).training.optimizer, "sgd") << "no word of Adam's betas";
+    EXPECT_EQ(preset_settings("paper", {"--optimizer", "sgd"}).training.optimizer, optim::Method::sgd)
+        << "no word of Adam's betas";
     EXPECT_EQ(preset_settings("notebook", {"--d-model", "64"}).model.head_dim, 8);
     EXPECT_EQ(preset_settings("annotated", {}, "vocab-type = \"unigram\"\n").vocabulary.min_count, 1);
     EXPECT_EQ(preset_settings("translator").training.adam_eps, 1e-8);
     EXPECT_EQ(preset_settings("translator", {"--optimizer", "sgd"}).training.adam_eps, 1e-9);
     // With noam the rate is the factor of a formula, and would be a huge rate, or a tiny factor, elsewhere.
-    const double rate = default_rate("inverse-sqrt");
+    const double rate = default_rate(optim::ScheduleKind::inverse_sqrt);
     EXPECT_EQ(preset_settings("paper").training.lr, 1);
     EXPECT_EQ(preset_settings("paper", {"--schedule", "noam"}).training.lr, 1);
     EXPECT_EQ(preset_settings("paper", {"--schedule", "inverse-sqrt"}).training.lr, rate);
@@ -124,24 +126,27 @@ TEST(Presets, HaveHeadsAsWideAsTheModelAllows) {
 
 // An error about an option that nobody gave names the preset that has it, and only such an error.
 TEST(Presets, AreNamedInErrorsAboutTheirOptions) {
-    const auto message = [](const std::string& name, std::vector<const char*> words, const std::string& error) -> std::string {
+    const auto message = [](const std::string& name, std::vector<const char*> words,
+                            std::vector<std::string> options) -> std::string {
         TrainSettings settings;
         OptionTable table = train_table(settings);
         EXPECT_TRUE(parse_command_line(table, words));
         try {
-            with_preset(table, name, [&]() -> int { throw UsageError(error); });
+            with_preset(table, name, [&]() -> int { throw OptionError(options, "wrong"); });
         } catch (const UsageError& caught) {
             return caught.what();
         }
         return "no error";
     };
     const std::string note = "; --preset paper has --tie embeddings: give another value, or leave out the preset";
-    EXPECT_EQ(message("paper", {}, "--tie is wrong"), "--tie is wrong" + note);
-    EXPECT_EQ(message("paper", {}, "wrong is --tie"), "wrong is --tie" + note);
-    EXPECT_EQ(message("paper", {"--tie", "none"}, "--tie is wrong"), "--tie is wrong") << "given by a person";
-    EXPECT_EQ(message("paper", {}, "--tied --tie-all --threads"), "--tied --tie-all --threads") << "other options";
-    EXPECT_EQ(message("", {}, "--tie is wrong"), "--tie is wrong") << "no preset";
-    EXPECT_THAT(message("translator", {}, "--adam-betas"), HasSubstr(" has --adam-betas 0.9 0.99: "));
+    EXPECT_EQ(message("paper", {}, {"tie"}), "wrong" + note);
+    EXPECT_EQ(message("paper", {}, {"threads", "tie"}), "wrong" + note);
+    EXPECT_EQ(message("paper", {"--tie", "none"}, {"tie"}), "wrong") << "given by a person";
+    EXPECT_EQ(message("paper", {}, {"threads"}), "wrong") << "another option";
+    EXPECT_EQ(message("paper", {}, {}), "wrong") << "no option";
+    EXPECT_EQ(message("", {}, {"tie"}), "wrong") << "no preset";
+    EXPECT_THAT(message("translator", {}, {"adam-betas"}), HasSubstr(" has --adam-betas 0.9 0.99: "));
+    EXPECT_THAT(message("paper", {"--heads", "7"}, {"heads", "d-model"}), HasSubstr(" has --d-model 512: "));
 }
 
 TEST(Presets, AnUnknownNameIsAnErrorThatListsThem) {

@@ -143,7 +143,7 @@ TEST_F(ResumeOptions, HaveToBeKnownToBeUnchanged) {
     std::string text = config();
     text.resize(text.rfind("\n# digest"));
     write_file_atomically(folder_.path() / "config.toml", std::string_view(text));
-    EXPECT_FALSE(config_is_unchanged(folder_.path())) << "as an earlier version wrote it";
+    EXPECT_FALSE(config_is_unchanged(folder_.path()));
     EXPECT_THAT(going_on(), ElementsAre());
 }
 

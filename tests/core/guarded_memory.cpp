@@ -31,7 +31,7 @@ Blocks& blocks() {
 }
 
 std::byte* take(std::int64_t bytes, void* stream) {
-    std::byte* const start = device::detail::allocate(kGuard + bytes + kGuard, stream);
+    std::byte* const start = device::detail::memory_policy().take(kGuard + bytes + kGuard, stream);
     if (start == nullptr) return nullptr;
     device::fill(start, kPattern, kGuard);
     device::fill(start + kGuard, 0xff, bytes);
@@ -92,7 +92,7 @@ std::string damaged_guards() {
     std::string text;
     for (const auto* const each : {&live, &dropped})
         for (const Block& block : *each) text += damage_of(block);
-    for (const Block& block : dropped) device::detail::release(block.start, block.stream);
+    for (const Block& block : dropped) device::detail::memory_policy().give(block.start, block.stream);
     return text;
 }
 

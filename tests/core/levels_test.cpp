@@ -116,7 +116,7 @@ std::vector<Training> trainings() {
     other.model.activation = ops::Activation::gelu;
     other.model.positions = nn::Positions::learned;
     other.model.tie = nn::Tie::none;
-    other.options.optimizer = "adamw";
+    other.options.optimizer = optim::Method::adamw;
     other.options.weight_decay = 0.01;
     Training third = other;
     third.what = "gelu by tanh, no dropout, sgd";
@@ -124,7 +124,7 @@ std::vector<Training> trainings() {
     third.model.dropout = 0;
     third.model.d_model = 64;
     third.model.heads = 4;
-    third.options.optimizer = "sgd";
+    third.options.optimizer = optim::Method::sgd;
     third.options.lr = 0.1;
     return {plain, other, third};
 }

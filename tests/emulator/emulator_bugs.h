@@ -9,6 +9,7 @@
 
 #include "kernels/device/launch.h"
 #include "kernels/emulator/checker.h"
+#include "kernels/emulator/launch.h"
 #include "kernels/emulator/memory.h"
 #include "kernels/emulator/run.h"
 
@@ -42,9 +43,9 @@ class Buffer {
 
 /// Runs the kernel to its end on this thread. Throws what it is refused for: emulator::Violation, std::invalid_argument.
 template <class... Parameters, class... Arguments>
-void run(const device::LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+void run(const emulator::LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
     const emulator::Opened opened;
-    emulator::run(device::detail::request(config, kernel, std::forward<Arguments>(arguments)...));
+    emulator::run(emulator::request(config, kernel, std::forward<Arguments>(arguments)...));
 }
 
 /// A class of mistakes. The report of `broken` must contain one of `words`, and one of the places in `file` that are marked with

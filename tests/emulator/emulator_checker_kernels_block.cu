@@ -1,5 +1,4 @@
 // Races inside a block: a barrier, a __syncwarp or a lane of its mask is missing.
-#include "kernels/device/barrier.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/reduce.h"
 #include "kernels/device/vector.h"
@@ -131,9 +130,9 @@ __global__ void named_barrier_kernel(float* out) {  // out [64]
     const int t = thread_in_block();
     if (t < 64) {
         s[t] = static_cast<float>(t);  // BUG missing named barrier
-        if constexpr (!Broken) device::named_barrier(1, 96);
+        if constexpr (!Broken) emulator::named_barrier(1, 96);
     } else if (t < 96) {
-        if constexpr (!Broken) device::named_barrier(1, 96);
+        if constexpr (!Broken) emulator::named_barrier(1, 96);
         out[t - 64] = s[t - 64] + s[t - 32];  // BUG missing named barrier
     }
 }
@@ -144,7 +143,7 @@ __global__ void named_outsider_kernel(float* out) {  // out [32]
     float* const s = device::shared<float>(32);
     const int t = thread_in_block(), warp = device::warp();
     if (warp == 0) s[t] = static_cast<float>(t);  // BUG named barrier of other warps
-    if (warp == 0 || warp == (Broken ? 1 : 2)) device::named_barrier(2, 64);
+    if (warp == 0 || warp == (Broken ? 1 : 2)) emulator::named_barrier(2, 64);
     if (warp == 2) out[lane()] = s[lane()];  // BUG named barrier of other warps
 }
 

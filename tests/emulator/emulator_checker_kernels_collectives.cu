@@ -59,7 +59,7 @@ std::function<void()> with_output(Kernel kernel) {
         run({.block = 32}, kernel, out.data());
     };
 }
-std::function<void()> empty(device::LaunchConfig config) {
+std::function<void()> empty(emulator::LaunchConfig config) {
     return [=] { run(config, empty_kernel); };
 }
 

@@ -1,5 +1,4 @@
 // What looks like a race and is none.
-#include "kernels/device/barrier.h"
 #include "kernels/device/fence.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/pipeline.h"
@@ -42,8 +41,8 @@ __global__ void chain_kernel(float* out) {  // out [96]
     const int t = thread_in_block(), warp = device::warp();
     s[t] = static_cast<float>(t);
     __syncwarp();
-    if (warp <= 1) device::named_barrier(1, 64);
-    if (warp >= 1) device::named_barrier(2, 64);
+    if (warp <= 1) emulator::named_barrier(1, 64);
+    if (warp >= 1) emulator::named_barrier(2, 64);
     if (warp == 2) out[t] = s[t - 64];  // warp 0 -> warp 1 -> warp 2
     __syncthreads();
     out[95 - t] = s[t];

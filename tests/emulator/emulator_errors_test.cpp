@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "core/sanitizers.h"
-#include "kernels/device/barrier.h"
 #include "kernels/device/cuda.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/pipeline.h"
@@ -17,7 +16,6 @@ namespace {
 
 using device::kAllLanes;
 using device::lane;
-using device::named_barrier;
 using device::SharedArena;
 
 std::string line(int number) { return "tests/emulator/emulator_errors_test.cpp:" + std::to_string(number); }
@@ -178,7 +176,7 @@ TEST(EmulatorErrors, AMisalignedRowOfAMatrix) {
 __global__ void ldmatrix_outside_kernel(bool broken) {
     auto* const tile = device::shared<bf16>(16 * 16);
     device::FragmentA a;
-    device::load_a_transposed(a, tile + 16 * (lane() % 16) + 8 * (lane() / 16) + (broken ? 16 : 0));
+    ldmatrix_x4(a.a, tile + 16 * (lane() % 16) + 8 * (lane() / 16) + (broken ? 16 : 0), true);
 }
 TEST(EmulatorErrors, AMatrixOutsideOfItsPiece) {
     expect_broken({"thread (", "ldmatrix_x4_trans at ", "does not lie in one piece"}, {.shared = 1024}, ldmatrix_outside_kernel);

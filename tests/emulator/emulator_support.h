@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device/launch.h"
+#include "kernels/emulator/launch.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/run.h"
 
@@ -23,12 +23,12 @@ struct Geometry {
 
 template <class... Parameters, class... Arguments>
 LaunchRequest request_for(const Geometry& geometry, void (*kernel)(Parameters...), Arguments... arguments) {
-    const device::LaunchConfig config{.grid = geometry.grid,
-                                      .block = geometry.block,
-                                      .shared = geometry.shared,
-                                      .cluster = geometry.cluster,
-                                      .cooperative = geometry.cooperative};
-    return device::detail::request(config, kernel, static_cast<Parameters>(arguments)...);
+    const LaunchConfig config{.grid = geometry.grid,
+                              .block = geometry.block,
+                              .shared = geometry.shared,
+                              .cluster = geometry.cluster,
+                              .cooperative = geometry.cooperative};
+    return request(config, kernel, static_cast<Parameters>(arguments)...);
 }
 
 template <class... Parameters, class... Arguments>

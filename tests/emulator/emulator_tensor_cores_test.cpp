@@ -13,9 +13,7 @@ namespace {
 
 using device::Accumulator16x8;
 using device::FragmentA;
-using device::FragmentATf32;
 using device::FragmentB;
-using device::FragmentBTf32;
 using device::lane;
 
 // Small integers: every product and sum is exact, so that order does not count. No two rows or columns are alike.
@@ -50,12 +48,12 @@ __global__ void by_hand_bf16_kernel(float* out) {
 }
 __global__ void by_hand_tf32_kernel(float* out) {
     const int g = lane() / 4, t = lane() % 4;
-    const FragmentATf32 left{{device::tf32(a_value(g, t)), device::tf32(a_value(g + 8, t)), device::tf32(a_value(g, t + 4)),
-                              device::tf32(a_value(g + 8, t + 4))}};
-    const FragmentBTf32 right{{device::tf32(b_value(t, g)), device::tf32(b_value(t + 4, g))}};
+    const std::uint32_t left[4] = {round_tf32(a_value(g, t)), round_tf32(a_value(g + 8, t)), round_tf32(a_value(g, t + 4)),
+                                   round_tf32(a_value(g + 8, t + 4))};
+    const std::uint32_t right[2] = {round_tf32(b_value(t, g)), round_tf32(b_value(t + 4, g))};
     Accumulator16x8 d;
     begin(d);
-    device::mma(d, left, right);
+    mma_tf32(d.d, left, right);
     store(d, out);
 }
 
@@ -83,7 +81,7 @@ __global__ void loaded_kernel(float* out, bool a_transposed, bool b_transposed) 
     const int l = lane();
     FragmentA left;
     if (a_transposed)
-        device::load_a_transposed(left, a + (l % 8 + 8 * (l / 16)) * 16 + 8 * (l / 8 % 2));
+        ldmatrix_x4(left.a, a + (l % 8 + 8 * (l / 16)) * 16 + 8 * (l / 8 % 2), true);
     else
         device::load_a(left, a + l % 16 * 16 + 8 * (l / 16));
     FragmentB right[2];
@@ -176,12 +174,12 @@ TEST(EmulatorTensorCores, Tf32RoundsTiesAwayFromZero) {
 __global__ void order_kernel(float* out) {
     const int g = lane() / 4, t = lane() % 4;
     const auto a = [](int row, int k) { return k == row % 8 ? 16777216.0f : 1.0f; };  // 2^24 + 1 is 2^24 in f32
-    const FragmentATf32 left{
-        {__float_as_uint(a(g, t)), __float_as_uint(a(g + 8, t)), __float_as_uint(a(g, t + 4)), __float_as_uint(a(g + 8, t + 4))}};
-    const auto one = __float_as_uint(1.0f) | 0x1fffu;
+    const std::uint32_t left[4] = {__float_as_uint(a(g, t)), __float_as_uint(a(g + 8, t)), __float_as_uint(a(g, t + 4)),
+                                   __float_as_uint(a(g + 8, t + 4))};
+    const std::uint32_t one = __float_as_uint(1.0f) | 0x1fffu, right[2] = {one, one};
     Accumulator16x8 d;
     for (int i = 0; i < 4; ++i) d[i] = 0.5f;
-    device::mma(d, left, FragmentBTf32{{one, one}});
+    mma_tf32(d.d, left, right);
     store(d, out);
 }
 

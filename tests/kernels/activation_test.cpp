@@ -2,7 +2,7 @@
 
 #include <numbers>
 
-#include "kernels/activation/activation_fast.h"
+#include "kernels/activation/detail/activation.h"
 #include "tests/autograd/proofs_support.h"
 #include "tests/numbers.h"
 #include "tests/support.h"

@@ -1,6 +1,6 @@
 #include "kernels/adam/adam.h"
 
-#include "kernels/adam/adam_fast.h"
+#include "kernels/adam/detail/adam.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 

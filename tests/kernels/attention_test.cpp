@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/attention/attention_fast.h"
-#include "kernels/attention/attention_prepare.h"
+#include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_prepare.h"
 #include "tests/kernels/attention_cases.h"
 #include "tests/support.h"
 

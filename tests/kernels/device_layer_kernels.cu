@@ -4,7 +4,6 @@
 
 #include "core/device.h"
 #include "core/error.h"
-#include "kernels/device/barrier.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/division.h"
 #include "kernels/device/fence.h"
@@ -43,11 +42,6 @@ __global__ void to_bf16_kernel(const float* x, bf16* y, std::int64_t n) {
 __global__ void from_bf16_kernel(const bf16* x, float* y, std::int64_t n) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i < n) y[i] = load(x[i]);
-}
-
-__global__ void to_tf32_kernel(const float* x, float* y, std::int64_t n) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i < n) y[i] = __uint_as_float(tf32(x[i]));
 }
 
 template <class T>
@@ -128,14 +122,11 @@ __device__ void stage(const bf16* from, bf16* to, int rows, int cols) {
     }
 }
 
-// The A fragment of columns [k, k + 16) of a [16, 64], staged as it is or transposed [64, 16].
-__device__ FragmentA fragment_a(const bf16* tile, bool transposed, int k) {
+// The A fragment of columns [k, k + 16) of a [16, 64].
+__device__ FragmentA fragment_a(const bf16* tile, int k) {
     const int l = lane();
     FragmentA a;
-    if (transposed)
-        load_a_transposed(a, tile + swizzled<bf16, 64>(k + l % 8 + l / 16 * 8, l / 8 % 2 * 8, 64));
-    else
-        load_a(a, tile + swizzled<bf16, 64>(l % 16, k + l / 16 * 8, 16));
+    load_a(a, tile + swizzled<bf16, 64>(l % 16, k + l / 16 * 8, 16));
     return a;
 }
 
@@ -148,16 +139,16 @@ __device__ void fragments_b(const bf16* tile, bool transposed, int k, int rows, 
         load_b_pair_transposed(left, right, tile + swizzled<bf16, 64>(k + l % 16, l / 16 * 8, rows));
 }
 
-__global__ void product_bf16_kernel(const bf16* a, bool a_transposed, const bf16* b, bool b_transposed, float* d) {
+__global__ void product_bf16_kernel(const bf16* a, const bf16* b, bool b_transposed, float* d) {
     SharedArena arena;
-    bf16* a_tile = arena.take<bf16>(64 * 64, 1024);
+    bf16* a_tile = arena.take<bf16>(16 * 64, 1024);
     bf16* b_tile = arena.take<bf16>(64 * 64, 1024);
-    stage(a, a_tile, a_transposed ? 64 : 16, a_transposed ? 16 : 64);
+    stage(a, a_tile, 16, 64);
     stage(b, b_tile, b_transposed ? 16 : 64, b_transposed ? 64 : 16);
     __syncwarp();  // the tiles are there
     Accumulator16x8 left_sum, right_sum;
     for (int k = 0; k < 64; k += 16) {
-        const FragmentA fragment = fragment_a(a_tile, a_transposed, k);
+        const FragmentA fragment = fragment_a(a_tile, k);
         FragmentB left, right;
         fragments_b(b_tile, b_transposed, k, 64, left, right);
         mma(left_sum, fragment, left);
@@ -181,7 +172,7 @@ __global__ void product_of_product_kernel(const bf16* a, const bf16* b, const bf
     Accumulator16x8 left_sum, right_sum, result;
     FragmentB left, right;
     for (int k = 0; k < 64; k += 16) {
-        const FragmentA fragment = fragment_a(a_tile, false, k);
+        const FragmentA fragment = fragment_a(a_tile, k);
         fragments_b(b_tile, false, k, 64, left, right);
         mma(left_sum, fragment, left);
         mma(right_sum, fragment, right);
@@ -189,16 +180,6 @@ __global__ void product_of_product_kernel(const bf16* a, const bf16* b, const bf
     fragments_b(c_tile, false, 0, 16, left, right);
     mma(result, as_a(left_sum, right_sum), left);
     for (int i = 0; i < Accumulator16x8::kElements; ++i) d[result.row(i) * 8 + result.col(i)] = result[i];
-}
-
-__global__ void product_tf32_kernel(const float* a, const float* b, float* d) {
-    const int g = lane() / 4, t = lane() % 4;
-    const FragmentATf32 left = {
-        {tf32(a[g * 8 + t]), tf32(a[(g + 8) * 8 + t]), tf32(a[g * 8 + t + 4]), tf32(a[(g + 8) * 8 + t + 4])}};
-    const FragmentBTf32 right = {{tf32(b[t * 8 + g]), tf32(b[(t + 4) * 8 + g])}};
-    Accumulator16x8 sum;
-    mma(sum, left, right);
-    for (int i = 0; i < Accumulator16x8::kElements; ++i) d[sum.row(i) * 8 + sum.col(i)] = sum[i];
 }
 
 __global__ void last_block_kernel(const float* x, std::int64_t n, float* partial, unsigned* ticket, float* y) {
@@ -216,35 +197,6 @@ __global__ void last_block_kernel(const float* x, std::int64_t n, float* partial
     for (unsigned b = 0; b < gridDim.x; ++b) total += partial[b];
     *y = total;
 }
-
-__global__ void reverse_halves_kernel(const float* x, float* y) {
-    float* values = shared<float>(128);
-    const int half = static_cast<int>(threadIdx.x) / 64, i = static_cast<int>(threadIdx.x) % 64;
-    values[threadIdx.x] = x[threadIdx.x];
-    named_barrier(1 + half, 64);  // this half's 64 elements are there
-    y[threadIdx.x] = values[half * 64 + 63 - i];
-}
-
-// x, scratch, y [blocks, threads]
-__global__ void grid_exchange_kernel(const int* x, int* scratch, int* y) {
-    const unsigned own = blockIdx.x * blockDim.x + threadIdx.x;
-    scratch[own] = x[own];
-    grid_barrier();  // every block's row is there
-    y[own] = scratch[(gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x];
-}
-
-__global__ void cluster_exchange_kernel(const int* x, int* scratch, int* y, unsigned cluster) {
-    const unsigned own = blockIdx.x * blockDim.x + threadIdx.x, place = blockIdx.x % cluster;
-    scratch[own] = x[own];
-    cluster_barrier();  // the rows of this cluster's blocks are there
-    y[own] = scratch[(blockIdx.x - place + cluster - 1 - place) * blockDim.x + threadIdx.x];
-}
-
-// What launch() passes on unasked, and what its caller must check and cast.
-static_assert(detail::passes_as<std::int64_t, int&> && detail::passes_as<const float*, float*> &&
-              detail::passes_as<bool, const bool&>);
-static_assert(!detail::passes_as<int, std::int64_t> && !detail::passes_as<unsigned, int> && !detail::passes_as<float, double> &&
-              !detail::passes_as<float*, const float*> && !detail::passes_as<bool, int>);
 
 __global__ void nothing_kernel(float*) {}
 
@@ -266,10 +218,6 @@ void to_bf16(const Tensor& x, Tensor& y) {
 
 void from_bf16(const Tensor& x, Tensor& y) {
     launch({.grid = blocks_for(x.numel(), 128), .block = 128}, from_bf16_kernel, x.data<bf16>(), y.data<float>(), x.numel());
-}
-
-void to_tf32(const Tensor& x, Tensor& y) {
-    launch({.grid = blocks_for(x.numel(), 128), .block = 128}, to_tf32_kernel, x.data<float>(), y.data<float>(), x.numel());
 }
 
 void functions(const Tensor& x, Tensor& y) {
@@ -306,10 +254,10 @@ void copy_by_pipeline(const Tensor& x, Tensor& y, Tensor& beyond) {
            y.data<float>(), x.numel(), beyond.data<float>());
 }
 
-void product_bf16(const Tensor& a, bool a_transposed, const Tensor& b, bool b_transposed, Tensor& d) {
-    const std::size_t shared = SharedSize().take<bf16>(64 * 64, 1024).take<bf16>(64 * 64, 1024).bytes();
-    launch({.grid = 1, .block = 32, .shared = shared}, product_bf16_kernel, a.data<bf16>(), a_transposed, b.data<bf16>(),
-           b_transposed, d.data<float>());
+void product_bf16(const Tensor& a, const Tensor& b, bool b_transposed, Tensor& d) {
+    const std::size_t shared = SharedSize().take<bf16>(16 * 64, 1024).take<bf16>(64 * 64, 1024).bytes();
+    launch({.grid = 1, .block = 32, .shared = shared}, product_bf16_kernel, a.data<bf16>(), b.data<bf16>(), b_transposed,
+           d.data<float>());
 }
 
 void product_of_product(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& d) {
@@ -318,32 +266,11 @@ void product_of_product(const Tensor& a, const Tensor& b, const Tensor& c, Tenso
            d.data<float>());
 }
 
-void product_tf32(const Tensor& a, const Tensor& b, Tensor& d) {
-    launch({.grid = 1, .block = 32}, product_tf32_kernel, a.data<float>(), b.data<float>(), d.data<float>());
-}
-
 void sum_by_last_block(const Tensor& x, Tensor& partial, Tensor& ticket, Tensor& y) {
     launch(
         {.grid = blocks_for(x.numel(), 128), .block = 128, .shared = SharedSize().take<float>(kBlockReduce).take<int>(1).bytes()},
         last_block_kernel, x.data<float>(), x.numel(), partial.data<float>(),
         reinterpret_cast<unsigned*>(ticket.data<std::int32_t>()), y.data<float>());
-}
-
-void reverse_halves(const Tensor& x, Tensor& y) {
-    launch({.grid = 1, .block = 128, .shared = SharedSize().take<float>(128).bytes()}, reverse_halves_kernel, x.data<float>(),
-           y.data<float>());
-}
-
-void exchange_rows(const Tensor& x, Tensor& scratch, Tensor& y, int cluster) {
-    const LaunchConfig config{.grid = static_cast<unsigned>(x.rows()),
-                              .block = static_cast<unsigned>(x.cols()),
-                              .cluster = cluster,
-                              .cooperative = cluster == 1};
-    if (cluster == 1)
-        launch(config, grid_exchange_kernel, x.data<std::int32_t>(), scratch.data<std::int32_t>(), y.data<std::int32_t>());
-    else
-        launch(config, cluster_exchange_kernel, x.data<std::int32_t>(), scratch.data<std::int32_t>(), y.data<std::int32_t>(),
-               static_cast<unsigned>(cluster));
 }
 
 void on_another_stream(const std::function<void()>& body) {
@@ -361,8 +288,6 @@ void on_another_stream(const std::function<void()>& body) {
 void quotients(std::int64_t first, std::int64_t by, Tensor& y) {
     launch({.grid = blocks_for(y.numel(), 64), .block = 64}, quotients_kernel, first, by, y.data<double>(), y.numel());
 }
-
-void launch_programmatic(Tensor& y) { launch({.grid = 1, .block = 32, .programmatic = true}, nothing_kernel, y.data<float>()); }
 
 void launch_with(Tensor& y, unsigned grid_y, unsigned threads, std::size_t shared) {
     launch({.grid = dim3(1, grid_y), .block = threads, .shared = shared}, nothing_kernel, y.data<float>());

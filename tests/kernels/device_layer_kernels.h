@@ -17,8 +17,6 @@ void to_bf16(const Tensor& x, Tensor& y);
 void from_bf16(const Tensor& x, Tensor& y);
 /// y [4, n] = exponential(x), logarithm(|x|), inverse_root(|x|), larger(x, 0.5); f32 or f64.
 void functions(const Tensor& x, Tensor& y);
-/// y f32 [n] = x with its 10-bit mantissa as tensor cores take it.
-void to_tf32(const Tensor& x, Tensor& y);
 /// x f32 [threads]; y f32 [threads, 8]: warp_sum and warp_max over 32, 8 and 2 lanes, block_sum, block_max of each thread. One
 /// block.
 void reductions(const Tensor& x, Tensor& y);
@@ -27,28 +25,18 @@ void copy_by_vectors(const Tensor& x, Tensor& y, int width);
 /// y f32 [n] = x [n] through shared memory: tiles of 128 elements on their way while the one before is stored. What lies beyond n
 /// in the last tile is filled with zeros and added to `beyond` f32 [1].
 void copy_by_pipeline(const Tensor& x, Tensor& y, Tensor& beyond);
-/// d f32 [16, 16] = a b with a bf16 [16, 64] (in a swizzled tile), b bf16 [64, 16] or transposed [16, 64]; a transposed [64, 16]
-/// likewise.
-void product_bf16(const Tensor& a, bool a_transposed, const Tensor& b, bool b_transposed, Tensor& d);
-/// d f32 [16, 8] = a b in tf32, a f32 [16, 8], b f32 [8, 8].
-void product_tf32(const Tensor& a, const Tensor& b, Tensor& d);
+/// d f32 [16, 16] = a b with a bf16 [16, 64] (in a swizzled tile), b bf16 [64, 16] or transposed [16, 64].
+void product_bf16(const Tensor& a, const Tensor& b, bool b_transposed, Tensor& d);
 /// The second product of two: d f32 [16, 8] = bf16(a b) c, a bf16 [16, 64], b bf16 [64, 16], c bf16 [16, 16] (its first eight
 /// columns).
 void product_of_product(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& d);
 /// The sum of x f32 [n] by blocks of 128, added up by the last block in order: y f32 [1]. `ticket` i32 [1] is zero before and
 /// after.
 void sum_by_last_block(const Tensor& x, Tensor& partial, Tensor& ticket, Tensor& y);
-/// Two halves of a block, each with a named barrier of its own, reverse 64 elements each: y f32 [128] of x f32 [128].
-void reverse_halves(const Tensor& x, Tensor& y);
-/// y i32 [blocks, threads] of x i32 [blocks, threads]: row b is row blocks - 1 - b of x, through `scratch` (shaped like x) and a
-/// barrier of the grid; with clusters of `cluster` > 1 blocks instead row b is x's row in the mirrored place of b's cluster.
-void exchange_rows(const Tensor& x, Tensor& scratch, Tensor& y, int cluster);
 /// Runs body with another current stream, which nothing orders with the process's own, and waits for it.
 void on_another_stream(const std::function<void()>& body);
 /// y f64 [n]: first, first + 1, .. divided by a number, without their rests.
 void quotients(std::int64_t first, std::int64_t by, Tensor& y);
-/// The smallest launch, programmatic.
-void launch_programmatic(Tensor& y);
 /// A launch that cannot be: y is written by nobody.
 void launch_with(Tensor& y, unsigned grid_y, unsigned threads, std::size_t shared);
 /// Asks for lanes in a block of two axes, which has none.

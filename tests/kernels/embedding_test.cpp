@@ -1,7 +1,7 @@
 #include "kernels/embedding/embedding.h"
 
 #include "autograd/ops.h"
-#include "kernels/embedding/embedding_fast.h"
+#include "kernels/embedding/detail/embedding.h"
 #include "tests/autograd/proofs_support.h"
 #include "tests/numbers.h"
 #include "tests/support.h"

@@ -5,8 +5,8 @@
 
 #include "kernels/activation/activation.h"
 #include "kernels/dropout/dropout.h"
+#include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/feed_forward/feed_forward.h"
-#include "kernels/feed_forward/feed_forward_cuda.h"
 #include "kernels/linear/linear.h"
 #include "tests/devices.h"
 #include "tests/support.h"

@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
-#include "kernels/layer_norm/layer_norm_rows.h"
+#include "kernels/layer_norm/detail/layer_norm_rows.h"
 #include "kernels/residual/residual.h"
 #include "tests/numbers.h"
 #include "tests/support.h"

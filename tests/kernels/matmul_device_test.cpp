@@ -1,8 +1,8 @@
 // The matrix product on every device: the op, the product that other ops build on, and the ladder.
 #include <gtest/gtest.h>
 
+#include "kernels/matmul/detail/matmul_ladder.h"
 #include "kernels/matmul/matmul.h"
-#include "kernels/matmul/matmul_ladder_cuda.h"
 #include "kernels/matmul/product.h"
 #include "kernels/matmul/product_cuda.h"
 #include "tests/devices.h"

@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/residual/residual_fast.h"
+#include "kernels/residual/detail/residual.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 

@@ -46,10 +46,10 @@ Output run_lab(const std::vector<std::string>& words) {
     return output;
 }
 
-// "Suite.Name" of every test in this folder.
+// "Suite.Name" of every test in the tree.
 std::set<std::string> tests_in_the_tree() {
     std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests")) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(HEDDLE_SOURCE_DIR "/tests")) {
         if (entry.path().extension() != ".cpp") continue;
         const std::string text = read_file(entry.path());
         for (std::size_t at = text.find("\nTEST"); at < text.size(); at = text.find("\nTEST", at + 1)) {

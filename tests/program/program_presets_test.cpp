@@ -27,7 +27,7 @@ TEST(ProgramPresets, BeginARunWhoseConfigurationHasTheEffectiveOptions) {
     const ProgramResult translated = here.run("translate --model RUN --beam 1", "1 2 3\n");
     EXPECT_EQ(translated.status, 0) << translated.err;
     EXPECT_EQ(lines_of(translated.out).size(), 1u);
-    // What an option that came later says is the default where a run does not say it, and no other where the weights do.
+    // An option that config.toml leaves out has its default; one that differs from the weights' is an error.
     const std::string config = here.read("RUN/config.toml");
     std::string before, other = config;
     for (const std::string& line : lines_of(config))

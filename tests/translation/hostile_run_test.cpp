@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <sstream>
-#include <utility>
 
 #include "apps/command/commands.h"
 #include "apps/command/run.h"
@@ -181,34 +180,6 @@ TEST_F(HostileRun, NamesTheOptionThatWasChangedByHand) {
     write_file_atomically(run / "config.toml", std::string_view(config));
     const std::string message = error_of([&] { open_run(run); });
     EXPECT_NE(message.find("heads = 2, but the configuration says heads = 4"), std::string::npos) << message;
-}
-
-TEST_F(HostileRun, OfAnEarlierVersionMeansTheDefaultsOfOptionsThatCameLater) {
-    const fs::path run = copy("good-word");
-    ModelIdentity earlier = model_identity(read_settings(run), run);
-    std::istringstream lines(std::exchange(earlier.options, "gone-since = 3\n"));
-    for (std::string line; std::getline(lines, line);)
-        if (!line.starts_with("memory ") && !line.starts_with("scale-embeddings ") && !line.starts_with("attention-bias "))
-            earlier.options += line + "\n";
-    nn::NamedTensors tensors;
-    const SafetensorsFile file(run / "model.safetensors");
-    for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
-    save_weights(run / "best.safetensors", tensors, earlier);
-    EXPECT_EQ(weights(run, "best.safetensors"), weights(run, "model.safetensors"));
-    const std::string config = read_file(run / "config.toml");
-    const std::pair<std::string, std::string> changes[] = {{"memory = \"last\"", "memory = \"layer\""},
-                                                           {"scale-embeddings = true", "scale-embeddings = false"},
-                                                           {"attention-bias = true", "attention-bias = false"}};
-    for (const auto& [was, now] : changes) {
-        std::string changed = config;
-        const std::size_t at = changed.find(was);
-        ASSERT_NE(at, std::string::npos) << was;
-        changed.replace(at, was.size(), now);
-        write_file_atomically(run / "config.toml", std::string_view(changed));
-        const std::string message = error_of([&] { open_run(run, "best.safetensors"); });
-        EXPECT_NE(message.find("best.safetensors holds a model with " + was.substr(0, was.find('=')) + "= "), std::string::npos)
-            << message;
-    }
 }
 
 TEST_F(HostileRun, IsNotGoneOnWith) {

@@ -99,7 +99,8 @@ TEST_F(Formats, AreReadAsTheOptionSays) {
     EXPECT_EQ(lines(tags, TextFormat::text), (Lines{"<url>x</url>", "Hallo"}));
     EXPECT_TRUE(said_.empty());
     EXPECT_EQ(lines("Hallo\n<seg>\n", TextFormat::text), (Lines{"Hallo", "<seg>"}));
-    EXPECT_THAT(error_of([] { text_format("html"); }), HasSubstr("wanted one of auto, text, tags, xml"));
+    EXPECT_EQ(value_of<TextFormat>("html"), std::nullopt);
+    for (const EnumWord<TextFormat>& each : EnumWords<TextFormat>::table) EXPECT_EQ(value_of<TextFormat>(each.word), each.value);
 }
 
 // ---- IWSLT train.tags

@@ -133,7 +133,7 @@ TEST(Trainer, PlansMoreEpochsThanItCanCountUpdates) {
         TrainingOptions options = tiny_training();
         options.epochs = most;
         options.accumulate = accumulate;
-        options.schedule = "cosine";
+        options.schedule = optim::ScheduleKind::cosine;
         options.warmup = 0;
         options.minutes = 1e-6;
         options.log_every = 1;
@@ -215,9 +215,9 @@ TEST(Learner, DrawsFromItsOwnSeedBesideOthersAndOnEveryThread) {
 TEST(Learner, ReportsTheNormBeforeClippingAndStepsByTheClippedGradient) {
     const TrainingData data = copy_data(20);
     TrainingOptions options = tiny_training();
-    options.optimizer = "sgd";
+    options.optimizer = optim::Method::sgd;
     options.momentum = 0;
-    options.schedule = "constant";
+    options.schedule = optim::ScheduleKind::constant;
     options.lr = 1;
     options.clip = 1e-3;
     nn::Transformer model(tiny_model(data));

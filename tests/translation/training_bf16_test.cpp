@@ -149,7 +149,7 @@ void expect_rounded_masters(const Training& training) {
 }
 
 TEST_F(HalfTraining, TheModelComputesWithTheRoundedWeightsAfterEveryUpdate) {
-    for (const char* optimizer : {"adam", "sgd"}) {
+    for (const optim::Method optimizer : {optim::Method::adam, optim::Method::sgd}) {
         Setting setting;
         setting.options.optimizer = optimizer;
         Training training(setting);
@@ -372,7 +372,7 @@ TEST_F(HalfTraining, ADivergenceIsFoundAtTheNextReadingWithItsUpdateAndOp) {
 
 TEST_F(HalfTraining, SkippedUpdatesLeaveNoTrace) {
     Setting setting;
-    setting.options.on_divergence = "skip";
+    setting.options.on_divergence = OnDivergence::skip;
     Training training(setting), sound(setting);
     for (Training* each : {&training, &sound}) each->update({setting.batch(0)});
     Tensor values = training.parameters().values;

@@ -206,7 +206,7 @@ TEST_F(DeviceTraining, ADivergenceIsFoundAtTheNextReadingWithItsUpdateAndOp) {
 // Skipping waits for every update, so that what comes behind is built on the weights of the last good one.
 TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
     Setting setting;
-    setting.options.on_divergence = "skip";
+    setting.options.on_divergence = OnDivergence::skip;
     setting.options.cuda_graphs = false;
     nn::Transformer model(tiny_model(setting.data, 0.1), 3);
     model.to(Device::cuda);

@@ -23,7 +23,7 @@ inline TrainingOptions short_training() {
     options.batch_tokens = 64;
     options.warmup = 0;
     options.lr = 5e-3;
-    options.schedule = "constant";
+    options.schedule = optim::ScheduleKind::constant;
     return options;
 }
 

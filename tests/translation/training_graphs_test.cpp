@@ -12,8 +12,8 @@
 #include "apps/translation/training/learner.h"
 #include "autograd/tape.h"
 #include "core/format.h"
+#include "kernels/update_tally/detail/update_tally_layout.h"
 #include "kernels/update_tally/update_tally.h"
-#include "kernels/update_tally/update_tally_layout.h"
 #include "tests/translation/training_device_support.h"
 
 namespace heddle::app {
@@ -23,7 +23,7 @@ using TrainingGraphs = TrainingOnDevice;
 
 TrainingOptions warming_up(bool graphs = true) {
     TrainingOptions options = short_training();
-    options.schedule = "inverse-sqrt";  // another rate in each update
+    options.schedule = optim::ScheduleKind::inverse_sqrt;  // another rate in each update
     options.warmup = 2;
     options.cuda_graphs = graphs;
     return options;
@@ -207,7 +207,7 @@ TEST_F(TrainingGraphs, BatchesOfTheFeedGiveTheSameBits) {
 
 TEST_F(TrainingGraphs, TakeEveryOptimizer) {
     const TrainingData data = copy_data(300);
-    for (const char* optimizer : {"adam", "adamw", "sgd"}) {
+    for (const optim::Method optimizer : {optim::Method::adam, optim::Method::adamw, optim::Method::sgd}) {
         TrainingOptions options = warming_up();
         options.optimizer = optimizer;
         options.weight_decay = 0.01;
@@ -215,7 +215,7 @@ TEST_F(TrainingGraphs, TakeEveryOptimizer) {
         without.cuda_graphs = false;
         const double with = train(data, options, Device::cuda, 4).reading.loss;
         const double direct = train(data, without, Device::cuda, 4).reading.loss;
-        EXPECT_LE(std::abs(with - direct), 1e-4 * direct) << optimizer;  // adam_device_test has the bits
+        EXPECT_LE(std::abs(with - direct), 1e-4 * direct) << word_of(optimizer);  // adam_device_test has the bits
     }
 }
 
@@ -286,7 +286,7 @@ TEST(BatchCapacity, LetsMostStepsOfRealTextRunInGraphs) {
     files.target = "en";
     TrainingText text = read_training_text(files, [](std::string_view) {});
     VocabularyRequest request;
-    request.type = "word";
+    request.type = VocabularyType::word;
     const TrainingData data =
         encode_training_data(std::move(text), make_vocabularies(request, text.training, [](std::string_view) {}));
     for (const std::int64_t batch_tokens : {1500, 3000}) {

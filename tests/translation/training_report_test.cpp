@@ -192,7 +192,7 @@ TEST_F(TrainingReport, TellsWhereTheTimeOfAnUpdateGoesAndChangesNoWeight) {
     TrainingLog log({}, true);
     TrainingOptions options = tiny_training();
     options.accumulate = 2;
-    options.optimizer = "adamw";
+    options.optimizer = optim::Method::adamw;
     const Trainer trainer(model, data, options, log);
     ASSERT_GE(trainer.batches_per_epoch(), 3);
     model.eval();

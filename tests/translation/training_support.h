@@ -21,7 +21,7 @@ inline TrainingData copy_data(std::int64_t count, std::int64_t validation = 0) {
         (i < count ? text.training : text.validation).pairs.push_back({line, line});
     }
     VocabularyRequest request;
-    request.type = "word";
+    request.type = VocabularyType::word;
     Vocabularies vocabularies = make_vocabularies(request, text.training, [](std::string_view) {});
     return encode_training_data(std::move(text), std::move(vocabularies));
 }

@@ -9,7 +9,7 @@
 
 namespace heddle::app {
 
-/// Sentences one after the other, on the host: a model takes what it reads to its own device.
+/// Sentences one after another, on the host: a model takes what it reads to its own device.
 nn::Sentences packed(std::span<const std::vector<std::int32_t>> sentences);
 
 /// What Transformer::loss() reads.

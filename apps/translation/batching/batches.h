@@ -27,7 +27,7 @@ std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& sou
 
 struct PreparedBatch;
 
-/// Sentences one after the other, no padding.
+/// Sentences one after another, no padding.
 struct Batch {
     std::vector<std::int32_t> source;      ///< [source_tokens] each sentence and EOS
     std::vector<std::int32_t> target_in;   ///< [target_tokens] BOS and each sentence: what the decoder reads

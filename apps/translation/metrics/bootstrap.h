@@ -6,9 +6,10 @@
 //   p = (1 + #{i: |d_i| - mean |d| >= |d|}) / (1 + resamples)
 //
 // so a small p says that lines drawn at random hardly ever move the difference as far as the whole of it. That is sacrebleu 2.6's
-// definition but for the sign: sacrebleu counts |d_i| - mean |d| > |d|, by which a system would differ from itself significantly.
-// Sources: Koehn 2004, "Statistical significance tests for machine translation evaluation"; Riezler and Maxwell 2005, "On some
-// pitfalls in automatic evaluation and significance testing for MT" (the shift by the mean); Post 2018 (sacrebleu).
+// definition except for the sign: sacrebleu counts |d_i| - mean |d| > |d|, by which a system would differ from itself
+// significantly. Sources: Koehn 2004, "Statistical significance tests for machine translation evaluation"; Riezler and Maxwell
+// 2005, "On some pitfalls in automatic evaluation and significance testing for MT" (the shift by the mean); Post 2018
+// (sacrebleu).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Every attention map of some translations: a page to choose in, and on request each map as a picture.
 //
-//     FOLDER/index.html                       all of them and the likeliest tokens of each step; needs no other file
+//     FOLDER/index.html                       all of them and the most likely tokens of each step; needs no other file
 //     FOLDER/line-1/cross-layer-1-head-1.svg  each map by itself; encoder-..., decoder-..., cross-..., and words.svg
 #pragma once
 
@@ -37,7 +37,7 @@ class AttentionReport {
              const std::vector<DecodingStep>& steps);
     /// The next line, which is counted only.
     void leave_out() { ++lines_; }
-    /// Writes the page. Once, behind the last line.
+    /// Writes the page. Once, after the last line.
     void write();
     /// What was written, in a line for a terminal.
     std::string summary() const;

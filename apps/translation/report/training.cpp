@@ -35,7 +35,7 @@ std::optional<double> shown_bleu(const ValidationReport& report) {
 
 using Value = double (*)(const ValidationReport&);
 
-// Averaged weights are a point of their own behind the last update.
+// Averaged weights are a point of their own after the last update.
 void add_validations(LineChart& chart, const TrainingHistory& history, const std::string& name, Value value) {
     Series each{.name = name, .x = {}, .y = {}}, average{.name = "averaged weights", .x = {}, .y = {}, .dots = true};
     for (const ValidationReport& report : history.validations) {

@@ -26,7 +26,7 @@ struct Scalar {
 /// of TensorFlow's event.proto: the few fields that a scalar needs, encoded by hand.
 class EventFile {
   public:
-    /// Opens `path` to append, and begins a new or empty file with the record that names its version. To go on after an
+    /// Opens `path` to append, and begins a new or empty file with the record that names its version. To continue after an
     /// interrupted run, cut the file back to whole_records() first. Error when it cannot be written.
     explicit EventFile(const std::filesystem::path& path);
 

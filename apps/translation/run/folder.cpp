@@ -255,7 +255,7 @@ std::vector<fs::path> RunFolder::put_weights_aside(const std::string& update) co
     return aside;
 }
 
-// Their lengths are in the save, but no save fails because of them: a run also goes on with shorter ones.
+// Their lengths are in the save, but no save fails because of them: a run also continues with shorter ones.
 void RunFolder::sync_logs() const {
     for (const fs::path& file : {log(), path_ / event_file_name}) {
         try {

@@ -6,12 +6,12 @@
 //     RUN/best.safetensors   the weights with the best validation loss
 //     RUN/search.toml        the length penalty to translate with (apps/command/run_search.h)
 //     RUN/model-<update>.safetensors, RUN/best-<update>.safetensors    the same of a run that went back, up to its last save
-//     RUN/saves/<update>/    what a run goes on from (save.h); RUN/saves/latest names the newest one
-//     RUN/log.jsonl          what the log said
+//     RUN/saves/<update>/    what a run resumes from (save.h); RUN/saves/latest names the newest one
+//     RUN/log.jsonl          the log lines
 //     RUN/events.out.*       its numbers, for TensorBoard
-//     RUN/report.html        what became of it, as pictures (training_report.h)
+//     RUN/report.html        the run on one page (report/training.h)
 //     RUN/all_scalars.json   the same numbers as JSON, when they were asked for
-//     RUN/lock               the process that trains now
+//     RUN/lock               the process that is training
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace heddle::app {
 
-/// A run's folder as the process that trains sees it: nobody else may write there while this object lives.
+/// The folder of a run, for the process that trains: no other process may write there while this object exists.
 class RunFolder {
   public:
     /// Error when a run is there already, unless `overwrite`, and always when the folder has a file that a run would replace and
@@ -35,27 +35,27 @@ class RunFolder {
     /// Makes the folder. Errors as check_free(); with `overwrite` the files of the run that is there go (no other files do).
     /// Error when another process trains there.
     RunFolder(std::filesystem::path path, bool overwrite);
-    /// The folder of a run that goes on; what a process that was killed left half written goes. Error when there is no run.
+    /// Opens the folder of a resumed run and removes incomplete files of a killed process. Error when there is no run.
     static RunFolder reopen(std::filesystem::path path);
 
     const std::filesystem::path& path() const { return path_; }
     std::filesystem::path log() const { return path_ / "log.jsonl"; }
-    /// Writes config.toml, with a first line by which a run is known and a last one by which config_is_unchanged() knows the file
-    /// again. This and all that follows: Error when the folder was moved and another one lies there now.
+    /// Writes config.toml, with a first line that marks it as a run's and a last one with which config_is_unchanged() recognises
+    /// changes. Like all functions below: Error when the folder was moved and another one is now at its path.
     void write_config(std::string_view toml) const;
 
-    /// What all weights that are written from now on belong to.
+    /// The identity written into all weights files from now on.
     void identify(ModelIdentity identity) { identity_ = std::move(identity); }
     const ModelIdentity& identity() const { return identity_; }
-    /// Weights under the parameters' names, atomically.
+    /// Writes weights under the parameters' names, atomically.
     void write_model(const nn::NamedTensors& weights) const;
     void write_best(const nn::NamedTensors& weights) const;
-    /// A new folder saves/<update>/, on the disk before `latest` names it; then only the newest `keep` saves stay (0: all). Error
-    /// when it cannot be written: the save before is as it was.
+    /// Writes a new folder saves/<update>/, synced before `latest` names it, then keeps only the newest `keep` saves (0: all).
+    /// Error when it cannot be written; the previous save is then unchanged.
     void save(const Save& save, std::int64_t keep) const;
-    /// Makes the save of this update the one that `latest` names, and removes those of later updates. When the run goes back so,
-    /// the weights on top are of a future that it leaves: they become model-<update>.safetensors and best-<update>.safetensors,
-    /// by the save that `latest` named. Returns these files.
+    /// Makes `latest` name the save of this update and removes later saves. If there were any, the run's top-level weights belong
+    /// to updates that it now discards: they are renamed to model-<update>.safetensors and best-<update>.safetensors, after the
+    /// save that `latest` named. Returns these files.
     std::vector<std::filesystem::path> go_on_from(std::int64_t update) const;
 
   private:
@@ -71,21 +71,20 @@ class RunFolder {
     ModelIdentity identity_;
 };
 
-/// Whether RUN/config.toml is as write_config() left it: nobody edited it, and no bit of it flipped. False for the file of a
-/// version that did not write that last line.
+/// Whether RUN/config.toml is unchanged since write_config(): neither edited nor damaged.
 bool config_is_unchanged(const std::filesystem::path& run);
 
 /// The save that was made at the end of an epoch. Error that names the epochs there are when this one is missing or not readable.
 std::filesystem::path save_of_epoch(const std::filesystem::path& run, std::int64_t epoch);
 
-/// What a person can do after a failure: "the save of update 40 is whole; heddle train --resume RUN goes on from there".
+/// Advice after a failure: "the save of update 40 is whole; heddle train --resume RUN goes on from there".
 std::string how_to_go_on(const std::filesystem::path& run);
 
-/// The numbers of a run's whole saves, ascending.
+/// The update numbers of a run's complete saves, ascending.
 std::vector<std::int64_t> saved_updates(const std::filesystem::path& run);
 /// The folder of one of them.
 std::filesystem::path save_folder(const std::filesystem::path& run, std::int64_t update);
-/// The folder of the save to go on from: the one that `latest` names, or the newest if that is gone; empty when there is none.
+/// The folder of the save to resume from: the one that `latest` names, or the newest if that is gone; empty when there is none.
 std::filesystem::path latest_save(const std::filesystem::path& run);
 
 }  // namespace heddle::app

@@ -7,9 +7,9 @@
 
 namespace heddle::app {
 
-/// Holds RUN/lock, a file with this process's number, while it lives. The lock is the kernel's (flock): it goes with the process,
-/// however that ends, so a file that a killed process left behind locks nothing. Where the file system has no such locks, the
-/// file itself is the lock, and one of a process of this machine that has ended is removed.
+/// Holds RUN/lock, a file with this process's number, while it exists. The lock is the kernel's (flock): it goes with the
+/// process, however that ends, so a file that a killed process left behind locks nothing. Where the file system has no such
+/// locks, the file itself is the lock, and one of a process of this machine that has ended is removed.
 class RunLock {
   public:
     /// Error that names the other process when there is one, and when the folder cannot be written or its `lock` is somebody

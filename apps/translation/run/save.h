@@ -1,4 +1,4 @@
-// One save of a run: a folder from which training goes on as if it had never stopped.
+// One save of a run: a folder from which training continues as if it had never stopped.
 //
 //     saves/<update>/model.safetensors     the weights
 //                    moments.safetensors   the optimizer's moments

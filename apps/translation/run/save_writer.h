@@ -1,4 +1,4 @@
-// Saves in the background: training goes on while a save is written and synced.
+// Saves in the background: training continues while a save is written and synced.
 #pragma once
 
 #include <atomic>
@@ -8,18 +8,18 @@
 
 namespace heddle::app {
 
-/// Runs one job at a time on a thread of its own.
+/// Runs one job at a time on a separate thread.
 class SaveWriter {
   public:
     SaveWriter() = default;
-    /// Waits; what then goes wrong is lost, so call wait() before.
+    /// Waits; errors of the last job are lost, so call wait() first.
     ~SaveWriter();
     SaveWriter(const SaveWriter&) = delete;
     SaveWriter& operator=(const SaveWriter&) = delete;
 
-    /// Waits for the job before, then begins this one. Rethrows what the one before threw.
+    /// Waits for the previous job and rethrows its exception, then starts this one.
     void start(std::function<void()> job);
-    /// Rethrows what a job that has ended threw; returns at once when one goes on.
+    /// Rethrows what a job that has ended threw; returns at once while one is running.
     void check_ended();
     /// Waits for the end of the job and rethrows what it threw.
     void wait();

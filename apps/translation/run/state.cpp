@@ -47,12 +47,6 @@ void visit(State& state, Field&& field) {
     field("cpu_level", state.cpu_level);
 }
 
-// Fields that the first saves did not have.
-bool came_later(std::string_view name) {
-    return name == "epoch_batches" || name == "interval_correct" || name == "options" || name == "cpu_level" ||
-           name.starts_with("event_");
-}
-
 template <class T>
 void put(Json& value, const T& field) {
     value = field;
@@ -104,7 +98,6 @@ TrainingState TrainingState::parse(std::string_view text, std::string_view name)
     const nlohmann::json object = bounded_json(text);
     try {
         visit(state, [&](const char* field_name, auto& field) {
-            if (!object.contains(field_name) && came_later(field_name)) return;
             const nlohmann::json& value = object.at(field_name);
             if constexpr (std::is_same_v<decltype(field), std::int64_t&>)
                 check(is_count(value, field_name), "{}: the file is damaged: {} is no count", name, field_name);

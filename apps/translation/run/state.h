@@ -1,4 +1,4 @@
-// Where a training run stands, beside its weights: everything that a run which goes on has to know.
+// The state of a training run besides its weights: everything that a resumed run needs.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Interval {
 /// The values of options under their names, as they stand in a configuration file; an empty text is no value.
 using OptionTexts = std::map<std::string, std::string>;
 
-/// Tells one text from another, as token ids and, for validation, as text, too.
+/// Identifies a text: digests of its token ids and, for validation, of the text itself.
 struct TextDigests {
     std::int64_t training_pairs = 0;
     std::string training;
@@ -38,9 +38,9 @@ struct TextDigests {
 
 struct TrainingState {
     std::int64_t updates = 0;
-    std::int64_t epoch = 1;          ///< the one that goes on
+    std::int64_t epoch = 1;          ///< the current one
     std::int64_t batches = 0;        ///< of this epoch that are done
-    std::int64_t epoch_batches = 0;  ///< that it has; 0 in a save that did not know it
+    std::int64_t epoch_batches = 0;  ///< that it has
     std::int64_t sentences = 0;      ///< in these
     Interval interval = {};          ///< since the last log line
     Interval event_interval = {};    ///< since the last numbers for TensorBoard
@@ -53,16 +53,14 @@ struct TrainingState {
     std::int64_t averaged = 0;  ///< weights in the average
     LogLengths lengths = {};
     TextDigests text = {};       ///< what it learns from
-    OptionTexts options = {};    ///< that it learned with last; none in a save that did not know them
-    std::string cpu_level = {};  ///< "v3 (AVX2)" computed its updates; empty on CUDA, and in a save that did not know it
+    OptionTexts options = {};    ///< that it learned with last
+    std::string cpu_level = {};  ///< "v3 (AVX2)" computed its updates; empty on CUDA
 
     bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }
 
     /// As JSON that knows whether it was changed.
     std::string serialized() const;
-    /// The reverse; saves that were made before there were counts of correct targets and of an epoch's batches, or sums
-    /// for TensorBoard, have 0 for them, and no options from before these were saved.
-    /// Error, with `name`, when the text is not exactly what serialized() made.
+    /// The reverse. Error, with `name`, when the text is not exactly what serialized() made.
     static TrainingState parse(std::string_view text, std::string_view name);
 };
 

@@ -61,7 +61,7 @@ std::map<std::string, std::string> options_of(const std::string& toml, const std
 
 void check_options(const std::string& kept, const ModelIdentity& identity, const std::string& path) {
     const auto now = options_of(identity.options, "the model's options");
-    for (const auto& [key, value] : options_of(identity.completed ? identity.completed(kept) : kept, path)) {
+    for (const auto& [key, value] : options_of(kept, path)) {
         const auto found = now.find(key);
         check(found == now.end() || found->second == value,
               "{} holds a model with {} = {}, but the configuration says {} = {}; put the run's own config.toml back", path, key,

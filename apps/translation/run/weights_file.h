@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,9 +16,6 @@ namespace heddle::app {
 struct ModelIdentity {
     std::string options;     ///< TOML lines of the options that shape the model
     std::string vocabulary;  ///< the vocabularies' digest
-    /// What the options in a file mean: with the defaults of those that it does not name, because it is older than they are, and
-    /// without those that no longer exist. As they are when this is empty.
-    std::function<std::string(const std::string& options)> completed = {};
 };
 
 /// Writes the tensors atomically, with the identity, in a save the update, and a digest of all this and the elements in the

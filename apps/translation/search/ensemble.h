@@ -53,7 +53,7 @@ class Decoding {
     /// Reads the beginning mark and `prefix`, the same for every source. Once, before the first step().
     Start start(std::span<const std::int32_t> prefix);
 
-    /// Hypothesis i goes on from the former hypothesis parents[i] (see nn::DecoderCache::reorder) and reads tokens[i]. Logits of
+    /// Hypothesis i continues the previous hypothesis parents[i] (see nn::DecoderCache::reorder) and reads tokens[i]. Logits of
     /// the token after that, [hypotheses, V].
     Tensor step(std::span<const std::int32_t> parents, const std::vector<std::int32_t>& tokens);
     /// The same for parents and tokens, i32 [hypotheses], that the host need not know: it knows the sentence of each hypothesis.

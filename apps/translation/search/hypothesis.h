@@ -29,7 +29,7 @@ struct Hypothesis {
     std::vector<std::int32_t> tokens;  ///< without beginning and end mark
     double log_probability = 0;        ///< of all tokens, with the end mark's, when it ended
     double score = 0;                  ///< log_probability / length^alpha; the length counts the end mark
-    bool ended = false;                ///< false: cut at the greatest length
+    bool ended = false;                ///< false: cut at the maximum length
 };
 
 /// The hypotheses of each source.

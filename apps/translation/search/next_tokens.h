@@ -24,7 +24,7 @@ struct DecodingStep {
 /// How many of them a page shows.
 inline constexpr std::size_t likeliest_shown = 5;
 
-/// A step for each of attention.written, with the `count` likeliest tokens (all, when there are fewer): p(token | source, what
+/// A step for each of attention.written, with the `count` most likely tokens (all, when there are fewer): p(token | source, what
 /// was read), of one model, which must be in evaluation mode. The product over the steps is the probability of the translation,
 /// its prefix included.
 std::vector<DecodingStep> decoding_steps(const nn::Transformer& model, const Vocabulary& target,

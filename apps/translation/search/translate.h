@@ -17,7 +17,7 @@ struct Translation {
     double log_probability = 0;  ///< as Hypothesis has it
     double score = 0;
     std::vector<std::int32_t> tokens = {};  ///< that `text` was decoded from, without marks
-    bool ended = true;                      ///< false: cut at the greatest length
+    bool ended = true;                      ///< false: cut at the maximum length
 };
 
 /// Translates the lines of one input, given piece by piece; the models must outlive it and be in evaluation mode.

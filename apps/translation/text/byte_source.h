@@ -16,7 +16,7 @@ inline constexpr std::string_view standard_input = "-";
 std::string spoken_name(const std::string& path);
 
 /// Reads forwards, in blocks. Gzip is known by its first two bytes, whatever the file is called, and may have several members
-/// (as after `cat a.gz b.gz`) and zeros behind the last one.
+/// (as after `cat a.gz b.gz`) and zeros after the last one.
 class ByteSource {
   public:
     /// Opens a file, a named pipe, or standard input. Error with path and reason when that cannot be.

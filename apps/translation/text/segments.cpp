@@ -242,7 +242,7 @@ class SgmlReader {
 
     Tag read_tag() {
         const std::size_t begin = at_;
-        char quote = '\0', before = '\0';  // but for white space; an apostrophe of the text opens no value
+        char quote = '\0', before = '\0';  // except for white space; an apostrophe of the text opens no value
         std::size_t end = at_ + 1;
         for (; end < text_.size() && (quote != '\0' || text_[end] != '>'); ++end) {
             const char c = text_[end];

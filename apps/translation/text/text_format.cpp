@@ -1,7 +1,6 @@
 #include "apps/translation/text/text_format.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -34,18 +33,6 @@ bool contains(const List& list, std::string_view wanted) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& text_format_names() {
-    static const std::vector<std::string> names = {"auto", "text", "tags", "xml"};
-    return names;
-}
-
-TextFormat text_format(std::string_view name) {
-    const std::vector<std::string>& names = text_format_names();
-    const auto found = std::find(names.begin(), names.end(), name);
-    check(found != names.end(), "there is no text format '{}'; wanted one of {}", name, fmt::join(names, ", "));
-    return static_cast<TextFormat>(found - names.begin());
-}
 
 TextFormat recognised(std::string_view beginning) {
     constexpr std::string_view sets[] = {"mteval", "srcset", "refset", "tstset"};

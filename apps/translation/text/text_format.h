@@ -8,16 +8,18 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "apps/translation/text/enum_words.h"
 
 namespace heddle::app {
 
 enum class TextFormat : std::uint8_t { automatic, text, tags, xml };
 
-/// "auto", "text", "tags", "xml": of the enumerators in their order.
-const std::vector<std::string>& text_format_names();
-/// Error that lists the names when there is no such format.
-TextFormat text_format(std::string_view name);
+template <>
+struct EnumWords<TextFormat> {
+    static constexpr EnumWord<TextFormat> table[] = {
+        {TextFormat::automatic, "auto"}, {TextFormat::text, "text"}, {TextFormat::tags, "tags"}, {TextFormat::xml, "xml"}};
+};
 
 /// What a text is that begins so: xml for an XML declaration, a doctype, or one of <mteval>, <srcset>, <refset>, <tstset>; tags
 /// for one of the elements that IWSLT describes a talk with; a <doc> is xml when a <seg> follows, and tags otherwise. Everything

@@ -1,4 +1,5 @@
 #include "apps/translation/training/data.h"
+#include "apps/terminal/option_error.h"
 #include "apps/translation/text/number_text.h"
 #include "core/error.h"
 
@@ -8,8 +9,6 @@
 
 namespace heddle::app {
 namespace {
-
-bool is_sentencepiece(const VocabularyRequest& request) { return app::is_sentencepiece(vocabulary_type(request.type)); }
 
 // Which lines a vocabulary is trained on, how large it is to be, and the option that says so.
 struct Wish {
@@ -21,12 +20,12 @@ struct Wish {
 // One vocabulary of the wanted size. SentencePiece without a wish: of the default size, or else the largest of a falling row that
 // the text allows, or else the smallest.
 std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, const Wish& wish, const Say& say) {
-    VocabularyOptions options{.type = vocabulary_type(request.type),
-                              .size = wish.size.value_or(is_sentencepiece(request) ? default_subwords : 0),
+    VocabularyOptions options{.type = request.type,
+                              .size = wish.size.value_or(is_sentencepiece(request.type) ? default_subwords : 0),
                               .min_count = request.min_count,
                               .lowercase = request.lowercase,
                               .max_lines = request.max_lines};
-    const bool may_shrink = !wish.size && is_sentencepiece(request);
+    const bool may_shrink = !wish.size && is_sentencepiece(request.type);
     for (bool smallest = false;;) try {
             std::shared_ptr<const Vocabulary> vocabulary = train_vocabulary(options, wish.lines);
             if (may_shrink && options.size != default_subwords)
@@ -58,26 +57,26 @@ std::string digest_of(const std::vector<TokenPair>& pairs) {
 Vocabularies load_given(VocabularyRequest& request, const Say& say) {
     Vocabularies both;
     both.source = both.target = Vocabulary::load(request.model_file, request.lowercase);
-    request.type = name(both.source->type());
+    request.type = both.source->type();
     request.size = both.source->size();
     request.lowercase = both.source->lowercase();
-    say(fmt::format("vocabulary: {} {} tokens from {}{}", grouped_text(both.source->size()), request.type, request.model_file,
-                    request.lowercase ? ", in lower case" : ""));
+    say(fmt::format("vocabulary: {} {} tokens from {}{}", grouped_text(both.source->size()), word_of(request.type),
+                    request.model_file, request.lowercase ? ", in lower case" : ""));
     return both;
 }
 
 }  // namespace
 
 TrainingText read_training_text(const DataOptions& options, const Say& say) {
-    check_usage(!options.train.empty(), "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
-    check_usage(options.tsv || (!options.source.empty() && !options.target.empty()),
-                fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
-    check_usage(!options.tsv || options.format == "auto",
-                fmt::format("--tsv is a format of its own; leave out --format {}", options.format));
-    check_usage(options.train != standard_input || options.valid != standard_input,
-                "--train and --valid cannot both be standard input; one of them has to be a file");
-    const Reading reading{
-        .tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = text_format(options.format)};
+    check_option(!options.train.empty(), {"train", "source", "target", "task"},
+                 "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
+    check_option(options.tsv || (!options.source.empty() && !options.target.empty()), {"train", "source", "target"},
+                 fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
+    check_option(!options.tsv || options.format == TextFormat::automatic, {"tsv", "format"},
+                 fmt::format("--tsv is a format of its own; leave out --format {}", word_of(options.format)));
+    check_option(options.train != standard_input || options.valid != standard_input, {"train", "valid"},
+                 "--train and --valid cannot both be standard input; one of them has to be a file");
+    const Reading reading{.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = options.format};
     TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
     if (pairs.left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
     TrainingText text{.training = std::move(pairs.corpus), .validation = {}};
@@ -96,7 +95,7 @@ Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, c
     Vocabularies both;
     if (request.shared) {
         both.source = both.target = train_one(request, {text.both_sides(), request.size, "--vocab-size"}, say);
-        say(fmt::format("vocabulary: {} {} tokens for both languages", grouped_text(both.source->size()), request.type));
+        say(fmt::format("vocabulary: {} {} tokens for both languages", grouped_text(both.source->size()), word_of(request.type)));
         return both;
     }
     if (!request.source_size) request.source_size = request.size;
@@ -104,7 +103,7 @@ Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, c
     both.source = train_one(request, {text.source_views(), request.source_size, "--source-vocab-size"}, say);
     both.target = train_one(request, {text.target_views(), request.target_size, "--target-vocab-size"}, say);
     say(fmt::format("vocabularies: {} and {} {} tokens", grouped_text(both.source->size()), grouped_text(both.target->size()),
-                    request.type));
+                    word_of(request.type)));
     return both;
 }
 

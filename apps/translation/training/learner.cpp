@@ -23,7 +23,7 @@ BatchOptions batch_options(const TrainingOptions& options) {
 }
 
 optim::OptimizerOptions optimizer_options(const TrainingOptions& options) {
-    return {.method = optim::method(options.optimizer),
+    return {.method = options.optimizer,
             .momentum = options.momentum,
             .beta1 = options.adam_betas.first,
             .beta2 = options.adam_betas.second,
@@ -40,8 +40,8 @@ constexpr std::int64_t batches_ahead = 8;
 
 // A cosine run that ends before its warm-up does would never leave it: such a run warms up for a tenth of its updates.
 optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
-    const bool too_short = options.schedule == "cosine" && options.warmup >= planned_updates;
-    return {.kind = optim::schedule_kind(options.schedule),
+    const bool too_short = options.schedule == optim::ScheduleKind::cosine && options.warmup >= planned_updates;
+    return {.kind = options.schedule,
             .lr = rate_of(options),
             .warmup = too_short ? planned_updates / 10 : options.warmup,
             .d_model = d_model,
@@ -130,7 +130,7 @@ UpdateReport Learner::gradients(std::span<const Batch> batches) {
 UpdateReport Learner::update(std::span<const Batch> batches) {
     if (!on_device()) return update_and_wait(batches);
     UpdateReport report = update_unread(batches);
-    if (options_.on_divergence == "skip") {
+    if (options_.on_divergence == OnDivergence::skip) {
         const LossReading reading = read();
         report.loss = reading.loss;
         report.correct = reading.correct;

@@ -56,7 +56,7 @@ class Learner {
     Learner& operator=(const Learner&) = delete;
 
     /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
-    /// but for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before
+    /// except for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before
     /// the update, and the message names the op, the module and the source line that the first such value came from.
     ///
     /// On a device nobody waits for it: read() tells what became of it. The host waits every 1000 updates all the same, and after
@@ -72,7 +72,7 @@ class Learner {
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
-    /// For a run that goes on, whose weights and moments were filled in.
+    /// For a resumed run, whose weights and moments were filled in.
     void set_updates(std::int64_t updates);
     const nn::FlatParameters& parameters() const { return parameters_; }
     nn::FlatParameters& parameters() { return parameters_; }
@@ -102,7 +102,7 @@ class Learner {
     optim::Schedule schedule_;
     // What captured updates need.
     struct Graphs {
-        MemoryArena arena;                                              // of all that follow: they run one after the other
+        MemoryArena arena;                                              // of all that follow: they run one after another
         StepGraphs steps;                                               // a batch's
         device::Graph update;                                           // the optimizer's
         bool first = true;                                              // no update was made yet

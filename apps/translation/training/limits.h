@@ -12,7 +12,7 @@ namespace heddle::app {
 /// A limit that was reached.
 struct TrainingEnd {
     std::string limit;    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
-    std::string already;  ///< where a run that goes on has reached it before: "the run is already at epoch 3, which is ..."
+    std::string already;  ///< where a resumed run has reached it before: "the run is already at epoch 3, which is ..."
 };
 
 /// The limit that a run in this state, after so many seconds of training, has reached.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "core/cpu.h"
 #include "core/device.h"
@@ -15,71 +16,71 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
     if (!model.encoder_layers) model.encoder_layers = model.layers;
     if (!model.decoder_layers) model.decoder_layers = model.layers;
     if (!model.head_dim) {
-        check_usage(model.d_model % model.heads == 0,
-                    fmt::format("--heads {} does not divide --d-model {}; choose another number or give --head-dim", model.heads,
-                                model.d_model));
+        check_option(model.d_model % model.heads == 0, {"heads", "d-model", "head-dim"},
+                     fmt::format("--heads {} does not divide --d-model {}; choose another number or give --head-dim", model.heads,
+                                 model.d_model));
         model.head_dim = model.d_model / model.heads;
     }
-    check_usage(
-        model.positions != "sinusoidal" || model.d_model % 2 == 0,
+    check_option(
+        model.positions != nn::Positions::sinusoidal || model.d_model % 2 == 0, {"d-model", "positions"},
         fmt::format("--d-model {} is odd, but sinusoidal positions come in pairs; choose an even width or --positions learned",
                     model.d_model));
     if (!model.attention_dropout) model.attention_dropout = model.dropout;
     if (!model.ffn_dropout) model.ffn_dropout = model.dropout;
-    if (!model.final_norm) model.final_norm = model.norm == "pre";
-    check_usage(vocabulary.shared || vocabulary.model_file.empty(),
-                "--vocab-model is one vocabulary for both languages; leave out --shared-vocab false");
-    check_usage(!vocabulary.shared || (!vocabulary.source_size && !vocabulary.target_size),
-                "--source-vocab-size and --target-vocab-size need --shared-vocab false; one vocabulary has --vocab-size");
-    check_usage(vocabulary.min_count == 1 || vocabulary.type == "word" || vocabulary.type == "char",
-                fmt::format("--min-count {} counts words or characters; subwords have none: leave it out with --vocab-type {}",
-                            vocabulary.min_count, vocabulary.type));
-    if (!model.tie) model.tie = vocabulary.shared ? "all" : "target";
-    check_usage(vocabulary.shared || (*model.tie != "all" && *model.tie != "embeddings"),
-                fmt::format("--tie {} needs one vocabulary for both languages; take --tie target or none, or leave out "
-                            "--shared-vocab false",
-                            *model.tie));
-    const bool tied_output = *model.tie == "all" || *model.tie == "target";
+    if (!model.final_norm) model.final_norm = model.norm == nn::NormPlace::pre;
+    check_option(vocabulary.shared || vocabulary.model_file.empty(), {"vocab-model", "shared-vocab"},
+                 "--vocab-model is one vocabulary for both languages; leave out --shared-vocab false");
+    check_option(!vocabulary.shared || (!vocabulary.source_size && !vocabulary.target_size),
+                 {"source-vocab-size", "target-vocab-size", "shared-vocab", "vocab-size"},
+                 "--source-vocab-size and --target-vocab-size need --shared-vocab false; one vocabulary has --vocab-size");
+    check_option(vocabulary.min_count == 1 || !is_sentencepiece(vocabulary.type), {"min-count", "vocab-type"},
+                 fmt::format("--min-count {} counts words or characters; subwords have none: leave it out with --vocab-type {}",
+                             vocabulary.min_count, word_of(vocabulary.type)));
+    if (!model.tie) model.tie = vocabulary.shared ? nn::Tie::all : nn::Tie::target;
+    check_option(vocabulary.shared || (*model.tie != nn::Tie::all && *model.tie != nn::Tie::embeddings), {"tie", "shared-vocab"},
+                 fmt::format("--tie {} needs one vocabulary for both languages; take --tie target or none, or leave out "
+                             "--shared-vocab false",
+                             word_of(*model.tie)));
+    const bool tied_output = *model.tie == nn::Tie::all || *model.tie == nn::Tie::target;
     if (!model.attention_bias) model.attention_bias = model.bias;
     if (!model.output_bias) model.output_bias = model.bias && !tied_output;
-    check_usage(!*model.output_bias || !tied_output,
-                fmt::format("--output-bias true needs an output weight of its own, which --tie {} does not leave; take --tie "
-                            "embeddings or none",
-                            *model.tie));
-    check_usage(
-        model.memory == "last" || *model.encoder_layers == *model.decoder_layers,
+    check_option(!*model.output_bias || !tied_output, {"output-bias", "tie"},
+                 fmt::format("--output-bias true needs an output weight of its own, which --tie {} does not leave; take --tie "
+                             "embeddings or none",
+                             word_of(*model.tie)));
+    check_option(
+        model.memory == nn::MemoryFrom::last || *model.encoder_layers == *model.decoder_layers,
+        {"memory", "encoder-layers", "decoder-layers"},
         fmt::format("--memory layer pairs each decoder layer with an encoder layer, but there are {} and {}; give as many",
                     *model.decoder_layers, *model.encoder_layers));
 }
 
-double default_rate(std::string_view schedule) { return schedule == "noam" ? 1 : 3e-3; }
+double default_rate(optim::ScheduleKind schedule) { return schedule == optim::ScheduleKind::noam ? 1 : 3e-3; }
 double rate_of(const TrainingOptions& training) { return training.lr.value_or(default_rate(training.schedule)); }
 
 void resolve(TrainingOptions& training) {
     training.lr = rate_of(training);
     if (!training.epochs && !training.updates && !training.minutes) training.epochs = default_epochs;
-    check_usage(training.schedule != "cosine" || training.epochs || training.updates,
-                "--schedule cosine must know where it ends: give --updates or --epochs");
-    check_usage(training.batch_tokens > 0 || training.batch_sentences > 0,
-                "--batch-tokens 0 sets no limit, and --batch-sentences 0 none either; give one of them a number");
+    check_option(training.schedule != optim::ScheduleKind::cosine || training.epochs || training.updates,
+                 {"schedule", "updates", "epochs"}, "--schedule cosine must know where it ends: give --updates or --epochs");
+    check_option(training.batch_tokens > 0 || training.batch_sentences > 0, {"batch-tokens", "batch-sentences"},
+                 "--batch-tokens 0 sets no limit, and --batch-sentences 0 none either; give one of them a number");
     const TrainingOptions defaults;
-    check_usage(training.optimizer == "sgd" || training.momentum == defaults.momentum,
-                fmt::format("--momentum is of --optimizer sgd; {} has --adam-betas", training.optimizer));
-    check_usage(
-        training.optimizer != "sgd" || (training.adam_betas == defaults.adam_betas && training.adam_eps == defaults.adam_eps),
-        "--adam-betas and --adam-eps are of --optimizer adam and adamw; sgd has --momentum");
+    check_option(training.optimizer == optim::Method::sgd || training.momentum == defaults.momentum,
+                 {"momentum", "optimizer", "adam-betas"},
+                 fmt::format("--momentum is of --optimizer sgd; {} has --adam-betas", word_of(training.optimizer)));
+    check_option(training.optimizer != optim::Method::sgd ||
+                     (training.adam_betas == defaults.adam_betas && training.adam_eps == defaults.adam_eps),
+                 {"adam-betas", "adam-eps", "optimizer", "momentum"},
+                 "--adam-betas and --adam-eps are of --optimizer adam and adamw; sgd has --momentum");
 }
-
-Device device_of(const MachineOptions& machine) { return machine.device == "cuda" ? Device::cuda : Device::cpu; }
-
-DType dtype_of(const MachineOptions& machine) { return machine.dtype == "bf16" ? DType::bf16 : DType::f32; }
 
 namespace {
 
-void apply_cpu_level(const std::string& wish) {
-    const CpuLevel level = cpu_level_named(wish).value();  // the option's row has read it
-    check_usage(level <= processor_level(), fmt::format("--cpu-level {}: this processor has {} only; give that or a lower one",
-                                                        wish, name(processor_level())));
+void apply_cpu_level(CpuLevel level) {
+    check_option(level <= processor_level(), {"cpu-level"},
+                 fmt::format("--cpu-level {}: this processor has {} only; give that or a lower one", short_name(level),
+                             name(processor_level())));
     set_cpu_level(level);
 }
 
@@ -89,15 +90,15 @@ void apply(const MachineOptions& machine) {
     if (machine.threads) set_threads(static_cast<int>(*machine.threads));
     if (machine.cpu_level) apply_cpu_level(*machine.cpu_level);
     kernels::set_batch_invariant(machine.batch_invariant);
-    check_usage(device_of(machine) == Device::cpu || device::available(),
-                fmt::format("--device cuda: {}", device::why_unavailable()));
-    check_usage(dtype_of(machine) == DType::f32 || device_of(machine) == Device::cuda,
-                fmt::format("--dtype {} is for --device cuda; on the CPU give --dtype f32", machine.dtype));
-    if (device_of(machine) == Device::cuda && device::emulated()) say("device: " + device::description());
+    check_option(machine.device == Device::cpu || device::available(), {"device"},
+                 fmt::format("--device cuda: {}", device::why_unavailable()));
+    check_option(machine.dtype == DType::f32 || machine.device == Device::cuda, {"dtype", "device"},
+                 fmt::format("--dtype {} is for --device cuda; on the CPU give --dtype f32", word_of(machine.dtype)));
+    if (machine.device == Device::cuda && device::emulated()) say("device: " + device::description());
 }
 
 std::string description(const MachineOptions& machine) {
-    if (device_of(machine) == Device::cuda) return device::description() + (dtype_of(machine) == DType::bf16 ? ", bf16" : "");
+    if (machine.device == Device::cuda) return device::description() + (machine.dtype == DType::bf16 ? ", bf16" : "");
     return fmt::format("{} threads, {}", threads(), name(cpu_level()));
 }
 

@@ -1,14 +1,13 @@
-// What the sub-commands can be told, as plain structs with their defaults. Nothing here parses.
+// The options of the sub-commands as plain structs with their defaults. Parsing is elsewhere.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/dtype.h"
+#include "apps/translation/training/option_words.h"
 
 namespace heddle::app {
 
@@ -18,16 +17,16 @@ struct DataOptions {
     std::string valid;   ///< the same, for validation
     std::string source;  ///< file ending of the source language: "de"
     std::string target;
-    bool tsv = false;                     ///< train and valid are one file each: source, tab, target
-    std::string format = "auto";          ///< of the text files: text, IWSLT's tags or xml
-    bool replace_invalid = false;         ///< bytes that are not UTF-8 become U+FFFD instead of an error
-    std::string task;                     ///< or a generated task
-    std::string preset;                   ///< a model that is known by name
-    std::string out;                      ///< the run's folder
-    std::string resume;                   ///< or the folder of a run to go on with
-    std::optional<std::int64_t> preload;  ///< from the end of this epoch instead of the last save
-    std::string init;                     ///< a run whose weights and vocabulary a new one begins with
-    std::vector<std::string> embeddings;  ///< word vectors that the embeddings begin with: one file, or one for each side
+    bool tsv = false;                           ///< train and valid are one file each: source, tab, target
+    TextFormat format = TextFormat::automatic;  ///< of the text files: text, IWSLT's tags or xml
+    bool replace_invalid = false;               ///< bytes that are not UTF-8 become U+FFFD instead of an error
+    std::string task;                           ///< or a generated task
+    std::string preset;                         ///< a model that is known by name
+    std::string out;                            ///< the run's folder
+    std::string resume;                         ///< or the folder of a run to resume
+    std::optional<std::int64_t> preload;        ///< from the end of this epoch instead of the last save
+    std::string init;                           ///< a run whose weights and vocabulary a new one begins with
+    std::vector<std::string> embeddings;        ///< word vectors that the embeddings begin with: one file, or one for each side
     bool overwrite = false;
 };
 
@@ -46,21 +45,21 @@ struct ModelOptions {
     double dropout = 0.2;
     std::optional<double> attention_dropout;  ///< dropout
     std::optional<double> ffn_dropout;        ///< dropout
-    std::string norm = "pre";
+    nn::NormPlace norm = nn::NormPlace::pre;
     std::optional<bool> final_norm;  ///< with pre-norm
     double norm_eps = 1e-5;
-    std::string activation = "relu";
-    std::string positions = "sinusoidal";
+    ops::Activation activation = ops::Activation::relu;
+    nn::Positions positions = nn::Positions::sinusoidal;
     std::int64_t position_table = 512;
-    std::optional<std::string> tie;  ///< all with a shared vocabulary, target otherwise
+    std::optional<nn::Tie> tie;  ///< all with a shared vocabulary, target otherwise
     bool scale_embeddings = true;
-    std::string embedding_init = "scaled";
-    std::string memory = "last";
+    nn::EmbeddingInit embedding_init = nn::EmbeddingInit::scaled;
+    nn::MemoryFrom memory = nn::MemoryFrom::last;
 };
 
 /// Which vocabularies to train, or to read.
 struct VocabularyRequest {
-    std::string type = "bpe";
+    VocabularyType type = VocabularyType::bpe;
     std::optional<std::int64_t> size;         ///< 6000 for bpe and unigram, every token for word and char
     std::optional<std::int64_t> source_size;  ///< size
     std::optional<std::int64_t> target_size;  ///< size
@@ -74,13 +73,13 @@ struct VocabularyRequest {
 /// How to train.
 struct TrainingOptions {
     double label_smoothing = 0.1;
-    std::string optimizer = "adam";
+    optim::Method optimizer = optim::Method::adam;
     std::pair<double, double> adam_betas = {0.9, 0.98};
     double adam_eps = 1e-9;
     double momentum = 0.9;
     double weight_decay = 0;
     std::optional<double> lr;  ///< default_rate(schedule)
-    std::string schedule = "inverse-sqrt";
+    optim::ScheduleKind schedule = optim::ScheduleKind::inverse_sqrt;
     std::int64_t warmup = 500;
     std::int64_t batch_tokens = 1500;
     std::int64_t batch_sentences = 0;
@@ -98,11 +97,11 @@ struct TrainingOptions {
     std::int64_t valid_every = 0;
     std::int64_t valid_sentences = 500;
     std::int64_t save_every = 0;
-    std::string save_on_signal = "none";
+    SaveSignal save_on_signal = SaveSignal::none;
     std::int64_t keep = 1;
-    std::string on_divergence = "stop";
+    OnDivergence on_divergence = OnDivergence::stop;
     std::int64_t log_every = 100;
-    std::string log_style = "update";
+    LogStyle log_style = LogStyle::update;
     std::optional<std::int64_t> events_every;  ///< log_every
     std::int64_t scalars_every = 0;
     bool cuda_graphs = true;
@@ -110,20 +109,20 @@ struct TrainingOptions {
 
 /// Which of a run's weights to use.
 struct WeightsChoice {
-    std::string kind = "average";       ///< or "best"
+    WeightsKind kind = WeightsKind::average;
     std::optional<std::int64_t> epoch;  ///< or those at the end of this epoch
 };
 
 /// Where to compute, and in what.
 struct MachineOptions {
-    std::optional<std::int64_t> threads;   ///< one per processor
-    std::optional<std::string> cpu_level;  ///< v2, v3 or v4; the processor's
-    std::string device = "cpu";
-    std::string dtype = "f32";  ///< of weights and values in the model
+    std::optional<std::int64_t> threads;  ///< one per processor
+    std::optional<CpuLevel> cpu_level;    ///< the processor's
+    Device device = Device::cpu;
+    DType dtype = DType::f32;  ///< of weights and values in the model: f32 or, on CUDA, bf16
     bool batch_invariant = false;
 };
 
-/// All that `heddle train` can be told, and all that a run's config.toml holds.
+/// All options of `heddle train`, and the contents of a run's config.toml.
 struct TrainSettings {
     DataOptions data;
     ModelOptions model;
@@ -133,7 +132,7 @@ struct TrainSettings {
 };
 
 /// The --lr of a run that was given none: a peak for small models, or with noam the factor of the formula, 1 as in the paper.
-double default_rate(std::string_view schedule);
+double default_rate(optim::ScheduleKind schedule);
 /// The --lr that was given, or that default.
 double rate_of(const TrainingOptions& training);
 inline constexpr std::int64_t default_epochs = 20;
@@ -147,13 +146,9 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
 void resolve(TrainingOptions& training);
 
 /// Sets the number of threads and the CPU level of the process, and whether its results are batch-invariant. UsageError when the
-/// processor does not have the level, when there is no such device, which says why, or it does not compute in the dtype; an
-/// emulated one is said on stderr, so that nobody takes its times for a GPU's.
+/// processor does not have the level, the device is not available (with the reason), or it does not support the dtype. For an
+/// emulated device it prints a note on stderr, so that its times are not mistaken for a GPU's.
 void apply(const MachineOptions& machine);
-/// Where the options say that models lie.
-Device device_of(const MachineOptions& machine);
-/// In what they compute.
-DType dtype_of(const MachineOptions& machine);
 /// "2 threads, v3" or "NVIDIA H200, sm_90": what computes, for people; with ", bf16" when it does not compute in f32.
 std::string description(const MachineOptions& machine);
 

@@ -49,7 +49,7 @@ class StepGraphs {
     /// Puts forward and backward of a batch into the current stream. It may depend on its inputs' capacity, and must not wait.
     using Step = std::function<void(const StepInputs&)>;
 
-    /// All graphs use `arena`, which must outlive them: they run one after the other.
+    /// All graphs use `arena`, which must outlive them: they run one after another.
     StepGraphs(Step step, MemoryArena& arena, std::optional<std::int64_t> position_limit)
         : step_(std::move(step)), arena_(arena), position_limit_(position_limit) {}
 

@@ -3,7 +3,7 @@
 
 namespace heddle::app {
 
-/// While it lives, signals that would end the process are only noted: Ctrl-C and SIGTERM of a person, SIGHUP of a terminal that
+/// While one exists, signals that would end the process are only noted: Ctrl-C and SIGTERM of a person, SIGHUP of a terminal that
 /// is closed, SIGTERM, SIGXCPU, SIGUSR1 and SIGUSR2 of schedulers before a limit. A line on stderr says so. A second Ctrl-C or
 /// SIGTERM ends the process at once; the others may come again by themselves and change nothing. A signal that the parent process
 /// has ignored, as nohup does with SIGHUP, stays so, unless it is `save_on`. One object at a time.

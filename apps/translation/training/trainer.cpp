@@ -145,19 +145,19 @@ void Trainer::resume(const std::filesystem::path& save) {
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
     plan_again();
-    // Before the log is cut, or a run that is stopped in between would go on from a save that its log does not know.
+    // Before the log is cut, or a run that is stopped in between would continue from a save that its log does not know.
     const auto aside = folder_ != nullptr ? folder_->go_on_from(saved.updates) : std::vector<std::filesystem::path>();
     log_.cut_back(saved.lengths, options_.scalars_every > 0);
     if (!warning.empty()) log_.note(warning);
     publish(best_.defined());
     if (aside.empty()) return;
-    // Back before its first validation, a run translates with the weights it goes on with.
+    // Back before its first validation, a run translates with the weights it continues with.
     if (average_.size() == 0) folder_->write_model(parameters.named(copy_on_cpu(parameters.values)));
     for (const std::filesystem::path& file : aside)
         log_.note(fmt::format("the weights of the run that went on from here stay as {}", file.string()));
 }
 
-// Everything that still changes is copied, so that training goes on while the copy is written.
+// Everything that still changes is copied, so that training continues while the copy is written.
 Save Trainer::copy() const {
     const nn::FlatParameters& parameters = learner_.parameters();
     Save save{.state = state_,
@@ -192,7 +192,7 @@ void Trainer::check_weights() {
     check_loss(nll, state_.updates);
 }
 
-// The weights that translate; nobody goes on from them.
+// The weights that translate; nobody continues from them.
 void Trainer::publish(bool best) const {
     if (folder_ == nullptr) return;
     const nn::FlatParameters& parameters = learner_.parameters();
@@ -251,7 +251,7 @@ void Trainer::update(std::span<const Batch> batches, double loading) {
     try {
         report = learner_.update(batches);
     } catch (const Divergence& divergence) {
-        if (options_.on_divergence != "skip") throw;
+        if (options_.on_divergence != OnDivergence::skip) throw;
         ++state_.skipped;
         log_.note(fmt::format("skipped ({} so far): {}", state_.skipped, divergence.what()));
         if (++state_.skipped_in_a_row < most_skipped_in_a_row) return;
@@ -340,7 +340,7 @@ IntervalReport Trainer::interval() const {
 }
 
 std::optional<IntervalReport> Trainer::since_last_line() const {
-    // A run that goes on has the sums of its save, and no mean before its first update.
+    // A resumed run has the sums of its save, and no mean before its first update.
     if (state_.interval.targets == 0 || state_.interval.loss == 0 || std::isnan(known_.loss)) return {};
     IntervalReport report = interval();
     report.update = std::min(report.update, learner_.updates());  // on a device those behind a bad one were asked for in vain

@@ -24,13 +24,13 @@
 namespace heddle::app {
 
 struct TrainingResult {
-    std::int64_t epochs = 0;  ///< begun
+    std::int64_t epochs = 0;  ///< started
     std::int64_t updates = 0;
-    std::int64_t pairs = 0;  ///< learned from, as often as they came
+    std::int64_t pairs = 0;  ///< learned from, repetitions counted
     double seconds = 0;
     std::string ended_by;                    ///< "20 epochs", "4 minutes", "3 validations without a better loss"
-    std::string nothing_to_train;            ///< why a run that went on was at its end; empty when it was not
-    bool stopped = false;                    ///< because somebody asked for it: the run is saved and not at its end
+    std::string nothing_to_train;            ///< why a resumed run was already at its end; empty when it was not
+    bool stopped = false;                    ///< on request, before a limit was reached; the run is saved
     std::optional<ValidationReport> result;  ///< of the averaged weights, when this process validated
 };
 
@@ -41,30 +41,30 @@ class Trainer {
     Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
             const RunFolder* folder = nullptr, TranslateLines translate = {}, DType dtype = DType::f32);
 
-    /// Whether there is something to train and validate on: the Error that the constructor would throw, before a folder is made.
+    /// Throws the Error that the constructor would throw when there is nothing to train or validate on, before a folder is made.
     static void check_data(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
 
-    /// Before run(): goes on from this save, with the bits of the run that never stopped. Saves of later updates
-    /// go, the log is cut back, and the weights that the save knows come into the folder; others there stay until the next
-    /// validation. When the run goes back behind its last save, the weights of what it leaves are put aside
-    /// (RunFolder::go_on_from), and before its first validation it has those of the save. Error when a file is damaged, or of
-    /// another model or text than `data`.
+    /// Before run(): resumes from this save, bit for bit as if the run had never stopped. Later saves are removed, the log is
+    /// truncated, and the save's weights are copied into the folder; other weights there are kept until the next validation.
+    /// When the run goes back to before its last save, its former weights are renamed (RunFolder::go_on_from), and until its
+    /// first validation it has the save's weights. Error when a file is damaged, or belongs to another model or text than
+    /// `data`.
     void resume(const std::filesystem::path& save);
-    /// Before run(): what every save from now on knows of the options.
+    /// Before run(): the options that every save records from now on.
     void save_options(OptionTexts options) { saved_options_ = std::move(options); }
-    /// Before run(): training stops, with a save, after the first update at which `wanted` says so.
+    /// Before run(): training saves and stops after the first update at which `wanted` returns true.
     void stop_when(std::function<bool()> wanted) { stop_wanted_ = std::move(wanted); }
-    /// Before run(): after each update at which `wanted` says so there is a save, and training goes on.
+    /// Before run(): training saves after each update at which `wanted` returns true, and continues.
     void save_when(std::function<bool()> wanted) { save_wanted_ = std::move(wanted); }
 
     /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
-    /// stopped. Divergence, unless the options say that such updates are to be skipped; on a device it is told when the losses
-    /// are read: at a log line, before a validation or a save, and at the end.
+    /// stopped. Throws Divergence, unless the options skip such updates; on a device only when the losses are read: at a log
+    /// line, before a validation or a save, and at the end.
     TrainingResult run();
     /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();
 
-    /// Makes a batch of the epoch that goes on: what a measurement of this run is made with. Error when there is none of this
+    /// A batch of the current epoch, for measurements of this run. Error when there is none of this
     /// number.
     Batch batch(std::int64_t number) const;
     std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.batches.size()); }
@@ -108,7 +108,7 @@ class Trainer {
 
     OptionTexts saved_options_;
     TrainingState state_;
-    BatchPlan plan_;          // of the epoch that goes on
+    BatchPlan plan_;          // of the current epoch
     std::int64_t probe_ = 0;  // a training pair
     Learner learner_;
     WeightAverage average_;

@@ -1,5 +1,7 @@
 #include "apps/translation/training/update_times.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -62,7 +64,7 @@ class MeasuredUpdates {
         return seconds(now - std::exchange(last_, now));
     }
 
-    // The same work as Learner's, with a look at the clock behind each step.
+    // The same work as Learner's, with a look at the clock after each step.
     void update(std::int64_t number, OpTimer* timer = nullptr) {
         lap();
         optimizer_.zero_gradients();
@@ -93,7 +95,7 @@ class MeasuredUpdates {
         add("making the batch", steps_.making, static_cast<double>(times.batches_per_update));
         add("zeroing the gradients", steps_.zeroing, 1);
         add("norm of the gradient", steps_.norm, 1);
-        add("step of " + options_.optimizer, steps_.step, 1);
+        add(fmt::format("step of {}", word_of(options_.optimizer)), steps_.step, 1);
         for (const OpTime& op : ops)
             times.works.push_back({.name = op.op,
                                    .seconds = per_batch * op.total(),

@@ -31,7 +31,7 @@ struct UpdateTimes {
     double unexplained() const;
 };
 
-/// Makes updates of up to 12 batches at even distances in the epoch that goes on, until all are done or two seconds are over; the
+/// Makes updates of up to 12 batches at even distances in the current epoch, until all are done or two seconds are over; the
 /// first batch goes through once before, uncounted. The optimizer works on a copy of the weights: the model's stay, and it is
 /// left in the mode it is in. Its gradients become zero. On a device each work is waited for.
 UpdateTimes measure_update(nn::Transformer& model, const Trainer& trainer);

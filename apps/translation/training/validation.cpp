@@ -12,7 +12,7 @@
 namespace heddle::app {
 namespace {
 
-// Evaluation mode while it lives.
+// Evaluation mode while it exists.
 class Evaluating {
   public:
     explicit Evaluating(nn::Transformer& model) : model_(model), before_(model.training()) { model.eval(); }

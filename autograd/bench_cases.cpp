@@ -1,0 +1,52 @@
+#include "autograd/bench_cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heddle::benches {
+
+Tensor numbers(const Shape& shape, const Setting& on) {
+    // They need not be new ones, and making them takes longer than the measurement.
+    constexpr std::int64_t period = 4'000'037;
+    const std::int64_t count = shape.numel(), made = std::min(count, period);
+    Tensor values = Tensor::empty({made}, DType::f32);
+    fill_normal(values, 0, 0.1, 7 + static_cast<std::uint64_t>(count));
+    const Tensor pattern = values.to(on.dtype).to(on.device);
+    if (made == count) return pattern.reshape(shape);
+    const Tensor all = Tensor::empty({count}, on.dtype, on.device);
+    for (std::int64_t at = 0; at < count; at += made) {
+        const std::int64_t end = std::min(count, at + made);
+        Tensor part = all.slice(at, end);
+        part.copy_(pattern.slice(0, end - at));
+    }
+    return all.reshape(shape);
+}
+
+Variable leaf(const Shape& shape, const Setting& on) { return Variable(numbers(shape, on), true); }
+
+Variable fresh(const Variable& leaf) { return Variable(leaf.value(), true); }
+
+Tensor random_tokens(std::int64_t count, std::int64_t bound, const Setting& on) {
+    Sequence sequence(11);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+    for (std::int32_t& id : ids) id = static_cast<std::int32_t>(sequence.below(static_cast<std::uint64_t>(bound)));
+    return Tensor::from(ids, {count}).to(on.device);
+}
+
+Dropout dropout_of_training() { return {0.2, 3}; }
+
+OpCase row_case(const Setting& on, std::int64_t rows, std::int64_t cols, const char* op, const std::string& what, double forward,
+                double backward, const std::function<Variable(const RowInputs&)>& run) {
+    const auto hidden = static_cast<double>(rows * cols);
+    return {.op = op,
+            .what = fmt::format("[{}, {}]{}", rows, cols, what),
+            .prepare = [=]() -> Run {
+                const RowInputs in = {leaf({rows, cols}, on), leaf({rows, cols}, on), leaf({cols}, on), leaf({cols}, on)};
+                return [=] { return run(in); };
+            },
+            .forward_bytes = on.bytes(forward * hidden),
+            .backward_bytes = on.bytes(backward * hidden)};
+}
+
+}  // namespace heddle::benches

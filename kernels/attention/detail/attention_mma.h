@@ -1,0 +1,309 @@
+// What the tensor-core kernels share: tiles of bf16 rows in shared memory, and the two products that all of attention is made of.
+//
+// A warp owns 16-row tiles of one side (queries; in dK and dV keys) and meets tiles of N rows of the other side:
+//
+// clang-format off
+//     products   S [16, N]    = own [16, D] other^T [D, N]     rows as they lie in memory: other^T is the instruction's B
+//     updates    sum [16, D] += W [16, N] other [N, D]         W is S after the softmax: an accumulator, packed into operands in
+//                                                              registers
+// clang-format on
+//
+// Shared memory is swizzled (kernels/device/swizzle.h), so that ldmatrix reads rows and transposed rows without meeting in a
+// bank.
+#pragma once
+
+#include "kernels/attention/detail/attention_device.h"
+#include "kernels/device/mma.h"
+#include "kernels/device/pipeline.h"
+#include "kernels/device/swizzle.h"
+
+namespace heddle::kernels {
+
+using device::Accumulator16x8, device::FragmentA, device::FragmentB;
+
+/// The place, in elements, of (row, col) in a tile [Rows, D] of bf16. Rows of 32 are 64 bytes: two of them share a line of 128,
+/// and the same XOR spreads eight rows of a 16-byte column over all banks.
+template <int D, int Rows>
+__device__ __forceinline__ int tile_place(int row, int col) {
+    if constexpr (D == 32)
+        return device::swizzle_128((row * 32 + col) * 2) / 2;
+    else
+        return device::swizzled<bf16, D>(row, col, Rows);
+}
+
+/// Begins to bring rows [row, row + Rows) of a head into the tile [Rows, D], `threads` threads together. Rows r for which
+/// takes_part(r) is false and columns from the width on become zeros and are not read. Asynchronous where 16-byte copies are
+/// possible; where they are not, the elements come one by one, and are there at once. Either way others see them behind wait()
+/// and a barrier.
+template <int D, int Rows, class TakesPart>
+__device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf16>& from, std::int64_t row, int head,
+                                           bool vectors, int thread, int threads, const TakesPart& takes_part, int count = Rows) {
+#pragma unroll 1
+    for (int i = thread; i < count * (D / 8); i += threads) {
+        const int r = i / (D / 8), c = i % (D / 8) * 8;
+        bf16* const to = tile + tile_place<D, Rows>(r, c);
+        const bool there = c < from.width && takes_part(r);
+        if (vectors) {
+            device::copy_async<16>(to, there ? from.at(row + r, head) + c : from.data, there ? 16 : 0);
+        } else {
+            device::Vector<bf16, 8> values = {};
+            if (there)
+                for (int n = 0; n < 8 && c + n < from.width; ++n) values[n] = from.at(row + r, head)[c + n];
+            device::store_vector<8>(to, values);
+        }
+    }
+}
+
+/// Begins to copy a tile of keys and their values, [Keys, D] each, from `key` of the sentence on. Rows that nobody attends to are
+/// zeros. Of a tile that is not needed as a whole only `count` rows come.
+template <int D, int Keys>
+__device__ __forceinline__ void begin_key_tiles(bf16* keys, bf16* values, const AttentionTask<bf16>& task,
+                                                const AttentionPlace& at, int key, int thread, int threads, int count = Keys) {
+    const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
+    begin_tile<D, Keys>(keys, task.key, at.key_start + key, at.head, task.vectors, thread, threads, takes_part, count);
+    begin_tile<D, Keys>(values, task.value, at.key_start + key, at.head, task.vectors, thread, threads, takes_part, count);
+}
+
+/// The warp's M x 16 own rows as left operands. Held in registers when D is narrow enough, else read from shared memory at each
+/// use.
+template <int D, int Rows, int M, bool Held>
+struct OwnRows {
+    const bf16* tile;  // [Rows, D]
+    int first;         // the warp's first row in it
+    FragmentA held[Held ? D / 16 : 1][M];
+
+    __device__ __forceinline__ void read(FragmentA& a, int k, int m) const {
+        const int l = device::lane();
+        device::load_a(a, tile + tile_place<D, Rows>(first + 16 * m + l % 16, 16 * k + l / 16 * 8));
+    }
+    /// When the tile has come.
+    __device__ __forceinline__ void hold() {
+        if constexpr (Held) {
+#pragma unroll
+            for (int k = 0; k < D / 16; ++k)
+#pragma unroll
+                for (int m = 0; m < M; ++m) read(held[k][m], k, m);
+        }
+    }
+    __device__ __forceinline__ void get(FragmentA& a, int k, int m) const {
+        if constexpr (Held)
+            a = held[k][m];
+        else
+            read(a, k, m);
+    }
+};
+
+/// score[m] [16, N] = own rows . rows of `other` [N, D]. Only the first `count` rows of it are there, a multiple of 16; further
+/// scores are 0.
+template <int D, int N, int M, int Rows, bool Held>
+__device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], const OwnRows<D, Rows, M, Held>& own,
+                                         const bf16* other, int count = N) {
+    const int l = device::lane();
+#pragma unroll
+    for (int m = 0; m < M; ++m)
+#pragma unroll
+        for (int n = 0; n < N / 8; ++n) score[m][n] = {};
+#pragma unroll(D == 128 ? 2 : D / 16)
+    for (int k = 0; k < D / 16; ++k) {
+        FragmentA a[M];
+#pragma unroll
+        for (int m = 0; m < M; ++m) own.get(a[m], k, m);
+#pragma unroll
+        for (int n = 0; n < N / 16; ++n) {
+            if (16 * n >= count) continue;
+            FragmentB left, right;
+            device::load_b_pair(left, right, other + tile_place<D, N>(16 * n + l % 8 + l / 16 * 8, 16 * k + l / 8 % 2 * 8));
+#pragma unroll
+            for (int m = 0; m < M; ++m) {
+                device::mma(score[m][2 * n], a[m], left);
+                device::mma(score[m][2 * n + 1], a[m], right);
+            }
+        }
+    }
+}
+
+/// sum[m] [16, D] += weights[m] [16, N], rounded to bf16, times `other` [N, D], of which the first `count` rows are there.
+template <int D, int N, int M>
+__device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const Accumulator16x8 (&weights)[M][N / 8],
+                                       const bf16* other, int count = N) {
+    const int l = device::lane();
+#pragma unroll
+    for (int n = 0; n < N / 16; ++n) {
+        if (16 * n >= count) continue;
+        FragmentA w[M];
+#pragma unroll
+        for (int m = 0; m < M; ++m) w[m] = device::as_a(weights[m][2 * n], weights[m][2 * n + 1]);
+#pragma unroll
+        for (int c = 0; c < D / 16; ++c) {
+            FragmentB left, right;
+            device::load_b_pair_transposed(left, right, other + tile_place<D, N>(16 * n + l % 16, 16 * c + l / 16 * 8));
+#pragma unroll
+            for (int m = 0; m < M; ++m) {
+                device::mma(sum[m][2 * c], w[m], left);
+                device::mma(sum[m][2 * c + 1], w[m], right);
+            }
+        }
+    }
+}
+
+/// Sets the scores of queries [i, i + 16) and keys [j, j + N) to -inf where the query may not attend to the key.
+template <int N>
+__device__ __forceinline__ void hide_scores(Accumulator16x8 (&score)[N / 8], const AttentionTask<bf16>& task,
+                                            const AttentionPlace& at, int i, int j) {
+#pragma unroll
+    for (int slot = 0; slot < Accumulator16x8::kRows; ++slot) {
+        const int query = i + Accumulator16x8::row(2 * slot);
+        const int end = query < at.queries ? visible_keys(task, at, query) - j : 0;
+        const std::uint8_t* const mask =
+            task.mask == nullptr ? nullptr : task.mask + at.sentence * task.mask_sentence + query * task.mask_pitch + j;
+#pragma unroll
+        for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+            for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+                if (Accumulator16x8::slot(e) != slot) continue;
+                const int col = 8 * n + Accumulator16x8::col(e);
+                if (col >= end || (mask != nullptr && mask[col] == 0)) score[n][e] = device::lowest<float>();
+            }
+    }
+}
+
+/// The same for transposed scores, of keys [j, j + 16) and queries [i, i + N).
+template <int N>
+__device__ __forceinline__ void hide_scores_transposed(Accumulator16x8 (&score)[N / 8], const AttentionTask<bf16>& task,
+                                                       const AttentionPlace& at, int j, int i) {
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e)
+            if (!may_attend(task, at, i + 8 * n + Accumulator16x8::col(e), j + Accumulator16x8::row(e)))
+                score[n][e] = device::lowest<float>();
+}
+
+/// Which weights of two tiles side by side, queries [i, i + 16) and keys [8 group, 8 group + 16), dropout keeps: bit 4 tile +
+/// element. A row's eight keys of one tile are one call of Philox, and four lanes share a row: each asks for one of two rows and
+/// two tiles, and the answers go round.
+__device__ __forceinline__ unsigned kept_in_rows(const AttentionTask<bf16>& task, const AttentionPlace& at, int i, int group) {
+    const int l = device::lane() % Accumulator16x8::kRowLanes;
+    const unsigned asked = kept_keys(task, at, i + Accumulator16x8::row(2 * (l % 2)), group + l / 2);
+    unsigned kept = 0;
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile)
+#pragma unroll
+        for (int slot = 0; slot < Accumulator16x8::kRows; ++slot) {
+            const unsigned row = __shfl_sync(device::kAllLanes, asked, 2 * tile + slot, Accumulator16x8::kRowLanes);
+#pragma unroll
+            for (int e = 0; e < Accumulator16x8::kElements; ++e)
+                if (Accumulator16x8::slot(e) == slot) kept |= (row >> Accumulator16x8::col(e) & 1) << (4 * tile + e);
+        }
+    return kept;
+}
+
+/// The same for transposed scores, keys [8 group, 8 group + 16) and two tiles of queries [i, i + 16): each lane asks for one
+/// query and one group of eight keys.
+__device__ __forceinline__ unsigned kept_in_columns(const AttentionTask<bf16>& task, const AttentionPlace& at, int i, int group) {
+    const unsigned asked = kept_keys(task, at, i + device::lane() % 16, group + device::lane() / 16);
+    unsigned kept = 0;
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+            const int row = Accumulator16x8::row(e);
+            const unsigned column = __shfl_sync(device::kAllLanes, asked, row / 8 * 16 + 8 * tile + Accumulator16x8::col(e));
+            kept |= (column >> row % 8 & 1) << (4 * tile + e);
+        }
+    return kept;
+}
+
+/// How many keys forward takes at once for heads of up to D columns. All of its kernels take the same: a row's maxima and sums
+/// are then made in one order, and which kernel its batch gets is not to be seen in the bits.
+template <int D>
+inline constexpr int kSoftmaxKeys = D == 128 ? 32 : 64;
+
+/// The softmax of a 16-row tile so far: this lane's two rows.
+struct Running {
+    float largest[Accumulator16x8::kRows] = {device::lowest<float>(),
+                                             device::lowest<float>()};  ///< the whole row's, not yet scaled
+    float sum[Accumulator16x8::kRows] = {};                             ///< this lane's columns
+};
+
+/// Scores [16, N] -> weights 2^(scale s - scale max), and the row's state and mean with them.
+template <int D, int N>
+__device__ __forceinline__ void softmax_tile(Accumulator16x8 (&score)[N / 8], Running& running, Accumulator16x8 (&mean)[D / 8],
+                                             float scale) {
+    float top[Accumulator16x8::kRows], shift[Accumulator16x8::kRows], shrink[Accumulator16x8::kRows];
+#pragma unroll
+    for (int s = 0; s < Accumulator16x8::kRows; ++s) top[s] = running.largest[s];
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+            float& t = top[Accumulator16x8::slot(e)];
+            t = fmaxf(t, score[n][e]);  // drops a NaN, but its weight is NaN, and so is then the sum
+        }
+#pragma unroll
+    for (int s = 0; s < Accumulator16x8::kRows; ++s) {
+        top[s] = device::warp_reduce<Accumulator16x8::kRowLanes>(top[s], [](float a, float b) { return fmaxf(a, b); });
+        shift[s] = top[s] == device::lowest<float>() ? 0 : top[s] * scale;  // nothing seen yet: -inf - -inf would be NaN
+        shrink[s] = device::power_of_two(running.largest[s] * scale - shift[s]);
+        running.largest[s] = top[s];
+        running.sum[s] *= shrink[s];
+    }
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+            const int s = Accumulator16x8::slot(e);
+            score[n][e] = device::power_of_two(score[n][e] * scale - shift[s]);
+            running.sum[s] += score[n][e];
+        }
+#pragma unroll
+    for (int c = 0; c < D / 8; ++c)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) mean[c][e] *= shrink[Accumulator16x8::slot(e)];
+}
+
+/// Behind the last tile, for queries [i, i + 16): what each row's mean is to be multiplied with, and its log-sum-exp where that
+/// is wanted.
+__device__ __forceinline__ void finish_softmax(float (&factor)[Accumulator16x8::kRows], const Running& running,
+                                               const AttentionTask<bf16>& task, const AttentionPlace& at, int i, float scale,
+                                               float* log_sum) {  // log_sum [rows, heads] or null
+#pragma unroll
+    for (int s = 0; s < Accumulator16x8::kRows; ++s) {
+        const float total = device::warp_sum<Accumulator16x8::kRowLanes>(running.sum[s]);
+        factor[s] = total == 0 ? 0 : task.kept_scale / total;
+        const int query = i + Accumulator16x8::row(2 * s);
+        if (log_sum != nullptr && query < at.queries && device::lane() % Accumulator16x8::kRowLanes == 0)
+            log_sum[(at.query_start + query) * task.heads + at.head] =
+                total == 0 ? -device::lowest<float>()
+                           : running.largest[s] * scale * static_cast<float>(kLn2) + device::logarithm(total);
+    }
+}
+
+/// Rows [row, row + 16) of a head <- sum times factor[slot], by way of the warp's own 16 rows of shared memory, `staging` from
+/// row `first` on, so that whole lines are written: an accumulator's lane has pairs, a store wants eight. Nobody else may touch
+/// these rows.
+template <int D, int Rows>
+__device__ __forceinline__ void write_rows(const DeviceRows<bf16>& to, std::int64_t row, int head, int rows, bool vectors,
+                                           const Accumulator16x8 (&sum)[D / 8], const float (&factor)[Accumulator16x8::kRows],
+                                           bf16* staging, int first) {
+    __syncwarp();  // all lanes have read what the rows held
+#pragma unroll
+    for (int c = 0; c < D / 8; ++c)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e)
+            staging[tile_place<D, Rows>(first + Accumulator16x8::row(e), 8 * c + Accumulator16x8::col(e))] =
+                device::store<bf16>(sum[c][e] * factor[Accumulator16x8::slot(e)]);
+    __syncwarp();  // the rows are there
+    for (int i = device::lane(); i < 16 * (D / 8); i += device::kWarp) {
+        const int r = i / (D / 8), c = i % (D / 8) * 8;
+        if (r >= rows || c >= to.width) continue;
+        const auto values = device::load_vector<8>(staging + tile_place<D, Rows>(first + r, c));
+        bf16* const out = to.at(row + r, head) + c;
+        if (vectors)
+            device::store_vector<8>(out, values);
+        else
+            for (int n = 0; n < 8 && c + n < to.width; ++n) out[n] = values[n];
+    }
+}
+
+}  // namespace heddle::kernels

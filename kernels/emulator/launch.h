@@ -1,0 +1,72 @@
+// How a kernel is started in the emulator: a function instead of <<<>>>.
+//
+//     launch({.grid = 2, .block = 64}, add_kernel, x, y, n);
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "kernels/emulator/include/cuda_runtime.h"
+#include "kernels/emulator/kernel.h"
+
+namespace heddle::emulator {
+
+/// A kernel's geometry.
+struct LaunchConfig {
+    dim3 grid{1};              ///< blocks
+    dim3 block{1};             ///< threads, up to 1024
+    std::size_t shared = 0;    ///< bytes of dynamic shared memory
+    int cluster = 1;           ///< blocks of a cluster along x
+    bool cooperative = false;  ///< all blocks are resident at once, as grid_barrier() wants it
+};
+
+/// The launch of kernel(arguments...) as a stream takes it; the arguments are copied now.
+template <class... Parameters>
+LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...),
+                      std::type_identity_t<std::remove_cvref_t<Parameters>>... arguments) {
+    static_assert((std::is_trivially_copyable_v<std::remove_cvref_t<Parameters>> && ...), "parameters are copied to the device");
+    struct Call {
+        void (*kernel)(Parameters...);
+        std::tuple<std::remove_cvref_t<Parameters>...> arguments;
+    };
+    // In memory that was zero before: the emulator looks for stale pointers among the arguments, and must not find one in their
+    // padding.
+    struct alignas(Call) Zeros {
+        std::byte bytes[sizeof(Call)];
+    };
+    const auto memory = std::make_shared<Zeros>();
+    asm volatile(""
+                 :
+                 : "r"(memory->bytes)
+                 : "memory");  // keeps the zeros, which an object's beginning would let the compiler drop
+    const auto* const made = new (memory->bytes) Call{kernel, {arguments...}};  // trivial: never destroyed
+    const std::shared_ptr<const Call> call(memory, made);
+    LaunchRequest request;
+    request.kernel = reinterpret_cast<const void*>(kernel);
+    request.grid = config.grid;
+    request.block = config.block;
+    request.shared = config.shared;
+    request.cluster = config.cluster;
+    request.cooperative = config.cooperative;
+    request.parameter_bytes = (std::size_t{0} + ... + sizeof(Parameters));
+    request.arguments = call;
+    request.argument_bytes = sizeof(Call);
+    request.thread = [c = call.get()] { std::apply(c->kernel, c->arguments); };
+    return request;
+}
+
+/// Puts kernel(arguments...) into the stream (null: the default stream). Throws std::runtime_error when the geometry is refused;
+/// what goes wrong inside the kernel is reported by a later call, as with a GPU: cudaDeviceSynchronize, or a copy to the host.
+template <class... Parameters>
+void launch(const LaunchConfig& config, void (*kernel)(Parameters...),
+            std::type_identity_t<std::remove_cvref_t<Parameters>>... arguments) {
+    const auto error = static_cast<cudaError_t>(enqueue(request(config, kernel, arguments...), nullptr));
+    if (error != cudaSuccess) throw std::runtime_error(std::string("launch: ") + cudaGetErrorString(error));
+}
+
+}  // namespace heddle::emulator

@@ -1,0 +1,154 @@
+// Every op on every device and in every dtype: each of its cases against a formula or the f64 reference, at every alignment;
+// again with the same bits; with a NaN.
+#include "tests/kernels/op_cases.h"
+
+namespace heddle::kernels {
+namespace {
+
+constexpr int kNone = -1, kAll = -2;
+
+// Copies of a case's inputs. `sums`: the dtype of the inputs that are sums. `offset`: the input that lies one element behind the
+// start of its memory, kNone or kAll.
+Tensors placed(const OpCase& one, const Numbers& numbers, DType sums, int offset) {
+    Tensors all;
+    for (std::size_t i = 0; i < one.inputs.size(); ++i) {
+        const bool sum = i + static_cast<std::size_t>(one.sums) >= one.inputs.size();
+        const Tensor given = in({numbers.device, sum ? sums : numbers.dtype}, one.inputs[i]);
+        const bool moved = offset == kAll || offset == static_cast<int>(i);
+        all.push_back(!given.defined() ? given : moved ? offset_by_one(given) : given.clone());
+    }
+    return all;
+}
+
+// The inputs after rounding, in `dtype` on the CPU.
+Tensors rounded_inputs(const OpCase& one, const Numbers& numbers, DType sums, DType dtype) {
+    Tensors all = placed(one, {Device::cpu, numbers.dtype}, sums, kNone);
+    for (Tensor& tensor : all) tensor = in({Device::cpu, dtype}, tensor);
+    return all;
+}
+
+std::vector<int> offsets_of(const OpCase& one) {
+    std::vector<int> all = {kNone};
+    if (one.offset == OpCase::all_offset) all.push_back(kAll);
+    if (one.offset == OpCase::each_offset)
+        for (std::size_t i = 0; i < one.inputs.size(); ++i)
+            if (one.inputs[i].defined()) all.push_back(static_cast<int>(i));
+    return all;
+}
+
+// A result counts in its own dtype where it is wider than the inputs; f64 statistics of other inputs count as f32.
+Numbers numbers_of(const OpCase& one, const Tensor& result, const Numbers& inputs) {
+    const bool narrower = inputs.dtype == DType::bf16 && result.dtype() != DType::bf16 && !one.rounds_within;
+    return {inputs.device, narrower ? DType::f32 : inputs.dtype};
+}
+
+void expect_results(const OpCase& one, const Tensors& got, const Tensors& want, const Tensors& plain, const Numbers& numbers,
+                    const std::string& what) {
+    ASSERT_EQ(got.size(), want.size()) << what;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const std::string which = what + ", result " + std::to_string(i);
+        ASSERT_EQ(got[i].defined(), want[i].defined()) << which;
+        if (!got[i].defined()) continue;
+        const Allowed allowed = numbers.device == Device::cpu ? one.on_cpu.value_or(one.allowed) : one.allowed;
+        const Numbers judged = numbers_of(one, got[i], numbers);
+        expect_close(got[i], want[i], judged, which, allowed, plain.empty() ? Tensor() : plain[i]);
+        if (!one.same_zeros && !one.exact && got[i].dtype() != DType::i32 && got[i].dtype() != DType::u8) continue;
+        const std::vector<double> given = got[i].to(Device::cpu).to_vector(), wanted = want[i].to_vector();
+        for (std::size_t j = 0; j < given.size(); ++j) {
+            if (one.same_zeros) {
+                ASSERT_EQ(given[j] == 0.0, wanted[j] == 0.0) << which << ", element " << j << " on " << to_string(numbers);
+            } else {
+                ASSERT_TRUE(given[j] == wanted[j] || (std::isnan(given[j]) && std::isnan(wanted[j])))
+                    << which << ", element " << j << " on " << to_string(numbers) << " is " << given[j] << ", wanted "
+                    << wanted[j];
+            }
+        }
+    }
+}
+
+void expect_case(const OpCase& one, const Numbers& numbers, DType sums) {
+    const Tensors exact = rounded_inputs(one, numbers, sums, DType::f64);
+    const Tensors want = one.formula ? one.formula(exact) : one.run(exact);
+    const bool bf16 = numbers.dtype == DType::bf16;
+    const Tensors plain = bf16 && one.plain ? one.plain(rounded_inputs(one, numbers, sums, DType::f32)) : Tensors();
+    Tensors first;
+    for (const int offset : offsets_of(one)) {
+        const std::string what = one.what + (offset == kNone ? "" : ", offset " + std::to_string(offset));
+        const Tensors got = one.run(placed(one, numbers, sums, offset));
+        expect_results(one, got, want, plain, numbers, what);
+        if (testing::Test::HasFatalFailure()) return;
+        if (offset == kNone) first = got;
+    }
+    const Tensors again = one.run(placed(one, numbers, sums, kNone));
+    for (std::size_t i = 0; i < first.size(); ++i)
+        if (first[i].defined()) {
+            EXPECT_TRUE(same_bits(again[i].to(Device::cpu), first[i].to(Device::cpu)))
+                << one.what << ", result " << i << " on " << to_string(numbers);
+        }
+}
+
+void expect_cases(const Op& op, bool large) {
+    std::vector<OpCase> cases = op.cases();
+    const auto others = std::erase_if(cases, [large](const OpCase& one) { return (one.runs == Runs::unwatched) != large; });
+    ASSERT_FALSE(cases.empty());
+    EXPECT_EQ(op.large, large || others > 0) << "op_cases.cpp says the opposite";
+    for (const Numbers& numbers : all_numbers())
+        for (const OpCase& one : cases) {
+            const bool bf16 = numbers.dtype == DType::bf16;
+            if (bf16 && !one.in_bf16) continue;
+            if (numbers.device != Device::cpu && one.runs == Runs::on_the_cpu) continue;
+            expect_case(one, numbers, numbers.dtype);
+            if (testing::Test::HasFatalFailure()) return;
+            if (one.sums > 0 && bf16) expect_case(one, numbers, DType::f32);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+}
+
+class EveryOpDevice : public testing::TestWithParam<Op> {};
+class LargeOpDevice : public testing::TestWithParam<Op> {};
+
+TEST_P(EveryOpDevice, FollowsItsReference) { expect_cases(GetParam(), false); }
+TEST_P(LargeOpDevice, FollowsItsReference) { expect_cases(GetParam(), true); }
+
+std::vector<Op> large_ops() {
+    std::vector<Op> ops = every_op();
+    std::erase_if(ops, [](const Op& op) { return !op.large; });
+    return ops;
+}
+std::string name_of(const testing::TestParamInfo<Op>& op) { return op.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Of, EveryOpDevice, testing::ValuesIn(every_op()), name_of);
+INSTANTIATE_TEST_SUITE_P(Of, LargeOpDevice, testing::ValuesIn(large_ops()), name_of);
+
+// The NaN in the middle row of the first input.
+void expect_nan(OpCase one, const Numbers& numbers) {
+    const Tensor& x = one.inputs[0];
+    const std::int64_t rows = x.rows(), row = rows / 2, place = row * x.cols() + x.cols() / 3;
+    one.inputs[0] = x.clone();
+    one.inputs[0].data<double>()[place] = std::nan("");
+    for (const Tensor& result : one.run(placed(one, numbers, numbers.dtype, kNone))) {
+        const std::vector<double> values = result.to(Device::cpu).to_vector();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const auto at = static_cast<std::int64_t>(i);
+            const bool wanted = one.nan == NanSpreads::nowhere ? at == place : at / (result.numel() / rows) == row;
+            ASSERT_EQ(std::isnan(values[i]), wanted) << one.what << " on " << to_string(numbers) << ", element " << i;
+        }
+    }
+}
+
+TEST(EveryOpWithANaNDevice, KeepsANaNWhereItBelongs) {
+    std::size_t tried = 0;
+    for (const Op& op : every_op()) {
+        SCOPED_TRACE(op.name);
+        for (const OpCase& one : op.cases())
+            if (one.nan != NanSpreads::unknown && one.runs == Runs::everywhere && one.inputs[0].numel() > 0)
+                for (const Numbers& numbers : all_numbers()) {
+                    expect_nan(one, numbers);
+                    ++tried;
+                }
+    }
+    EXPECT_GT(tried, 200u);
+}
+
+}  // namespace
+}  // namespace heddle::kernels

@@ -1,0 +1,82 @@
+// The bits that every op promises on the CPU: the same for every number of threads, and for a row alone and among others.
+#include <filesystem>
+#include <set>
+
+#include "tests/kernels/op_cases.h"
+
+namespace heddle::kernels {
+namespace {
+
+Tensors converted(const OpCase& one, DType dtype) {
+    Tensors all;
+    for (const Tensor& input : one.inputs) all.push_back(in({Device::cpu, dtype}, input));
+    return clones(all);
+}
+
+void expect_same_bits_for_any_threads(const OpCase& one, DType dtype) {
+    const auto run = [&](int count) {
+        const WithThreads with(count);
+        return one.run(converted(one, dtype));
+    };
+    const Tensors wanted = run(1);
+    for (const int count : {2, 7}) {
+        const Tensors given = run(count);
+        ASSERT_EQ(given.size(), wanted.size());
+        for (std::size_t i = 0; i < given.size(); ++i)
+            if (wanted[i].defined()) {
+                EXPECT_TRUE(same_bits(given[i], wanted[i]))
+                    << one.what << ", result " << i << " in " << name(dtype) << ", " << count << " threads";
+            }
+    }
+}
+
+void expect_same_bits_alone(const OpCase& one, DType dtype) {
+    const Tensors all = one.run(converted(one, dtype));
+    const std::int64_t rows = one.inputs[0].dim(0);
+    for (const std::int64_t row : {std::int64_t{0}, std::int64_t{1}, rows / 2, rows - 1}) {
+        if (row < 0 || row >= rows) continue;
+        Tensors alone = converted(one, dtype);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(one.by_row); ++i)
+            if (alone[i].defined()) alone[i] = alone[i].slice(row, row + 1);
+        const Tensors given = one.run(alone);
+        for (std::size_t i = 0; i < given.size(); ++i)
+            EXPECT_TRUE(same_bits(given[i], all[i].slice(row, row + 1)))
+                << one.what << ", result " << i << " in " << name(dtype) << ", row " << row << " of " << rows;
+    }
+}
+
+TEST(EveryOp, HasTheSameBitsForAnyNumberOfThreads) {
+    for (const Op& op : every_op()) {
+        SCOPED_TRACE(op.name);
+        for (const OpCase& one : op.cases())
+            for (const DType dtype : {DType::f32, DType::f64}) expect_same_bits_for_any_threads(one, dtype);
+    }
+}
+
+TEST(EveryOp, GivesARowTheSameBitsAloneAndAmongOthers) {
+    std::size_t tried = 0;
+    for (const Op& op : every_op()) {
+        SCOPED_TRACE(op.name);
+        for (const OpCase& one : op.cases())
+            for (const DType dtype : {DType::f32, DType::f64})
+                if (one.by_row > 0) {
+                    expect_same_bits_alone(one, dtype);
+                    ++tried;
+                }
+    }
+    EXPECT_GT(tried, 150u);
+}
+
+// A new op cannot be forgotten: its folder must be named in op_cases.cpp or, when it has tests of its own kind, here.
+TEST(EveryOp, IsOneOfThese) {
+    std::set<std::string> known = {"attention", "beam_step", "cache_table", "cast", "update_tally",  // tests of their own kind
+                                   "device",    "emulator"};                                         // no ops
+    for (const Op& op : every_op()) EXPECT_TRUE(known.insert(op.name).second) << op.name << " stands there twice";
+    std::set<std::string> folders;
+    for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/kernels"))
+        if (entry.is_directory()) folders.insert(entry.path().filename().string());
+    EXPECT_EQ(folders, known);
+}
+
+}  // namespace
+}  // namespace heddle::kernels
