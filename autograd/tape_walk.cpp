@@ -132,7 +132,7 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
 
 std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
     check(output.defined() && output.requires_grad() && !output.is_leaf(),
-          "backward: the output has no tape behind it: none of its inputs requires a gradient, or grad mode was off");
+          "backward: the output was not recorded on the tape: none of its inputs requires a gradient, or grad mode was off");
     const Variable::Slot& slot = *output.slot_;
     check(slot.tape.get() == this, "backward: the output belongs to another tape or thread");
     Node* node = find(slot.node);

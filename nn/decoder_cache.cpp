@@ -69,7 +69,7 @@ void DecoderCache::reorder(std::span<const std::int32_t> parents) {
     const auto count = static_cast<std::int64_t>(parents.size());
     std::vector<std::int32_t> sentences;
     for (std::size_t i = 0; i < parents.size(); ++i) {
-        check(parents[i] >= 0 && parents[i] < hypotheses(), "decoder cache: hypothesis {} goes on from {}, but there are {}", i,
+        check(parents[i] >= 0 && parents[i] < hypotheses(), "decoder cache: hypothesis {} continues {}, but there are {}", i,
               parents[i], hypotheses());
         sentences.push_back(sentences_[static_cast<std::size_t>(parents[i])]);
     }

@@ -33,6 +33,12 @@ inline std::vector<Numbers> all_numbers() {
     return all;
 }
 
+/// The CPU, and CUDA where there is a device.
+inline std::vector<Device> all_devices() {
+    if (device::available()) return {Device::cpu, Device::cuda};
+    return {Device::cpu};
+}
+
 /// A floating-point tensor in these numbers; u8 and i32 tensors only move.
 inline Tensor in(const Numbers& numbers, const Tensor& tensor) {
     if (!tensor.defined()) return {};

@@ -262,7 +262,7 @@ stage_test() {
     sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
     if [ -x "$sanitizer" ]; then
         for tool in memcheck racecheck; do
-            sanitize $tool softmax_device_test '-*Large*'
+            sanitize $tool every_op_device_test 'Of/EveryOpDevice.*/softmax:Of/EveryOpDevice.*/layer_norm'
             sanitize $tool layer_norm_device_test '-*Large*'
             sanitize $tool attention_device_test '-*Large*'
             sanitize $tool matmul_device_test '-*Large*'

@@ -44,7 +44,7 @@ without_times() {
     find "$1" \( -name '*.html' -o -name 'events.*' -o -name lock \) -delete
     find "$1" -name '*.json*' -exec sed -i -E \
         -e 's/"([a-z_]*seconds?|elapsed|eta|loading|step|log_bytes|digest)": ?("[^"]*"|[-+.e0-9]+|null)/"\1":-/g' \
-        -e '/"kind":"note"/s/in [0-9:]+( s)?"/in -"/' {} +
+        -e '/"kind":"note"/s/in [0-9:.]+( s)?["), ]/in - /g' {} +
 }
 
 run old "$old" &
@@ -56,15 +56,16 @@ mkdir across
 (
     cd across
     exec 2>stderr
-    cp -r ../old/demo ../old/before .
-    "$new" train --resume before --updates 120
+    cp -r ../old/demo .
+    cp -r ../old/before resumed
+    "$new" train --resume resumed --updates 120
     results "$new" demo
 ) || { cat across/stderr >&2; exit 1; }
 
 for each in old new across; do without_times "$each"; done
 status=0
 diff -r old new || status=1
-diff -r old/resumed across/before || status=1
+diff -r old/resumed across/resumed || status=1
 for text in beam greedy sampled scores evaluated summary; do diff "old/$text.txt" "across/$text.txt" || status=1; done
 if [ "$status" -eq 0 ]; then
     echo "the same bytes: $(find old -type f | wc -l) files, $(wc -l <old/beam.txt) translations three times"

@@ -29,7 +29,7 @@ struct BenchOpsOptions {
 };
 
 OptionTable bench_ops_table(BenchOpsOptions& options) {
-    OptionTable table("bench ops", "runs every op, forward and backward, beside what the machine could do");
+    OptionTable table("bench ops", "runs every op, forward and backward, and compares it with the machine's peak");
     table.usage = "usage: heddle bench ops [NAME...] [--sizes translator] [--json]\n";
     table.group(OptionGroup::measurement);
     table.add("op", options.ops, "measure these ops only").called("NAME...").defaults_to("all").positional();

@@ -33,11 +33,11 @@ struct BenchTrainOptions {
 };
 
 OptionTable bench_train_table(BenchTrainOptions& options) {
-    OptionTable table("bench train", "trains for some updates and says how fast that was");
+    OptionTable table("bench train", "trains for some updates and reports the speed");
     table.usage = "usage: heddle bench train --train PREFIX --source de --target en [options] --updates 60 --skip 15 --json\n";
     table.group(OptionGroup::measurement);
     table.add("updates", options.updates, "updates in all").at_least(1);
-    table.add("skip", options.skip, "updates before the clock of tokens_per_second starts").at_least(0);
+    table.add("skip", options.skip, "warm-up updates before the clock of tokens_per_second starts").at_least(0);
     table.add("json", options.json, "print one JSON object instead of a table");
     table.group(OptionGroup::data);
     table.add("train", options.data.train, "sentence pairs: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");

@@ -1,4 +1,4 @@
-// What this machine could do at best, measured: the ceilings that the ops' rates stand beside.
+// Measured peak rates of this machine, with which the ops' rates are compared.
 #pragma once
 
 namespace heddle::app {

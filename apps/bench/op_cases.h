@@ -1,4 +1,4 @@
-// The sizes that ops are measured at: those on the tape (autograd/bench_cases.h), the optimizer and the choice of a token.
+// The ops with the sizes at which they are measured: those of autograd/bench_cases.h, the optimizer and top_k.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace heddle::app {
 
-/// On what, in what and at which sizes the ops run.
+/// The device, dtype and sizes of the ops.
 struct OpSetting {
     Device device = Device::cpu;
     DType dtype = DType::f32;

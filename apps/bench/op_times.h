@@ -31,7 +31,7 @@ class DeviceTimer {
     OpTimes measure(const OpCase& one, double seconds);
     /// Bytes read and written by a copy within the device, in GB/s.
     double copy_gb_second() const { return copy_gb_second_; }
-    /// How times are taken, in words.
+    /// How times are measured, as a sentence.
     std::string method() const;
 
   private:

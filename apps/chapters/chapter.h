@@ -1,4 +1,4 @@
-// What a write-up of the Transformer says, measured: each chapter in docs/presets has a program beside it that runs its
+// The statements of a write-up of the Transformer, measured: each chapter in docs/presets has a program that checks its
 // statements.
 #pragma once
 
@@ -17,13 +17,13 @@ struct Measured {
     double value = 0;
 };
 
-/// A sentence of the chapter and what became of it.
+/// A sentence of the chapter and its verdict.
 struct Statement {
     std::string claim;  ///< "A dot product of two random vectors has a variance equal to their width."
     std::vector<Measured> numbers;
-    bool holds = false;                         ///< as the numbers say, by the rule that stands in the chapter's program
+    bool holds = false;                         ///< by the criterion in the chapter's program
     std::vector<std::string> printed = {};      ///< tables of lines, for a terminal: a mask, the corners of a matrix
-    std::vector<picture::Figure> figures = {};  ///< what shows it
+    std::vector<picture::Figure> figures = {};  ///< its pictures
 
     /// Error when nothing of this name was measured.
     double value(std::string_view what) const;

@@ -44,7 +44,7 @@ int average_command(Arguments arguments) {
     table.usage = "usage: heddle average RUN --last N\n";
     table.group(OptionGroup::average);
     table.add("model", options.run, "the folder of a run").called("RUN").positional();
-    table.add("last", options.last, "how many saves; train with --keep N to have so many").at_least(1);
+    table.add("last", options.last, "how many saves; train with --keep N to keep that many").at_least(1);
     table.add("out", options.out, "write this file").called("FILE").defaults_to("the run's model.safetensors");
     if (!parse_command_line(table, arguments)) return 0;
     check_usage(!options.run.empty(), "average: no run; give heddle average RUN --last N");

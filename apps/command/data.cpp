@@ -33,7 +33,7 @@ int data_command(Arguments arguments) {
     OptionTable table("data", "lists the available corpora, or downloads one");
     table.usage = "usage: heddle data list\n       heddle data NAME [options]\n";
     table.group(OptionGroup::data);
-    table.add("corpus", name, "the corpus to fetch; list: says what there is").called("NAME").positional();
+    table.add("corpus", name, "the corpus to fetch; list: lists them").called("NAME").positional();
     table.add("out", out, "the folder for train.de, train.en, val.*, test.*").called("FOLDER");
     table.add("from", from, "take the published files from this folder, not from the network").called("FOLDER");
     if (!parse_command_line(table, arguments)) return 0;

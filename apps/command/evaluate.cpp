@@ -65,7 +65,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
         "usage: heddle evaluate RUN --test PREFIX\n"
         "       heddle evaluate RUN                         (of a generated task: its own test sentences)\n"
         "       heddle evaluate --tune RUN                  (which length penalty is best; the run keeps it)\n"
-        "       heddle evaluate FILE --reference FILE       (translations made before)\n"
+        "       heddle evaluate FILE --reference FILE       (existing translations)\n"
         "       heddle evaluate --compare FILE FILE --reference FILE\n";
     table.group(OptionGroup::run);
     table.add("model", options.run, "the folder of a trained run").called("RUN").positional(std::not_fn(names_text));
@@ -94,7 +94,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     table.add("reference", options.reference, "their references, one per line; - is standard input").called("FILE");
     table.add("compare", options.compare, "two systems' translations: which is better, and is it chance? (paired bootstrap)")
         .called("FILE FILE");
-    table.add("resamples", options.resamples, "how often --compare draws the test set anew").at_least(1).at_most(1'000'000);
+    table.add("resamples", options.resamples, "number of bootstrap resamples of --compare").at_least(1).at_most(1'000'000);
     table.add("seed", options.seed, "what --compare draws; the same seed gives the same result");
     table.group(OptionGroup::text);
     add_format_option(table, options.format);
@@ -247,7 +247,7 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
                     fmt::format("evaluate: --{} is for translating with --model RUN; leave it out for files", option.name));
     for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
         check_usage(!run || !options.test.empty() || !table.given(name),
-                    fmt::format("evaluate: --{} says how --test PREFIX is read; give it, too", name));
+                    fmt::format("evaluate: --{} applies to --test PREFIX; give --test, too", name));
     check_weights(table);
     check_decoding(options.decode);
     check_usage(!options.tsv.value_or(false) || options.format == TextFormat::automatic,
@@ -269,7 +269,7 @@ void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
     }
     for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
         check_usage(!options.valid.empty() || !table.given(name),
-                    fmt::format("evaluate: --{} says how --valid PREFIX is read; give it, too", name));
+                    fmt::format("evaluate: --{} applies to --valid PREFIX; give --valid, too", name));
     check_decoding(options.decode);
 }
 

@@ -1,4 +1,4 @@
-// `heddle lab` and `heddle chapter` are a program of their own, heddle-lab beside heddle: a translator needs neither.
+// `heddle lab` and `heddle chapter` are a separate program, heddle-lab beside heddle: a translator needs neither.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Lines from a stream as they come: whoever types sees an answer at once, whoever pipes a file gets large batches.
+// Lines from a stream as they arrive: typed lines are answered at once, piped files are read in large batches.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class LineStream {
     explicit LineStream(int descriptor, bool replace_invalid = false, TextFormat format = TextFormat::text)
         : reader_(descriptor, "standard input", replace_invalid), replace_invalid_(replace_invalid), format_(format) {}
 
-    /// The lines that can be had now, without their ends: at least one, at most `limit`; waits for the first. Empty at the end of
-    /// the stream. Error when reading fails or a line is not text, once the lines before it were handed out.
+    /// The lines that are available now, without their ends: at least one, at most `limit`; waits for the first. Empty at the end
+    /// of the stream. Error when reading fails or a line is not text, once the lines before it were handed out.
     std::vector<std::string> next(std::size_t limit);
     /// One line for each kind of change that lines so far went through.
     void say_changes(const Say& say) const;
@@ -30,7 +30,7 @@ class LineStream {
     LineReader reader_;
     bool replace_invalid_;
     TextFormat format_;
-    std::int64_t metadata_ = 0;          // lines passed over
+    std::int64_t metadata_ = 0;          // lines skipped
     std::vector<std::string> segments_;  // with xml: those not handed out, the last one first
     std::vector<std::string> said_;      // while they were read
     bool begun_ = false;

@@ -75,7 +75,7 @@ int run(Arguments arguments) {
     if (name == "help") return help_command(arguments.subspan(1));
     if (name == "--version" || name == "version") {
         if (arguments.size() > 1)
-            throw heddle::UsageError(fmt::format("unexpected argument '{}'; heddle {} stands alone", arguments[1], name));
+            throw heddle::UsageError(fmt::format("unexpected argument '{}'; heddle {} takes no arguments", arguments[1], name));
         return version_command(build_commit);
     }
     return command_named(name).run(arguments.subspan(1));

@@ -19,10 +19,9 @@ std::string batch_advice(const TrainingOptions& options, const std::string& resu
     add("max-length", options.max_length);
     const std::string lower =
         fmt::format("lower {} (--accumulate makes up for small batches), or take a smaller model", fmt::join(limits, " or "));
-    return resumed.empty()
-               ? lower
-               : fmt::format("a run that goes on keeps its batches and its model: begin another one with --init {} and {}",
-                             shell_word(resumed), lower.substr(0, lower.find(", or take")));
+    return resumed.empty() ? lower
+                           : fmt::format("a resumed run keeps its batches and its model: start another one with --init {} and {}",
+                                         shell_word(resumed), lower.substr(0, lower.find(", or take")));
 }
 
 std::string text_advice() { return "the text is held as a whole: give a shorter one, or let this program have more"; }

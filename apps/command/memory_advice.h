@@ -1,4 +1,4 @@
-// What to make smaller where the memory does not suffice: tensors know how much was wanted, a command knows which option asked.
+// Which option to reduce when memory does not suffice: an allocation error has the size, the command adds the option.
 #pragma once
 
 #include <new>
@@ -10,9 +10,9 @@
 
 namespace heddle::app {
 
-/// Where nothing more is known than that an allocation failed.
+/// When only a failed allocation is known.
 inline constexpr const char* no_memory_left = "memory: the system has none left";
-/// Where no option would help.
+/// When no option would help.
 inline constexpr const char* more_memory = "end other programs, or let this one have more";
 
 /// What work() returns. Where the memory does not suffice, Error: what was wanted and how much there is, then advice(), such as
@@ -28,7 +28,7 @@ auto with_memory_advice(const Advice& advice, const Work& work) {
     }
 }
 
-/// For training with these batches; `resumed` names a resumed run, whose batches cannot change, or is empty.
+/// For training with these batches; `resumed`: a resumed run, whose batches cannot change, or empty.
 std::string batch_advice(const TrainingOptions& options, const std::string& resumed = "");
 /// For reading text and learning a vocabulary from it, which hold all of it.
 std::string text_advice();

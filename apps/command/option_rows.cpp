@@ -32,25 +32,25 @@ void add_data_options(OptionTable& table, DataOptions& options) {
     table.add("source", options.source, "file ending of the source language").called("de");
     table.add("target", options.target, "file ending of the target language").called("en");
     add_reading_options(table, options);
-    table.add("task", options.task, "learn a generated task instead; it sets model and schedule, and says so")
+    table.add("task", options.task, "train on a generated task; it sets model and schedule options, and prints them")
         .one_of(task_names());
     add_preset_option(table, options.preset);
-    table.add("out", options.out, "the run's folder; it is made").called("RUN").not_in_config();
-    table.add("resume", options.resume, "go on with this run from its last save; other limits or rates may be given")
+    table.add("out", options.out, "the run's folder, to be created").called("RUN").not_in_config();
+    table.add("resume", options.resume, "resume this run from its last save; limits and rates may be changed")
         .called("RUN")
         .not_in_config();
-    table.add("preload", options.preload, "with --resume: go on from the end of this epoch; the saves behind it are removed")
+    table.add("preload", options.preload, "with --resume: resume from the end of this epoch; later saves are removed")
         .at_least(1)
         .called("EPOCH")
         .defaults_to("the last save")
         .not_in_config();
-    table.add("init", options.init, "begin with the weights, vocabulary and model options of this run (fine-tuning)")
+    table.add("init", options.init, "start from the weights, vocabulary and model options of this run (fine-tuning)")
         .called("RUN");
     table
         .add("embeddings", options.embeddings,
-             "begin with these word vectors (word2vec text, safetensors); two files: source, target")
+             "initial word vectors of the embeddings (word2vec text, safetensors); two files: source, target")
         .called("FILE...");
-    table.add("overwrite", options.overwrite, "replace a run that is there already").not_in_config();
+    table.add("overwrite", options.overwrite, "replace an existing run").not_in_config();
 }
 
 void add_model_options(OptionTable& table, ModelOptions& options) {
@@ -102,8 +102,8 @@ void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
     table.add("min-count", options.min_count, "word and char: rarer tokens are unknown").at_least(1);
     table.add("shared-vocab", options.shared, "one vocabulary for both languages");
     table.add("vocab-model", options.model_file, "use this vocabulary file for both languages; train none").called("FILE");
-    table.add("vocab-lines", options.max_lines, "train the vocabulary on so many lines, evenly spread; 0: all").at_least(0);
-    table.add("lowercase", options.lowercase, "text becomes lower case on its way in");
+    table.add("vocab-lines", options.max_lines, "train the vocabulary on this many lines, evenly spread; 0: all").at_least(0);
+    table.add("lowercase", options.lowercase, "convert text to lower case first");
 }
 
 void add_learning_options(OptionTable& table, TrainingOptions& options) {
@@ -113,8 +113,8 @@ void add_learning_options(OptionTable& table, TrainingOptions& options) {
              "sentences x longest side of a batch, at most; end of sentence counts; 0: no limit")
         .at_least(0);
     table.add("batch-sentences", options.batch_sentences, "sentences of a batch, at most; 0: no limit").at_least(0);
-    table.add("max-length", options.max_length, "longer sentences are left out of training; 0: none").at_least(0);
-    table.add("max-words", options.max_words, "pairs with more words between spaces on a side are left out of training; 0: none")
+    table.add("max-length", options.max_length, "exclude longer sentences from training; 0: no limit").at_least(0);
+    table.add("max-words", options.max_words, "exclude pairs with more words between spaces on a side from training; 0: no limit")
         .at_least(0);
     table.add("accumulate", options.accumulate, "batches per update").at_least(1);
     table.add("label-smoothing", options.label_smoothing, "probability spread over all tokens").at_least(0).less_than(1);
@@ -137,9 +137,9 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
     table.add("epochs", options.epochs, "passes over the training text")
         .at_least(1)
         .defaults_to(fmt::format("{}, unless --updates or --minutes is given", default_epochs));
-    table.add("updates", options.updates, "end after so many updates").at_least(1).defaults_to("no limit");
-    table.add("minutes", options.minutes, "end after so many minutes of training").at_least(0).defaults_to("no limit");
-    table.add("patience", options.patience, "end after so many validations without a better loss; 0: never").at_least(0);
+    table.add("updates", options.updates, "end after this many updates").at_least(1).defaults_to("no limit");
+    table.add("minutes", options.minutes, "end after this many minutes of training").at_least(0).defaults_to("no limit");
+    table.add("patience", options.patience, "end after this many validations without a better loss; 0: never").at_least(0);
     table.add("average", options.average, "average the weights at the last N validations; 1: the last weights").at_least(1);
     table.add("tune-search", options.tune_search,
               "when training ends, choose the length penalty with the best validation score; translate and evaluate use it");
@@ -157,8 +157,7 @@ void add_course_options(OptionTable& table, TrainingOptions& options) {
         .at_least(1)
         .defaults_to("as --log-every");
     table
-        .add("scalars-every", options.scalars_every,
-             "updates between writings of all_scalars.json, TensorBoard's numbers; 0: none")
+        .add("scalars-every", options.scalars_every, "updates between writes of all_scalars.json, TensorBoard's numbers; 0: none")
         .at_least(0);
     table.add("cuda-graphs", options.cuda_graphs,
               "with --device cuda: capture a step once for each shape of its batch, and replay it");

@@ -113,7 +113,7 @@ std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem
     }
     check_not_edited(run, refused_edits);
     check_usage(refused.empty(),
-                fmt::format("--resume {}: a run that goes on cannot change {}; leave it out, or begin a new run with --init {}",
+                fmt::format("--resume {}: a resumed run cannot change {}; leave it out, or start a new run with --init {}",
                             run.string(), list(refused), run.string()));
     return changes;
 }

@@ -1,4 +1,4 @@
-// The options of a resumed run, and of one that begins with another's weights.
+// The options of a resumed run, and of one that starts from another run's weights.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace heddle::app {
 
-/// What a save keeps of the options: all that config.toml holds but the files, which have digests of their own.
+/// The options that a save records: all of config.toml except the files, which have digests of their own.
 OptionTexts options_to_save(const OptionTable& table);
 
 /// Takes the options of RUN/config.toml for all that were not given in `table`. Returns what is different now from when the run

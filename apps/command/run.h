@@ -16,10 +16,10 @@ namespace heddle::app {
 nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
                                            std::int64_t target_vocabulary);
 
-/// Error unless the file has as many elements as a model of these options needs: before anything of its size is made.
+/// Error unless the file has as many elements as a model of these options needs; call it before allocating the model.
 void check_model_size(const nn::TransformerOptions& options, const SafetensorsFile& weights);
 
-/// The settings in RUN/config.toml, resolved. Error when RUN is no folder that heddle train made.
+/// The settings in RUN/config.toml, resolved. Error when heddle train did not make RUN.
 TrainSettings read_settings(const std::filesystem::path& run);
 
 /// What the weights of a run belong to: the options of its model, as TOML lines, and the vocabularies in its folder.
@@ -41,7 +41,7 @@ std::string weights_file(const WeightsChoice& weights, const std::filesystem::pa
 Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
              const MachineOptions& machine = {});
 
-/// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for people; what is not known is left out.
+/// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for people; unknown parts are omitted.
 std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights);
 
 }  // namespace heddle::app

@@ -21,7 +21,7 @@ bool take_search_of(const std::filesystem::path& run, const OptionTable& table, 
 /// Replaces RUN/search.toml. Error when it cannot be written.
 void write_search(const std::filesystem::path& run, double length_penalty);
 
-/// A generated task has one right translation for each sentence, text has many.
+/// A generated task has one correct translation for each sentence, text has many.
 Aim aim_of(const DataOptions& data);
 
 /// "length penalty 1.5: BLEU 34.12 (brevity penalty 0.982)".
@@ -30,7 +30,7 @@ std::string trial_text(const PenaltyTrial& trial, Aim aim);
 std::string choice_text(const PenaltyChoice& choice, Aim aim, std::int64_t sentences);
 
 /// The length penalty of a run whose training has just ended after `learned` pairs, repetitions counted: chosen with so few of
-/// the validation pairs that it takes a few per cent of the training's time, stored, and said with each trial. Nothing happens
+/// the validation pairs that it takes a few per cent of the training's time, stored, and logged with each trial. Does nothing
 /// when that leaves too few pairs to choose by. False when `stop` returned true before the choice was made: nothing is stored
 /// then.
 bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,

@@ -1,4 +1,4 @@
-// How `heddle evaluate` says scores: as text, or as one JSON object a line.
+// The output of `heddle evaluate`: text, or one JSON object a line.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ struct SummaryOptions {
 };
 
 OptionTable options_table(SummaryOptions& options) {
-    OptionTable table("summary", "prints a model as a table: what goes in and out of each module, parameters, mult-adds, memory");
+    OptionTable table("summary", "prints a model as a table: shapes, parameters, mult-adds and memory of each module");
     table.usage =
         "usage: heddle summary RUN\n"
         "       heddle summary PRESET [model options]\n"
@@ -52,7 +52,7 @@ OptionTable options_table(SummaryOptions& options) {
     table.add("input", options.input, "the batch: sentences x tokens, or sentences x source tokens x target tokens")
         .called("32x50")
         .defaults_to("1x32");
-    table.add("depth", options.depth, "leave out what lies deeper; the model itself is 0").at_least(0).defaults_to("all");
+    table.add("depth", options.depth, "do not show deeper modules; the model itself is 0").at_least(0).defaults_to("all");
     table.add("module", options.module, "this module and what lies below; PATH* takes all modules that begin so").called("PATH");
     table.add("json", options.json, "one JSON object instead of the table");
     table.add("pictures", options.pictures, "draw the model, its layers and its attention, too: SVG files and index.html")

@@ -9,7 +9,7 @@
 
 namespace heddle::app {
 
-/// A line for each module down to `depth` below the first one, the totals, and torchinfo's count beside the true one.
+/// A line for each module down to `depth` below the first one, the totals, and torchinfo's count beside the actual one.
 std::string summary_table(const nn::ModelSummary& summary, const nn::SummaryBatch& batch, std::optional<std::int64_t> depth);
 /// The same as one JSON object: "input", "modules", "total", "torchinfo"; bytes and counts unrounded.
 std::string summary_json(const nn::ModelSummary& summary, const nn::SummaryBatch& batch, std::optional<std::int64_t> depth);

@@ -183,10 +183,10 @@ void check_together(const DataOptions& data) {
     check_usage(!data.out.empty() || !data.resume.empty(), "train: no folder for the run; give --out RUN");
     check_usage(data.resume.empty() || data.out.empty(), "train: --resume and --out are two folders; give one of them");
     check_usage(data.resume.empty() || !data.overwrite,
-                "train: --resume goes on with a run, --overwrite replaces one; give one of them");
+                "train: --resume resumes a run, --overwrite replaces one; give one of them");
     check_usage(data.resume.empty() || data.preset.empty(),
-                "train: --resume goes on with the options of the run, which had its --preset; leave --preset out");
-    check_usage(!data.preload || !data.resume.empty(), "train: --preload EPOCH is of a run that goes on; give --resume RUN, too");
+                "train: --resume uses the run's own options, its preset included; leave --preset out");
+    check_usage(!data.preload || !data.resume.empty(), "train: --preload EPOCH needs --resume RUN; give it, too");
     std::error_code ignored;
     check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
                 fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));

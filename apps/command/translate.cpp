@@ -43,7 +43,7 @@ OptionTable translate_table(TranslateOptions& options) {
         "usage: heddle translate RUN < in > out\n"
         "       heddle translate RUN --n-best 5 --scores < in      (id ||| text ||| log p, log p / length^A)\n"
         "       heddle translate RUN --sample --top-k 10 < in\n"
-        "       heddle translate RUN --attention FOLDER < in       (FOLDER/index.html: where the model looks)\n";
+        "       heddle translate RUN --attention FOLDER < in       (attention maps in FOLDER/index.html)\n";
     table.group(OptionGroup::model);
     add_models_options(table, options.runs, options.weights);
     table.group(OptionGroup::text);
@@ -92,7 +92,7 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
     for (const char* name : {"attention-lines", "svg"})
         check_usage(!table.given(name) || !options.attention.empty(), fmt::format("--{} is for --attention; give it, too", name));
     check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),
-                fmt::format("--{} looks into one model, and --model names {}; give one",
+                fmt::format("--{} works with one model, but --model names {}; give one",
                             options.alignment ? "alignment" : "attention", options.runs.size()));
     for (const char* name : {"top-k", "temperature", "seed"})
         check_usage(options.sample || !table.given(name), fmt::format("--{} is for --sample; give it, too", name));
@@ -102,8 +102,8 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
 std::vector<std::int32_t> prefix_tokens(const std::string& prefix, const Vocabulary& vocabulary) {
     std::vector<std::int32_t> tokens = vocabulary.encode(prefix);
     check_usage(std::find(tokens.begin(), tokens.end(), unk_id) == tokens.end(),
-                fmt::format("--prefix '{}': the target vocabulary reads it as '{}'; use words and signs that it knows", prefix,
-                            vocabulary.decode(tokens)));
+                fmt::format("--prefix '{}': the target vocabulary reads it as '{}'; use words and signs of that vocabulary",
+                            prefix, vocabulary.decode(tokens)));
     return tokens;
 }
 

@@ -1,4 +1,4 @@
-// The corpora that `heddle data` knows: rows of a table.
+// The corpora of `heddle data`: rows of a table.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@ namespace heddle::app {
 
 /// A text of a set, published under an address whose content never changes.
 struct CorpusFile {
-    std::string_view name;       ///< what it is called here: train.de, val.en
-    std::string_view published;  ///< what it is called there, gzipped or not
+    std::string_view name;       ///< its local name: train.de, val.en
+    std::string_view published;  ///< its name at the address, gzipped or not
     std::string_view sha256;     ///< of the text, unpacked: 64 hexadecimal digits
 };
 
-/// A set has files, or an archive to divide, or steps for a person.
+/// A set has files, or an archive to split, or instructions for the user.
 struct CorpusSet {
     std::string_view name;
     std::string_view holds;  ///< what text it is, how many pairs, how much is fetched

@@ -9,7 +9,7 @@ namespace heddle::app {
 
 struct DividedCorpus {
     Corpus train, val, test;
-    std::int64_t left_out = 0;  ///< pairs, because a sentence of theirs stands in val or test, or is empty
+    std::int64_t left_out = 0;  ///< pairs, because one of their sentences is in val or test, or is empty
 };
 
 /// Divides the lines "target, tab, source"; further columns are ignored. Where a pair goes follows from the words of its source

@@ -1,4 +1,4 @@
-// What an experiment of the lab is: a known mistake, run beside its correction.
+// An experiment of the lab: a known mistake, run beside its correction.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Finding {
     std::vector<double> values;
 };
 
-/// What came out. The texts are plain.
+/// The result. Texts are plain.
 struct Result {
     std::vector<std::string> variants;  ///< two or more; the first is the correct one, which is shown last
     std::vector<Finding> findings;      ///< the first one is the headline
@@ -34,8 +34,8 @@ struct Result {
     double value(std::string_view what, std::string_view variant) const;
 };
 
-/// The mistake as people write it, and what is right, in the library's terms: at most 8 lines each, of at most 68 columns, behind
-/// a line break. What both take as given has the names of the text books.
+/// The mistake as people write it, and the correct code, with the library's functions: at most 8 lines of at most 68 columns
+/// each, after a line break. Names that both take as given are those of textbooks.
 struct Code {
     std::string_view wrong;
     std::string_view right;
@@ -49,7 +49,7 @@ struct Experiment {
     std::string_view caught_by;  ///< the test that would have caught it: "Attention.CausalSeesNoFuture"
     Result (*run)(const Options&);
     Code code;
-    std::string_view group = {};  ///< what it is about: "Attention"; those of a group stand together
+    std::string_view group = {};  ///< its subject: "Attention"; those of a group are listed together
 };
 
 /// All of them, in the order of the list.

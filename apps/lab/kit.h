@@ -34,14 +34,14 @@ std::string line_of(std::span<const std::int32_t> tokens);
 
 /// A line through what was measured at 0, 1, 2, ..: a loss for each step.
 picture::Series curve(std::string name, const std::vector<double>& values);
-/// Mistakes first, what is right last: values whose first one belongs to what is right, `each` of them to a variant.
+/// Mistakes first, the correct variant last: reorders values whose first variant is the correct one, `each` per variant.
 template <typename T>
 std::vector<T> mistakes_first(std::vector<T> values, std::size_t each = 1) {
     std::ranges::rotate(values, values.begin() + static_cast<std::ptrdiff_t>(each));
     return values;
 }
-/// The same of the first `count` series of a chart, or of the bars of each group. Colours stay: the first one is that of what is
-/// right.
+/// The same of the first `count` series of a chart, or of the bars of each group. Colours are kept: the first one is that of the
+/// correct variant.
 picture::LineChart mistakes_first(picture::LineChart chart, std::optional<std::size_t> count = {});
 picture::BarChart mistakes_first(picture::BarChart chart);
 
@@ -58,7 +58,7 @@ Spans equal_spans(std::int64_t sentences, std::int64_t time);
 /// Attention from single ops, as write-ups compose it. x [sentences * time, heads * width] as [sentences, heads, time, width]: a
 /// row is cut into heads first, and then heads and time change places.
 Variable cut_heads(const Variable& x, std::int64_t sentences, std::int64_t heads);
-/// The way back.
+/// The inverse.
 Variable join_heads(const Variable& x);
 
 /// The middle one (the mean of the two middle ones). Error without any.
@@ -81,8 +81,8 @@ double error_of_sums(const Tensor& weights);
 /// Of all parameters of the module that have a gradient, as one vector.
 double gradient_norm(const nn::Module& module);
 
-/// Adam for `steps` steps on what `loss(step)` gives, a scalar; returns the loss of each step. The rate is constant behind
-/// `warmup` steps in which it rises in a straight line. The module is left in training mode.
+/// Adam for `steps` steps on what `loss(step)` gives, a scalar; returns the loss of each step. The rate is constant after
+/// `warmup` steps in which it rises linearly. The module is left in training mode.
 struct Training {
     std::int64_t steps = 100;
     double lr = 1e-3;

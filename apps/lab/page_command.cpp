@@ -26,7 +26,7 @@ OptionTable page_table(const PageCommand& command, PageOptions& options) {
     table.usage =
         fmt::format("usage: heddle {0} list\n       heddle {0} NAME [options]\n       heddle {0} all [options]\n", command.name);
     table.group(command.group);
-    table.add(command.what, options.program, fmt::format("the {} to run; all: each; list: says what there is", command.what))
+    table.add(command.what, options.program, fmt::format("the {} to run; all: each; list: lists them", command.what))
         .called("NAME")
         .positional();
     table.add("out", options.out, "the folder for the pages: NAME.html, and index.html of all").called("FOLDER");

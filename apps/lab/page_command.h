@@ -1,4 +1,4 @@
-// Commands that run named programs and leave a page of each: heddle lab, heddle chapter.
+// Commands that run named programs and write a page for each: heddle lab, heddle chapter.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace heddle::app {
 
-/// What a program leaves.
+/// The output of a program.
 struct PageResult {
     std::string text;          ///< for a terminal
     std::string json;          ///< the same as one line of JSON
     picture::Page page;        ///< NAME.html
-    std::string finding = {};  ///< what came out, in one line for the page of all
+    std::string finding = {};  ///< the result in one line, for the index page
     std::string picture = {};  ///< an <svg> for it, or nothing
 };
 
@@ -26,7 +26,7 @@ struct PageProgram {
     std::string title;  ///< one line
     /// `command`: how to run it again. The same seed gives the same numbers.
     std::function<PageResult(std::uint64_t seed, const std::string& command)> run;
-    std::string group = {};  ///< the heading under which the page of all has it; neighbours of one group stand together
+    std::string group = {};  ///< its heading on the index page; programs of one group are listed together
 };
 
 struct PageCommand {
@@ -39,7 +39,7 @@ struct PageCommand {
 };
 
 /// COMMAND list (or nothing), COMMAND NAME and COMMAND all, with --out, --seed, --json and --threads. Returns the exit status.
-/// A page leads to the ones before and behind it and to that of all, as far as they are written.
+/// A page links to the previous and next ones and to the index page, if these exist.
 int run_page_command(const PageCommand& command, Arguments arguments);
 
 }  // namespace heddle::app

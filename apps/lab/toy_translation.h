@@ -1,4 +1,4 @@
-// A Transformer small enough to learn a made-up language in seconds.
+// A Transformer small enough to learn an artificial language in seconds.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace heddle::lab {
 
-/// The first token that is a word, behind the special ones.
+/// The first token that is a word, after the special ones.
 inline constexpr std::int32_t first_word = app::eos_id + 1;
 
 /// One vocabulary for both sides, the four special tokens of apps/translation/vocabulary/vocabulary.h included; without dropout.

@@ -326,7 +326,7 @@ void OptionTable::read_config(std::istream& stream, const std::string& name) {
             wrong("{}:{}: '{}' is not a setting of heddle {}{}", name, item.line, item.key, command,
                   did_you_mean(item.key, config_names(rows_), fmt::format("see heddle {} --help", command)));
         if (std::find(read.begin(), read.end(), item.key) != read.end())
-            wrong("{}:{}: '{}' stands twice in this file", name, item.line, item.key);
+            wrong("{}:{}: '{}' occurs twice in this file", name, item.line, item.key);
         read.push_back(item.key);
         if (option->given) continue;
         if (option->values == 0 && item.values.empty())

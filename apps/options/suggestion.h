@@ -1,4 +1,4 @@
-// "did you mean --model?" of a word that is not known.
+// "did you mean --model?" for unknown words.
 #pragma once
 
 #include <string>

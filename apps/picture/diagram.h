@@ -1,4 +1,4 @@
-// Boxes and arrows: what a structure is made of, and what flows where.
+// Diagrams of boxes and arrows.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct Point {
     double y = 0;
 };
 
-/// What a box stands for; each has a colour.
+/// The kind of a box; each has a colour.
 enum class Part { data, embedding, attention, feed_forward, norm, projection };
 
 /// A box that was drawn: where arrows begin and end.

@@ -27,7 +27,7 @@ struct LegendEntry {
     std::string_view color;
     std::string_view dashes = "";
     enum class Mark { line, dot, box } mark = Mark::line;
-    std::optional<std::size_t> series = {};  ///< for a script: which series a click on it takes away
+    std::optional<std::size_t> series = {};  ///< for a script: the series that a click on it hides
 };
 
 /// What the script reads: a value with six digits, or whole and in full; a scale as "low high start end logarithmic"; names as

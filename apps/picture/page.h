@@ -1,5 +1,5 @@
-// A page that opens from the disk: one HTML file with its style, pictures and scripts inside. It says itself that a browser shall
-// load nothing for it.
+// A self-contained page: one HTML file with its style, pictures and scripts inside. It tells the browser (by a content security
+// policy) to load nothing else.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace heddle::picture {
 
-/// A picture and what it shows.
+/// A picture and its caption.
 struct Figure {
     std::string svg;
     std::string caption;
@@ -22,10 +22,11 @@ std::string escaped(std::string_view text);
 /// in its texts alone, so that a reader of JSON gets the same value.
 std::string script_json(std::string_view json);
 
-/// A picture as a file of its own: on white, because what shows it may have a dark page and does not tell it.
+/// A picture as a file of its own, on white, because a viewer's background may be dark.
 std::string standalone(const std::string& svg);
 
-/// Error when a file lies at `path` that no Page wrote: pages go into folders that people choose, and replace only pages.
+/// Error when a file exists at `path` that was not written by Page: pages go into folders that users choose, and replace only
+/// pages.
 void check_replaceable(const std::filesystem::path& path);
 
 /// Pieces of a page in the order in which they are added. All texts are plain: the page escapes them.

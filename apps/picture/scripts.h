@@ -1,4 +1,4 @@
-// What makes a page answer: the files of apps/picture/scripts, which the build puts into the program.
+// The scripts of interactive pages: the files of apps/picture/scripts, which are compiled into the program.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Texts and numbers of a picture: how wide they are, how they are cut, with how many digits.
+// Texts and numbers of a picture: their width, truncation and number of digits.
 #pragma once
 
 #include <string>

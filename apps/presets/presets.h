@@ -1,4 +1,4 @@
-// Models and trainings that are known by name: the TOML files of this folder, which the build puts into the program.
+// Named models and trainings: the TOML files of this folder, which are compiled into the program.
 #pragma once
 
 #include <functional>
@@ -19,16 +19,16 @@ struct Preset {
 /// All of them, in the order of their names.
 std::span<const Preset> presets();
 
-/// A row --preset whose value, the name of a preset, goes to `name`. It stands in no configuration file: what comes of it does.
+/// A row --preset whose value, the name of a preset, goes to `name`. It is not written to configuration files; its options are.
 Option& add_preset_option(OptionTable& table, std::string& name);
 
-/// Gives `table` the preset's options, except for those that were given before: the command line and --config go first. So do
-/// options that take the place of a preset's (--updates that of its epochs, --task that of its task's vocabulary, --schedule
-/// that of a rate which is noam's factor). Options that only other commands know are passed over. Nothing for an empty name.
+/// Gives `table` the preset's options, except those that were given already: the command line and --config override it. So do
+/// options that replace a preset's (--updates that of its epochs, --task that of its task's vocabulary, --schedule
+/// that of a rate which is noam's factor). Options of other commands are skipped. Does nothing for an empty name.
 void apply_preset(OptionTable& table, const std::string& name);
 
 /// Applies the preset and then does `work`, whose status it returns. An OptionError of either about an option that the preset set
-/// names it, as nobody gave it.
+/// names the preset, because the user did not give the option.
 int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work);
 
 }  // namespace heddle::app

@@ -6,16 +6,16 @@
 
 namespace heddle::app {
 
-/// Writes `text` to stdout and flushes. std::system_error when that fails: with EPIPE, when nobody reads any more, main ends the
-/// program without a word and with the status `nobody_reads`.
+/// Writes `text` to stdout and flushes. std::system_error when that fails. With EPIPE, when the reader has closed the pipe, main
+/// ends the program silently with the status `nobody_reads`.
 void print(const std::string& text);
 
 /// The text as a terminal can show it: control characters (but line ends and tabs), those that turn the direction of writing, and
-/// bytes that are not UTF-8 become \x1b, \u202e, ... They may come from any file, and a terminal obeys them.
+/// bytes that are not UTF-8 become \x1b, \u202e, ... They may come from untrusted files, and a terminal would interpret them.
 std::string terminal_text(std::string_view text);
 
-/// Writes a line to stderr, as terminal_text: what a person should know, and no result. False, with errno, when that is
-/// impossible: it is never a reason to end.
+/// Writes a line to stderr, as terminal_text: a note, not a result. False, with errno, when that fails, which is never a
+/// reason to end.
 bool say(std::string_view line);
 
 /// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end after the last one.
@@ -27,7 +27,7 @@ std::string shell_word(std::string_view word);
 /// Each line of the text four columns further to the right; after the last one stands a line end, whether it had one or not.
 std::string indented(std::string_view text);
 
-/// 128 + SIGPIPE: what a shell reports of a program that a closed pipe ended, which is how this one ends where SIGPIPE is not
+/// 128 + SIGPIPE: what a shell reports for a program that was ended by a closed pipe, as this one is where SIGPIPE is not
 /// ignored.
 inline constexpr int nobody_reads = 141;
 

@@ -31,7 +31,7 @@ Tensor extended_cache_table(const Tensor& table, const Tensor& parents, std::int
     }
     for (std::int64_t i = 0; i < hypotheses; ++i) {
         const std::int64_t parent = parents.defined() ? parents.data<std::int32_t>()[i] : i;
-        check(parent >= 0 && parent < former, "{}: hypothesis {} goes on from {}, but there are {}", op, i, parent, former);
+        check(parent >= 0 && parent < former, "{}: hypothesis {} continues {}, but there are {}", op, i, parent, former);
         const std::int32_t* from = table.data<std::int32_t>() + parent * capacity;
         std::int32_t* to = result.data<std::int32_t>() + i * capacity;
         std::copy(from, from + position, to);

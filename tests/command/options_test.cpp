@@ -276,7 +276,7 @@ TEST(Options, PreferTheCommandLineToTheFile) {
 TEST(Options, NameFileAndLineOfAWrongSetting) {
     EXPECT_THAT(usage_error({}, "layers = 2\nlayer = 3\n"),
                 HasSubstr("test.toml:2: 'layer' is not a setting of heddle train; did you mean layers? "));
-    EXPECT_THAT(usage_error({}, "layers = 2\nlayers = 3\n"), HasSubstr("test.toml:2: 'layers' stands twice"));
+    EXPECT_THAT(usage_error({}, "layers = 2\nlayers = 3\n"), HasSubstr("test.toml:2: 'layers' occurs twice"));
     EXPECT_THAT(usage_error({}, "out = \"RUN\"\n"), HasSubstr("test.toml:1: 'out' is not a setting"));
     EXPECT_THAT(usage_error({}, "layers 2\n"), HasSubstr("test.toml:1: no = after 'layers'"));
     EXPECT_THAT(usage_error({}, "adam-betas = [0.9]\n"), HasSubstr("has 1 values, wanted 2"));

@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "kernels/activation/detail/activation.h"
-#include "tests/autograd/proofs_support.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 
@@ -106,21 +105,6 @@ TEST(Relu, CutsNegativeNumbersOff) {
     EXPECT_TRUE(std::isnan(y.data<float>()[5]));
 }
 
-TEST(Activation, AcceptsEverySizeAndHasTheSameBitsForAnyNumberOfThreads) {
-    for (const std::int64_t n : {0, 1, 31, 32, 33, 127, 1025, 200000}) {
-        const Tensor x = normal({n}, DType::f32, 4), dy = normal({n}, DType::f32, 5);
-        const WithThreads one(1);
-        const Tensor y = gelu_forward(x), dx = gelu_backward(dy, x, true), r = relu_forward(x), dr = relu_backward(dy, r);
-        for (const int count : {2, 3}) {
-            const WithThreads with(count);
-            EXPECT_TRUE(same_bits(gelu_forward(x), y)) << n;
-            EXPECT_TRUE(same_bits(gelu_backward(dy, x, true), dx)) << n;
-            EXPECT_TRUE(same_bits(relu_forward(x), r)) << n;
-            EXPECT_TRUE(same_bits(relu_backward(dy, r), dr)) << n;
-        }
-    }
-}
-
 TEST(Activation, NamesWhatDoesNotFit) {
     const Tensor x = Tensor::zeros({2, 3}, DType::f32);
     expect_error(
@@ -132,8 +116,6 @@ TEST(Activation, NamesWhatDoesNotFit) {
     expect_error([&] { gelu_forward(Tensor::zeros({2}, DType::bf16)); }, "bf16");
     expect_error([&] { relu_forward(Tensor()); }, "relu: x is an undefined tensor");
 }
-
-TEST(Activation, ItsGradientsAreProven) { expect_proven(proofs::activation()); }
 
 }  // namespace
 }  // namespace heddle::kernels

@@ -109,19 +109,6 @@ TEST(Attention, MoreQueriesThanKeysLeavesTheFirstRowsWithoutKeysWhenCausal) {
     }
 }
 
-TEST(Attention, FullyMaskedRowsGiveZerosAndZeroGradients) {
-    const Spans spans = Spans::packed(std::vector<std::int64_t>{6});
-    AttentionRules rules = self_rules(spans, 2);
-    rules.mask = Tensor::zeros({6, 6}, DType::u8);
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        const AttentionCase at = make_case(rules, 8, 8, true).to(dtype);
-        const AttentionResult result = at.forward();
-        const ThreeGradients g = backward_of(at, result, false);
-        for (const Tensor& tensor : {result.output, g.query, g.key, g.value})
-            for (const double value : tensor.to_vector()) EXPECT_EQ(value, 0.0);
-    }
-}
-
 TEST(Attention, RowsOutsideTheSpansAreZeroAndTheirNaNsStayThere) {
     const Spans spans({{2, 3}, {5, 4}, {11, 2}}, 14);
     for (const DType dtype : {DType::f32, DType::f64}) {
@@ -142,67 +129,6 @@ TEST(Attention, RowsOutsideTheSpansAreZeroAndTheirNaNsStayThere) {
     }
 }
 
-// A padded batch that says by its mask alone what is padding, whose rows hold whatever was in that memory.
-TEST(Attention, RowsThatTheMaskTakesOutMayHoldAnything) {
-    const std::vector<std::int64_t> lengths{7, 40, 1};
-    const Spans spans({{0, 40}, {40, 40}, {80, 40}}, 120);
-    for (const bool causal : {false, true})
-        for (const DType dtype : {DType::f32, DType::f64}) {
-            AttentionRules rules = self_rules(spans, 2);
-            rules.causal = causal;
-            rules.mask = Tensor::zeros({3, 40, 40}, DType::u8);
-            for (std::int64_t s = 0; s < 3; ++s)
-                for (std::int64_t i = 0; i < lengths[static_cast<std::size_t>(s)]; ++i)
-                    std::fill_n(rules.mask.data<std::uint8_t>() + (s * 40 + i) * 40, lengths[static_cast<std::size_t>(s)], 1);
-            const AttentionCase clean = make_case(rules, 8, 20, true).to(dtype);
-            AttentionCase dirty = clean;
-            dirty.query_base = dirty.key_base = clean.key_base.clone();
-            dirty.d_output = clean.d_output.clone();
-            const Spans real = Spans::padded(lengths, 40);
-            poison_gaps(dirty.key_base, real);
-            poison_gaps(dirty.d_output, real);
-            const AttentionResult wanted = clean.forward(), given = dirty.forward();
-            EXPECT_TRUE(same_bits(given.output, wanted.output));
-            const ThreeGradients all = backward_of(clean, wanted, false), g = backward_of(dirty, given, false);
-            EXPECT_TRUE(same_bits(g.query, all.query) && same_bits(g.key, all.key) && same_bits(g.value, all.value));
-        }
-}
-
-TEST(Attention, GradientsLandInColumnsOfOneTensorAndNowhereElse) {
-    const Spans spans = Spans::packed(std::vector<std::int64_t>{5, 20});
-    const AttentionCase at = make_case(self_rules(spans, 2), 8, 8, true);
-    const AttentionResult result = at.forward();
-    const ThreeGradients apart = backward_of(at, result, false);
-    const Tensor together = Tensor::full({25, 60}, -7, DType::f32);
-    attention_backward(at.query(), at.key(), at.value(), at.rules, result, at.d_output,
-                       {{together, 3, 16}, {together, 19, 16}, {together, 40, 16}});
-    for (std::int64_t row = 0; row < 25; ++row)
-        for (std::int64_t c = 0; c < 60; ++c) {
-            const auto from = [&](const Tensor& tensor, std::int64_t begin) {
-                return tensor.data<float>()[row * 16 + c - begin];
-            };
-            const float wanted = c >= 3 && c < 19    ? from(apart.query, 3)
-                                 : c >= 19 && c < 35 ? from(apart.key, 19)
-                                 : c >= 40 && c < 56 ? from(apart.value, 40)
-                                                     : -7.0f;
-            EXPECT_EQ(together.data<float>()[row * 60 + c], wanted) << row << ", " << c;
-        }
-}
-
-TEST(Attention, GradientsThatNobodyWantsDoNotChangeTheOthers) {
-    const Spans spans = Spans::packed(std::vector<std::int64_t>{9, 3});
-    const AttentionCase at = make_case(self_rules(spans, 2), 8, 8, true);
-    const AttentionResult result = at.forward();
-    const ThreeGradients all = backward_of(at, result, false);
-    for (int wanted = 0; wanted < 3; ++wanted) {
-        const Tensor alone = Tensor::full({12, 16}, NAN, DType::f32);
-        AttentionGradients gradients;
-        (wanted == 0 ? gradients.query : wanted == 1 ? gradients.key : gradients.value) = alone;
-        attention_backward(at.query(), at.key(), at.value(), at.rules, result, at.d_output, gradients);
-        EXPECT_TRUE(same_bits(alone, wanted == 0 ? all.query : wanted == 1 ? all.key : all.value)) << wanted;
-    }
-}
-
 TEST(Attention, LargeScoresNeitherOverflowNorVanish) {
     const Spans spans = Spans::packed(std::vector<std::int64_t>{20});
     AttentionRules rules = self_rules(spans, 1);
@@ -212,33 +138,6 @@ TEST(Attention, LargeScoresNeitherOverflowNorVanish) {
     EXPECT_LE(relative_error(at.forward().output, wanted.output), 1e-3);  // scores of 1e5 have an ulp of 0.008
     EXPECT_LE(relative_error(at.to(DType::f64).forward().output, wanted.output), 1e-9);
     for (const double value : backward_of(at, at.forward(), false).key.to_vector()) EXPECT_TRUE(std::isfinite(value));
-}
-
-TEST(AttentionWeights, SumToOneAndAreExactlyZeroWhereMasked) {
-    const Spans queries({{0, 4}, {4, 6}}, 10), keys({{0, 7}, {9, 6}}, 15);
-    AttentionRules rules{
-        .query_spans = queries, .key_spans = keys, .heads = 2, .causal = true, .mask = random_mask({2, 6, 7}, 0.6, 3)};
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        const AttentionCase at = make_case(rules, 8, 8, false).to(dtype);
-        const Tensor weights = attention_weights(at.query(), at.key(), rules);
-        EXPECT_LE(relative_error(weights, naive_attention(at.to(DType::f64)).weights), dtype == DType::f32 ? 1e-6 : 1e-13);
-        const std::vector<double> values = weights.to_vector();
-        std::size_t next = 0;
-        for (std::int64_t s = 0; s < 2; ++s)
-            for (std::int64_t h = 0; h < 2; ++h)
-                for (std::int64_t i = 0; i < 6; ++i) {
-                    double sum = 0;
-                    bool any = false;
-                    for (std::int64_t j = 0; j < 7; ++j, ++next) {
-                        const bool open = i < queries[s].length && j < keys[s].length && allowed(rules, s, i, j);
-                        EXPECT_EQ(values[next] > 0, open);
-                        EXPECT_EQ(values[next] == 0, !open);
-                        any = any || open;
-                        sum += values[next];
-                    }
-                    EXPECT_NEAR(sum, any ? 1 : 0, dtype == DType::f32 ? 1e-6 : 1e-14);
-                }
-    }
 }
 
 TEST(Attention, AFutureTokenChangesEarlierOutputsByExactlyNothing) {

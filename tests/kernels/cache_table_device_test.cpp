@@ -8,12 +8,6 @@
 namespace heddle::kernels {
 namespace {
 
-std::vector<Device> all_devices() {
-    std::vector<Device> all{Device::cpu};
-    if (device::available()) all.push_back(Device::cuda);
-    return all;
-}
-
 Tensor numbers_of(const std::vector<std::int32_t>& numbers) {
     return Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())});
 }
@@ -63,8 +57,8 @@ TEST(CacheTableDevice, WrongUseIsAnError) {
     const auto with = [&](const std::vector<std::int32_t>& parents, std::int64_t position, std::int64_t row) {
         return [&table, parents, position, row] { extended_cache_table(table, numbers_of(parents), position, row); };
     };
-    expect_error(with({0, 3}, 1, 0), "hypothesis 1 goes on from 3, but there are 3");
-    expect_error(with({-1}, 1, 0), "hypothesis 0 goes on from -1");
+    expect_error(with({0, 3}, 1, 0), "hypothesis 1 continues 3, but there are 3");
+    expect_error(with({-1}, 1, 0), "hypothesis 0 continues -1");
     expect_error(with({0}, 5, 0), "a token at position 5, but table [3, 5] has 5 columns");
     expect_error(with({0, 1}, 1, 2147483646), "2 rows from row 2147483646, more than an i32 can number");
     if (!device::available() || !device::emulated()) return;  // it ends the context of a real device

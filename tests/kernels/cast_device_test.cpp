@@ -10,11 +10,6 @@ namespace {
 
 const DType kTypes[] = {DType::f64, DType::f32, DType::bf16, DType::i32, DType::u8};
 
-std::vector<Device> devices() {
-    if (device::available()) return {Device::cpu, Device::cuda};
-    return {Device::cpu};
-}
-
 // Edges of the types, halves between two bf16, and ordinary numbers up to `n`.
 Tensor numbers_of(DType dtype, std::int64_t n) {
     const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
@@ -50,7 +45,7 @@ void expect_numbers(const Tensor& got, const std::vector<double>& want, const st
 }
 
 TEST(CastOnDevices, ConvertsEveryTypeToEveryOtherAsCoreDoes) {
-    for (const Device device : devices())
+    for (const Device device : all_devices())
         for (const DType from : kTypes)
             for (const DType to : kTypes)
                 for (const std::int64_t n : {0, 1, 31, 127, 1025}) {
@@ -73,7 +68,7 @@ TEST(CastOnDevices, HandsTheSameTensorOnWhenNothingChanges) {
 }
 
 TEST(CastOnDevices, FillsEveryTypeAndNothingBeside) {
-    for (const Device device : devices())
+    for (const Device device : all_devices())
         for (const DType dtype : kTypes)
             for (const double value : {0.0, 1.0, -2.7, 300.4})
                 for (const std::int64_t begin : {0, 1, 16}) {

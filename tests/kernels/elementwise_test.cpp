@@ -2,7 +2,6 @@
 
 #include "autograd/ops.h"
 #include "kernels/elementwise/detail/broadcast.h"
-#include "tests/autograd/proofs_support.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 
@@ -105,17 +104,6 @@ TEST(Elementwise, AccumulatesInPlace) {
     expect_error([&] { accumulate(target, Tensor::zeros({33}, DType::f32)); }, "accumulate: x has shape [33], wanted [33, 1025]");
 }
 
-TEST(Elementwise, HasTheSameBitsForAnyNumberOfThreads) {
-    const Tensor a = normal({300, 127}, DType::f32, 1), b = normal({127}, DType::f32, 2);
-    const WithThreads one(1);
-    const Tensor sum = add(a, b), whole = mul(a, a);
-    for (const int count : {2, 3}) {
-        const WithThreads with(count);
-        EXPECT_TRUE(same_bits(add(a, b), sum));
-        EXPECT_TRUE(same_bits(mul(a, a), whole));
-    }
-}
-
 TEST(Elementwise, NamesShapesThatDoNotBroadcast) {
     const Tensor a = Tensor::zeros({2, 3}, DType::f32);
     expect_error([&] { add(a, Tensor::zeros({2}, DType::f32)); },
@@ -136,8 +124,6 @@ TEST(Elementwise, MergesAxesThatAreWalkedAlike) {
     EXPECT_EQ(row.begin_of(5)[0], 20);
     EXPECT_EQ(row.begin_of(5)[1], 0);
 }
-
-TEST(Elementwise, ItsGradientsAreProven) { expect_proven(proofs::elementwise()); }
 
 }  // namespace
 }  // namespace heddle::kernels

@@ -2,7 +2,6 @@
 
 #include "autograd/ops.h"
 #include "kernels/embedding/detail/embedding.h"
-#include "tests/autograd/proofs_support.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 
@@ -33,41 +32,6 @@ double factor(const Dropout& dropout, std::int64_t row, std::int64_t column) {
     return dropout.keeps_row(row, column) ? dropout.scale() : 0;
 }
 
-// The formula, sentence by sentence, in double.
-Tensor formula(const Tensor& table, const Batch& batch, const Tensor& positions, const EmbeddingPlan& plan) {
-    const std::int64_t d = table.cols();
-    const std::vector<double> rows = table.to_vector(),
-                              places = positions.defined() ? positions.to_vector() : std::vector<double>();
-    Tensor y = Tensor::zeros({batch.spans.rows(), d}, DType::f64);
-    for (const Span& span : batch.spans)
-        for (std::int64_t t = 0; t < span.length; ++t)
-            for (std::int64_t c = 0; c < d; ++c) {
-                const std::int64_t i = span.start + t;
-                double value = plan.scale * rows[static_cast<std::size_t>(batch.tokens.data<std::int32_t>()[i] * d + c)];
-                if (positions.defined()) value += places[static_cast<std::size_t>((plan.first_position + t) * d + c)];
-                y.data<double>()[i * d + c] = value * factor(plan.dropout, i, c);
-            }
-    return y;
-}
-
-TEST(Embedding, AddsScaledRowsAndPositionsWithDropout) {
-    for (const std::int64_t d : {1, 31, 32, 33, 127, 128, 1025})
-        for (const std::int64_t gap : {0, 2})
-            for (const Dropout& dropout : {Dropout(), Dropout(0.3, 4)}) {
-                const Batch batch = batch_of({3, 1, 5, 2}, gap, 11, 1);
-                const EmbeddingPlan plan = {.scale = 2.5, .first_position = 1, .dropout = dropout};
-                const Tensor table = normal({11, d}, DType::f32, 2), positions = normal({7, d}, DType::f32, 3);
-                for (const Tensor& places : {positions, Tensor()}) {
-                    const Tensor wanted = formula(table, batch, places, plan);
-                    const Tensor wide = places.defined() ? places.to(DType::f64) : places;
-                    EXPECT_LT(relative_error(embedding_forward(table, batch.tokens, batch.spans, places, plan), wanted), 1e-6);
-                    EXPECT_LT(
-                        relative_error(embedding_forward(table.to(DType::f64), batch.tokens, batch.spans, wide, plan), wanted),
-                        1e-15);
-                }
-            }
-}
-
 TEST(Embedding, EveryLevelEqualsTheFormulaAndWritesNothingElse) {
     const Dropout dropout(0.4, 6);
     for (const std::int64_t d : {1, 31, 32, 33, 64, 127, 128, 1025})
@@ -81,49 +45,6 @@ TEST(Embedding, EveryLevelEqualsTheFormulaAndWritesNothingElse) {
                 wanted.data<double>()[c] = (3.0 * row.data<float>()[c] + place.data<float>()[c]) * factor(dropout, 9, c);
             EXPECT_LT(relative_error(y.tensor({d}), wanted), 1e-6) << d;
         }
-}
-
-TEST(Embedding, BackwardSumsOverRepeatedTokensAndSentences) {
-    for (const DType dtype : {DType::f32, DType::f64})
-        for (const std::int64_t gap : {0, 2}) {
-            const std::int64_t d = 33;
-            const Batch batch = batch_of({3, 1, 5, 2, 40}, gap, 11, 1);
-            const EmbeddingPlan plan = {.scale = 2.5, .first_position = 1, .dropout = Dropout(0.3, 4)};
-            const Tensor dy = normal({batch.spans.rows(), d}, dtype, 5);
-            Tensor dtable = Tensor::full({11, d}, 1, dtype), dpositions = Tensor::full({41, d}, 2, dtype);
-            embedding_backward(dy, batch.tokens, batch.spans, plan, &dtable, &dpositions);
-            Tensor table = Tensor::full({11, d}, 1, DType::f64), positions = Tensor::full({41, d}, 2, DType::f64);
-            const std::vector<double> gradient = dy.to_vector();
-            for (const Span& span : batch.spans)
-                for (std::int64_t t = 0; t < span.length; ++t)
-                    for (std::int64_t c = 0; c < d; ++c) {
-                        const std::int64_t i = span.start + t;
-                        const double e = gradient[static_cast<std::size_t>(i * d + c)] * factor(plan.dropout, i, c);
-                        table.data<double>()[batch.tokens.data<std::int32_t>()[i] * d + c] += plan.scale * e;
-                        positions.data<double>()[(1 + t) * d + c] += e;
-                    }
-            const double tolerance = dtype == DType::f32 ? 2e-6 : 1e-14;
-            EXPECT_LT(relative_error(dtable, table), tolerance);
-            EXPECT_LT(relative_error(dpositions, positions), tolerance);
-        }
-}
-
-TEST(Embedding, HasTheSameBitsForAnyNumberOfThreads) {
-    const Batch batch = batch_of(std::vector<std::int64_t>(60, 17), 0, 50, 1);
-    const EmbeddingPlan plan = {.scale = 11, .dropout = Dropout(0.2, 4)};
-    const Tensor table = normal({50, 128}, DType::f32, 2), positions = normal({20, 128}, DType::f32, 3),
-                 dy = normal({1020, 128}, DType::f32, 4);
-    const auto run = [&](int count) {
-        const WithThreads with(count);
-        Tensor dtable = Tensor::zeros({50, 128}, DType::f32), dpositions = Tensor::zeros({20, 128}, DType::f32);
-        embedding_backward(dy, batch.tokens, batch.spans, plan, &dtable, &dpositions);
-        return std::vector<Tensor>{embedding_forward(table, batch.tokens, batch.spans, positions, plan), dtable, dpositions};
-    };
-    const std::vector<Tensor> wanted = run(1);
-    for (const int count : {2, 3}) {
-        const std::vector<Tensor> given = run(count);
-        for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(given[i], wanted[i])) << count << " threads, result " << i;
-    }
 }
 
 TEST(Embedding, GivesASentenceTheSameBitsAloneAndInAnyBatch) {
@@ -186,8 +107,6 @@ TEST(SinusoidalPositions, OfAnOddWidthEndWithASine) {
     const Tensor table = sinusoidal_positions(3, 3, DType::f64);
     EXPECT_NEAR(table.data<double>()[2 * 3 + 2], std::sin(2 / std::pow(10000.0, 2.0 / 3)), 1e-15);
 }
-
-TEST(Embedding, ItsGradientsAreProven) { expect_proven(proofs::embedding()); }
 
 TEST(Embedding, AddsToTheGradientThatATableHolds) {
     Variable table(normal({4, 3}, DType::f32, 1), true);

@@ -23,12 +23,7 @@ constexpr Activation kActivations[] = {Activation::relu, Activation::gelu, Activ
 struct NetworkCase {
     std::int64_t rows, d_model, d_ff, out;
     bool biases = true;
-    bool offset = false;  // every tensor begins one element behind its storage's start
 };
-const NetworkCase kCases[] = {{1, 8, 16, 8},    {33, 31, 33, 17},        {33, 31, 33, 17, false, true},
-                              {40, 16, 64, 24}, {40, 16, 64, 24, false}, {0, 4, 8, 4},
-                              {3, 0, 8, 4},     {5, 4, 1025, 3}};
-
 std::string text(const NetworkCase& at, Activation activation, double p) {
     return std::to_string(at.rows) + " rows, " + std::to_string(at.d_model) + " to " + std::to_string(at.d_ff) + " to " +
            std::to_string(at.out) + ", activation " + std::to_string(static_cast<int>(activation)) + ", dropout " +
@@ -90,66 +85,6 @@ Results plain(const Network& net, Activation activation, const Dropout& dropout)
     return results;
 }
 
-TEST(FeedForwardDevice, ForwardAndBackward) {
-    for (const Numbers& numbers : all_numbers())
-        for (const NetworkCase& at : kCases)
-            for (const Activation activation : kActivations)
-                for (const double p : {0.0, 0.3}) {
-                    const Dropout dropout(p, 77);
-                    const Network net = network(at);
-                    const Network given = converted(net, [&](const Tensor& tensor) {
-                        const Tensor placed = in(numbers, tensor);
-                        return at.offset && placed.defined() ? offset_by_one(placed) : placed;
-                    });
-                    const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
-                    const Network narrow =
-                        converted(wide, [](const Tensor& tensor) { return tensor.defined() ? tensor.to(DType::f32) : tensor; });
-                    const std::string what = text(at, activation, p);
-                    const Results got = run(given, activation, dropout), want = run(wide, activation, dropout);
-                    const Results usual = numbers.dtype == DType::bf16 ? plain(narrow, activation, dropout) : Results{};
-                    expect_close(got.y, want.y, numbers, "y, " + what, kAllowed, usual.y);
-                    expect_close(got.hidden, want.hidden, numbers, "hidden, " + what, kAllowed, usual.hidden);
-                    expect_close(got.dx, want.dx, numbers, "dx, " + what, kAllowed, usual.dx);
-                    expect_close(got.gradients.w1, want.gradients.w1, numbers, "dW1, " + what, kAllowed, usual.gradients.w1);
-                    expect_close(got.gradients.b1, want.gradients.b1, numbers, "db1, " + what, kAllowed, usual.gradients.b1);
-                    expect_close(got.gradients.w2, want.gradients.w2, numbers, "dW2, " + what, kAllowed, usual.gradients.w2);
-                    expect_close(got.gradients.b2, want.gradients.b2, numbers, "db2, " + what, kAllowed, usual.gradients.b2);
-                }
-}
-
-TEST(FeedForwardDevice, AddsF32GradientsOfBf16Rows) {
-    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    const Numbers numbers{Device::cuda, DType::bf16};
-    for (const Activation activation : kActivations) {
-        const Network net = network({33, 24, 40, 16});
-        const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
-        const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
-        const Network narrow = converted(wide, [](const Tensor& tensor) { return tensor.to(DType::f32); });
-        const FeedForwardWeights got = run(given, activation, {}, DType::f32).gradients,
-                                 want = run(wide, activation, {}).gradients, usual = plain(narrow, activation, {}).gradients;
-        EXPECT_EQ(got.b1.dtype(), DType::f32);
-        expect_close(got.w1, want.w1, numbers, "dW1 in f32", kAllowed, usual.w1);
-        expect_close(got.b1, want.b1, numbers, "db1 in f32", kAllowed, usual.b1);
-        expect_close(got.w2, want.w2, numbers, "dW2 in f32", kAllowed, usual.w2);
-        expect_close(got.b2, want.b2, numbers, "db2 in f32", kAllowed, usual.b2);
-    }
-}
-
-// Nothing is kept: the GELU's tanh form in bf16 is then cuBLASLt's.
-TEST(FeedForwardDevice, ForwardAlone) {
-    for (const Numbers& numbers : all_numbers())
-        for (const Activation activation : kActivations)
-            for (const bool biases : {true, false}) {
-                const Network net = network({33, 24, 40, 16, biases});
-                const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
-                const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
-                const auto result = kernels::feed_forward_forward(given.x, given.weights, activation, {}, false);
-                EXPECT_FALSE(result.hidden.defined());
-                expect_close(result.y, kernels::feed_forward_forward(wide.x, wide.weights, activation, {}, false).y, numbers,
-                             "y alone, activation " + std::to_string(static_cast<int>(activation)), kAllowed);
-            }
-}
-
 TEST(FeedForwardDevice, ReluKeepsANaN) {
     for (const Numbers& numbers : all_numbers()) {
         Network net = network({3, 8, 16, 8});
@@ -157,19 +92,6 @@ TEST(FeedForwardDevice, ReluKeepsANaN) {
         const Results got = run(converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); }), Activation::relu, {});
         for (const double value : got.y.to(Device::cpu).to_vector()) EXPECT_TRUE(std::isnan(value)) << to_string(numbers);
         EXPECT_NE(got.gradients.b1.to(Device::cpu).to_vector()[0], 0) << "the gradient goes through, as in relu";
-    }
-}
-
-TEST(FeedForwardDevice, GivesTheSameBitsAgain) {
-    for (const Numbers& numbers : all_numbers()) {
-        const Network net = converted(network({50, 16, 40, 16}), [&](const Tensor& tensor) { return in(numbers, tensor); });
-        expect_same_bits_again(
-            [&] {
-                const Results results = run(net, Activation::gelu, Dropout(0.2, 5));
-                return std::vector<Tensor>{results.y, results.dx, results.gradients.w1, results.gradients.b1,
-                                           results.gradients.w2};
-            },
-            to_string(numbers));
     }
 }
 

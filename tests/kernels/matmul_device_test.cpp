@@ -1,4 +1,4 @@
-// The matrix product on every device: the op, the product that other ops build on, and the ladder.
+// The product that other ops build on, and the ladder of kernels that leads to it.
 #include <gtest/gtest.h>
 
 #include "kernels/matmul/detail/matmul_ladder.h"
@@ -22,76 +22,6 @@ std::vector<Numbers> device_numbers() {
     for (const Numbers& each : all_numbers())
         if (each.device == Device::cuda) numbers.push_back(each);
     return numbers;
-}
-
-// The reference computes in f64 with the inputs as the device has them.
-Tensor reference(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false) {
-    return kernels::matmul_forward(a, b, transpose_a, transpose_b);
-}
-
-struct MatmulCase {
-    Shape batch;
-    std::int64_t m, n, k;
-    bool shared_b = false;
-};
-
-Shape with(const Shape& batch, std::int64_t rows, std::int64_t cols) {
-    Shape shape = batch;
-    shape.append(rows);
-    shape.append(cols);
-    return shape;
-}
-
-const std::vector<MatmulCase>& matmul_cases() {
-    static const std::vector<MatmulCase> cases = {
-        {{}, 1, 1, 1}, {{}, 31, 33, 32}, {{}, 33, 127, 31},  {{}, 127, 1, 33}, {{}, 5, 7, 0},        {{}, 0, 3, 4},
-        {{}, 3, 0, 4}, {{2}, 5, 6, 7},   {{2, 3}, 4, 33, 8}, {{3}, 5, 4, 0},   {{3}, 5, 6, 7, true}, {{2, 2}, 8, 9, 16, true},
-        {{0}, 2, 3, 4}};
-    return cases;
-}
-
-TEST(MatmulDevice, ForwardAndBackwardInEveryLayout) {
-    for (const Numbers& numbers : all_numbers())
-        for (const MatmulCase& at : matmul_cases())
-            for (int layout = 0; layout < 4; ++layout) {
-                const bool ta = (layout & 1) != 0, tb = (layout & 2) != 0;
-                const Shape none;
-                const Tensor a = normal(ta ? with(at.batch, at.k, at.m) : with(at.batch, at.m, at.k), DType::f64, 1);
-                const Shape& batch_b = at.shared_b ? none : at.batch;
-                const Tensor b = normal(tb ? with(batch_b, at.n, at.k) : with(batch_b, at.k, at.n), DType::f64, 2);
-                const Tensor dc = normal(with(at.batch, at.m, at.n), DType::f64, 3), db = normal(b.shape(), DType::f64, 4);
-                const std::string what = std::to_string(at.m) + "x" + std::to_string(at.n) + "x" + std::to_string(at.k) +
-                                         ", layout " + std::to_string(layout);
-                const Tensor a_in = in(numbers, a), b_in = in(numbers, b), dc_in = in(numbers, dc);
-                const Tensor a64 = rounded(numbers, a), b64 = rounded(numbers, b), dc64 = rounded(numbers, dc);
-                expect_close(kernels::matmul_forward(a_in, b_in, ta, tb), reference(a64, b64, ta, tb), numbers, "C " + what,
-                             kAllowed);
-                expect_close(kernels::matmul_backward_a(dc_in, a_in, b_in, ta, tb),
-                             kernels::matmul_backward_a(dc64, a64, b64, ta, tb), numbers, "dA " + what, kAllowed);
-                Tensor got = in(numbers, db).clone(), want = rounded(numbers, db).clone();
-                kernels::matmul_backward_b(dc_in, a_in, b_in, ta, tb, got);
-                kernels::matmul_backward_b(dc64, a64, b64, ta, tb, want);
-                expect_close(got, want, numbers, "dB " + what, kAllowed);
-            }
-}
-
-TEST(MatmulDevice, TakesViewsThatStartAnywhere) {
-    for (const Numbers& numbers : all_numbers()) {
-        const Tensor a = normal({9, 31}, DType::f64, 1), b = normal({31, 17}, DType::f64, 2);
-        expect_close(kernels::matmul_forward(offset_by_one(in(numbers, a)), offset_by_one(in(numbers, b))),
-                     reference(rounded(numbers, a), rounded(numbers, b)), numbers, "offset by one", kAllowed);
-    }
-}
-
-TEST(MatmulDevice, GivesTheSameBitsAgainAndKeepsNaN) {
-    for (const Numbers& numbers : device_numbers()) {
-        Tensor a = normal({33, 70}, DType::f64, 1);
-        a.data<double>()[5 * 70 + 3] = std::numeric_limits<double>::quiet_NaN();
-        const Tensor on_device = in(numbers, a), b = in(numbers, normal({70, 40}, DType::f64, 2));
-        expect_same_bits_again([&] { return std::vector<Tensor>{kernels::matmul_forward(on_device, b)}; }, to_string(numbers));
-        const std::vector<double> c = kernels::matmul_forward(on_device, b).to(Device::cpu).to_vector();
-        for (std::size_t i = 0; i < c.size(); ++i) EXPECT_EQ(std::isnan(c[i]), i / 40 == 5) << "element " << i;
-    }
 }
 
 // ---- product_cuda
@@ -192,7 +122,7 @@ TEST(MatmulLadder, EveryStepMultipliesMatricesOfAnySize) {
             const Tensor a = normal({at.m, at.k}, DType::f64, 1), b = normal({at.k, at.n}, DType::f64, 2);
             const std::string what = "step " + std::to_string(static_cast<int>(step)) + ", " + std::to_string(at.m) + "x" +
                                      std::to_string(at.n) + "x" + std::to_string(at.k);
-            const Tensor want = reference(rounded(numbers, a), rounded(numbers, b));
+            const Tensor want = kernels::matmul_forward(rounded(numbers, a), rounded(numbers, b));
             expect_close(kernels::matmul_ladder(step, in(numbers, a), in(numbers, b)), want, numbers, what, kAllowed);
             expect_close(kernels::matmul_ladder(step, offset_by_one(in(numbers, a)), offset_by_one(in(numbers, b))), want,
                          numbers, what + ", offset", kAllowed);
@@ -203,7 +133,7 @@ TEST(MatmulLadder, TheFirstStepKnowsEveryDtype) {
     for (const Numbers& numbers : device_numbers()) {
         const Tensor a = normal({17, 33}, DType::f64, 1), b = normal({33, 18}, DType::f64, 2);
         expect_close(kernels::matmul_ladder(LadderStep::naive, in(numbers, a), in(numbers, b)),
-                     reference(rounded(numbers, a), rounded(numbers, b)), numbers, "naive", kAllowed);
+                     kernels::matmul_forward(rounded(numbers, a), rounded(numbers, b)), numbers, "naive", kAllowed);
     }
 }
 

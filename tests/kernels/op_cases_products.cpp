@@ -253,6 +253,9 @@ std::vector<OpCase> feed_forward_cases() {
                              .offset = OpCase::no_offset,
                              .by_row = 1,
                              .nan = NanSpreads::over_its_row});
+        cases.push_back(cases.back());
+        cases.back().inputs = inputs_of({250, 32, 64, 32});
+        cases.back().runs = Runs::on_the_cpu;
     }
     return cases;
 }

@@ -122,29 +122,34 @@ void add_cross_entropy(std::vector<OpCase>& cases, std::int64_t rows, std::int64
                        const Allowed& allowed = {.f64 = 1e-13, .f32 = 3e-6}, Runs runs = Runs::everywhere) {
     const std::string what = std::to_string(rows) + " x " + std::to_string(vocabulary);
     const Tensor logits = logits_with_ties(rows, vocabulary), targets = random_targets(rows, vocabulary, options.ignore);
-    const bool fixed_divisor = options.divisor > 0;
-    cases.push_back({.what = what,
-                     .inputs = {logits, targets},
-                     .run = [options](const Tensors& in) { return Tensors{cross_entropy_forward(in[0], in[1], options).loss}; },
-                     .allowed = allowed,
-                     .runs = runs});
-    cases.push_back({.what = what + ", statistics",  // apart: the loss is not compared with the number of targets
-                     .inputs = {logits, targets},
-                     .run =
-                         [options](const Tensors& in) {
-                             const Tensor all = cross_entropy_forward(in[0], in[1], options).statistics;
-                             return Tensors{all.slice(0, 1), all.slice(1, 2), all.slice(2, 4)};
-                         },
-                     .allowed = {.f64 = allowed.f64, .f32 = 1e-5},
-                     .runs = runs});
-    cases.push_back(
-        {.what = what + ", backward",
-         .inputs = {logits, targets, Tensor::full({}, 1.75, DType::f64)},
-         .run = [options](const Tensors& in) { return Tensors{cross_entropy_backward(in[2], in[0], in[1], options)}; },
-         .allowed = allowed,
-         .runs = runs,
-         .by_row = fixed_divisor ? 2 : 0,
-         .nan = fixed_divisor ? NanSpreads::over_its_row : NanSpreads::unknown});
+    const OpFunction backward = [options](const Tensors& in) {
+        return Tensors{cross_entropy_backward(in[2], in[0], in[1], options)};
+    };
+    OpCase one{.what = what,
+               .inputs = {logits, targets, Tensor::full({}, 1.75, DType::f64)},
+               .run =
+                   [options, backward](const Tensors& in) {
+                       return Tensors{cross_entropy_forward(in[0], in[1], options).loss, backward(in)[0]};
+                   },
+               .allowed = allowed,
+               .runs = runs};
+    cases.push_back(one);
+    // Apart: the loss is not compared with the number of targets. Logits out of place are tried above.
+    one.what += ", statistics";
+    one.run = [options](const Tensors& in) {
+        const Tensor all = cross_entropy_forward(in[0], in[1], options).statistics;
+        return Tensors{all.slice(0, 1), all.slice(1, 2), all.slice(2, 4)};
+    };
+    one.allowed.f32 = 1e-5;
+    one.offset = OpCase::no_offset;
+    cases.push_back(one);
+    if (options.divisor == 0) return;  // then each row's gradient depends on how many targets count
+    one.what = what + ", row by row";
+    one.run = backward;
+    one.allowed = allowed;
+    one.by_row = 2;
+    one.nan = NanSpreads::over_its_row;
+    cases.push_back(one);
 }
 
 }  // namespace

@@ -42,27 +42,30 @@ OpCase update_case(const Spans& active, Method method) {
 
 // The norm of the active elements, the factor that clips it to `most`, and all elements scaled.
 OpCase norm_case(const Spans& active, double most) {
-    return {.what = std::to_string(active.tokens()) + " active of " + std::to_string(active.rows()),
-            .inputs = {numbers({active.rows()}, 2)},
-            .run =
-                [=](const Tensors& in) {
-                    const Tensor measured = measure_gradients(in[0], active, most, -0.5);
-                    return Tensors{measured.slice(0, 1), measured.slice(1, 2)};
-                },
-            .allowed = {.f64 = 1e-12, .f32 = 1e-12},  // sums are f64
-            .formula =
-                [=](const Tensors& in) {
-                    long double total = 0;
-                    for (const Span& range : active)
-                        for (std::int64_t i = range.start; i < range.start + range.length; ++i)
-                            total += static_cast<long double>(in[0].data<double>()[i]) * in[0].data<double>()[i];
-                    const double norm = std::sqrt(static_cast<double>(total)) / 2;
-                    return Tensors{Tensor::full({1}, norm, DType::f64),
-                                   Tensor::full({1}, -0.5 * clip_factor(norm, most), DType::f64)};
-                },
-            .runs = active.rows() > 200000   ? Runs::unwatched
-                    : active.rows() > 100000 ? Runs::on_the_cpu
-                                             : Runs::everywhere};
+    return {
+        .what = std::to_string(active.tokens()) + " active of " + std::to_string(active.rows()),
+        .inputs = {numbers({active.rows()}, 2)},
+        .run =
+            [=](const Tensors& in) {
+                const Tensor measured = measure_gradients(in[0], active, most, -0.5);
+                const double norm = gradient_norm(in[0], active);
+                return Tensors{measured.slice(0, 1), measured.slice(1, 2), Tensor::full({}, norm, DType::f64).to(in[0].device())};
+            },
+        .allowed = {.f64 = 1e-12, .f32 = 1e-12},
+        .on_cpu = Allowed{1e-14, 1e-14},  // sums are f64
+        .formula =
+            [=](const Tensors& in) {
+                long double total = 0;
+                for (const Span& range : active)
+                    for (std::int64_t i = range.start; i < range.start + range.length; ++i)
+                        total += static_cast<long double>(in[0].data<double>()[i]) * in[0].data<double>()[i];
+                const double norm = std::sqrt(static_cast<double>(total)) / 2;
+                return Tensors{Tensor::full({1}, norm, DType::f64), Tensor::full({1}, -0.5 * clip_factor(norm, most), DType::f64),
+                               Tensor::full({}, 2 * norm, DType::f64)};
+            },
+        .runs = active.rows() > 200000   ? Runs::unwatched
+                : active.rows() > 100000 ? Runs::on_the_cpu
+                                         : Runs::everywhere};
 }
 
 }  // namespace

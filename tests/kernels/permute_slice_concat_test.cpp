@@ -2,7 +2,6 @@
 #include "kernels/concat/concat.h"
 #include "kernels/permute/permute.h"
 #include "kernels/slice/slice.h"
-#include "tests/autograd/proofs_support.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 
@@ -128,23 +127,6 @@ TEST(Concat, NamesPartsThatDoNotFit) {
         "concat: parts[1] has shape [2, 4], which does not continue [2, 3] along axis 0");
     expect_error([&] { join({x, Tensor::zeros({2, 3}, DType::f64)}, 0); }, "concat: parts[1] is f64, but parts[0] is f32");
     expect_error([&] { join({x}, 2); }, "concat: shape [2, 3] has no axis 2");
-}
-
-TEST(ShapeOps, HaveTheSameBitsForAnyNumberOfThreads) {
-    const Tensor x = normal({130, 70, 9}, DType::f32, 1);
-    const int axes[] = {2, 0, 1};
-    const WithThreads one(1);
-    const Tensor turned = permute_forward(x, axes), cut = slice_forward(x, 1, 3, 50);
-    for (const int count : {2, 3}) {
-        const WithThreads with(count);
-        EXPECT_TRUE(same_bits(permute_forward(x, axes), turned));
-        EXPECT_TRUE(same_bits(slice_forward(x, 1, 3, 50), cut));
-    }
-}
-
-TEST(ShapeOps, TheirGradientsAreProven) {
-    for (const auto& proofs : {proofs::reshape(), proofs::permute(), proofs::slice(), proofs::concat(), proofs::gather()})
-        expect_proven(proofs);
 }
 
 TEST(ShapeOps, ReshapePassesTheGradientOnWithItsOldShape) {

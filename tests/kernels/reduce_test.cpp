@@ -1,6 +1,5 @@
 #include "kernels/reduce/reduce.h"
 
-#include "tests/autograd/proofs_support.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 
@@ -106,18 +105,6 @@ TEST(Reduce, SumsBackToABroadcastShape) {
     expect_error([&] { sum_to(x, {1, 2, 3, 4}); }, "does not broadcast");
 }
 
-TEST(Reduce, HasTheSameBitsForAnyNumberOfThreads) {
-    const Tensor x = normal({515, 300}, DType::f32, 1);
-    const WithThreads one(1);
-    const Tensor all = sum_all_forward(x), rows = sum_forward(x, 0), max = max_forward(x, 1).y;
-    for (const int count : {2, 3}) {
-        const WithThreads with(count);
-        EXPECT_TRUE(same_bits(sum_all_forward(x), all));
-        EXPECT_TRUE(same_bits(sum_forward(x, 0), rows));
-        EXPECT_TRUE(same_bits(max_forward(x, 1).y, max));
-    }
-}
-
 TEST(Reduce, NamesWhatDoesNotFit) {
     const Tensor x = Tensor::zeros({2, 3}, DType::f32);
     expect_error([&] { sum_forward(x, 2); }, "sum: x has shape [2, 3], it has no axis 2");
@@ -126,8 +113,6 @@ TEST(Reduce, NamesWhatDoesNotFit) {
     expect_error([&] { sum_backward(x, {2, 3}, 0); }, "sum_backward: dy has shape [2, 3], wanted [3]");
     expect_error([&] { sum_forward(Tensor::zeros({2}, DType::u8), 0); }, "u8");
 }
-
-TEST(Reduce, ItsGradientsAreProven) { expect_proven(proofs::reduce()); }
 
 }  // namespace
 }  // namespace heddle::kernels

@@ -10,11 +10,6 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-std::vector<Device> devices() {
-    if (device::available()) return {Device::cpu, Device::cuda};
-    return {Device::cpu};
-}
-
 Tensor numbers(const std::vector<double>& values, Device device) {
     return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).to(device);
 }
@@ -30,7 +25,7 @@ double update(Tensor& tally, const std::vector<double>& losses, double norm) {
 }
 
 TEST(UpdateTallyDevice, AddsUpBatchesAndUpdates) {
-    for (const Device device : devices()) {
+    for (const Device device : all_devices()) {
         Tensor tally = empty_tally(device);
         EXPECT_EQ(read_tally(tally).updates, 0);
         EXPECT_EQ(update(tally, {0.1, 0.2}, 7), 7);
@@ -53,7 +48,7 @@ TEST(UpdateTallyDevice, LeavesOutTheFirstBadUpdateAndAllThatFollow) {
     const Bad bad[] = {
         {{4}, kNan, 4, kNan}, {{4}, kInf, 4, kInf}, {{1, kInf, -kInf, kNan}, 2, kInf, 2}, {{kNan}, kInf, kNan, kInf}};
     const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-    for (const Device device : devices())
+    for (const Device device : all_devices())
         for (const Bad& one : bad) {
             Tensor tally = empty_tally(device);
             EXPECT_EQ(update(tally, {3}, 6), 6);

@@ -167,7 +167,7 @@ TEST(Decoding, WrongUseIsAnError) {
     expect_error([&] { model->step(tokens_of({1, 2}), cache); }, "step: tokens has shape [2]");
     model->step(tokens_of({1, 2, 3}), cache);
     const auto reorder = [&](const std::vector<std::int32_t>& parents) { cache.reorder(parents); };
-    expect_error([&] { reorder({0, 3}); }, "hypothesis 1 goes on from 3, but there are 3");
+    expect_error([&] { reorder({0, 3}); }, "hypothesis 1 continues 3, but there are 3");
     expect_error([&] { reorder({1, 0}); }, "not in the order of their sentences");
     expect_error([&] { reorder({0, 0, 0, 1, 1}); }, "5 hypotheses, but there is room for 4");
     model->step(tokens_of({1, 2, 3}), cache);

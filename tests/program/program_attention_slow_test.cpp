@@ -99,8 +99,8 @@ TEST_F(ProgramAttention, IsWrittenAsAPageAndOnRequestAsPictures) {
 
 TEST_F(ProgramAttention, RefusesWhatWouldHaveNoEffectOrNoMeaning) {
     expect_complaint(here_->run("translate --model RUN RUN --alignment"), 2,
-                     "--alignment looks into one model, and --model names 2");
-    expect_complaint(here_->run("translate --model RUN RUN --attention look"), 2, "--attention looks into one model");
+                     "--alignment works with one model, but --model names 2");
+    expect_complaint(here_->run("translate --model RUN RUN --attention look"), 2, "--attention works with one model");
     expect_complaint(here_->run("translate --model RUN --attention-lines 3"), 2, "--attention-lines is for --attention");
     expect_complaint(here_->run("translate --model RUN --svg"), 2, "--svg is for --attention; give it, too");
     expect_complaint(here_->run("translate --model RUN --attention ''"), 2, "--attention is empty, wanted FOLDER");

@@ -217,7 +217,7 @@ TEST_F(Decoding, BeginsWithThePrefix) {
     }
     const ProgramResult unknown = here_->run("translate --model SUB --prefix \xE6\x97\xA5", input);
     EXPECT_EQ(unknown.status, 2);
-    EXPECT_THAT(unknown.err, HasSubstr("use words and signs that it knows"));
+    EXPECT_THAT(unknown.err, HasSubstr("use words and signs of that vocabulary"));
 }
 
 TEST_F(Decoding, RefusesOptionsThatDoNotGoTogether) {

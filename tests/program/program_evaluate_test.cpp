@@ -215,7 +215,7 @@ TEST_F(ProgramEvaluate, RefusesOptionsThatWouldDoNothing) {
                              "--" + option.substr(0, option.find(' ')) + " is for translating with --model RUN");
     for (const std::string option : {"source de", "target en", "tsv", "replace-invalid"})
         expect_complaint(evaluate("--model RUN --" + option), 2,
-                         "--" + option.substr(0, option.find(' ')) + " says how --test PREFIX is read");
+                         "--" + option.substr(0, option.find(' ')) + " applies to --test PREFIX");
     expect_complaint(evaluate("--model RUN --test t --output -"), 2, "stdout is for the scores");
     EXPECT_THAT(scored("--hypotheses h --reference r --replace-invalid --threads 1"), StartsWith("BLEU = "));
 }

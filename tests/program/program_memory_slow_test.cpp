@@ -138,7 +138,7 @@ TEST(MemoryAdvice, NamesTheLimitsInForce) {
               "lower --batch-tokens 1500 or --batch-sentences 64 or --max-length 80 (--accumulate makes up for "
               "small batches), or take a smaller model");
     EXPECT_EQ(batch_advice(options, "my runs/a"),
-              "a run that goes on keeps its batches and its model: begin another one with --init 'my runs/a' and lower "
+              "a resumed run keeps its batches and its model: start another one with --init 'my runs/a' and lower "
               "--batch-tokens 1500 "
               "or --batch-sentences 64 or --max-length 80 (--accumulate makes up for small batches)");
     app::DecodeOptions decode;

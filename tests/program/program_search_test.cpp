@@ -109,7 +109,7 @@ TEST_F(ProgramSearch, RefusesOptionsThatWouldDoNothing) {
                          "--tune RUN makes no use of --" + option.substr(0, option.find(' ')));
     for (const char* twice : {"evaluate RUN --tune RUN", "evaluate --tune RUN --model RUN"})
         expect_complaint(here.run(twice), 2, "--tune names the run itself; leave out RUN\n");
-    expect_complaint(here.run("evaluate --tune RUN --source de"), 2, "--source says how --valid PREFIX is read");
+    expect_complaint(here.run("evaluate --tune RUN --source de"), 2, "--source applies to --valid PREFIX");
     expect_complaint(here.run("evaluate --model RUN --valid v"), 2, "--valid is for --tune RUN");
     expect_complaint(here.run("evaluate --tune NONE"), 1, "NONE");
 }

@@ -119,8 +119,8 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
     const Workplace here;
     expect_complaint(here.run("''"), 2, "there is no command ''; see heddle --help");
     expect_complaint(here.run("trian"), 2, "there is no command 'trian'; did you mean train? see heddle --help");
-    expect_complaint(here.run("version x"), 2, "unexpected argument 'x'; heddle version stands alone");
-    expect_complaint(here.run("--version --json"), 2, "unexpected argument '--json'; heddle --version stands alone");
+    expect_complaint(here.run("version x"), 2, "unexpected argument 'x'; heddle version takes no arguments");
+    expect_complaint(here.run("--version --json"), 2, "unexpected argument '--json'; heddle --version takes no arguments");
     expect_complaint(here.run("help trian"), 2, "there is no command 'trian'; did you mean train? see heddle --help");
     expect_complaint(here.run("bench tran"), 2, "did you mean train? wanted heddle bench train or heddle bench ops");
     expect_complaint(here.run("train"), 2, "--out RUN");

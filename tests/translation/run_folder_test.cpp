@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -272,6 +274,36 @@ TEST_F(RunFolderTest, LeavesWhatAnotherProcessIsWriting) {
     }
     RunFolder::reopen(path_);
     EXPECT_FALSE(fs::exists(path_ / "saves" / "40.part"));
+}
+
+// While one process begins a run, another one that looks at the folder finds it free or finds the run, but no foreign file.
+TEST_F(RunFolderTest, ThatBeginsIsNeverTakenForAStrangers) {
+    constexpr int runs = 300;
+    const auto path = [&](int i) { return path_.string() + std::to_string(i); };
+    std::atomic<int> looked = -1;
+    std::thread beginner([&] {
+        for (int i = 0; i < runs; ++i) {
+            while (looked < i) std::this_thread::yield();
+            const RunFolder folder(path(i), false);
+            write_file_atomically(folder.path() / "vocab.model", std::string("a vocabulary"));
+            folder.write_config("# no options\n");
+        }
+    });
+    std::string wrong;
+    for (int i = 0; i < runs; ++i) {
+        for (bool free = true; free && wrong.empty();) {
+            looked = i;
+            try {
+                RunFolder::check_free(path(i), false);
+            } catch (const Error& error) {
+                free = false;
+                if (std::string_view(error.what()).find("holds a run already") == std::string_view::npos) wrong = error.what();
+            }
+        }
+    }
+    looked = runs;
+    beginner.join();
+    EXPECT_EQ(wrong, "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Batches made ahead of the training that reads them.
+// Batches prepared ahead of training.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,8 @@
 
 namespace heddle::app {
 
-/// The batches of a plan in their order. A thread of its own packs them and prepares them for the device, so that the one who
-/// trains only starts work.
+/// The batches of a plan in their order. A separate thread packs them and prepares them for the device, so that the training
+/// thread only launches work.
 class BatchFeed {
   public:
     /// What is done with a batch beside packing it, on the feed's thread.

@@ -1,4 +1,4 @@
-// Token ids as the model takes them.
+// Token ids as the tensors that a model reads.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace heddle::app {
 
-/// Sentences one after another, on the host: a model takes what it reads to its own device.
+/// Sentences one after another, on the host: a model copies its input to its own device.
 nn::Sentences packed(std::span<const std::vector<std::int32_t>> sentences);
 
-/// What Transformer::loss() reads.
+/// The input of Transformer::loss().
 struct BatchTensors {
     nn::Sentences source, target_in;
     Tensor target_out;  ///< i32 [target tokens]

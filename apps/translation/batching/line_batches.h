@@ -1,4 +1,4 @@
-// Lines as token ids, and which of them are computed together.
+// Lines as token ids, and the batches that they are computed in.
 #pragma once
 
 #include <cstdint>

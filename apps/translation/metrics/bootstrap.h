@@ -1,4 +1,4 @@
-// Is one system better than another, or would other sentences have said the opposite? Paired bootstrap resampling.
+// Whether one system is better than another, or only on these sentences: paired bootstrap resampling.
 //
 // A resample draws as many lines as the test set has, with replacement, and scores both systems on the same draw. With d the
 // difference of the two scores on the test set and d_i on resample i,

@@ -19,12 +19,12 @@ inline constexpr std::array all_metrics = {Metric::bleu, Metric::chrf, Metric::c
 /// "BLEU", "chrF2", "chrF2++".
 std::string_view name(Metric metric);
 
-/// What a line adds to all scores; sums of it are corpora.
+/// A line's contribution to all scores; the sum over lines is a corpus.
 struct LineStatistics {
     BleuStatistics bleu;
     ChrfStatistics chrf;
     std::int64_t lines = 0;
-    std::int64_t exact = 0;  ///< lines that equal their reference to the byte
+    std::int64_t exact = 0;  ///< lines that equal their reference byte for byte
 
     LineStatistics& operator+=(const LineStatistics& other);
 };

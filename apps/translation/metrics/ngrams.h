@@ -1,4 +1,4 @@
-// What a hypothesis and its reference have in common: n-grams, clipped, as BLEU and chrF count them.
+// The n-grams that a hypothesis and its reference have in common, clipped, as BLEU and chrF count them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Every attention map of some translations: a page to choose in, and on request each map as a picture.
+// All attention maps of some translations: an interactive page and, on request, each map as a picture.
 //
 //     FOLDER/index.html                       all of them and the most likely tokens of each step; needs no other file
 //     FOLDER/line-1/cross-layer-1-head-1.svg  each map by itself; encoder-..., decoder-..., cross-..., and words.svg

@@ -22,7 +22,7 @@ struct LookedAt {
     std::vector<DecodingStep> steps;
 };
 
-/// What a report says beside the run's history. What could not be had is left out, and `remarks` say why.
+/// The contents of a report besides the run's history. Missing parts are omitted, and `remarks` explain why.
 struct ReportParts {
     std::string command;                                 ///< "heddle train --task copy --out RUN"
     std::string version;                                 ///< "heddle 0.1.0 (a160b23c4d5e)"

@@ -1,4 +1,4 @@
-// A file that grows beside a run's weights: log.jsonl, TensorBoard's events.
+// A file that is only appended to: log.jsonl, TensorBoard's events.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace heddle::app {
 
-/// A file opened to append to it. It is known by its name: when it was removed or replaced since, the next bytes go to the file
-/// that has the name now, or to a new one.
+/// A file opened for appending. It follows the name: after the file was removed or replaced, later bytes go to the file that
+/// has the name then, or to a new one.
 class AppendFile {
   public:
     /// Opens the file, or makes it. Error, with path and reason, when that is impossible.
@@ -17,8 +17,8 @@ class AppendFile {
     AppendFile(const AppendFile&) = delete;
     AppendFile& operator=(const AppendFile&) = delete;
 
-    /// Appends all of these bytes, on their way to the disk when the call returns. Error, with path and reason; then the file has
-    /// none of them.
+    /// Appends all of these bytes; they are passed to the system when the call returns. Error, with path and reason; the file
+    /// then has none of them.
     void append(std::string_view bytes);
     /// The file's bytes now; 0 when it is gone and cannot be made again.
     std::int64_t length();

@@ -44,12 +44,14 @@ bool is_marked(const fs::path& config) {
 // Whether training made this folder: its configuration says so, or the state of a save; or there is no configuration yet,
 // because a process was killed before it wrote one, and `saves`, which it makes first.
 bool is_ours(const fs::path& path) {
-    if (is_marked(path / "config.toml")) return true;
-    const std::vector<std::int64_t> updates = saved_updates(path);
-    if (std::ranges::any_of(updates, [&](std::int64_t update) { return fs::exists(save_folder(path, update) / "state.json"); }))
-        return true;
+    // Another process may begin a run here meanwhile: what ends to hold when it writes its configuration is looked at before
+    // that.
     std::error_code missing;
-    return !is_run(path) && fs::is_empty(path / "saves", missing) && !missing;
+    const bool begun = !is_run(path) && fs::is_empty(path / "saves", missing) && !missing;
+    const std::vector<std::int64_t> updates = saved_updates(path);
+    return begun || is_marked(path / "config.toml") || std::ranges::any_of(updates, [&](std::int64_t update) {
+               return fs::exists(save_folder(path, update) / "state.json");
+           });
 }
 
 // The file that the weights on top become when the run leaves the future that they are of.
@@ -166,11 +168,12 @@ void RunFolder::check_free(const fs::path& path, bool overwrite) {
     check(overwrite || !run,
           "{} holds a run already; go on with it (--resume {}), choose another --out, or replace it with --overwrite",
           path.string(), path.string());
-    if (is_ours(path)) return;
-    for (const char* name : run_files)
-        check(is_appended_to(name) || !fs::exists(fs::symlink_status(path / name)),
-              "{}: heddle train did not write this file, and a run would replace it; choose another --out, or move the file away",
-              (path / name).string());
+    const auto present = std::ranges::find_if(
+        run_files, [&](const char* name) { return !is_appended_to(name) && fs::exists(fs::symlink_status(path / name)); });
+    if (is_ours(path)) return;  // after the look at the files: a process that begins a run at this moment may have written them
+    check(present == std::end(run_files),
+          "{}: heddle train did not write this file, and a run would replace it; choose another --out, or move the file away",
+          present == std::end(run_files) ? "" : (path / *present).string());
     check(!run, "{}: heddle train did not make these folders; choose another --out", (path / "saves").string());
 }
 

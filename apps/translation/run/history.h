@@ -1,4 +1,4 @@
-// What log.jsonl says of a run, from its first update on: a run that was resumed is one run.
+// The history of a run as read from log.jsonl, from its first update on; resuming does not start a new one.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct TrainingHistory {
     std::vector<std::string> notes;
 };
 
-/// Reads the file. Numbers that JSON has no word for (NaN) are null there and NaN here. Lines that are no whole object, as a
-/// crash may leave one, are passed over, and so are kinds that are not known. Error when the file cannot be read.
+/// Reads the file. Numbers that JSON has no word for (NaN) are null there and NaN here. Incomplete lines, as a crash may
+/// leave, are skipped, and so are unknown kinds. Error when the file cannot be read.
 TrainingHistory read_history(const std::filesystem::path& log);
 
 }  // namespace heddle::app

@@ -1,4 +1,4 @@
-// JSON written by Heddle, and JSON from files that somebody else may have written.
+// JSON written by Heddle, and JSON from untrusted files.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@ namespace heddle::app {
 /// copies and writes values by recursion.
 nlohmann::json bounded_json(std::string_view text);
 
-/// The number; a NaN has a sign, which says nothing, and loses it.
+/// The number; a NaN without its sign, which is meaningless.
 double unsigned_nan(double value);
 
 /// A number as JSON, which has no NaN and no infinities: these are the texts "nan", "inf" and "-inf".

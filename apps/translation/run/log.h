@@ -1,5 +1,4 @@
-// What a training run says: one line per interval on stderr, everything also as JSON lines in a file, the numbers as events for
-// TensorBoard.
+// The log of a training run: lines on stderr, everything also as JSON lines in a file, the numbers as events for TensorBoard.
 #pragma once
 
 #include <chrono>
@@ -25,7 +24,7 @@ struct IntervalReport {
     std::int64_t batch = 0;        ///< done since the epoch began
     std::int64_t batches = 0;      ///< of the epoch
     double loss = 0;               ///< per target token, label smoothing included
-    double accuracy = 0;           ///< share of target tokens that the most likely token names; there is no padding among them
+    double accuracy = 0;           ///< share of target tokens that are the most likely token; there is no padding
     double loading = 0;            ///< seconds of an update spent waiting for its batches
     double step = 0;               ///< seconds of an update spent computing
     double tokens_per_second = 0;  ///< source and target, end of sentence counted, no padding; 0: the clock stood still
@@ -46,13 +45,13 @@ struct ValidationReport {
     std::int64_t update = 0;
     double loss = 0;             ///< per target token, without label smoothing
     double perplexity = 0;       ///< exp(loss)
-    double accuracy = 0;         ///< share of target tokens that the most likely token names, given the true ones before
+    double accuracy = 0;         ///< share of target tokens that are the most likely token, given the true ones before
     std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
-    bool bleu_applies = true;    ///< false: no reference has the four words that BLEU looks at in a row, so it measures nothing
+    bool bleu_applies = true;    ///< false: no reference has four words in a row, which BLEU needs, so it is meaningless
     std::int64_t translated = 0;
     std::int64_t exact = 0;  ///< of these, how many equal their reference
     std::vector<TranslatedSample> samples;
-    double seconds = 0;         ///< what the validation took
+    double seconds = 0;         ///< duration of the validation
     bool best = false;          ///< the lowest loss so far
     std::int64_t averaged = 0;  ///< over how many validations the weights were averaged; 0: they are the last ones
 
@@ -77,9 +76,9 @@ struct LogLengths {
     std::int64_t events = 0;
 };
 
-/// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it. A training
-/// is worth more than its log: what cannot be written later on is lost, and that is said once where one still can: on stderr, or
-/// in the file when it is stderr that nobody reads any more.
+/// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it. A failing
+/// log does not stop a training: lines that cannot be written are lost, and that is reported once where it still can be: on
+/// stderr, or in the file if stderr fails.
 class TrainingLog {
   public:
     /// `file` may be empty: no JSON then. Error when it cannot be opened.
@@ -101,10 +100,10 @@ class TrainingLog {
     /// Writes all numbers for TensorBoard so far into all_scalars.json.
     void export_scalars();
     void validation(const ValidationReport& report);
-    /// A line of text: what was read, what was chosen, why the run ended.
+    /// A line of text, for example what was read or why the run ended.
     void note(std::string_view text);
-    /// On a terminal: one line that is written over and over, at most twice a second. Elsewhere a log line when nothing was said
-    /// for long, so that a slow run does not look like one that hangs; the file gets neither.
+    /// On a terminal: a progress line, updated at most twice a second. Elsewhere a log line after a long silence, so that a slow
+    /// run does not seem to hang; the file gets neither.
     void progress(const IntervalReport& report);
     /// Whether progress() would write such a log line now.
     bool progress_is_due() const;
@@ -120,7 +119,7 @@ class TrainingLog {
     std::filesystem::path path_;
     std::optional<AppendFile> file_;
     std::optional<EventFile> events_;
-    // What could not be written the last time, so that it is said once.
+    // What could not be written the last time, so that it is reported once.
     struct Fails {
         bool console = false, file = false, events = false, scalars = false;
     } fails_;

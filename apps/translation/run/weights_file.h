@@ -1,4 +1,4 @@
-// Files of weights that know what they belong to.
+// Files of weights with their identity in the metadata.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace heddle::app {
 
-/// What makes weights mean something: the model's options and the vocabularies. A file of weights carries both, so that files of
-/// two runs, or a configuration that was changed by hand, are noticed instead of giving nonsense.
+/// What weights belong to: the model's options and the vocabularies. A file of weights records both, so that mixed up files or
+/// an edited configuration are detected instead of giving nonsense.
 struct ModelIdentity {
     std::string options;     ///< TOML lines of the options that shape the model
     std::string vocabulary;  ///< the vocabularies' digest

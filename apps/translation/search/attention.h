@@ -1,4 +1,4 @@
-// What a model attends to while it writes a translation, and the alignment of words that follows from it.
+// The attention of a model while it translates, and the word alignment derived from it.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct TranslatedLine {
 };
 
 /// Runs each line and its translation once more through the model, which must be in evaluation mode, many at once, and gives all
-/// their maps, on the CPU, to `take` with the pair's number: short pairs first. A pair has the same maps alone and among others.
-/// What the position table has no room for is cut, as Translator does.
+/// their maps, on the CPU, to `take` with the pair's number: short pairs first. A pair has the same maps alone and in any batch.
+/// Pairs longer than the position table are cut, as in Translator.
 void attend(const nn::Transformer& model, const Vocabularies& vocabularies, std::span<const TranslatedLine> pairs,
             const std::function<void(std::size_t pair, TranslationAttention attention)>& take);
 /// The attention of one pair.

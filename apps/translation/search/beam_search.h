@@ -1,4 +1,4 @@
-// Beam search: the best translation among those that a few open hypotheses at a time can reach.
+// Beam search: keeps a few open hypotheses per sentence and returns the best finished ones.
 //
 //     score(y) = log p(y | x) / |y|^alpha            |y| counts the end mark
 //

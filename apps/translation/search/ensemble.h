@@ -1,4 +1,4 @@
-// Models that translate together, and what they remember while they do.
+// Models that translate together, and their state while decoding.
 //
 //     p(t | prefix, x) = 1/M sum_m p_m(t | prefix, x)          the arithmetic mean, token by token
 //
@@ -56,7 +56,7 @@ class Decoding {
     /// Hypothesis i continues the previous hypothesis parents[i] (see nn::DecoderCache::reorder) and reads tokens[i]. Logits of
     /// the token after that, [hypotheses, V].
     Tensor step(std::span<const std::int32_t> parents, const std::vector<std::int32_t>& tokens);
-    /// The same for parents and tokens, i32 [hypotheses], that the host need not know: it knows the sentence of each hypothesis.
+    /// The same for parents and tokens, i32 [hypotheses], on the device: the host only passes the sentence of each hypothesis.
     Tensor step(const Tensor& parents, const Tensor& tokens, const std::vector<std::int32_t>& sentences);
 
   private:

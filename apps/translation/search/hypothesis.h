@@ -1,4 +1,4 @@
-// What decoding is told, and what it finds.
+// Decoding options and hypotheses.
 #pragma once
 
 #include <cstdint>

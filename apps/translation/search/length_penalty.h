@@ -1,4 +1,4 @@
-// The length penalty that a trained model translates best with, found on sentences that it does not learn from.
+// Finds the length penalty with which a trained model translates best, on sentences that it was not trained on.
 //
 // A search compares log p / |y|^alpha. Every word costs log p, so alpha has to pay for it; how much depends on the model and the
 // text: with alpha = 1 many models write too little. Each alpha is tried by a search of its own, as translating does it.
@@ -15,7 +15,7 @@
 
 namespace heddle::app {
 
-/// What makes one alpha better than another.
+/// The criterion for comparing values of alpha.
 enum class Aim : std::uint8_t {
     bleu,   ///< of text, where a sentence has many translations
     exact,  ///< lines that equal their reference: of a generated task, where it has one
@@ -33,13 +33,13 @@ struct PenaltyChoice {
     PenaltyTrial best;
 };
 
-/// Looks on while penalties are tried.
+/// Callbacks while penalties are tried.
 struct PenaltyWatch {
     std::function<void(const PenaltyTrial&)> tried = {};  ///< called after each trial
     std::function<bool()> stop = {};                      ///< asked every few seconds; true ends the choice
 };
 
-/// Fewer sentences say too little, and more change nothing.
+/// With fewer sentences the choice is unreliable; with more it does not change.
 inline constexpr std::int64_t least_tuning_sentences = 100, most_tuning_sentences = 1000;
 
 /// `count` pairs (or all there are) spread evenly over `text`: a file may be sorted.

@@ -1,4 +1,4 @@
-// What a model would have written at each step of a translation.
+// The most likely tokens at each step of a translation.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct NextToken {
     double probability = 0;
 };
 
-/// A step of the decoder: it has read attention.read up to here.
+/// A step of the decoder, after reading attention.read up to this step.
 struct DecodingStep {
     double probability = 0;            ///< of the token that it wrote
     std::vector<NextToken> likeliest;  ///< the most probable first; of equal ones the first of the vocabulary

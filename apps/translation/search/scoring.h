@@ -1,4 +1,4 @@
-// What models think of given translations.
+// The log-probabilities of given translations.
 #pragma once
 
 #include <cstdint>

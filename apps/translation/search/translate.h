@@ -36,7 +36,7 @@ class Translator {
     /// From now on shows `unknown`, which must outlive this, the lines and their tokens.
     void show(UnknownText& unknown) { unknown_ = &unknown; }
 
-    /// Says on stderr how many of all lines so far were cut, if any.
+    /// Reports on stderr how many of all lines so far were cut, if any.
     void report_cuts() const;
 
   private:
@@ -51,7 +51,7 @@ class Translator {
     UnknownText* unknown_ = nullptr;
 };
 
-/// The best translation of each line; says on stderr how many were cut.
+/// The best translation of each line; reports on stderr how many were cut.
 std::vector<std::string> translate_lines(const Ensemble& models, const Vocabularies& vocabularies,
                                          const std::vector<std::string>& lines, const DecodeOptions& options);
 

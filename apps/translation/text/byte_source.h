@@ -1,4 +1,4 @@
-// The bytes of a text file or of standard input. What is gzipped is unpacked on the way.
+// The bytes of a text file or of standard input. Gzip is decompressed transparently.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace heddle::app {
 
-/// Where a text file is named, this stands for standard input. A file of that name is "./-".
+/// As a file name this means standard input. A file of that name is "./-".
 inline constexpr std::string_view standard_input = "-";
-/// What messages call the text at `path`: "standard input" for "-".
+/// The name of the text at `path` in messages: "standard input" for "-".
 std::string spoken_name(const std::string& path);
 
-/// Reads forwards, in blocks. Gzip is known by its first two bytes, whatever the file is called, and may have several members
+/// Reads forwards, in blocks. Gzip is detected by its first two bytes, whatever the file's name, and may have several members
 /// (as after `cat a.gz b.gz`) and zeros after the last one.
 class ByteSource {
   public:
-    /// Opens a file, a named pipe, or standard input. Error with path and reason when that cannot be.
+    /// Opens a file, a named pipe, or standard input. Error with path and reason when that fails.
     explicit ByteSource(const std::string& path);
-    /// Reads from a file descriptor, which stays open; `name` stands in errors.
+    /// Reads from a file descriptor, which stays open; `name` is used in errors.
     ByteSource(int descriptor, std::string name);
     ~ByteSource();
     ByteSource(const ByteSource&) = delete;

@@ -41,7 +41,7 @@ Corpus read_columns(const std::string& path, const Reading& reading) {
     return corpus;
 }
 
-// PREFIX.LANGUAGE, or the one file that has another ending behind it, as tst2014.de-en.de.xml has.
+// PREFIX.LANGUAGE, or the only file with a further ending, such as tst2014.de-en.de.xml.
 std::string side_path(const std::string& prefix, const std::string& language) {
     std::string path = prefix + "." + language;
     if (std::filesystem::exists(path)) return path;
@@ -49,7 +49,7 @@ std::string side_path(const std::string& prefix, const std::string& language) {
     for (const char* ending : {".gz", ".xml", ".sgm", ".xml.gz", ".sgm.gz"})
         if (std::filesystem::exists(path + ending)) others.push_back(path + ending);
     check(others.size() < 2,
-          "{} is not there, and which of {} is meant nobody said; give --source and --target with their endings", path,
+          "{} does not exist, but several files could be meant: {}; give --source and --target with their endings", path,
           fmt::join(others, ", "));
     check(!others.empty() || !std::filesystem::is_regular_file(prefix),
           "{} is a file, but there is no {}; wanted the PREFIX of two files, without the ending of a language", prefix, path);

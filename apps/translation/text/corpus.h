@@ -22,7 +22,7 @@ struct Corpus {
     std::vector<SentencePair> pairs;
 
     std::int64_t size() const { return static_cast<std::int64_t>(pairs.size()); }
-    /// One side, as the search and BLEU take it.
+    /// One side, as input of the search and BLEU.
     std::vector<std::string> sources() const;
     std::vector<std::string> targets() const;
     /// One side as vocabularies are trained on it: without a copy, so the views live no longer than the pairs stay as they are.
@@ -35,7 +35,7 @@ struct Corpus {
 /// Whether a line holds nothing but white space.
 bool is_blank(const std::string& text);
 
-/// How many words stand in a text, as spaces divide it.
+/// The number of words in a text, separated by spaces.
 std::int64_t words_in(const std::string& text);
 
 /// The pairs that training uses, and how many had an empty side (nothing, or whitespace only).

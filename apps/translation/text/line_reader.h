@@ -1,4 +1,4 @@
-// From bytes to lines of clean text: what all commands agree to call a line.
+// From bytes to lines of clean text, by the rules that all commands share.
 //
 //     A line ends with LF or CRLF; the last one needs no end. Nothing else ends a line: neither a lone CR (as old Macintosh files
 //     have it) nor U+0085, U+2028 or U+2029; they stay in it, as tabs, control characters and all kinds of spaces do. A byte
@@ -16,14 +16,14 @@
 
 namespace heddle::app {
 
-/// Takes one line for the person who watches.
+/// Receives one line for the user.
 using Say = std::function<void(std::string_view)>;
 
 /// Bytes of a line; longer ones are cut to this, at the start of a character. Some ten thousand words: far beyond what a position
 /// table holds, and little enough that a file without line ends costs no memory.
 inline constexpr std::size_t longest_line = 65536;
 
-/// How many lines of a text are not as they were.
+/// How many lines of a text were changed.
 struct LineChanges {
     std::int64_t replaced = 0;  ///< held bytes that are not UTF-8, or NUL: each became U+FFFD
     std::int64_t cut = 0;       ///< were longer than longest_line
@@ -40,7 +40,7 @@ class LineReader {
     /// The first bytes of the text, some thousand of them or all there are; they stay unread. Waits for them. For a reader that
     /// nothing was read from.
     std::string_view beginning();
-    /// From now on no line is cut: for text whose lines are no sentences.
+    /// From now on no line is cut: for text whose lines are not sentences.
     void keep_whole_lines() { longest_ = std::string::npos; }
 
     /// The next line without its end, or false at the end of the text; waits for it. Error with name and line number when it is
@@ -51,7 +51,7 @@ class LineReader {
     /// Waits for bytes and reads one block of them.
     void read_more();
     bool at_end() const { return at_end_; }
-    /// Whether read_more() has something to read now.
+    /// Whether read_more() can read without waiting.
     bool ready() const { return source_.ready(); }
 
     const std::string& name() const { return source_.name(); }

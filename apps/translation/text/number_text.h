@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers and durations formatted for people.
 #pragma once
 
 #include <cstdint>

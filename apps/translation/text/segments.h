@@ -10,7 +10,7 @@
 
 namespace heddle::app {
 
-/// Where a segment stands. What an attribute would say is empty when it is missing.
+/// The position of a segment. Missing attributes are empty.
 struct SegmentPlace {
     std::string document;   ///< docid of the <doc> around it
     std::string id;         ///< its own id
@@ -26,13 +26,13 @@ struct Segments {
 };
 
 /// The segments of a text in the order of the file, whatever stands around them; empty ones are empty texts. Elements inside a
-/// segment are passed over and their text stays. &lt; &gt; &amp; &quot; &apos; &#228; &#xE4; become their characters; other
-/// entities stay as they are. Names of elements and attributes count in lower and upper case. pugixml reads it; what it refuses
-/// is read as SGML, and said: attributes without quotes, a bare "<" in the text, </DOC> behind <doc>.
+/// segment are removed and their text is kept. &lt; &gt; &amp; &quot; &apos; &#228; &#xE4; become their characters; other
+/// entities stay as they are. Names of elements and attributes count in lower and upper case. pugixml parses it; text that it
+/// rejects is read as SGML, with a note: attributes without quotes, a bare "<" in the text, </DOC> for <doc>.
 ///
 /// `reader`: nothing was read from it yet. Error with name and line when a segment has no end (a file that was cut off), when an
 /// id comes twice in a document, when a character reference names no character (or U+FFFD with `replace_invalid`), and when there
-/// is no segment at all. Longer segments than longest_line are cut, and said.
+/// is no segment at all. Segments longer than longest_line are cut, with a note.
 Segments read_segments(LineReader& reader, bool replace_invalid, const Say& say);
 
 }  // namespace heddle::app

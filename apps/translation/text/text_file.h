@@ -1,4 +1,4 @@
-// A file of sentences in any of the formats, before it is put beside the file of another language.
+// A file of sentences in any of the formats, before it is aligned with that of another language.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace heddle::app {
 struct Reading {
     bool tsv = false;              ///< a corpus is one file: source, tab, target
     bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
-    Say say = nullptr;             ///< is told once per file what was changed, and what looks wrong; may be empty
+    Say say = nullptr;             ///< called once per file with each change and suspicion; may be empty
     TextFormat format = TextFormat::automatic;
 };
 
 struct TextFile {
-    std::string name;                      ///< as messages call it
-    TextFormat format = TextFormat::text;  ///< what it turned out to be
+    std::string name;                      ///< its name in messages
+    TextFormat format = TextFormat::text;  ///< the detected format
     std::vector<std::string> lines;        ///< or segments; with tags also the metadata lines
     std::vector<SegmentPlace> places;      ///< of the segments, with xml
 
     std::int64_t size() const { return static_cast<std::int64_t>(lines.size()); }
     /// "1,305 segments" or "29,000 lines".
     std::string counted() const;
-    /// Leaves the sentences, which are text then: removes the metadata lines, and says how many they were.
+    /// Removes the metadata lines and reports their number; the rest is format text.
     void drop_metadata(const Say& say);
 };
 

@@ -1,4 +1,4 @@
-// The forms in which files of sentences come, and how they are told apart.
+// The formats of files of sentences, and their detection.
 //
 //     text   a sentence per line
 //     tags   IWSLT's train.tags.*: a sentence per line, and between the talks metadata lines such as <talkid>343</talkid>

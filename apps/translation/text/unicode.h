@@ -1,4 +1,4 @@
-// The little that text handling needs to know of Unicode.
+// The part of Unicode that text handling needs.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace heddle::app {
 
-/// What stands for bytes that are not UTF-8.
+/// Replaces bytes that are not UTF-8.
 inline constexpr char32_t replacement_character = U'\uFFFD';
 
 /// Whether all of `text` is well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
@@ -21,7 +21,7 @@ void append_utf8(std::string& text, char32_t code_point);
 
 /// Whitespace as Python's str.split() sees it: White_Space of Unicode and the separators U+001C..U+001F.
 bool is_space(char32_t code_point);
-/// What stands between whitespace, as str.split() gives it: none of it is empty. Views of `text`.
+/// The parts between whitespace, as from str.split(); none is empty. Views of `text`.
 std::vector<std::u32string_view> split_at_spaces(std::u32string_view text);
 /// Letters, marks and digits (general categories L, M and N): what words are made of.
 bool is_word_character(char32_t code_point);

@@ -1,4 +1,4 @@
-// Words and punctuation, in a way that can be undone.
+// Splits text into words and punctuation, reversibly.
 #pragma once
 
 #include <span>

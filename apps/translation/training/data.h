@@ -18,12 +18,12 @@ struct TrainingText {
     Corpus validation;
 };
 
-/// Reads the files of the options. UsageError when options are missing, Error when files are. Pairs with an empty side are left
-/// out of the training text, and said; so is all that read_corpus() says.
+/// Reads the files of the options. UsageError when options are missing, Error when files are. Pairs with an empty side are
+/// excluded from the training text and reported, as are read_corpus()'s notes.
 TrainingText read_training_text(const DataOptions& options, const Say& say);
 
-/// Trains the vocabularies that the request asks for on this text, or reads its model file. A SentencePiece size that nobody
-/// asked for shrinks to what the text allows; the sizes that came out are written into `request`.
+/// Trains the vocabularies that the request asks for on this text, or reads its model file. The default SentencePiece
+/// size shrinks to what the text allows; the resulting sizes are written into `request`.
 Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say);
 
 /// What the trainer reads.

@@ -19,24 +19,24 @@
 
 namespace heddle::app {
 
-/// What is known of an update when update() returns.
+/// The report of an update when update() returns.
 struct UpdateReport {
     double loss = 0;           ///< label smoothing included; summed over target tokens. NaN: see `read`
     std::int64_t targets = 0;  ///< target tokens
-    std::int64_t correct = 0;  ///< of these, how many the most likely token names; 0 as long as the loss is NaN
+    std::int64_t correct = 0;  ///< of these, how many are the most likely token; 0 while the loss is NaN
     std::int64_t tokens = 0;   ///< source and target
     std::int64_t sentences = 0;
     double gradient_norm = 0;  ///< before clipping. NaN: see `read`
     double learning_rate = 0;
-    bool read = true;  ///< false: the device is still at it; Learner::read() will tell loss and norm
+    bool read = true;  ///< false: the device is still computing; Learner::read() reports loss and norm later
 };
 
-/// Updates whose reports could not tell their losses.
+/// Updates whose losses were not yet known in their reports.
 struct LossReading {
     std::int64_t updates = 0;  ///< 0: there was nothing to read
     double loss = 0;           ///< of all of them together, label smoothing included; summed over target tokens
     std::int64_t targets = 0;
-    std::int64_t correct = 0;  ///< of these, how many the most likely token names
+    std::int64_t correct = 0;  ///< of these, how many are the most likely token
     double gradient_norm = 0;  ///< of the last one, before clipping
 };
 
@@ -49,7 +49,7 @@ optim::OptimizerOptions optimizer_options(const TrainingOptions& options);
 /// seed and the update's number, on every thread; the thread's default generator is left as it is.
 class Learner {
   public:
-    /// `planned_updates`: where a cosine schedule ends; 0 when nobody knows. `dtype`: what the model computes in, f32, or on a
+    /// `planned_updates`: where a cosine schedule ends; 0: unknown. `dtype`: what the model computes in, f32, or on a
     /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
     Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32);
     Learner(const Learner&) = delete;  // captured steps know where it is
@@ -59,12 +59,13 @@ class Learner {
     /// except for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before
     /// the update, and the message names the op, the module and the source line that the first such value came from.
     ///
-    /// On a device nobody waits for it: read() tells what became of it. The host waits every 1000 updates all the same, and after
-    /// every update when the options say that diverging ones are skipped, because the next one is to build on what was skipped.
+    /// On a device this does not synchronise: read() reports the outcome. The host still waits every 1000 updates, and after
+    /// every update when the options skip diverging ones, because the next update must start from the weights before a skipped
+    /// one.
     UpdateReport update(std::span<const Batch> batches);
 
-    /// Waits for the updates that nobody has read yet, and tells of all since the last reading. Divergence of the first of them
-    /// that was not finite, as from update(): it and those behind it were left out, and updates() goes back to what was made.
+    /// Waits for all updates since the last reading and reports their sums. Throws the Divergence of the first one that was not
+    /// finite, as update() would: it and all later ones were skipped, and updates() is reset to those that were made.
     LossReading read();
 
     /// The batches of a plan from `first` on, made and prepared ahead where a device computes meanwhile.
@@ -116,7 +117,7 @@ class Learner {
     // On a device:
     Tensor tally_;                            // kernels/update_tally
     std::vector<std::vector<Batch>> unread_;  // the batches of the updates that it counts, to repeat one of them
-    LossReading reading_;                     // what was collected and not yet told
+    LossReading reading_;                     // what was collected and not yet reported
     std::shared_ptr<Graphs> graphs_;          // null: each launch by itself
     bool searching_ = false;                  // for the origin of a divergence
 };

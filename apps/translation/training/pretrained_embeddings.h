@@ -1,4 +1,4 @@
-// Word vectors that somebody else trained, as the first values of a model's embeddings.
+// Pretrained word vectors as the initial values of a model's embeddings.
 #pragma once
 
 #include <string>

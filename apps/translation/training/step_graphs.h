@@ -23,7 +23,7 @@
 
 namespace heddle::app {
 
-/// What batches have in common that share a captured step.
+/// The size that batches which share a captured step are padded to.
 struct BatchCapacity {
     SpansCapacity source;
     SpansCapacity target;
@@ -54,11 +54,11 @@ class StepGraphs {
         : step_(std::move(step)), arena_(arena), position_limit_(position_limit) {}
 
     /// One step of this batch: the first of its capacity as it comes (kernels are loaded, tables made), the second one captured,
-    /// all later ones replayed. The bits do not tell which. Nobody waits for it.
+    /// all later ones replayed. The bits do not depend on which. Does not synchronise.
     void run(const Batch& batch, std::uint64_t random_key, double divisor);
 
-    /// Does ahead, on any thread, what run() would do with the batch on the host: its capacity, and the tables that the steps of
-    /// this capacity were seen to read. Batches that were not prepared cost that time in run().
+    /// Does the host work of run() for the batch ahead of time, on any thread: its capacity, and the tables that the steps of
+    /// this capacity read. Without it, run() does this work.
     void prepare(Batch& batch) const;
 
     /// Steps so far.

@@ -1,12 +1,12 @@
-// Signals that ask a training to stop, or to save, as requests that the training loop asks for.
+// Signals that ask a training to stop or to save, as requests that the training loop polls.
 #pragma once
 
 namespace heddle::app {
 
-/// While one exists, signals that would end the process are only noted: Ctrl-C and SIGTERM of a person, SIGHUP of a terminal that
-/// is closed, SIGTERM, SIGXCPU, SIGUSR1 and SIGUSR2 of schedulers before a limit. A line on stderr says so. A second Ctrl-C or
-/// SIGTERM ends the process at once; the others may come again by themselves and change nothing. A signal that the parent process
-/// has ignored, as nohup does with SIGHUP, stays so, unless it is `save_on`. One object at a time.
+/// While one exists, signals that would end the process are only recorded: Ctrl-C and SIGTERM from a person, SIGHUP when the
+/// terminal is closed, SIGTERM, SIGXCPU, SIGUSR1 and SIGUSR2 from schedulers before a limit. A line on stderr reports them. A
+/// second Ctrl-C or SIGTERM ends the process at once; repetitions of the others have no effect. Signals that the parent process
+/// ignores, as nohup does with SIGHUP, stay ignored, except `save_on`. One object at a time.
 class StopSignals {
   public:
     /// `save_on`: the signal that asks for a save alone; 0: none does.
@@ -24,8 +24,8 @@ class StopSignals {
 /// "Ctrl-C", "SIGTERM".
 const char* signal_name(int signal);
 
-/// From here on, writing into a pipe that nobody reads any more and above the largest size of a file (ulimit -f) are errors of
-/// the write, where the system would end the process.
+/// From now on, writing into a closed pipe or beyond the file size limit (ulimit -f) is an error of the write instead of
+/// ending the process.
 void survive_failed_writes();
 
 }  // namespace heddle::app

@@ -1,4 +1,4 @@
-// Where the time of an update goes: its ops, and all that is no op.
+// Where the time of an update goes: its ops and everything else.
 #pragma once
 
 #include <cstdint>

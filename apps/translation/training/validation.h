@@ -1,4 +1,4 @@
-// How good a model is on sentences that it does not learn from.
+// The quality of a model on sentences that it was not trained on.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct ValidationOptions {
     std::int64_t samples = 3;      ///< shown of these, spread evenly
 };
 
-/// What the model thinks of given translations: sums over all target tokens, without label smoothing.
+/// The likelihood of given translations: sums over all target tokens, without label smoothing.
 struct Likelihood {
     double nll = 0;
     std::int64_t tokens = 0;
@@ -37,8 +37,8 @@ BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPai
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
 
 /// Loss, perplexity and accuracy over `pairs`, BLEU, exact matches and samples over the first sentences of `text`. Fills
-/// everything but epoch, update and best. Nothing is translated when the loss is not finite. Leaves the model in the mode that it
-/// had.
+/// everything but epoch, update and best. Nothing is translated when the loss is not finite. Restores the model's
+/// mode.
 ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const Corpus& text,
                           const TranslateLines& translate, const ValidationOptions& options);
 

@@ -23,13 +23,13 @@ void put_fixed(std::string& out, Unsigned value) {
 /// The number that put_fixed wrote; of up to eight bytes.
 std::uint64_t take_fixed(std::string_view bytes);
 
-/// Takes fields off the front of a message. At its end, or where the bytes make no sense, there is none.
+/// Reads a message field by field. There is none at its end or where the bytes are invalid.
 class ProtobufFields {
   public:
     explicit ProtobufFields(std::string_view message) : rest_(message) {}
 
     bool next();
-    /// Whether next() came to the end of the message and found sense in all of it.
+    /// Whether next() reached the end of the message without an invalid field.
     bool complete() const { return rest_.empty() && sound_; }
 
     unsigned field = 0;

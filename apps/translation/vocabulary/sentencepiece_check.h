@@ -1,4 +1,4 @@
-// What has to be true of a SentencePiece model before the library sees it: it trusts the file it is given.
+// Validates a SentencePiece model before the library, which trusts its input, loads it.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace heddle::app {
 
-/// Limits far beyond every vocabulary that is used. Where the library works in (line x length) they keep it to seconds; where it
-/// recurses or has an array of fixed size they keep it inside.
+/// Limits far beyond any real vocabulary. They bound the library's (line x length) work to seconds, its recursion, and its use
+/// of arrays of fixed size.
 inline constexpr std::size_t largest_model = 64 << 20;  ///< bytes of a model file
 inline constexpr std::size_t most_pieces = 1'000'000;   ///< tokens
 inline constexpr std::size_t longest_piece = 1024;      ///< bytes of a token, and of both sides of a normalisation rule

@@ -1,4 +1,4 @@
-// Text that a vocabulary has no tokens for: a person should know, for the model can only guess there.
+// Warns of text that a vocabulary has no tokens for, because the model can only guess there.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class UnknownText {
 
     /// The next lines and their tokens. Warns once, with the line's number and the first word (or character) that is unknown.
     void look_at(std::span<const std::string> lines, std::span<const std::vector<std::int32_t>> tokens);
-    /// Says how many parts of how many lines were unknown, where there were more than the one of the warning.
+    /// Reports how many parts of how many lines were unknown, if more than the one in the warning.
     void report() const;
 
   private:

@@ -9,7 +9,7 @@
 
 namespace heddle::app {
 
-/// What a model reads and writes in. The same object twice when both languages share one.
+/// The source and target vocabularies. The same object twice when both languages share one.
 struct Vocabularies {
     std::shared_ptr<const Vocabulary> source;
     std::shared_ptr<const Vocabulary> target;

@@ -34,7 +34,7 @@ struct VocabularyOptions {
     /// ones; 0 means all.
     std::int64_t size = 6000;
     std::int64_t min_count = 1;  ///< word, character: rarer tokens are unknown
-    bool lowercase = false;      ///< text becomes lower case on its way in (not on its way out)
+    bool lowercase = false;      ///< convert text to lower case before encoding; decoding leaves it so
     /// Train on at most so many lines, taken at even distances; 0 means all. What SentencePiece needs grows with the different
     /// words.
     std::int64_t max_lines = 0;

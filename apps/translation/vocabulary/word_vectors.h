@@ -1,4 +1,4 @@
-// Files of word vectors, and those of their rows that a vocabulary has tokens for.
+// Files of word vectors, and the selection of the rows that a vocabulary has tokens for.
 //
 // word2vec's text form: a line for each token, the token and its numbers with spaces (or tabs) between; a first line may say how
 // many tokens there are and how many numbers each has. The numbers stand at the line's end: a token may hold spaces, as GloVe's
@@ -18,9 +18,9 @@
 
 namespace heddle::app {
 
-/// What a file had for a vocabulary.
+/// What a file contained for a vocabulary.
 struct EmbeddingMatch {
-    std::int64_t found = 0;     ///< tokens of the vocabulary that the file knows
+    std::int64_t found = 0;     ///< tokens of the vocabulary that occur in the file
     std::int64_t vectors = 0;   ///< in the file
     std::int64_t repeated = 0;  ///< of these, more for a token of the vocabulary: the first one counts
 };
