@@ -76,7 +76,7 @@ TEST(KernelRules, GridsHaveOneAxis) {
 }
 
 TEST(KernelRules, BuildModesAreKnownInTheDeviceLayerOnly) {
-    for (const char* room : {"core", "kernels", "autograd", "nn", "optim", "apps"})
+    for (const char* room : {"core", "kernels", "autograd", "nn", "optim", "heddle", "apps"})
         for (const Source& source : sources(room)) {
             if (in_device_layer(source)) continue;
             EXPECT_EQ(lines_with(source, R"(__CUDACC__|__CUDA_ARCH__|HEDDLE_WITHOUT_CUDA|HEDDLE_EMULAT|kernels/emulator/)"), "");
