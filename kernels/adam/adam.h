@@ -38,22 +38,22 @@ struct SgdStep {
     double gradient_factor = 1;
 };
 
-/// What differs from one update to the next: the numbers that a captured update reads from memory.
+/// The values that differ between updates: a captured update reads them from memory.
 ///     Adam   keep = 1 - lr decay (AdamW; else 1), rate = lr / (1 - beta1^t), root = 1 / sqrt(1 - beta2^t)
 ///     SGD    1, lr, 1
 using StepNumbers = std::array<double, 3>;
 StepNumbers step_numbers(const AdamStep& step);
 StepNumbers step_numbers(const SgdStep& step);
 
-/// What an update finds and leaves in memory, so that on CUDA nobody waits for it. All on the parameters' device; undefined: not
-/// used.
+/// Values that an update reads and writes in memory, so that it needs no synchronisation on CUDA. All on the parameters' device;
+/// undefined: not used.
 struct UpdateInMemory {
     Tensor measured = {};   ///< f64 [2]: norm and factor (measure_gradients); the factor takes the place of gradient_factor
     Tensor numbers = {};    ///< f64 [3]: StepNumbers; they take the place of the step's lr and update
     Tensor bf16_copy = {};  ///< bf16 [n]: the new parameters, rounded, are written here in the same pass
 };
 
-/// With `memory.measured`, a norm that is NaN or infinite leaves everything as it was.
+/// With `memory.measured`, the update is skipped when the norm is NaN or infinite.
 /// All tensors [n] of one dtype, f32 or f64. Only elements in `active` (rows() = n) are changed: a frozen parameter keeps its
 /// bits, weight decay included. An element's bits do not depend on the threads. Moments below the smallest normal number become
 /// zero: the processor is many times slower with subnormal ones. Bumps the versions of what it changes.

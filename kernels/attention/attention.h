@@ -16,7 +16,7 @@
 //     dQ   = scale dS K
 //     dK   = scale dS^T Q
 //
-// P never exists as a whole: keys come in tiles and the softmax is brought up to date with each (Milakov and Gimelshein, "Online
+// P is never stored as a whole: keys are read in tiles, and the softmax is updated with each (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). Memory grows with time, not with its square.
 // Tiles are counted from the start of the sentence, and each query row is computed by itself in a fixed order: its bits do not
 // depend on its neighbours, its place in the batch, the number of query rows, or the number of threads.
@@ -56,8 +56,8 @@ AttentionResult attention_forward(const Columns& query, const Columns& key, cons
                                   bool with_log_sum = true);
 
 /// Where the gradients go: slices of the widths of query, key and value, each in a tensor with as many rows. They are
-/// overwritten, rows outside the spans with zeros; other columns are left alone. One without a base is not wanted. Slices of one
-/// tensor must not overlap.
+/// overwritten, rows outside the spans with zeros; other columns are left alone. Slices without a base are not computed. Slices
+/// of one tensor must not overlap.
 struct AttentionGradients {
     Columns query;
     Columns key;
@@ -68,8 +68,8 @@ struct AttentionGradients {
 void attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                         const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients);
 
-/// P before dropout, for pictures and tests: [sentences, heads, longest query, longest key], zeros where nothing attends. This
-/// one is as large as it looks.
+/// P before dropout, for pictures and tests: [sentences, heads, longest query, longest key], zeros where nothing attends. Unlike
+/// the functions above, this one holds all of P.
 Tensor attention_weights(const Columns& query, const Columns& key, const AttentionRules& rules);
 
 /// The plain loops of attention.cpp, which the functions above use for f64 only; f32 goes through attention_fast.cpp.

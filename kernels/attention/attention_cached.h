@@ -1,7 +1,7 @@
 // Attention of single query rows over a cache of keys and values: decoding, token by token.
 //
-// A hypothesis keeps no copy of its keys: it keeps the numbers of the cache rows that hold them. A beam search reorders its
-// hypotheses by rewriting these numbers; hypotheses with a common beginning share its rows.
+// A hypothesis has no copy of its keys, but the indices of the cache rows that hold them. A beam search reorders its
+// hypotheses by rewriting these indices; hypotheses with a common prefix share its rows.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct CachedKeys {
 /// heads * dv]. Its bits are those of the last row of causal attention over the same tokens without a cache. A row without keys
 /// gives zeros. `scale` is 1 / sqrt(dk) by default. No backward. Error when shapes do not fit or the table leaves the cache. All
 /// tensors on one device; on CUDA f32, bf16 or f64 and heads of up to 256 columns, bits within rounding, and a table that leaves
-/// the cache stops the kernel.
+/// the cache traps the kernel.
 Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int64_t heads, std::optional<double> scale = {});
 
 }  // namespace heddle::kernels

@@ -8,7 +8,7 @@
 //     loss    = -sum_j q_j log p_j = L - (1 - e) d_t - e / V sum_j d_j         (because sum_j q_j = 1)
 // Backward:
 //     dx_j    = (p_j - q_j) dloss
-// The op's loss is the sum over the rows, divided by `divisor`. Rows with an ignored target count nothing and get zeros.
+// The op's loss is the sum over the rows, divided by `divisor`. Rows with an ignored target do not count and get zeros.
 //
 // Saved for backward: the logits and the targets.
 #pragma once
@@ -26,12 +26,12 @@ struct LossOptions {
     Tensor divisor_in_memory = {};  ///< f64 [] above 0 where the logits lie: takes the place of `divisor`; undefined: not used
 };
 
-/// What a loss op counted, beside the loss.
+/// Statistics of a loss op besides the loss.
 struct LossStatistics {
     double loss = 0;           ///< summed smoothed loss
     double nll = 0;            ///< summed -log p(target), without smoothing
     std::int64_t counted = 0;  ///< targets that were not ignored
-    std::int64_t correct = 0;  ///< of these, how many the largest logit named (the first of several equal ones)
+    std::int64_t correct = 0;  ///< of these, how many have the largest logit (the first of several equal ones)
 };
 
 /// Error that names `op` when the targets are not i32 [rows], or an option is out of range.
@@ -43,8 +43,8 @@ std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t r
 /// What the summed loss is divided by: the options' divisor, or `counted`; 1 when both are 0.
 double loss_divisor(const LossOptions& options, std::int64_t counted);
 
-/// The statistics as an op gives them, f64 [4] (loss, nll, counted, correct) on the op's device: nothing waits for the device
-/// until somebody asks. Exact: the counts stay below 2^53.
+/// The statistics as an op gives them, f64 [4] (loss, nll, counted, correct) on the op's device: computed without
+/// synchronisation. Exact: the counts stay below 2^53.
 Tensor statistics_tensor(const LossStatistics& statistics);
 /// Reads them; waits for the device when they lie on one.
 LossStatistics loss_statistics(const Tensor& statistics);
@@ -54,8 +54,8 @@ struct CrossEntropyResult {
     Tensor statistics;  ///< f64 [4], see statistics_tensor
 };
 
-/// logits [rows, V] f32 or f64, on CUDA bf16 as well, targets i32 [rows]. On CUDA a target outside the vocabulary stops the
-/// kernel: its error comes with the next call that waits for the device.
+/// logits [rows, V] f32 or f64, on CUDA bf16 as well, targets i32 [rows]. On CUDA a target outside the vocabulary traps the
+/// kernel: the next call that waits for the device reports the error.
 CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& targets, const LossOptions& options);
 
 /// dlogits [rows, V] for dloss, a scalar.

@@ -1,7 +1,7 @@
 // CUDA's own vocabulary for a kernel file: __global__, threadIdx, __syncthreads, __shfl_xor_sync, ...
 //
-// nvcc brings it along; every other compiler gets it from the emulator, which runs the same kernels on the CPU. Kernel files
-// include this header (or one that does) and never ask which of the two it is.
+// Built into nvcc; other compilers get it from the emulator, which runs the same kernels on the CPU. Kernel files include this
+// header (directly or not) and do not depend on which of the two it is.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -31,7 +31,7 @@ __device__ __forceinline__ int thread_in_block() {
 __device__ __forceinline__ int lane() { return thread_in_block() % kWarp; }
 __device__ __forceinline__ int warp() { return thread_in_block() / kWarp; }
 
-/// Stops the kernel with the message unless `good`: for data that no host code can check without waiting for the device. The
+/// Traps the kernel with the message unless `good`: for data that host code cannot check without waiting for the device. The
 /// emulator reports kernel, block and thread; on a GPU the message is printed and the device's context ends, as with a failed
 /// assert.
 #if defined(__CUDACC__)

@@ -10,7 +10,7 @@ namespace heddle::device {
 
 }  // namespace heddle::device
 
-/// Declares a function that a .cu file defines. In a build without .cu files it is one that fails, so that callers need not ask:
+/// Declares a function that a .cu file defines. In a build without .cu files it always fails, so that callers need no checks:
 ///     HEDDLE_CUDA_FUNCTION(void softmax_forward_cuda(const Tensor& x, const Tensor& mask, Tensor& y))
 #if defined(HEDDLE_WITHOUT_CUDA)
 #define HEDDLE_CUDA_FUNCTION(...)                                                                             \

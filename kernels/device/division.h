@@ -1,4 +1,4 @@
-// Division of an index by a number that the host knows: which row it is in, which column.
+// Division of an index by a number known on the host, to get its row and column.
 //
 // A GPU has no instruction for it. nvcc looks at run time whether 32 bits do, and then estimates 1 / d, multiplies and corrects:
 // more than a kernel that only moves an element has otherwise. Granlund and Montgomery, "Division by invariant integers using
@@ -7,7 +7,7 @@
 //     l = ceil(log2 d),   factor = floor(2^32 (2^l - d) / d) + 1                        on the host
 //     t = floor(factor n / 2^32),   n / d = (t + (n - t) / 2^min(l, 1)) / 2^max(l - 1, 0)    exactly
 //
-// Indices beyond are divided as ever; each thread sees which of the two is its case.
+// Larger indices use an ordinary division; each thread chooses.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The sum of exponentials of a row in one pass: what softmax, its logarithm and the losses begin with.
+// The sum of exponentials of a row in one pass, for softmax, its logarithm and the losses.
 //
-// sum e^(x - m) wants the row's maximum m first. The online form (Milakov and Gimelshein, "Online normalizer calculation for
+// sum e^(x - m) needs the row's maximum m first. The online form (Milakov and Gimelshein, "Online normalizer calculation for
 // softmax", 2018) keeps the sum for the largest number so far and scales it by e^(old - new) when a larger one comes.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How kernels are started: a function instead of <<<>>>, so that the same line starts a kernel on a GPU and in the emulator.
+// Kernel launches by a function instead of <<<>>>, so that the same line launches a kernel on a GPU and in the emulator.
 //
 //     device::launch({.grid = rows, .block = 128}, softmax_rows_kernel<T>, x.data<T>(), y.data<T>(), rows, cols);
 #pragma once

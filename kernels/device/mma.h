@@ -7,8 +7,8 @@
 //     B  b[0] (k = 2t..2t+1, n = g)                    b[1] (k = 2t + 8.., n = g)
 //     D  d[0] (g, 2t)  d[1] (g, 2t + 1)                d[2] (g + 8, 2t)  d[3] (g + 8, 2t + 1)
 //
-// Kernels ask an accumulator for row(i) and col(i) and never count on the layout: softmax and masks then survive another
-// instruction. The D of one product is the A of the next after packing its pairs: as_a().
+// Kernels use an accumulator's row(i) and col(i) and do not rely on the layout, so softmax and masks work with other
+// instructions, too. The D of one product is the A of the next after packing its pairs: as_a().
 #pragma once
 
 #include <cstdint>

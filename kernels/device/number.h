@@ -1,4 +1,4 @@
-// Element types inside kernels: what is stored, what is computed with.
+// Element types inside kernels: storage types and compute types.
 #pragma once
 
 #include <cstdint>

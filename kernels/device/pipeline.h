@@ -1,4 +1,4 @@
-// Asynchronous copies from global to shared memory, in stages: while one tile is computed with, the next one is on its way.
+// Asynchronous copies from global to shared memory, in stages: the next tile is copied while the current one is used.
 //
 //     Pipeline<2> pipeline;
 //     pipeline.acquire();  copy tile 0;  pipeline.commit();
@@ -42,9 +42,9 @@ template <int Stages>
 class Pipeline {
   public:
     static_assert(Stages >= 1);
-    /// Before the copies of a stage: its memory is free. (With cp.async the barrier after the last reading says so.)
+    /// Before the copies of a stage: its memory is free. (With cp.async the barrier after the last reading ensures this.)
     __device__ __forceinline__ void acquire() {}
-    /// Behind the copies of a stage. A stage may be empty.
+    /// After the copies of a stage. A stage may be empty.
     __device__ __forceinline__ void commit() {
 #if defined(__CUDACC__)
         ptx::cp_async_commit_group();
@@ -61,7 +61,7 @@ class Pipeline {
     void wait(emulator::Place place = emulator::Place::current()) { emulator::copy_wait(Stages - 1, place); }
     void wait_all(emulator::Place place = emulator::Place::current()) { emulator::copy_wait(0, place); }
 #endif
-    /// Behind the last reading of a stage (and the barrier behind it).
+    /// After the last reading of a stage (and the barrier after it).
     __device__ __forceinline__ void release() {}
 };
 

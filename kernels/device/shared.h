@@ -1,11 +1,11 @@
-// Shared memory: one arena a block, handed out in the order of the calls.
+// Shared memory: one arena per block, allocated in the order of the calls.
 //
 //     device::SharedArena arena;                       every thread of the block makes the same calls
 //     float* sums = arena.take<float>(32);             32 numbers
 //     bf16* tile = arena.take<bf16>(64 * 64, 128);     aligned to 128 bytes
 //
-// The host counts the bytes with the same calls on a SharedSize and gives them to LaunchConfig::shared. Kernels never say __shared__:
-// the emulator could neither poison such an array for each block nor fence it in.
+// The host counts the bytes with the same calls on a SharedSize and gives them to LaunchConfig::shared. Kernels never use
+// __shared__: the emulator could neither poison such an array for each block nor surround it with red zones.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where an element of a tile lies in shared memory, so that neither rows nor columns of it meet in one bank.
+// A layout of tiles in shared memory in which neither rows nor columns have bank conflicts.
 #pragma once
 
 #include "kernels/device/cuda.h"

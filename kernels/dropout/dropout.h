@@ -1,11 +1,11 @@
-// Dropout: a random part of the elements becomes zero in training, the others grow, so that the mean stays.
+// Dropout: in training a random part of the elements becomes zero, and the others are scaled up to keep the mean.
 //
 //   forward   y[r, c]  = x[r, c]  factor[r, c]
 //   backward  dx[r, c] = dy[r, c] factor[r, c]
 //   factor[r, c] = 65536 / (65536 - threshold) where Dropout::keeps_row(r, c), else 0
 //
 // Source: Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout" (JMLR 15, 2014), in the form that scales while
-// training. The decisions are a function of (key, row, column) (core/random.h): backward makes them again, nothing is saved.
+// training. The decisions are a function of (key, row, column) (core/random.h): backward recomputes them, nothing is saved.
 #pragma once
 
 #include "core/random.h"

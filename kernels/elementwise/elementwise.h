@@ -1,4 +1,4 @@
-// Arithmetic element by element, with broadcasting as NumPy defines it: the oracle of the fused ops, and what users build from.
+// Arithmetic element by element, with broadcasting as NumPy defines it: the oracle of fused ops, and building blocks.
 //
 //   op      y             gradients for dy
 //   add     a + b         da = dy                   db = dy

@@ -3,10 +3,10 @@
 
 namespace heddle::kernels {
 
-/// While it is on, a product on CUDA has one algorithm for every number of rows, with its sums in one piece, so that each row of a
-/// forward pass depends on its own sentence alone, to the last bit; all other kernels see to that anyway. Off at first: then rows
-/// are the same within rounding, and products of few rows faster. On the CPU every row is independent in any case. Of the whole
-/// process.
+/// When on, a product on CUDA uses the same algorithm for every number of rows, without split sums, so that each row of a forward
+/// pass depends only on its own sentence, to the last bit; all other kernels ensure this anyway. Off by default: then rows are
+/// the same within rounding, and products of few rows are faster. On the CPU every row is independent in any case. Applies to
+/// the whole process.
 bool batch_invariant();
 void set_batch_invariant(bool on);
 

@@ -10,7 +10,7 @@
 
 namespace heddle::kernels {
 
-/// What matmul multiplies: a [..., m, k] (or [..., k, m] transposed), b [..., k, n] (or [..., n, k]); f32 or f64, on CUDA bf16
+/// The operands of matmul: a [..., m, k] (or [..., k, m] transposed), b [..., k, n] (or [..., n, k]); f32 or f64, on CUDA bf16
 /// too. The leading axes of b equal those of a, or b has none. Error otherwise, and when the inner extents differ.
 struct MatmulShape {
     std::int64_t batch = 1;

@@ -5,7 +5,7 @@
 // The sum runs over k in ascending order, in one chain of multiply-adds per element, whatever the tile, the number of rows or the
 // number of threads: a row of C has the same bits alone and in any batch. (A BLAS called whole does not promise this.)
 //
-// Way of the data: B is packed into panels of `panel columns` x k, so that the inner loop reads it as one stream; A is read in
+// Data flow: B is packed into panels of `panel columns` x k, so that the inner loop reads it as one stream; A is read in
 // place where its rows are contiguous, and packed tile by tile where it is a transposed matrix. A tile of C stays in registers
 // while k runs. After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (ACM TOMS 34(3), 2008), without
 // the packing of A that small matrices do not repay.

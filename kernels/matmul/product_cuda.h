@@ -62,7 +62,7 @@ struct DeviceProduct {
 };
 
 /// Puts the product into the current stream. a and b have the same dtype (f32, f64 or bf16), c too, or c is f32 and they bf16.
-/// Empty extents need no product: without k, C is its start. Error with cuBLAS's words, the op and the shape when it refuses.
+/// Empty extents need no product: without k, C is its start. Error with cuBLAS's message, the op and the shape when it fails.
 HEDDLE_CUDA_FUNCTION(void product_cuda(const DeviceProduct& product))
 
 /// Bytes of device memory that cuBLASLt may use in a stream. One workspace per stream, kept: products of one stream follow each

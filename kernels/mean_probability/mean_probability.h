@@ -1,4 +1,4 @@
-// The mean of several models' probabilities, as logits: what an ensemble decides by.
+// The mean of several models' probabilities, as logits, for ensembles.
 //
 //     y_j = log 1/M sum_m e^(x_mj - L_m) + L_0          L_m = log sum_i e^(x_mi)
 //
@@ -14,8 +14,8 @@ namespace heddle::kernels {
 
 /// y [rows, V] from the logits x_m of M >= 1 models, all [rows, V], f32 or f64, on CUDA bf16 as well, on one device; the very
 /// tensor when M is 1. A logit that is -inf in every model gives -inf. The bits of a row depend on that row alone. Error when
-/// shapes differ, or a row of a model holds NaN or +inf, or nothing but -inf: it has no distribution (on CUDA the kernel stops,
-/// and the error comes with the next call that waits for the device).
+/// shapes differ, or a row of a model holds NaN or +inf, or nothing but -inf: it has no distribution (on CUDA the kernel traps,
+/// and the next call that waits for the device reports the error).
 Tensor mean_probability(std::span<const Tensor> logits);
 
 }  // namespace heddle::kernels

@@ -1,4 +1,4 @@
-// Sums, means and maxima over an axis: the oracle of the fused ops, and what users build from.
+// Sums, means and maxima over an axis: the oracle of the fused ops, and building blocks for users.
 //
 //   op    y                                  gradient for dy
 //   sum   sum_k x[.., k, ..]                 dx[.., k, ..] = dy

@@ -14,7 +14,7 @@ Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t
 /// Adds dy to elements [begin, begin + extent of dy) of `axis` of dx; f32 or f64.
 void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx);
 
-/// The other way: overwrites elements [begin, begin + extent of part) of `axis` of y with `part`.
+/// The inverse: overwrites elements [begin, begin + extent of part) of `axis` of y with `part`.
 void place_slice(const Tensor& part, int axis, std::int64_t begin, Tensor& y);
 
 }  // namespace heddle::kernels

@@ -14,7 +14,7 @@
 
 namespace heddle::kernels {
 
-/// Masks that need no matrix. What they leave out takes no part, whatever it holds; a mask comes on top of them.
+/// Masks that need no matrix. Positions that they exclude are ignored, even if NaN; a mask applies in addition.
 struct SoftmaxReach {
     Tensor lengths =
         {};  ///< i32 [x.dim(0)], or undefined: in item b of x columns from lengths[b] on take no part (padding of keys)

@@ -4,7 +4,7 @@
 // adam_step() with what was measured. As long as losses and norm are finite
 //     sums  = sums + pending,   pending = 0,   updates = updates + 1
 // The first loss or norm that is not sets `failed`, and from then on every measured norm becomes NaN, at which adam_step() leaves
-// the weights as they are: they stay those before the first bad update until somebody looks.
+// the weights as they are: they stay those before the first bad update until the host reads the tally.
 #pragma once
 
 #include <cstdint>

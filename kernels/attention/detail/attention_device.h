@@ -1,4 +1,4 @@
-// What the attention kernels share: their parameters, who may attend to whom, and how rows come into shared memory. For .cu
+// What the attention kernels share: their parameters, who may attend to whom, and how rows are loaded into shared memory. For .cu
 // files.
 #pragma once
 
@@ -180,7 +180,7 @@ AttentionTask<T> attention_task(const Columns& query, const Columns& key, const 
     return task;
 }
 
-/// What backward reads and writes beside the task. A gradient without data is not wanted.
+/// What backward reads and writes beside the task. A gradient without data is not computed.
 template <class T>
 struct AttentionBackwardTask {
     using A = device::Accumulator<T>;

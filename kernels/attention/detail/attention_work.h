@@ -1,4 +1,4 @@
-// The work list of the CUDA kernels: which tiles of which sentences there are.
+// The work list of the CUDA kernels: the tiles of all sentences.
 #pragma once
 
 #include "core/spans.h"
@@ -8,7 +8,7 @@ namespace heddle::kernels {
 
 /// All tiles of `size` rows of the sentences, as i32 [tiles, 2] on the device: (sentence, first row within it). Each tile has a
 /// row, so no block is started for nothing, however different the lengths are. The longest sentence comes first and the last tile
-/// of a sentence before its first (which sees the fewest keys when causal): what takes long starts early. Made and uploaded once
+/// of a sentence before its first (which sees the fewest keys when causal): the longest work starts first. Made and uploaded once
 /// per spans and size. For spans within a capacity, as many as it can need; the last ones are tiles of an empty sentence.
 Tensor attention_tiles(const Spans& spans, std::int64_t size);
 

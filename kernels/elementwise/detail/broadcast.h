@@ -1,4 +1,4 @@
-// How the operands of a broadcast op are walked.
+// The iteration over the operands of a broadcast op.
 #pragma once
 
 #include <array>
