@@ -92,7 +92,7 @@ Statement generator_gives_probabilities(const nn::Transformer& model, const Sent
             error < 1e-5};
 }
 
-// Ten words, each the best one after those before: read one by one with a cache, and as a prefix that is decoded anew each time.
+// Ten words, each the best one after those before: read one by one with a cache, and as a prefix that is decoded again each time.
 Statement steps_are_the_whole_prefix(const nn::Transformer& model, const nn::Sentences& source) {
     constexpr std::int64_t length = 10;
     const auto best = [](const Tensor& logits) {

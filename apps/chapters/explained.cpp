@@ -1,5 +1,5 @@
 // The encoder explained step by step: what it says of position codes, heads, residual connections and layer norm, measured with
-// the widths of the preset `explained`. What is said of normalisation has a file of its own, explained_norm.cpp.
+// the widths of the preset `explained`. The statements about normalisation are in explained_norm.cpp.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -126,7 +126,7 @@ Statement padding_changes_nothing(const nn::Transformer& model, const Options& o
             difference == 0 && on_padding == 0};
 }
 
-// [3, 4, 512] through the block and the norm behind it, as torchinfo's table shows it.
+// [3, 4, 512] through the block and the norm after it, as torchinfo's table shows it.
 Statement tokens_by_themselves(nn::Transformer& model, const Options& options) {
     constexpr std::int64_t batch = 3, time = 4;
     const nn::ModelSummary summary =

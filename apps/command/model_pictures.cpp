@@ -259,7 +259,7 @@ double draw_output(Diagram& diagram, const Box& last, const nn::TransformerOptio
     return last.bottom + gap + 28;
 }
 
-// A head with the projections before it, and the one behind it when it is the only head.
+// A head with the projections before it, and the one after it when it is the only head.
 ModelPicture one_head(const nn::TransformerOptions& o, bool causal) {
     Diagram diagram;
     const Box rows = diagram.box(300, 12, box_width, Lines{"input", fmt::format("[tokens, {}]", o.d_model)}, Part::data);

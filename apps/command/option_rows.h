@@ -10,7 +10,7 @@ namespace heddle::app {
 void add_data_options(OptionTable& table, DataOptions& options);
 void add_model_options(OptionTable& table, ModelOptions& options);
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options);
-/// --format: how text files are told apart.
+/// --format: the format of text files.
 Option& add_format_option(OptionTable& table, TextFormat& format);
 /// --tsv, --format and --replace-invalid: how the files of `train` and `valid` are read.
 void add_reading_options(OptionTable& table, DataOptions& options);
@@ -23,7 +23,7 @@ void add_course_options(OptionTable& table, TrainingOptions& options);
 void add_processor_options(OptionTable& table, MachineOptions& options);
 /// --threads, --cpu-level and --device.
 void add_machine_options(OptionTable& table, MachineOptions& options);
-/// --dtype, behind the machine's options, for commands that use a model.
+/// --dtype, after the machine's options, for commands that use a model.
 void add_dtype_option(OptionTable& table, MachineOptions& options);
 /// --dtype and --batch-invariant, for commands that use a trained model.
 void add_inference_options(OptionTable& table, MachineOptions& options);

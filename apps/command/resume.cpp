@@ -16,7 +16,7 @@ namespace {
 std::string shown(const std::string& value) { return value.empty() ? "none" : value; }
 std::string shown(const Option& option) { return shown(option.write()); }
 
-// The run's configuration has every dropout; one that was given anew counts for those that follow it, too.
+// The run's configuration has every dropout; a newly given one also applies to those that default to it.
 bool follows_a_given_one(const OptionTable& table, const Option& option) {
     return option.name.ends_with("-dropout") && table.given("dropout");
 }
@@ -28,7 +28,7 @@ struct Difference {
 };
 
 // The options that `which` picks: those that were not given take the values of config.toml, and all are compared with those of
-// the run, which are `saved` or, where no save knows them, config.toml's.
+// the run, which are `saved` or, if the save lacks them, config.toml's.
 std::vector<Difference> take_over(OptionTable& table, const std::filesystem::path& run, const OptionTexts& saved,
                                   const std::function<bool(const Option&)>& which) {
     TrainSettings settings = read_settings(run);

@@ -41,7 +41,7 @@ std::string weights_file(const WeightsChoice& weights, const std::filesystem::pa
 Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
              const MachineOptions& machine = {});
 
-/// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for people; unknown parts are omitted.
+/// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for messages; unknown parts are omitted.
 std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights);
 
 }  // namespace heddle::app

@@ -111,7 +111,7 @@ std::vector<std::int32_t> prefix_tokens(const std::string& prefix, const Vocabul
 struct Form {
     bool list = false;       // ids in front
     bool scores = false;     // log p and log p / length^A
-    bool alignment = false;  // the pairs behind everything
+    bool alignment = false;  // the pairs come last
 };
 
 using TranslationLists = std::vector<std::vector<Translation>>;

@@ -42,7 +42,7 @@ Tensor handed_out(const nn::Transformer& model, const Tensor& source, const Tens
     return borrowed ? maps.decoder[0] : maps.cross[0];
 }
 
-// Weight of a row on places behind its own, mean over the rows.
+// Weight of a row on later places than its own, mean over the rows.
 double above_the_diagonal(const Tensor& map) {
     const std::vector<double> weights = map.to_vector();
     double sum = 0;

@@ -57,7 +57,7 @@ Points draw_points(std::int64_t count, const std::string& what, const Options& o
     return drawn;
 }
 
-// As the variant evaluates: without dropout, unless nobody switches it off.
+// As the variant evaluates: without dropout, unless it is never switched off.
 Tensor evaluate(Net& net, const Points& on) {
     const NoGrad no_grad;
     if (net.mode != Mode::never_off) net.eval();

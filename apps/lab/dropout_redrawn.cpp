@@ -1,6 +1,6 @@
-// Activation checkpointing that draws dropout anew when it computes a layer again.
+// Activation checkpointing that redraws dropout when it recomputes a layer.
 //
-//     wrong    forward with mask a, recomputed with mask b: the gradient of a value that nobody computed
+//     wrong    forward with mask a, recomputed with mask b: the gradient of a value that was never computed
 //     right    the mask is a function of the layer and the step, so that it comes out the same
 #include <cmath>
 #include <functional>

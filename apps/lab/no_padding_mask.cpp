@@ -1,4 +1,4 @@
-// A batch of sentences of different lengths, filled up with padding that nobody masks.
+// A batch of sentences of different lengths, filled up with padding that is not masked.
 //
 //     wrong    softmax over all places of the row, the padding too
 //     right    softmax over the places of the sentence

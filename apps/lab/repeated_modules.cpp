@@ -1,4 +1,4 @@
-// Layers and heads that are one object, and layers that nobody told the model of.
+// Layers and heads that are one object, and layers that are not registered with the model.
 //
 //     wrong    layers = [layer] * 6,  heads = [head] * 8,  one attention for self and cross    one set of weights, used again
 //     wrong    layers = a plain list of six                                                    used, but unknown to the optimizer

@@ -1,7 +1,7 @@
-// Greedy decoding that computes what it knows already, and continues when it has said all.
+// Greedy decoding that recomputes known values and continues after the end mark.
 //
 //     wrong    each step decodes the whole prefix again: t rows for token t, and the memory's keys and values once more
-//              each sentence is decoded to the maximum length, and what stands behind the end mark is thrown away
+//              each sentence is decoded to the maximum length, and what comes after the end mark is discarded
 //     right    keys and values of former tokens are kept: one row for each token; a sentence that has ended leaves the batch
 //
 // Multiply-adds are counted by the shapes of what is computed: for each row of a decoder layer 4 d^2 of self-attention's

@@ -1,5 +1,5 @@
-// The options of a command as a table: each row knows its name, its help, and how to read and write its value. The command line,
-// the TOML file, --help and the run's config.toml are all made from it.
+// The options of a command as a table: each row has a name, a help text, and functions to read and write its value. The command
+// line, the TOML file, --help and the run's config.toml are all made from it.
 #pragma once
 
 #include "apps/options/option_group.h"
@@ -80,7 +80,7 @@ class OptionTable {
     Option& add(std::string name, std::pair<std::string, std::string>& target, std::string help);
     /// One or more texts; there are none as long as the option is not given.
     Option& add(std::string name, std::vector<std::string>& target, std::string help);
-    /// Options without a value of their own until somebody decides: say what then holds with defaults_to().
+    /// Options without a value until one is given: describe their default with defaults_to().
     Option& add(std::string name, std::optional<bool>& target, std::string help);
     Option& add(std::string name, std::optional<std::int64_t>& target, std::string help);
     Option& add(std::string name, std::optional<double>& target, std::string help);

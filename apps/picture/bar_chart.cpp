@@ -46,7 +46,7 @@ std::vector<LegendEntry> legend_of(const BarChart& chart) {
 
 struct Slots {
     double start = 0;
-    double group = 0;  // width of a group with the gap behind it
+    double group = 0;  // width of a group with the gap after it
     double bar = 0;
 };
 

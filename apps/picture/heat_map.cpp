@@ -107,7 +107,7 @@ void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const 
     drawing.close();
 }
 
-// What the script of a page says of a cell. Of a large map it knows the colours only: they are there already.
+// The values that a page's script shows for a cell. For a large map it only has the colours.
 std::vector<std::pair<std::string_view, std::string>> values_of(const HeatMap& map, const Layout& layout) {
     std::string values;
     if (!is_large(map))

@@ -16,7 +16,7 @@
 namespace heddle::picture {
 namespace {
 
-// In the head of every page: by it a command knows what it may replace.
+// In the head of every page, so that a command recognises files that it may replace.
 constexpr std::string_view page_mark = "<meta name=\"generator\" content=\"heddle\"/>";
 
 constexpr std::string_view base_style = R"(

@@ -51,7 +51,7 @@ struct BatchOptions {
     std::int64_t max_length = 120;
     /// Pairs with more words (TokenPair::words) are left out; 0 means no such limit.
     std::int64_t max_words = 0;
-    /// false: short sentences first, in file order within a length; seed and epoch play no part.
+    /// false: short sentences first, in file order within a length; seed and epoch have no effect.
     bool shuffle = true;
 };
 

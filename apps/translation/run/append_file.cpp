@@ -14,7 +14,7 @@
 namespace heddle::app {
 namespace {
 
-// O_NONBLOCK: a named pipe that nobody reads must not stop a training.
+// O_NONBLOCK: a named pipe without a reader must not stop a training.
 int opened(const std::filesystem::path& path) {
     return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
 }

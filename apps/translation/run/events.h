@@ -31,7 +31,7 @@ class EventFile {
     explicit EventFile(const std::filesystem::path& path);
 
     /// One event with these numbers, on its way to the disk when the call returns. `wall_time`: seconds since 1970. Error when
-    /// the disk is full: the file then ends with the event before. A file that was removed is begun anew.
+    /// the disk is full: the file then ends with the event before. A file that was removed is started again.
     void add(std::int64_t step, double wall_time, std::span<const Scalar> scalars);
     /// Bytes of the whole file so far.
     std::int64_t length() { return file_.length(); }

@@ -81,7 +81,7 @@ void rename_onto(const fs::path& from, const fs::path& to) {
     must(failed, "written", to);
 }
 
-// A folder that is half removed has another name, so nobody takes it for a save.
+// A partly removed folder has another name, so it is not mistaken for a save.
 void remove_folder(const fs::path& path) {
     std::error_code failed;
     if (!fs::exists(path, failed)) return;
@@ -123,7 +123,7 @@ std::int64_t save_number(const fs::path& path) {
     return failed == std::errc{} && end == name.data() + name.size() ? number : -1;
 }
 
-// What a process that was killed left half written; files of these names are nobody else's. What is still being written stays:
+// Incomplete files of a killed process; only this program uses such names. Files that are still being written are kept:
 // programs other than training write to a run, too.
 void remove_parts(const fs::path& run) {
     std::error_code ignored;

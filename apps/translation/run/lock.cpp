@@ -19,7 +19,7 @@ constexpr const char* file_name = "lock";
 
 bool same(const struct stat& one, const struct stat& other) { return one.st_ino == other.st_ino && one.st_dev == other.st_dev; }
 
-// Whether this open file still lies in the folder: its holder removes it, and somebody else may have made another one.
+// Whether this open file still lies in the folder: its holder removes it, and another process may have made a new one.
 bool is_still_there(const Descriptor& file, const Descriptor& folder) {
     struct stat ours {
     }, there{};
@@ -102,7 +102,7 @@ bool RunLock::take() {
         return false;
     }
     const std::string text = fmt::format("{}{}\n", words_of(::getpid()), refused == 0 ? "" : no_flock);
-    // Where flock holds, the words are for people and it holds without them.
+    // With flock, the text is only informative; the lock holds without it.
     if (::ftruncate(file_.number(), 0) == 0) [[maybe_unused]]
         const ssize_t written = ::write(file_.number(), text.data(), text.size());
     return true;

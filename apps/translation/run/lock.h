@@ -8,7 +8,7 @@
 namespace heddle::app {
 
 /// Holds RUN/lock, a file with this process's number, while it exists. The lock is the kernel's (flock): it goes with the
-/// process, however that ends, so a file that a killed process left behind locks nothing. Where the file system has no such
+/// process, however that ends, so the file of a killed process does not lock anything. Where the file system has no such
 /// locks, the file itself is the lock, and one of a process of this machine that has ended is removed.
 class RunLock {
   public:

@@ -77,7 +77,7 @@ void TrainingLog::cut_back(const LogLengths& to, bool scalars) {
     events_.emplace(events);
     const std::filesystem::path exported = path_.parent_path() / scalars_file_name;
     std::error_code failed;
-    if (!scalars) std::filesystem::remove(exported, failed);  // it would stay behind the run
+    if (!scalars) std::filesystem::remove(exported, failed);  // it would remain after the run
     check(!failed, "{}: cannot be removed: {}", exported.string(), failed.message());
     if (std::filesystem::exists(exported)) export_scalars();
 }

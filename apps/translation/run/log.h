@@ -90,7 +90,7 @@ class TrainingLog {
     /// Of the files so far; 0 without files.
     LogLengths lengths();
     /// Cuts the files back to what they were when a save was made, and to whole lines and records: they may have been shortened
-    /// or replaced since. all_scalars.json is written anew where it is, or, without `scalars`, removed. Error when that fails.
+    /// or replaced since. all_scalars.json is rewritten if it exists or, without `scalars`, removed. Error when that fails.
     void cut_back(const LogLengths& to, bool scalars);
 
     /// The log line, and its numbers in the file.

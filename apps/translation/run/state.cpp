@@ -67,7 +67,7 @@ bool is_count(const nlohmann::json& value, std::string_view name) {
     return value.is_number_integer() && value.get<std::int64_t>() >= (name == "validated_at" ? -1 : 0);
 }
 
-// What serialized() puts behind the fields: the digest of the bytes before it and of the brace that ends them.
+// What serialized() appends to the fields: the digest of the bytes before it and of the brace that ends them.
 std::string digest_line(std::string_view fields) {
     return fmt::format(",\n \"digest\": \"{}\"\n}}\n", digest(fmt::format("{}\n}}", fields)));
 }

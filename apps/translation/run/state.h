@@ -58,7 +58,7 @@ struct TrainingState {
 
     bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }
 
-    /// As JSON that knows whether it was changed.
+    /// As JSON with a digest that detects changes.
     std::string serialized() const;
     /// The reverse. Error, with `name`, when the text is not exactly what serialized() made.
     static TrainingState parse(std::string_view text, std::string_view name);

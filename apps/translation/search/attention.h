@@ -54,7 +54,7 @@ WordAttention word_attention(const TranslationAttention& attention);
 std::string alignment_text(const WordAttention& words);
 
 /// For each token the word of `line` (what stands between spaces) that it is part of, or -1. A token that is only a space belongs
-/// to the word behind it.
+/// to the word after it.
 std::vector<std::int64_t> words_of_line(const Vocabulary& vocabulary, std::string_view line,
                                         std::span<const std::int32_t> tokens);
 /// The same for the words of decode(tokens).

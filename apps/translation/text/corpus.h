@@ -50,7 +50,7 @@ TrainingPairs without_empty_sides(Corpus corpus);
 Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading = {});
 
 /// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. Where there is no such file, one with
-/// .gz, .xml or .sgm behind that name is taken. With `tsv` it reads the one file PREFIX
+/// .gz, .xml or .sgm after that name is used. With `tsv` it reads the one file PREFIX
 /// (or standard input, "-"), whose lines are source, tab, target; further columns are ignored, and the languages not used. Says
 /// so when both sides hold the same text. Error that names both counts when they differ, the line without a tab, and when a file
 /// is missing, empty or not text.

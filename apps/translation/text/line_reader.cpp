@@ -13,7 +13,7 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 // What is held of a line beyond what is kept: what is taken off again (a byte order mark, a CR), and one byte that says there is
 // more.
 constexpr std::size_t held_beyond = byte_order_mark.size() + 2;
-// Enough to see behind the head of an XML file.
+// Enough to see past the head of an XML file.
 constexpr std::size_t beginning_size = 1 << 14;
 
 bool is_text(std::string_view line) { return line.find('\0') == std::string_view::npos && is_utf8(line); }

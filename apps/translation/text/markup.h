@@ -15,7 +15,7 @@ bool same_name(std::string_view a, std::string_view b);
 /// Without the white space at both ends.
 std::string_view trimmed(std::string_view text);
 
-/// Of what stands behind an element's name in its tag, the value behind `name =`, in quotes or without; empty when there is none.
+/// In the text after an element's name in its tag, the value of `name =`, in quotes or without; empty when there is none.
 std::string_view attribute_in(std::string_view attributes, std::string_view name);
 
 }  // namespace heddle::app

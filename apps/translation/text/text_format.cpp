@@ -16,7 +16,7 @@ std::string in_lower_case(std::string_view text) {
     return out;
 }
 
-// The name behind "<" or "</": "doc" of `<doc docid="1">`.
+// The name after "<" or "</": "doc" of `<doc docid="1">`.
 std::string_view element_name(std::string_view tag) {
     tag.remove_prefix(tag.starts_with("</") ? 2 : 1);
     return tag.substr(0, tag.find_first_of(" \t\r\n/>"));

@@ -26,7 +26,7 @@ struct EnumWords<TextFormat> {
 /// else is text.
 TextFormat recognised(std::string_view beginning);
 
-/// Whether a line of a file with tags describes the talk: behind spaces it begins with "<" and a letter, "</", or "<!". A line
+/// Whether a line of a file with tags describes the talk: after spaces it begins with "<" and a letter, "</", or "<!". A line
 /// that begins with a heart, "<3", is text.
 bool is_metadata(std::string_view line);
 /// What has to be the same in the metadata lines of two languages: the element's name, and the number of the talk or document

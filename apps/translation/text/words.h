@@ -12,7 +12,7 @@ namespace heddle::app {
 inline constexpr char32_t join_mark = U'\uFFED';
 
 /// Splits at whitespace and around everything that is not a letter, mark or digit. Each such sign is a token of its own and
-/// carries the join marks, so a word is the same token with and without a comma behind it:
+/// carries the join marks, so a word is the same token with and without a comma after it:
 ///   He said: "don't."  ->  He  said  J:  "J  don  J'J  t  J.  J"     (J: the join mark)
 /// A join mark in the text becomes U+25A0, the black square.
 std::vector<std::string> split_words(std::u32string_view text);

@@ -121,7 +121,7 @@ void StepGraphs::fill(const Captured& captured, const Batch& batch, const Prepar
     const StepInputs& inputs = captured.inputs;
     std::byte* const to = staging_.begin(captured.memory.bytes());
     const std::byte* const begin = captured.memory.bytes_data();
-    // The numbers and, behind them, `rest`.
+    // The numbers followed by `rest`.
     const auto put = [&](const Tensor& tensor, const std::vector<std::int32_t>& numbers, std::int32_t rest) {
         check(static_cast<std::int64_t>(numbers.size()) <= tensor.numel(),
               "training step: {} numbers where the capacity has room for {}", numbers.size(), tensor.numel());

@@ -15,7 +15,7 @@ std::atomic<bool> save_asked = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "or no handler may use them");
 
 // The first two are those of a person, who may be in a hurry. A shell and its terminal may both send SIGHUP, SIGXCPU comes every
-// second, and behind a scheduler's SIGUSR1 there comes its SIGTERM, perhaps during the save.
+// second, and a scheduler's SIGUSR1 is followed by its SIGTERM, perhaps during the save.
 constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2};
 constexpr std::size_t hurried = 2;
 struct sigaction before[std::size(signals)];

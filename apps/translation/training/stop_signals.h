@@ -17,7 +17,7 @@ class StopSignals {
 
     /// The first signal that asked to stop, or 0.
     static int received();
-    /// Whether a save was asked for since the last call.
+    /// Whether a save was requested since the last call.
     static bool save_wanted();
 };
 

@@ -171,7 +171,7 @@ void Trainer::check_weights() {
     check_loss(nll, state_.updates);
 }
 
-// The weights that translate; nobody continues from them.
+// The weights for translating; runs are not resumed from them.
 void Trainer::publish(bool best) const {
     if (folder_ == nullptr) return;
     const nn::FlatParameters& parameters = learner_.parameters();

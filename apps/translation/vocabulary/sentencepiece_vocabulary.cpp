@@ -1,4 +1,4 @@
-// The only file that knows SentencePiece.
+// The only file that calls SentencePiece.
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
 
 #include <sentencepiece_processor.h>

@@ -74,7 +74,7 @@ bool read_number(std::string_view text, T& number) {
     return error == std::errc() && rest == text.data() + text.size();
 }
 
-// "3000000 300", which a table of vectors with one number cannot be told from: those need the first line.
+// "3000000 300", which looks like a vector with one number: such tables need the first line.
 bool is_header(const std::vector<std::string_view>& fields, std::int64_t& vectors, std::int64_t& numbers) {
     return fields.size() == 2 && read_number(fields[0], vectors) && read_number(fields[1], numbers);
 }
