@@ -225,7 +225,7 @@ class Proof {
             return "the function has a kink or jump within a step of this input; move the input away from it";
         Evidence evidence{subject_.input(i).shape(), analytic, numeric, allowed, output_, nullptr, nullptr};
         if (static_cast<std::int64_t>(analytic.size()) != subject_.input(i).numel()) return "unknown (only a part was probed)";
-        // What each output contributes is told for the random cotangent only.
+        // The contribution of each output is known for the random cotangent only.
         if (!numeric_[i].jacobian.empty() && &numeric == &numeric_[i].contracted) {
             evidence.cotangent = &cotangent_values_;
             evidence.jacobian = &numeric_[i].jacobian;

@@ -1,7 +1,7 @@
 // The life of a node: it is appended, found by its number, and buried as soon as nothing can reach it.
 //
 // A node is held by the Variables of its outputs and by the later nodes that read them. When the last holder goes, the node goes,
-// and with it its hold on the nodes before: forward passes without a backward leave nothing behind, whatever handles were
+// and with it its hold on the nodes before: forward passes without a backward leave nothing on the tape, whatever handles were
 // kept in between. This works through a list and never recurses, so a chain may be a million nodes long.
 #include <algorithm>
 #include <utility>

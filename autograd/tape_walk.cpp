@@ -55,7 +55,7 @@ class Tape::Sink final : public Gradients {
             added_to(target, i);
             return;
         }
-        // Moved when nobody else holds it; what another owner could still change is copied.
+        // Moved when it has no other owner; otherwise copied, because another owner could change it.
         target = gradient.unique() ? std::move(gradient) : gradient.clone();
     }
 

@@ -33,7 +33,7 @@ void sync_folder(const std::filesystem::path& folder);
 
 /// Prepares a file for others to open and append to: makes an empty one where there is none, and a copy of its own where the file
 /// has a second name (a hard link, as in a copy of a folder by `cp -al`). Error when a symbolic link lies there, which would lead
-/// to somebody else's file, or anything else that is no regular file.
+/// to a foreign file, or anything else that is not a regular file.
 void make_appendable(const std::filesystem::path& path);
 
 /// Whether some process is writing this file or folder: an AtomicFile not yet committed, or one with a WriteMark. What

@@ -81,13 +81,13 @@ class Storage {
 };
 
 /// What a device's caching allocator holds, in bytes; arenas are not counted. (The emulated device keeps nothing: there, each
-/// tensor has its own memory of exactly its bytes, so that every access behind its end is seen.)
+/// tensor has its own memory of exactly its bytes, so that every access beyond its end is detected.)
 struct MemoryStatistics {
     std::int64_t in_use = 0;       ///< handed out now
     std::int64_t peak = 0;         ///< the most that was handed out at once
     std::int64_t kept = 0;         ///< free, kept for the next request
-    std::int64_t requests = 0;     ///< blocks asked for so far
-    std::int64_t from_system = 0;  ///< of these, how many the system had to be asked for
+    std::int64_t requests = 0;     ///< blocks requested so far
+    std::int64_t from_system = 0;  ///< of these, how many came from the system
 };
 
 MemoryStatistics memory_statistics(Device device = Device::cpu);

@@ -21,7 +21,7 @@ struct Stream {
 ///
 /// Which norm that is, is the whole difference between pre- and post-norm. Sublayers s1 .. sk have norms n1 .. nk:
 ///     pre:   s1 reads n1(x);  after si comes n(i+1);  after sk comes the first norm of what follows, `next`
-///     post:  s1 reads x;      after si comes ni;      `next` plays no part
+///     post:  s1 reads x;      after si comes ni;      `next` is not used
 class Layer : public Module {
   public:
     Layer(Module& parent, std::string_view name, const TransformerOptions& options, const std::vector<std::string>& sublayers);

@@ -7,7 +7,7 @@
 namespace heddle::nn {
 namespace {
 
-/// Where layer `layer`'s attention weights go; null when nobody asks.
+/// Where layer `layer`'s attention weights go; null when they are not requested.
 Tensor* place_for(std::vector<Tensor>* maps) { return maps == nullptr ? nullptr : &maps->emplace_back(); }
 
 std::unique_ptr<LayerNorm> final_norm(Module& stack, const TransformerOptions& options) {

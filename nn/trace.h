@@ -13,7 +13,7 @@
 
 namespace heddle::nn {
 
-/// A part of a model: the module of a dotted name and all that lies below it; "" is everything. With a star behind it, all
+/// A part of a model: the module of a dotted name and all that lies below it; "" is everything. With a star appended, all
 /// modules whose names begin so: "encoder.layers.0.feed_forward*" is the sublayer and its norm.
 class Part {
   public:
