@@ -1,6 +1,6 @@
 // ReLU and GELU on CUDA; activation.h has the formulas, kernels/detail/activation_device.h computes them for one number.
 //
-// Who owns what: a thread 16 bytes (sweep.h). Nobody needs anything of another thread.
+// Who owns what: a thread 16 bytes (sweep.h). Threads are independent.
 //
 // Memory traffic of an element of s bytes: forward reads x and writes y, 2 s; backward reads dy and the output (ReLU) or the
 // input (GELU) and writes dx, 3 s. That bounds ReLU. GELU's 25 or so instructions an element should hide behind 8 bytes

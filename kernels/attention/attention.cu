@@ -55,7 +55,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
                                         [&](int r) { return at.first + r < at.queries; });
     const int last = min(at.queries, at.first + Sizes::kWarps * kRows) - 1;
     const int end = visible_keys(task, at, last);    // the last query sees the most
-    const int own_end = own < at.queries ? end : 0;  // a warp behind the sentence's end only helps to load
+    const int own_end = own < at.queries ? end : 0;  // a warp past the sentence's end only helps to load
     for (int key = 0; key < end; key += Sizes::kTile) {
         const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
         load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.head, task.vectors, takes_part);

@@ -5,7 +5,7 @@
 //     dV  = (P * F)^T dO,    dP = (dO V^T) * F,    dS = P * (dP - D),    dQ = scale dS K,    dK = scale dS^T Q
 //
 // dQ sums over keys, dK and dV over queries. Who sums both ways in one pass needs atomics, whose order differs from run to run.
-// So there are two passes, and each makes S and dP anew (7 products where 5 are needed), but every sum has one owner and one
+// So there are two passes, and each computes S and dP itself (7 products where 5 are needed), but every sum has one owner and one
 // order: the same bits each time.
 //
 //     d_query kernel   a block owns query rows and walks over the keys     (as forward: attention.cu)
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
         load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.head, task.vectors, takes_part);
         __syncthreads();  // the tiles are there, before the first one the queries, too
 
-        if (own < at.queries) {  // a warp behind the sentence's end only helps to load
+        if (own < at.queries) {  // a warp past the sentence's end only helps to load
             A score[kRows], d_weight[kRows];
             products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, task.query.width);
             products<T, D>(d_weight, d_outputs + warp() * kRows * Sizes::kPitch, values, task.value.width);

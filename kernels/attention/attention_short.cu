@@ -14,7 +14,7 @@
 //
 // Owns     warp: 16 query rows of one sentence and head. Block: a few warps, neighbours in the work list, which share nothing.
 // Traffic  Q and O once; K and V once per 16 query rows, 4 times for 64 tokens, mostly from the first-level cache.
-// Waits    one for the copies, then __syncwarp: the tiles were brought by all lanes of the warp, and by nobody else.
+// Waits    one for the copies, then __syncwarp: the tiles were loaded by the lanes of this warp only.
 // clang-format on
 #include "kernels/attention/detail/attention_mma.h"
 

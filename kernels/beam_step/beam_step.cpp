@@ -95,7 +95,7 @@ class Sentence {
     }
     bool can_win(double log_probability) const { return can_beat(options_.n_best, log_probability); }
 
-    // The hypothesis that ends in `token` behind `node`; -1: in the end mark.
+    // The hypothesis that ends in `token` after `node`; -1: in the end mark.
     void finish(std::int32_t node, std::int32_t token, double log_probability) {
         const double score = log_probability / divisors_[length_];
         const bool ended = token < 0;

@@ -110,7 +110,7 @@ struct Search {
     }
     __device__ __forceinline__ bool can_win(double log_p) const { return can_beat(n_best, log_p); }
 
-    // The hypothesis that ends in `token` behind `last`; -1: in the end mark.
+    // The hypothesis that ends in `token` after `last`; -1: in the end mark.
     __device__ __forceinline__ void finish(std::int32_t last, std::int32_t token, double log_p) const {
         const double score = log_p / divisors[length];
         const std::int32_t count = *found;

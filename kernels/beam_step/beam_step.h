@@ -49,7 +49,7 @@ struct Beams {
     Tensor ended;            ///< i32 [sentences]: hypotheses that ended and count for `enough`, so far
     Tensor found;            ///< i32 [sentences]: finished hypotheses, up to n_best
     Tensor found_numbers;    ///< f64 [sentences, n_best, 2]: log p and score, the best first
-    Tensor found_paths;  ///< i32 [sentences, n_best, 2]: last node, and the token behind it: -1 where the end mark stood there
+    Tensor found_paths;      ///< i32 [sentences, n_best, 2]: last node, and the token after it: -1 for the end mark
 
     /// One open hypothesis for each sentence, the prefix, of this log-probability. Error unless 1 <= n_best <= beam, `enough` is
     /// 0 or at least n_best, each `longest` is more than the prefix, and the trees' nodes can be numbered in an i32.

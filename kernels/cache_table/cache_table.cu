@@ -1,7 +1,7 @@
 // The table of a cache on CUDA; cache_table.h has the formula.
 //
 // A block takes a hypothesis: its threads copy the parent's numbers, neighbours neighbouring ones, and one of them adds the new
-// one. The result is a table of its own, so a parent's row is whole as long as somebody copies it.
+// one. The result is a table of its own, so a parent's row is unchanged while other blocks copy it.
 //
 // Memory traffic: 8 bytes for each token that a hypothesis has read, where its keys and values in one layer are 4 d_model bytes
 // and more.

@@ -10,7 +10,7 @@
 namespace heddle::kernels {
 
 /// table i32 [former hypotheses, capacity]; parents i32 [hypotheses] on the same device, or undefined: each continues as it was.
-/// Result i32 [hypotheses, capacity], of which the columns behind `position` hold nothing. A parent may occur several times, once
+/// Result i32 [hypotheses, capacity], of which the columns after `position` are undefined. A parent may occur several times, once
 /// or never. Error when a parent does not exist (on CUDA the kernel stops, and the error comes with the next call that waits for
 /// the device), the table is full or the last row does not fit into an i32.
 Tensor extended_cache_table(const Tensor& table, const Tensor& parents, std::int64_t position, std::int64_t first_row);

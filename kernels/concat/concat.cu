@@ -20,7 +20,7 @@ using namespace device;
 
 constexpr int kParts = 8;
 
-// Some of the parts, in pieces of the launch's width. Behind the last one `begin` continues with the end.
+// Some of the parts, in pieces of the launch's width. After the last part `begin` is the end.
 struct Share {
     const std::uint8_t* from[kParts];  // part i [outer, begin[i + 1] - begin[i]]
     std::int64_t begin[kParts + 1];    // of part i's share of a run of y

@@ -1,4 +1,4 @@
-// The functions of activation.h on one number, for kernels: alone (activation.cu) or behind a product.
+// The functions of activation.h on one number, for kernels: alone (activation.cu) or after a product.
 #pragma once
 
 #include <cmath>

@@ -10,7 +10,7 @@
 namespace heddle::device {
 
 /// True in every thread of the block that comes here last of `blocks`; it then sees what all of them wrote before. `ticket` is
-/// one unsigned in global memory, 0 before the launch and 0 again behind it; `flag` is one int in shared memory. Every thread
+/// one unsigned in global memory, 0 before the launch and 0 again after it; `flag` is one int in shared memory. Every thread
 /// must call it.
 __device__ __forceinline__ bool last_block(unsigned* ticket, unsigned blocks, int* flag) {
     __syncthreads();  // the block's writes come before thread 0's fence

@@ -62,7 +62,7 @@ void launch_failed(const void* kernel, const LaunchConfig& config, int error) {
     const std::string how = " with grid " + text(config.grid) + ", block " + text(config.block) + ", " +
                             std::to_string(config.shared) + " bytes of shared memory";
     const std::string name = readable_name(kernel);
-    cudaGetLastError();  // it is told here, and would otherwise be told again
+    cudaGetLastError();  // it is reported here, and would otherwise be reported again
     fail("launch: " + name + how + ": " + words);
 }
 

@@ -40,7 +40,7 @@ struct DropoutRule {
 __device__ __forceinline__ unsigned kept_of_eight(const DropoutRule& rule, std::uint32_t group, std::uint32_t c1,
                                                   std::uint32_t c2, std::uint32_t c3) {
     if (rule.threshold == 0) return 0xffu;
-    // Read anew for each group: all threads read one address that nobody writes meanwhile, so it stays in the nearest cache.
+    // Read anew for each group: all threads read one address that is not written meanwhile, so it stays in the nearest cache.
     const std::uint64_t key = rule.step_key == nullptr ? rule.key : rule.key ^ *rule.step_key;
     const uint4 bits = philox(key, {group, c1, c2, c3});
     const std::uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};

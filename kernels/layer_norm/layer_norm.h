@@ -1,4 +1,4 @@
-// Layer normalisation, alone and behind a residual connection.
+// Layer normalisation, alone and after a residual connection.
 //
 // Ba, Kiros, Hinton, "Layer normalization" (2016), equations 3 and 4, with eps inside the root. For each row x of n elements:
 //     mean  = 1/n sum_j x_j

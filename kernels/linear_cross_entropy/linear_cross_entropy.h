@@ -1,4 +1,4 @@
-// The last linear map and the loss behind it, fused: the logits of a big vocabulary are never all in memory.
+// The last linear map and the loss after it, fused: the logits of a big vocabulary are never all in memory.
 //
 //     forward    logits = x W^T + b,  loss = sum over the counted rows of cross_entropy(logits, target) / divisor
 //     backward   dlogits = (softmax(logits) - q) / divisor,  dx = dlogits W,  dW = dlogits^T x,  db = sum of dlogits

@@ -184,7 +184,7 @@ Tensor sum_all_forward(const Tensor& x) {
 Tensor sum_all_backward(const Tensor& dy, const Shape& x_shape) {
     check(dy.defined() && dy.numel() == 1, "sum_backward: dy has shape {}, wanted one element", dy.shape());
     if (dy.device() == Device::cpu) return Tensor::full(x_shape, dy.item(), dy.dtype());
-    Tensor dx = Tensor::empty(x_shape, dy.dtype(), dy.device());  // nobody waits for the device to say what dy is
+    Tensor dx = Tensor::empty(x_shape, dy.dtype(), dy.device());  // dy is not read back from the device
     spread_cuda(dy, Tensor(), 1, {1, dx.numel(), 1}, dx);
     return dx;
 }

@@ -1,6 +1,6 @@
 // Sums and maxima over an axis on CUDA; reduce.h has the formulas. x is [outer, n, inner], y is [outer, inner].
 //
-// Two layouts, told apart by where neighbours in memory lie:
+// Two layouts, by what neighbours in memory belong to:
 //
 // - rows, inner = 1: the elements of one sum are neighbours. A warp takes a row, or a block when the row is long. Its threads
 //   read 16 bytes each, add up what they read, and meet at the end.

@@ -13,7 +13,7 @@
 namespace heddle::kernels {
 namespace {
 
-// x, y [cols]; mask [cols] or null. Columns from `end` on take no part.
+// x, y [cols]; mask [cols] or null. Columns from `end` on are ignored.
 template <class T>
 void softmax_row(const T* x, const std::uint8_t* mask, T* y, std::int64_t end, std::int64_t cols) {
     const auto attends = [mask](std::int64_t j) { return mask == nullptr || mask[j] != 0; };

@@ -33,8 +33,8 @@ __device__ __forceinline__ int tile_place(int row, int col) {
 
 /// Begins to bring rows [row, row + Rows) of a head into the tile [Rows, D], `threads` threads together. Rows r for which
 /// takes_part(r) is false and columns from the width on become zeros and are not read. Asynchronous where 16-byte copies are
-/// possible; where they are not, the elements come one by one, and are there at once. Either way others see them behind wait()
-/// and a barrier.
+/// possible; where they are not, the elements come one by one, and are there at once. Either way other threads see them after
+/// wait() and a barrier.
 template <int D, int Rows, class TakesPart>
 __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf16>& from, std::int64_t row, int head,
                                            bool vectors, int thread, int threads, const TakesPart& takes_part, int count = Rows) {
@@ -262,7 +262,7 @@ __device__ __forceinline__ void softmax_tile(Accumulator16x8 (&score)[N / 8], Ru
         for (int e = 0; e < Accumulator16x8::kElements; ++e) mean[c][e] *= shrink[Accumulator16x8::slot(e)];
 }
 
-/// Behind the last tile, for queries [i, i + 16): what each row's mean is to be multiplied with, and its log-sum-exp where that
+/// After the last tile, for queries [i, i + 16): what each row's mean is to be multiplied with, and its log-sum-exp where that
 /// is wanted.
 __device__ __forceinline__ void finish_softmax(float (&factor)[Accumulator16x8::kRows], const Running& running,
                                                const AttentionTask<bf16>& task, const AttentionPlace& at, int i, float scale,
@@ -280,7 +280,7 @@ __device__ __forceinline__ void finish_softmax(float (&factor)[Accumulator16x8::
 }
 
 /// Rows [row, row + 16) of a head <- sum times factor[slot], by way of the warp's own 16 rows of shared memory, `staging` from
-/// row `first` on, so that whole lines are written: an accumulator's lane has pairs, a store wants eight. Nobody else may touch
+/// row `first` on, so that whole lines are written: an accumulator's lane has pairs, a store needs eight. No other warp may touch
 /// these rows.
 template <int D, int Rows>
 __device__ __forceinline__ void write_rows(const DeviceRows<bf16>& to, std::int64_t row, int head, int rows, bool vectors,

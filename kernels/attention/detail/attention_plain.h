@@ -35,7 +35,7 @@ struct PlainSizes {
 };
 
 /// Shared [Rows, kPitch] <- rows [row, row + Rows) of a head, as numbers to compute with. Rows r for which takes_part(r) is false
-/// and columns from the width on become zeros and are not read: whatever lies there, NaN as well, takes no part.
+/// and columns from the width on become zeros and are not read: whatever they hold, even NaN, has no effect.
 template <int N, int Rows, int D, class T, class TakesPart>
 __device__ __forceinline__ void load_rows_by(device::Accumulator<T>* to, const DeviceRows<const T>& from, std::int64_t row,
                                              int head, const TakesPart& takes_part) {

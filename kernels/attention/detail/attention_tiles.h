@@ -115,7 +115,7 @@ inline void transpose(const float* from, std::int64_t from_pitch, std::int64_t r
             transpose_square(from + r * from_pitch + c, from_pitch, to + c * to_pitch + r, to_pitch);
 }
 
-/// to [padded(width)] = factor * from [width], zeros behind it.
+/// to [padded(width)] = factor * from [width], zeros after it.
 inline void pack_row(const float* from, std::int64_t width, float factor, float* to) {
     const std::int64_t pitch = padded(width), whole = width / kFloats * kFloats;
     for (std::int64_t c = 0; c < whole; c += kFloats) store(to + c, load(from + c) * factor);
@@ -163,7 +163,7 @@ inline Tile block_of(const AttentionItem& item, const Span& queries, std::int64_
 }
 
 /// Keys [0, end) are all that the block's queries could attend to, up to a whole group of 8: the products' tiles and the dropout
-/// groups that end there never touch a real key behind it.
+/// groups that end there never touch a real key after it.
 inline std::int64_t visible_groups(const AttentionView<float>& view, const Tile& tile) {
     const std::int64_t time = view.keys(tile.sentence).length;
     const std::int64_t end = (view.visible(tile.sentence, tile.first_query + tile.queries - 1) + 7) / 8 * 8;
