@@ -12,13 +12,8 @@ std::vector<Numbers> parameter_numbers() {  // master weights are never bf16
     return all;
 }
 
-// The last one has ranges inside one vector, and every number of elements before and behind the whole vectors of up to eight.
-const Spans kActive[] = {Spans({{0, 4000}}, 4000),
-                         Spans({{4, 100}, {120, 3000}}, 4000),
-                         Spans({{1, 3}, {33, 1}, {1001, 2999}}, 4000),
-                         Spans({}, 4000),
-                         Spans({{0, 1}}, 1),
-                         Spans({}, 0),
+// Ranges that begin at whole vectors and not; the last ones lie inside one vector, or have every number of elements around it.
+const Spans kActive[] = {Spans({{4, 100}, {120, 3000}}, 4000), Spans({}, 4000),
                          Spans({{1, 1}, {5, 2}, {11, 13}, {25, 16}, {42, 22}, {67, 9}, {77, 18}, {100, 27}}, 130)};
 
 struct State {
@@ -41,7 +36,7 @@ TEST(AdamDevice, WritesTheBf16CopyAndLeavesFrozenElementsAlone) {
             for (const int method : {0, 1, 2}) {
                 State got(active.rows(), numbers);
                 const State before(active.rows(), numbers);
-                if (&active == &kActive[1]) got.offset_each_by_one();
+                if (&active == &kActive[0]) got.offset_each_by_one();
                 const Tensor copy = Tensor::zeros({active.rows()}, DType::bf16, numbers.device);
                 if (method == 2)
                     sgd_step(got.p, got.g, got.m, active, {0.1, 0.9, 0.01, 0.5}, {.bf16_copy = copy});
@@ -65,7 +60,7 @@ TEST(AdamDevice, WritesTheBf16CopyAndLeavesFrozenElementsAlone) {
 TEST(AdamDevice, TakesTheMeasuredFactorAndLeavesABrokenGradientAlone) {
     for (const Numbers& numbers : parameter_numbers())
         for (const int method : {0, 1}) {
-            const Spans active = kActive[1];
+            const Spans active = kActive[0];
             const AdamStep adam{.lr = 0.1, .update = 1};
             const SgdStep sgd{.lr = 0.1, .momentum = 0.9};
             const auto step = [&](State& state, double factor, const UpdateInMemory& memory) {

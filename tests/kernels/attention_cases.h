@@ -1,6 +1,10 @@
 // Attention for tests: the formula with explicit matrices in double, and batches to try it on.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "kernels/attention/attention.h"
 #include "tests/numbers.h"
 
@@ -26,6 +30,11 @@ struct AttentionCase {
     }
     AttentionResult forward() const { return attention_forward(query(), key(), value(), rules); }
 };
+
+/// Sentences that attend to themselves.
+inline AttentionRules self_rules(const Spans& spans, std::int64_t heads) {
+    return {.query_spans = spans, .key_spans = spans, .heads = heads};
+}
 
 /// NaN in all rows that belong to no sentence.
 inline void poison_gaps(Tensor& tensor, const Spans& spans) {
@@ -164,6 +173,26 @@ inline Tensor random_mask(const Shape& shape, double share, std::uint64_t key) {
     Sequence random(key);
     for (std::uint8_t& allowed : mask.span<std::uint8_t>()) allowed = random.uniform() < share ? 1 : 0;
     return mask;
+}
+
+/// Masks, the causal rule, dropout and gaps in every combination, with what each is.
+inline std::vector<std::pair<std::string, AttentionCase>> cases_of_every_rule() {
+    const std::vector<std::int64_t> query_lengths{3, 0, 33, 7, 1}, key_lengths{5, 4, 70, 7, 0};
+    const Spans queries = Spans::padded(query_lengths, 35), keys = Spans::padded(key_lengths, 71);
+    std::vector<std::pair<std::string, AttentionCase>> all;
+    for (const bool causal : {false, true})
+        for (const double dropout : {0.0, 0.4})
+            for (const int mask : {0, 2, 3}) {
+                AttentionRules rules{.query_spans = queries, .key_spans = keys, .heads = 2, .causal = causal};
+                rules.dropout = Dropout(dropout, 99);
+                if (mask == 2) rules.mask = random_mask({35, 71}, 0.5, 5);
+                if (mask == 3) rules.mask = random_mask({5, 40, 71}, 0.3, 6);
+                rules.scale = 0.7;
+                all.emplace_back(std::string(causal ? "causal" : "not causal") + ", dropout " + std::to_string(dropout) +
+                                     ", mask of " + std::to_string(mask) + " axes",
+                                 make_case(rules, 8, 20, false));
+            }
+    return all;
 }
 
 }  // namespace heddle::kernels

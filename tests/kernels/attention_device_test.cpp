@@ -70,10 +70,6 @@ void expect_formula(const AttentionCase& at, const std::string& what, const std:
     }
 }
 
-AttentionRules self_rules(const Spans& spans, std::int64_t heads) {
-    return {.query_spans = spans, .key_spans = spans, .heads = heads};
-}
-
 // The lengths at which tiles end, in one batch: blocks of every kind beside each other.
 const std::vector<std::int64_t> kLengths{1, 31, 0, 32, 33, 63, 64, 65, 127};
 
@@ -111,19 +107,7 @@ TEST(AttentionDevice, TakesAnyHeadWidth) {
 }
 
 TEST(AttentionDevice, TakesMasksCausalDropoutAndGapsTogether) {
-    const std::vector<std::int64_t> query_lengths{3, 0, 33, 7, 1}, key_lengths{5, 4, 70, 7, 0};
-    const Spans queries = Spans::padded(query_lengths, 35), keys = Spans::padded(key_lengths, 71);
-    for (const bool causal : {false, true})
-        for (const double dropout : {0.0, 0.4})
-            for (const int mask : {0, 2, 3}) {
-                AttentionRules rules{.query_spans = queries, .key_spans = keys, .heads = 2, .causal = causal};
-                rules.dropout = Dropout(dropout, 99);
-                if (mask == 2) rules.mask = random_mask({35, 71}, 0.5, 5);
-                if (mask == 3) rules.mask = random_mask({5, 40, 71}, 0.3, 6);
-                rules.scale = 0.7;
-                expect_formula(make_case(rules, 8, 20, false),
-                               fmt::format("causal {}, dropout {}, mask {}", causal, dropout, mask));
-            }
+    for (const auto& [what, one] : cases_of_every_rule()) expect_formula(one, what);
 }
 
 TEST(AttentionDevice, DropsTheSameWeightsInLongSentencesAndWideHeads) {

@@ -10,10 +10,6 @@
 namespace heddle::kernels {
 namespace {
 
-AttentionRules self_rules(const Spans& spans, std::int64_t heads) {
-    return {.query_spans = spans, .key_spans = spans, .heads = heads};
-}
-
 AttentionResult forward_of(const AttentionCase& at, bool reference) {
     return (reference ? attention_forward_reference : attention_forward)(at.query(), at.key(), at.value(), at.rules, true);
 }
@@ -80,19 +76,7 @@ TEST(Attention, TakesAnyHeadWidth) {
 }
 
 TEST(Attention, TakesMasksCausalDropoutAndGapsTogether) {
-    const std::vector<std::int64_t> query_lengths{3, 0, 33, 7, 1}, key_lengths{5, 4, 70, 7, 0};
-    const Spans queries = Spans::padded(query_lengths, 35), keys = Spans::padded(key_lengths, 71);
-    for (const bool causal : {false, true})
-        for (const double dropout : {0.0, 0.4})
-            for (const int mask : {0, 2, 3}) {
-                AttentionRules rules{.query_spans = queries, .key_spans = keys, .heads = 2, .causal = causal};
-                rules.dropout = Dropout(dropout, 99);
-                if (mask == 2) rules.mask = random_mask({35, 71}, 0.5, 5);
-                if (mask == 3) rules.mask = random_mask({5, 40, 71}, 0.3, 6);
-                rules.scale = 0.7;
-                expect_formula(make_case(rules, 8, 20, false),
-                               fmt::format("causal {}, dropout {}, mask {}", causal, dropout, mask));
-            }
+    for (const auto& [what, one] : cases_of_every_rule()) expect_formula(one, what);
 }
 
 TEST(Attention, MoreQueriesThanKeysLeavesTheFirstRowsWithoutKeysWhenCausal) {

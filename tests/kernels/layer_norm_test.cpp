@@ -3,7 +3,7 @@
 #include "autograd/ops.h"
 #include "kernels/layer_norm/detail/layer_norm_rows.h"
 #include "kernels/residual/residual.h"
-#include "tests/numbers.h"
+#include "tests/kernels/residual_cases.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
@@ -23,18 +23,6 @@ struct Inputs {
           dy(normal({rows, cols}, DType::f32, key + 4).to(dtype)),
           d_sum(normal({rows, cols}, DType::f32, key + 5).to(dtype)) {}
 };
-
-// x + dropout(sublayer), element by element, in double.
-Tensor add_dropped(const Tensor& x, const Tensor& sublayer, const Dropout& dropout) {
-    Tensor sum = x.to(DType::f64).clone();
-    const std::vector<double> added = sublayer.to_vector();
-    for (std::int64_t row = 0; row < x.rows(); ++row)
-        for (std::int64_t j = 0; j < x.cols(); ++j) {
-            const std::int64_t at = row * x.cols() + j;
-            if (dropout.keeps_row(row, j)) sum.data<double>()[at] += added[static_cast<std::size_t>(at)] * dropout.scale();
-        }
-    return sum;
-}
 
 TEST(LayerNorm, GivesZeroMeanAndUnitVariance) {
     const Inputs in(7, 128, DType::f32);
@@ -190,7 +178,7 @@ TEST(ResidualLayerNorm, HasTheBitsOfTheResidualFollowedByTheNorm) {
                 const Tensor sum = residual_forward(in.x, in.sublayer, dropout);
                 const auto alone = layer_norm_forward(sum, in.gamma, in.beta, kEps);
                 EXPECT_TRUE(same_bits(r.sum, sum)) << cols << " " << probability;
-                EXPECT_LT(relative_error(r.sum, add_dropped(in.x, in.sublayer, dropout)), dtype == DType::f32 ? 1e-7 : 1e-15);
+                EXPECT_LT(relative_error(r.sum, plain_residual(in.x, in.sublayer, dropout)), dtype == DType::f32 ? 1e-7 : 1e-15);
                 EXPECT_TRUE(same_bits(r.y, alone.y)) << cols;
                 EXPECT_TRUE(same_bits(r.mean, alone.mean) && same_bits(r.rstd, alone.rstd));
             }

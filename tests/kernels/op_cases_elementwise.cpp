@@ -5,6 +5,7 @@
 #include "kernels/reduce/reduce.h"
 #include "kernels/residual/residual.h"
 #include "tests/kernels/op_cases.h"
+#include "tests/kernels/residual_cases.h"
 
 namespace heddle::kernels {
 namespace {
@@ -23,15 +24,6 @@ Tensor positive(const Shape& shape, std::uint64_t key) {
     Tensor x = numbers(shape, key);
     for (double& value : x.span<double>()) value = 0.5 + value * value / 2;
     return x;
-}
-
-// x + sublayer * factor, element by element; x may be undefined.
-Tensor dropped(const Tensor& x, const Tensor& sublayer, const Dropout& dropout) {
-    Tensor y = x.defined() ? x.clone() : Tensor::zeros(sublayer.shape(), DType::f64);
-    for (std::int64_t i = 0; i < sublayer.numel(); ++i)
-        if (dropout.keeps_row(i / sublayer.cols(), i % sublayer.cols()))
-            y.data<double>()[i] += sublayer.data<double>()[i] * dropout.scale();
-    return y;
 }
 
 // Odd and even rows, whole groups of eight and broken ones, more than one block of 256 groups.
@@ -118,7 +110,7 @@ std::vector<OpCase> dropout_cases() {
                                  [dropout](const Tensors& in) {
                                      return Tensors{dropout_forward(in[0], dropout), dropout_backward(in[0], dropout)};
                                  },
-                             .formula = [dropout](const Tensors& in) { return Tensors(2, dropped({}, in[0], dropout)); },
+                             .formula = [dropout](const Tensors& in) { return Tensors(2, plain_residual({}, in[0], dropout)); },
                              .same_zeros = true,
                              .nan = NanSpreads::nowhere});
         }
@@ -142,14 +134,14 @@ std::vector<OpCase> residual_cases() {
                              .inputs = {numbers(shape, 1), numbers(shape, 2)},
                              .run = [dropout](const Tensors& in) { return Tensors{residual_forward(in[0], in[1], dropout)}; },
                              .on_cpu = Allowed{1e-15, 1e-6},
-                             .formula = [dropout](const Tensors& in) { return Tensors{dropped(in[0], in[1], dropout)}; },
+                             .formula = [dropout](const Tensors& in) { return Tensors{plain_residual(in[0], in[1], dropout)}; },
                              .offset = OpCase::each_offset,
                              .runs = runs,
                              .nan = NanSpreads::nowhere});
             cases.push_back({.what = what + ", backward",
                              .inputs = {numbers(shape, 3)},
                              .run = [dropout](const Tensors& in) { return Tensors{residual_backward(in[0], dropout)}; },
-                             .formula = [dropout](const Tensors& in) { return Tensors{dropped({}, in[0], dropout)}; },
+                             .formula = [dropout](const Tensors& in) { return Tensors{plain_residual({}, in[0], dropout)}; },
                              .same_zeros = true,
                              .runs = runs});
         }

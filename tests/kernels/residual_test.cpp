@@ -3,25 +3,13 @@
 #include "autograd/ops.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/residual/detail/residual.h"
-#include "tests/numbers.h"
+#include "tests/kernels/residual_cases.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
 namespace {
 
 const std::int64_t kWidths[] = {1, 8, 31, 32, 33, 127, 128, 1025};
-
-// x + sublayer * factor, in double.
-Tensor formula(const Tensor& x, const Tensor& sublayer, const Dropout& dropout) {
-    Tensor y = x.to(DType::f64).clone();
-    const std::vector<double> added = sublayer.to_vector();
-    for (std::int64_t row = 0; row < x.rows(); ++row)
-        for (std::int64_t column = 0; column < x.cols(); ++column) {
-            const std::int64_t at = row * x.cols() + column;
-            if (dropout.keeps_row(row, column)) y.data<double>()[at] += added[static_cast<std::size_t>(at)] * dropout.scale();
-        }
-    return y;
-}
 
 TEST(Residual, EveryLevelEqualsTheFormulaAndWritesNothingElse) {
     const Dropout dropout(0.2, 8);
@@ -31,7 +19,7 @@ TEST(Residual, EveryLevelEqualsTheFormulaAndWritesNothingElse) {
             Guarded<float> y(3 * cols);
             rows(x.data<float>(), sublayer.data<float>(), y.data(), 0, 3, cols, dropout);
             EXPECT_TRUE(y.intact()) << cols;
-            EXPECT_LT(relative_error(y.tensor({3, cols}), formula(x, sublayer, dropout)), 1e-6) << cols;
+            EXPECT_LT(relative_error(y.tensor({3, cols}), plain_residual(x, sublayer, dropout)), 1e-6) << cols;
         }
 }
 
