@@ -122,7 +122,7 @@ TEST(AttentionDevice, DropsTheSameWeightsInLongSentencesAndWideHeads) {
 // Dropout, the causal rule and a mask at once, in each kernel of the tiled path: heads of 40, 64 and 128 columns take different
 // tiles.
 TEST(AttentionDevice, TakesEveryRuleAtOnceInLongSentencesAndWideHeads) {
-    for (const auto& [queries, keys, width] : {std::tuple{131, 131, 128}, {67, 67, 128}, {40, 70, 64}, {70, 70, 40}}) {
+    for (const auto& [queries, keys, width] : {std::tuple{131, 131, 40}, {67, 67, 128}, {40, 70, 64}}) {
         AttentionRules rules{.query_spans = Spans::packed(std::vector<std::int64_t>{queries}),
                              .key_spans = Spans::packed(std::vector<std::int64_t>{keys}),
                              .heads = 1,
@@ -188,7 +188,7 @@ TEST(AttentionDevice, FullyMaskedRowsGiveZerosAndZeroGradients) {
 }
 
 // Rows that belong to no sentence, or that the mask hides from all, may hold NaN: nothing changes, not even by a bit.
-TEST(AttentionDevice, NeighboursAndHiddenRowsMayHoldAnything) {
+TEST(AttentionDevice, NeighboursAndHiddenRowsMayHoldNaN) {
     const std::vector<std::int64_t> lengths{7, 40, 1, 68};
     const Spans spans({{1, 70}, {71, 70}, {141, 70}, {214, 70}}, 285);
     Spans real({{1, 7}, {71, 40}, {141, 1}, {214, 68}}, 285);

@@ -216,9 +216,10 @@ std::vector<OpCase> permute_cases() {
                             {{4, 0}, {1, 0}},
                             {{130, 70, 9}, {2, 0, 1}}};
     std::vector<OpCase> cases;
-    for (const auto& [shape, axes] : orders)
-        for (const Tensor& x : of_every_type(shape)) {
-            cases.push_back(moving("of " + shape.str(), {x, permute_forward(x, axes)}, [axes](const Tensors& in) {
+    for (const Order& order : orders)
+        for (const Tensor& x : of_every_type(order.shape)) {
+            const std::vector<int> axes = order.axes;
+            cases.push_back(moving("of " + order.shape.str(), {x, permute_forward(x, axes)}, [axes](const Tensors& in) {
                 return Tensors{permute_forward(in[0], axes), permute_backward(in[1], axes)};
             }));
             if (x.numel() > 50000) cases.back().runs = Runs::on_the_cpu;
@@ -236,7 +237,7 @@ std::vector<OpCase> slice_cases() {
                 for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 0}, {0, all}, {1, 2}, {all / 2, all}})
                     cases.push_back(moving(what + " from " + std::to_string(begin),
                                            {x, Tensor::full(shape, 3, DType::f64).to(x.dtype())},
-                                           [axis, begin, end](const Tensors& in) {
+                                           [axis, begin = begin, end = end](const Tensors& in) {
                                                const Tensor part = slice_forward(in[0], axis, begin, end);
                                                Tensor whole = in[1];
                                                place_slice(part, axis, begin, whole);
