@@ -9,7 +9,6 @@
 #include <limits>
 #include <utility>
 
-#include "apps/translation/batching/batch_tensors.h"
 #include "autograd/tape.h"
 #include "kernels/update_tally/update_tally.h"
 
@@ -50,7 +49,8 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
       options_(options),
       parameters_(nn::flatten(model, dtype)),
       optimizer_(parameters_.values, parameters_.gradients, optimizer_options(options)),
-      schedule_(schedule(options, model.options().d_model, planned_updates)) {
+      schedule_(schedule(options, model.options().d_model, planned_updates)),
+      step_(model, optimizer_, observer_, options.label_smoothing) {
     optimizer_.set_active(parameters_.active());
     if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy);
     if (!on_device()) return;
@@ -62,7 +62,7 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
         keys.calls.clear();
         keys.step_key_on_device = inputs.random_key;
         const RandomState random(std::move(keys));
-        add_gradients(inputs.source, inputs.target_in, inputs.target_out, {.divisor_in_memory = inputs.divisor});
+        step_.add_gradients(inputs.source, inputs.target_in, inputs.target_out, {.divisor_in_memory = inputs.divisor});
     };
     graphs_ = std::make_shared<Graphs>(step, model.options().longest_sentence());
 }
@@ -72,7 +72,7 @@ void Learner::set_updates(std::int64_t updates) {
     parameters_.round_again();
 }
 
-void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report) {
+void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor) {
     // Of this learner alone, whatever else draws on this thread.
     Generator keys;
     keys.seed = options_.seed;
@@ -82,42 +82,35 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
         graphs_->steps.run(batch, generator().step_key(), divisor);
         parameters_.gradients.bump_version();
     } else {
-        const BatchTensors tensors = tensors_of(batch);
-        const ops::LossStatistics statistics =
-            add_gradients(tensors.source, tensors.target_in, tensors.target_out, {.divisor = divisor});
-        report.loss += statistics.loss;
-        report.correct += statistics.correct;
+        step_.add(batch, divisor);
     }
-    report.targets += batch.target_tokens;
-    report.tokens += batch.source_tokens + batch.target_tokens;
-    report.sentences += batch.sentences;
+    report_.targets += batch.target_tokens;
+    report_.tokens += batch.source_tokens + batch.target_tokens;
+    report_.sentences += batch.sentences;
 }
 
-// Forward and backward. On a device the loss is tallied there, and what is returned means nothing.
-ops::LossStatistics Learner::add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
-                                           ops::LossOptions options) {
-    options.label_smoothing = options_.label_smoothing;
-    Tensor statistics;
-    const Variable loss = model_.loss(source, target_in, target_out, options, &statistics);
-    ops::LossStatistics sum;
-    if (on_device()) {
-        kernels::tally_losses(tally_, statistics);
-    } else {
-        sum = ops::loss_statistics(statistics);
-        if (!std::isfinite(sum.loss)) throw loss_not_finite(sum.loss);
-    }
-    backward(loss);
-    return sum;
+// On a device the loss is tallied there.
+void Learner::see_loss(const Tensor& statistics) {
+    if (on_device()) return kernels::tally_losses(tally_, statistics);
+    const ops::LossStatistics sum = ops::loss_statistics(statistics);
+    if (!std::isfinite(sum.loss)) throw loss_not_finite(sum.loss);
+    report_.loss += sum.loss;
+    report_.correct += sum.correct;
 }
 
-UpdateReport Learner::gradients(std::span<const Batch> batches) {
+void Learner::see_norm(Tensor& measured) {
+    if (on_device()) return kernels::tally_update(tally_, measured);
+    report_.gradient_norm = measured.to_vector().front();
+    if (!std::isfinite(report_.gradient_norm)) throw optim::NotFinite::of_gradient(report_.gradient_norm, updates());
+}
+
+void Learner::gradients(std::span<const Batch> batches) {
     std::int64_t targets = 0;
     for (const Batch& batch : batches) targets += batch.target_tokens;
-    optimizer_.zero_gradients();
-    UpdateReport report;
+    report_ = {};
+    step_.begin();
     std::int64_t number = 0;
-    for (const Batch& batch : batches) accumulate(batch, number++, static_cast<double>(targets), report);
-    return report;
+    for (const Batch& batch : batches) accumulate(batch, number++, static_cast<double>(targets));
 }
 
 UpdateReport Learner::update(std::span<const Batch> batches) {
@@ -137,10 +130,10 @@ UpdateReport Learner::update(std::span<const Batch> batches) {
 
 UpdateReport Learner::update_and_wait(std::span<const Batch> batches) {
     try {
-        UpdateReport report = gradients(batches);
-        report.learning_rate = schedule_.rate(updates());
-        report.gradient_norm = optimizer_.step({.lr = report.learning_rate, .clip = options_.clip});
-        return report;
+        gradients(batches);
+        report_.learning_rate = schedule_.rate(updates());
+        step_.finish({.lr = report_.learning_rate, .clip = options_.clip});
+        return report_;
     } catch (const optim::NotFinite& failed) {
         throw Divergence(divergence_text(batches, failed));
     }
@@ -149,30 +142,24 @@ UpdateReport Learner::update_and_wait(std::span<const Batch> batches) {
 // ---- on a device
 
 UpdateReport Learner::update_unread(std::span<const Batch> batches) {
-    UpdateReport report = gradients(batches);
-    report.learning_rate = schedule_.rate(updates());
-    const optim::StepOptions step{.lr = report.learning_rate, .clip = options_.clip};
+    gradients(batches);
+    report_.learning_rate = schedule_.rate(updates());
+    const optim::StepOptions step{.lr = report_.learning_rate, .clip = options_.clip};
     if (graphs_ != nullptr)
         replay(step);
     else
-        update_measured(step, {});
+        step_.finish(step);
     unread_.emplace_back(batches.begin(), batches.end());
     for (Batch& batch : unread_.back()) batch.prepared = nullptr;  // a search for a divergence does not replay
-    report.loss = report.gradient_norm = std::numeric_limits<double>::quiet_NaN();
-    report.read = false;
-    return report;
+    report_.loss = report_.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+    report_.read = false;
+    return report_;
 }
 
 std::unique_ptr<BatchFeed> Learner::feed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first) const {
     BatchFeed::Prepare prepare;
     if (graphs_ != nullptr) prepare = [graphs = graphs_](Batch& batch) { graphs->steps.prepare(batch); };
     return std::make_unique<BatchFeed>(pairs, plan, first, on_device() ? batches_ahead : 0, std::move(prepare));
-}
-
-void Learner::update_measured(const optim::StepOptions& step, const Tensor& numbers) {
-    Tensor measured = optimizer_.measure(step);
-    kernels::tally_update(tally_, measured);
-    optimizer_.step_measured(step, measured, numbers);
 }
 
 // As the steps of batches: the first update as it is, the second one captured, all others replayed.
@@ -185,8 +172,8 @@ void Learner::replay(const optim::StepOptions& step) {
         optimizer_.count_replay();
     } else {
         const MemoryArena::Use use(graphs.arena);
-        if (std::exchange(graphs.first, false)) return update_measured(step, graphs.numbers);
-        graphs.update.capture([&] { update_measured(step, graphs.numbers); });
+        if (std::exchange(graphs.first, false)) return step_.finish(step, graphs.numbers);
+        graphs.update.capture([&] { step_.finish(step, graphs.numbers); });
     }
     graphs.update.launch();
 }

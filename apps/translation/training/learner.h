@@ -12,6 +12,7 @@
 #include "apps/translation/training/divergence.h"
 #include "apps/translation/training/options.h"
 #include "apps/translation/training/step_graphs.h"
+#include "apps/translation/training/training_step.h"
 #include "nn/flat.h"
 #include "nn/transformer.h"
 #include "optim/optimizer.h"
@@ -83,22 +84,33 @@ class Learner {
   private:
     UpdateReport update_and_wait(std::span<const Batch> batches);
     UpdateReport update_unread(std::span<const Batch> batches);
-    UpdateReport gradients(std::span<const Batch> batches);
-    void update_measured(const optim::StepOptions& step, const Tensor& numbers);
+    void gradients(std::span<const Batch> batches);
+    void see_loss(const Tensor& statistics);
+    void see_norm(Tensor& measured);
     void replay(const optim::StepOptions& step);
-    void accumulate(const Batch& batch, std::int64_t number, double divisor, UpdateReport& report);
-    ops::LossStatistics add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
-                                      ops::LossOptions options);
+    void accumulate(const Batch& batch, std::int64_t number, double divisor);
     void collect();
     std::string divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed);
     std::string origin_of_divergence(std::span<const Batch> batches);
     bool on_device() const { return parameters_.values.device() != Device::cpu; }
+
+    // What the learner sees of its own updates.
+    struct Observer final : StepObserver {
+        explicit Observer(Learner& all) : learner(all) {}
+        void loss(const Tensor& statistics) override { learner.see_loss(statistics); }
+        void norm(Tensor& measured) override { learner.see_norm(measured); }
+
+        Learner& learner;
+    };
 
     nn::Transformer& model_;
     TrainingOptions options_;
     nn::FlatParameters parameters_;
     optim::Optimizer optimizer_;
     optim::Schedule schedule_;
+    Observer observer_{*this};
+    TrainingStep step_;
+    UpdateReport report_;  // of the update that goes on
     // What captured updates need.
     struct Graphs {
         MemoryArena arena;                                              // of all that follow: they run one after another

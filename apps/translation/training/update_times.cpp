@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
-#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/training/training_step.h"
 #include "autograd/op_times.h"
 #include "core/random.h"
 
@@ -20,9 +21,35 @@ constexpr std::chrono::seconds most_time{2};
 
 double seconds(Clock::duration time) { return std::max(0.0, std::chrono::duration<double>(time).count()); }
 
-// What the steps between two looks at the clock took, over all updates.
-struct Steps {
-    double zeroing = 0, making = 0, passes = 0, norm = 0, step = 0;
+// Looks at the clock behind each part of an update, and adds up what each took.
+class PartTimes final : public StepObserver {
+  public:
+    explicit PartTimes(bool on_device) : on_device_(on_device) {}
+
+    void done(StepPart part) override {
+        seconds_[static_cast<std::size_t>(part)] += lap();
+        if (part == StepPart::making && ops_ != nullptr) ops_->start();  // what comes next are ops
+    }
+    /// Forgets what was measured.
+    void reset() { seconds_ = {}; }
+    /// The clock starts anew: what happened since the last part counts for none. `ops`: who times the ops of the passes, if any.
+    void start(OpTimer* ops) {
+        ops_ = ops;
+        lap();
+    }
+    double of(StepPart part) const { return seconds_[static_cast<std::size_t>(part)]; }
+
+  private:
+    double lap() {
+        if (on_device_) device::synchronize();
+        const Clock::time_point now = Clock::now();
+        return seconds(now - std::exchange(last_, now));
+    }
+
+    bool on_device_;
+    OpTimer* ops_ = nullptr;
+    Clock::time_point last_ = Clock::now();
+    std::array<double, 5> seconds_ = {};
 };
 
 class MeasuredUpdates {
@@ -33,7 +60,9 @@ class MeasuredUpdates {
           options_(trainer.options()),
           parameters_(trainer.learner().parameters()),
           // Moments of its own, too: nothing of the run moves but the gradients.
-          optimizer_(parameters_.values.clone(), parameters_.gradients, optimizer_options(options_)) {
+          optimizer_(parameters_.values.clone(), parameters_.gradients, optimizer_options(options_)),
+          parts_(on_device()),
+          step_(model, optimizer_, parts_, options_.label_smoothing) {
         optimizer_.set_active(parameters_.active());
         if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy.clone());
     }
@@ -42,7 +71,7 @@ class MeasuredUpdates {
         const std::int64_t in_epoch = trainer_.batches_per_epoch(), wanted = std::min(most_batches, in_epoch);
         update(0);
         const Clock::time_point begin = Clock::now();
-        steps_ = {};
+        parts_.reset();
         OpTimer timer;
         UpdateTimes times{.batches_per_update = std::min(options_.accumulate, in_epoch), .on_device = on_device()};
         while (times.batches < wanted && Clock::now() - begin < most_time) {
@@ -57,32 +86,12 @@ class MeasuredUpdates {
   private:
     bool on_device() const { return parameters_.values.device() != Device::cpu; }
 
-    // What happened since the last look at the clock.
-    double lap() {
-        if (on_device()) device::synchronize();
-        const Clock::time_point now = Clock::now();
-        return seconds(now - std::exchange(last_, now));
-    }
-
-    // The same work as Learner's, with a look at the clock after each step.
-    void update(std::int64_t number, OpTimer* timer = nullptr) {
-        lap();
-        optimizer_.zero_gradients();
-        steps_.zeroing += lap();
+    void update(std::int64_t number, OpTimer* ops = nullptr) {
+        parts_.start(ops);
+        step_.begin();
         const Batch batch = trainer_.batch(number);
-        const BatchTensors tensors = tensors_of(batch, model_.device());
-        steps_.making += lap();
-        if (timer != nullptr) timer->start();
-        Tensor statistics;
-        backward(model_.loss(tensors.source, tensors.target_in, tensors.target_out,
-                             {.label_smoothing = options_.label_smoothing, .divisor = static_cast<double>(batch.target_tokens)},
-                             &statistics));
-        steps_.passes += lap();
-        const optim::StepOptions step{.lr = rate_of(options_), .clip = options_.clip};
-        const Tensor measured = optimizer_.measure(step);
-        steps_.norm += lap();
-        optimizer_.step_measured(step, measured);
-        steps_.step += lap();
+        step_.add(batch, static_cast<double>(batch.target_tokens));
+        step_.finish({.lr = rate_of(options_), .clip = options_.clip});
     }
 
     // An update is `batches_per_update` batches and one step.
@@ -92,10 +101,10 @@ class MeasuredUpdates {
         const auto add = [&](std::string name, double seconds, double calls) {
             times.works.push_back({.name = std::move(name), .seconds = calls * per_step * seconds, .calls = calls});
         };
-        add("making the batch", steps_.making, static_cast<double>(times.batches_per_update));
-        add("zeroing the gradients", steps_.zeroing, 1);
-        add("norm of the gradient", steps_.norm, 1);
-        add(fmt::format("step of {}", word_of(options_.optimizer)), steps_.step, 1);
+        add("making the batch", parts_.of(StepPart::making), static_cast<double>(times.batches_per_update));
+        add("zeroing the gradients", parts_.of(StepPart::zeroing), 1);
+        add("norm of the gradient", parts_.of(StepPart::norm), 1);
+        add(fmt::format("step of {}", word_of(options_.optimizer)), parts_.of(StepPart::step), 1);
         for (const OpTime& op : ops)
             times.works.push_back({.name = op.op,
                                    .seconds = per_batch * op.total(),
@@ -105,7 +114,8 @@ class MeasuredUpdates {
                                    .is_op = true});
         std::stable_sort(times.works.begin(), times.works.end(),
                          [](const TimedWork& a, const TimedWork& b) { return a.seconds > b.seconds; });
-        times.seconds = per_batch * (steps_.making + steps_.passes) + per_step * (steps_.zeroing + steps_.norm + steps_.step);
+        times.seconds = per_batch * (parts_.of(StepPart::making) + parts_.of(StepPart::passes)) +
+                        per_step * (parts_.of(StepPart::zeroing) + parts_.of(StepPart::norm) + parts_.of(StepPart::step));
     }
 
     nn::Transformer& model_;
@@ -113,8 +123,8 @@ class MeasuredUpdates {
     const TrainingOptions& options_;
     const nn::FlatParameters& parameters_;
     optim::Optimizer optimizer_;
-    Clock::time_point last_ = Clock::now();
-    Steps steps_;
+    PartTimes parts_;
+    TrainingStep step_;
 };
 
 }  // namespace
