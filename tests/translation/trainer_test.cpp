@@ -264,6 +264,21 @@ TEST(Learner, StopsWithAdviceWhenTheLossIsNotFinite) {
     }
 }
 
+TEST(TrainingResult, SaysOnceHowManyUpdatesThereWere) {
+    TrainingResult result;
+    result.updates = 2000;
+    result.ended_by = EndReason::updates;
+    result.limit = "2000 updates";
+    EXPECT_THAT(how_it_ended(result), testing::StartsWith("ended after 2000 updates in "));
+    result.ended_by = EndReason::epochs;
+    result.limit = "3 epochs";
+    EXPECT_THAT(how_it_ended(result), testing::StartsWith("ended after 3 epochs: 2,000 updates in "));
+    result.skipped = 2;
+    EXPECT_THAT(how_it_ended(result), testing::StartsWith("ended after 3 epochs: 2,000 updates, 2 skipped in "));
+    result.nothing_to_train = "the run is already at epoch 3";
+    EXPECT_EQ(how_it_ended(result), "nothing to train: the run is already at epoch 3");
+}
+
 TEST(Validation, CountsTokensWithoutTouchingTheTape) {
     const TrainingData data = copy_data(50, 10);
     nn::Transformer model(tiny_model(data, 0.5));
