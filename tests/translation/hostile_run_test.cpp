@@ -3,9 +3,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
-#include <sstream>
 
 #include "apps/command/commands.h"
 #include "apps/command/run.h"
@@ -180,6 +180,25 @@ TEST_F(HostileRun, NamesTheOptionThatWasChangedByHand) {
     write_file_atomically(run / "config.toml", std::string_view(config));
     const std::string message = error_of([&] { open_run(run); });
     EXPECT_NE(message.find("heads = 2, but the configuration says heads = 4"), std::string::npos) << message;
+}
+
+// Nothing stands in for such a word.
+TEST_F(HostileRun, NamesFileAndLineOfAWordThatMeansNothing) {
+    const std::pair<std::string, std::string> words[] = {
+        {"activation = \"", "relu"}, {"tie = \"", "all"}, {"norm = \"", "pre"}, {"schedule = \"", "inverse-sqrt"}};
+    for (const auto& [option, word] : words) {
+        const fs::path run = copy("good-word");
+        std::string config = read_file(run / "config.toml");
+        const std::size_t at = config.find("\n" + option + word);
+        ASSERT_NE(at, std::string::npos) << option;
+        config.replace(at + 1 + option.size(), word.size(), "swish");
+        write_file_atomically(run / "config.toml", std::string_view(config));
+        const auto line = 2 + std::count(config.begin(), config.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+        const std::string message = error_of([&] { open_run(run); });
+        const std::string wanted =
+            "config.toml:" + std::to_string(line) + ": --" + option.substr(0, option.find(' ')) + " is 'swish', wanted one of ";
+        EXPECT_NE(message.find(wanted), std::string::npos) << message;
+    }
 }
 
 TEST_F(HostileRun, IsNotGoneOnWith) {
