@@ -214,23 +214,6 @@ TEST_F(Resuming, KeepsTheOptionsThatItWasGivenWhenItIsKilledBeforeItsNextSave) {
     EXPECT_THAT(resumed.err, AllOf(HasSubstr("changed: lr = 0.001 (was 0.003)"), HasSubstr("goes on from update 4")));
 }
 
-TEST_F(Resuming, GoesOnFromASaveThatDoesNotKnowItsOptions) {
-    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
-    // As the version before wrote them.
-    auto state = nlohmann::ordered_json::parse(here_.read("run/saves/4/state.json"));
-    state.erase("options");
-    state.erase("digest");
-    state["digest"] = digest(state.dump(1));
-    here_.write("run/saves/4/state.json", state.dump(1) + "\n");
-    const std::string config = here_.read("run/config.toml");
-    here_.write("run/config.toml", config.substr(0, config.rfind("\n# digest")));
-    const ProgramResult resumed = train(" --resume run --updates 8");
-    EXPECT_EQ(resumed.status, 0) << resumed.err;
-    EXPECT_THAT(resumed.err, AllOf(HasSubstr("changed: updates = 8 (was 4)"), Not(HasSubstr("seed"))));
-    EXPECT_TRUE(nlohmann::json::parse(here_.read("run/saves/8/state.json")).contains("options")) << "from now on it does";
-    EXPECT_EQ(train(" --resume run --updates 12").status, 0);
-}
-
 TEST_F(Resuming, SaysWhenItsFolderVanishesOrItsDiskIsFull) {
     const std::string endless = std::string(tiny) + " --epochs 1000000 --save-every 3";
     {
@@ -339,19 +322,6 @@ TEST_F(Resuming, LeavesWhatIsNotItsOwn) {
     const ProgramResult same = train(" --init mine --out ./mine --overwrite --train text --source a --target b");
     EXPECT_EQ(same.status, 2) << same.err;
     EXPECT_EQ(model("mine"), before);
-}
-
-// Before there were formats, every file was lines of text, and the configuration said nothing about it.
-TEST_F(Resuming, TakesTheTextOfAnEarlierVersionAsLines) {
-    for (const char* side : {"text.a", "text.b"}) here_.write(side, "<title>\n" + here_.read(side));
-    ASSERT_EQ(train(std::string(" --out run --updates 4 --format text") + tiny).status, 0);
-    std::string config = here_.read("run/config.toml");
-    const std::string line = "format = \"text\"\n";
-    ASSERT_NE(config.find(line), std::string::npos);
-    here_.write("run/config.toml", config.erase(config.find(line), line.size()));
-    const ProgramResult resumed = train(" --resume run --updates 8");
-    EXPECT_EQ(resumed.status, 0) << resumed.err;
-    EXPECT_THAT(here_.read("run/config.toml"), HasSubstr(line));
 }
 
 TEST_F(Resuming, WorksOnACopyThatFollowedLinks) {
