@@ -83,7 +83,7 @@ namespace {
 
 void check_arrays(const char* op, const Tensor& parameters, const Tensor& gradients, const Spans& active) {
     check_rank(op, "parameters", parameters, 1);
-    check_dtype(op, "parameters", parameters, parameters.dtype());
+    check_defined(op, "parameters", parameters);
     check_shape(op, "gradients", gradients, parameters.shape());
     check_dtype(op, "gradients", gradients, parameters.dtype());
     check(active.rows() == parameters.numel(), "{}: the active ranges are those of {} elements, but parameters has {}", op,

@@ -112,7 +112,7 @@ namespace {
 
 void check_arguments(const char* op, const Tensor& logits, const Tensor& targets, const LossOptions& options) {
     check_rank(op, "logits", logits, 2);
-    check_dtype(op, "logits", logits, logits.dtype());
+    check_defined(op, "logits", logits);
     check(logits.cols() >= 1, "{}: logits have shape {}, wanted at least one column", op, logits.shape());
     check_targets(op, targets, logits.rows(), options);
     check_device(op, {{"logits", logits}, {"targets", targets}, {"divisor_in_memory", options.divisor_in_memory}});

@@ -105,7 +105,7 @@ void add_positions(const Tensor& e, const Spans& spans, std::int64_t first_posit
 Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans& spans, const Tensor& positions,
                          const EmbeddingPlan& plan) {
     check_rank("embedding", "table", table, 2);
-    check_dtype("embedding", "table", table, table.dtype());
+    check_defined("embedding", "table", table);
     check_tokens(tokens, spans, table.dim(0));
     if (positions.defined()) {
         check_dtype("embedding", "positions", positions, table.dtype());

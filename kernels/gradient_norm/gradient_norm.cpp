@@ -44,7 +44,7 @@ double squares_of_blocks(const T* g, std::int64_t n) {
 
 double gradient_norm(const Tensor& gradients, const Spans& active) {
     check_rank("gradient_norm", "gradients", gradients, 1);
-    check_dtype("gradient_norm", "gradients", gradients, gradients.dtype());
+    check_defined("gradient_norm", "gradients", gradients);
     check(active.rows() == gradients.numel(), "gradient_norm: the active ranges are those of {} elements, but gradients has {}",
           active.rows(), gradients.numel());
     if (gradients.device() == Device::cuda) return measure_gradients(gradients, active, 0).to_vector().front();
@@ -83,7 +83,7 @@ double clip_factor(double norm, double max_norm) {
 
 void scale_gradients(Tensor& gradients, double factor, Where where) {
     check_defined("scale_gradients", "gradients", gradients);
-    check_dtype("scale_gradients", "gradients", gradients, gradients.dtype());
+    check_defined("scale_gradients", "gradients", gradients);
     if (gradients.device() == Device::cuda) {
         scale_gradients_cuda(gradients, factor);
         gradients.bump_version(where);

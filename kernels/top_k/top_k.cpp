@@ -54,7 +54,7 @@ bool row_of(const double* logits, std::int64_t vocabulary, std::int64_t k, doubl
 TopK top_k_log_softmax(const Tensor& logits, std::int64_t k) {
     const char* op = "top_k";
     check_rank(op, "logits", logits, 2);
-    check_dtype(op, "logits", logits, logits.dtype());
+    check_defined(op, "logits", logits);
     const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
     check(k >= 1 && k <= vocabulary, "{}: k is {}, wanted 1 to the {} columns of logits {}", op, k, vocabulary, logits.shape());
     check(vocabulary <= std::numeric_limits<std::int32_t>::max(), "{}: logits {} have more columns than an i32 can number", op,
