@@ -8,7 +8,8 @@
 
 namespace heddle::kernels {
 
-inline constexpr int kDropoutBlock = 256;
+/// Threads of a block of such a walk.
+inline constexpr int kWalkThreads = 256;
 
 /// A [count, cols] matrix, as a kernel's parameter.
 struct WalkedRows {
@@ -34,7 +35,7 @@ template <int N, class Use>
 __device__ __forceinline__ void walk_dropped(const device::DropoutRule& rule, const WalkedRows& rows, Use use) {
     using namespace device;
     constexpr int kVectors = 8 / N;  // of a group
-    const std::int64_t group = std::int64_t{blockIdx.x} * kDropoutBlock + thread_in_block();
+    const std::int64_t group = std::int64_t{blockIdx.x} * kWalkThreads + thread_in_block();
     const std::int64_t row = group / rows.groups, of_row = group - row * rows.groups.number;
     const bool mine = row < rows.count;
     const std::int64_t start = row * rows.cols + of_row * 8;
@@ -56,7 +57,7 @@ __device__ __forceinline__ void walk_dropped(const device::DropoutRule& rule, co
 
 /// The launch of a kernel that walks over a [rows, cols] matrix; nothing is launched for an empty one.
 inline device::LaunchConfig walk_config(std::int64_t rows, std::int64_t cols) {
-    return {.grid = device::blocks_for(rows * ((cols + 7) / 8), kDropoutBlock), .block = kDropoutBlock};
+    return {.grid = device::blocks_for(rows * ((cols + 7) / 8), kWalkThreads), .block = kWalkThreads};
 }
 
 /// Whether N elements at a time fit: whole groups in every row, and the start aligned.

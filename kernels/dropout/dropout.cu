@@ -17,7 +17,7 @@ namespace {
 using namespace device;
 
 template <class T, int N>
-__global__ void __launch_bounds__(kDropoutBlock)
+__global__ void __launch_bounds__(kWalkThreads)
     dropout_kernel(const T* x, T* y, WalkedRows rows, DropoutRule rule) {  // x, y [rows, cols]
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
     walk_dropped<N>(rule, rows, [&](std::int64_t at, unsigned kept) {

@@ -24,7 +24,7 @@ using namespace device;
 
 // u, h [rows, d_ff]
 template <class T, int N>
-__global__ void __launch_bounds__(kDropoutBlock)
+__global__ void __launch_bounds__(kWalkThreads)
     feed_forward_activate_kernel(const T* u, T* h, WalkedRows rows, Activation activation, DropoutRule rule) {
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
     walk_dropped<N>(rule, rows, [&](std::int64_t at, unsigned kept) {
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kDropoutBlock)
 
 // dh, hidden, du [rows, d_ff]. A NaN in h lets the gradient through, as in relu.
 template <class T, int N>
-__global__ void __launch_bounds__(kDropoutBlock)
+__global__ void __launch_bounds__(kWalkThreads)
     feed_forward_gradient_kernel(const T* dh, const T* hidden, T* du, WalkedRows rows, Activation activation, DropoutRule rule) {
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
     const bool relu = activation == Activation::relu;

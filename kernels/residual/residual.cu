@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kSweepBlock) residual_add_kernel(const T* x, c
 
 // x, sublayer, y [rows, cols]
 template <class T, int N>
-__global__ void __launch_bounds__(kDropoutBlock)
+__global__ void __launch_bounds__(kWalkThreads)
     residual_dropout_kernel(const T* x, const T* sublayer, T* y, WalkedRows rows, DropoutRule rule) {
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
     walk_dropped<N>(rule, rows, [&](std::int64_t at, unsigned kept) {

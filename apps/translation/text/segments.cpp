@@ -98,7 +98,7 @@ class Collector {
     }
     const std::string& name() const { return name_; }
 
-    Segments finish(const Say& say) {
+    MarkedSegments finish(const Say& say) {
         check(!segments_.texts.empty(),
               "{}: there is no segment in it; wanted IWSLT or WMT XML, <seg id=\"1\"> a sentence </seg>", name_);
         if (say && cut_ > 0)
@@ -137,7 +137,7 @@ class Collector {
     bool replace_invalid_;
     std::size_t counted_ = 0;  // bytes of `whole_` whose line ends are in `lines_`
     std::int64_t lines_ = 0;
-    Segments segments_;
+    MarkedSegments segments_;
     std::map<std::pair<std::string, std::string>, std::int64_t> seen_;  // document and id: line
     std::string document_;
     std::string text_;
@@ -310,7 +310,7 @@ std::string SegmentPlace::text() const {
     return fmt::format("{}segment {} (line {})", inside, id.empty() ? "without id" : id, line);
 }
 
-Segments read_segments(LineReader& reader, bool replace_invalid, const Say& say) {
+MarkedSegments read_segments(LineReader& reader, bool replace_invalid, const Say& say) {
     const std::string text = rest_of(reader);
     reader.say_changes(say);
     Collector segments(text, reader.name(), replace_invalid);
@@ -325,7 +325,7 @@ Segments read_segments(LineReader& reader, bool replace_invalid, const Say& say)
     }
     Collector tolerant(text, reader.name(), replace_invalid);
     SgmlReader(text, tolerant).read();
-    Segments found = tolerant.finish(say);
+    MarkedSegments found = tolerant.finish(say);
     if (say && parsed.status != pugi::status_no_document_element)
         say(fmt::format("{}:{}: no XML ({}); read as SGML", reader.name(),
                         segments.line_of(static_cast<std::size_t>(parsed.offset)), parsed.description()));

@@ -20,7 +20,7 @@ struct SegmentPlace {
     std::string text() const;
 };
 
-struct Segments {
+struct MarkedSegments {
     std::vector<std::string> texts;    ///< no white space around, and single spaces for white space inside
     std::vector<SegmentPlace> places;  ///< of each
 };
@@ -33,6 +33,6 @@ struct Segments {
 /// `reader`: nothing was read from it yet. Error with name and line when a segment has no end (a file that was cut off), when an
 /// id comes twice in a document, when a character reference names no character (or U+FFFD with `replace_invalid`), and when there
 /// is no segment at all. Segments longer than longest_line are cut, with a note.
-Segments read_segments(LineReader& reader, bool replace_invalid, const Say& say);
+MarkedSegments read_segments(LineReader& reader, bool replace_invalid, const Say& say);
 
 }  // namespace heddle::app

@@ -65,7 +65,7 @@ TextFile read_text_file(const std::string& path, const Reading& reading) {
     TextFile file{.name = reader.name(), .format = reading.format, .lines = {}, .places = {}};
     if (file.format == TextFormat::automatic) file.format = recognised(reader.beginning());
     if (file.format == TextFormat::xml) {
-        Segments segments = read_segments(reader, reading.replace_invalid, reading.say);
+        MarkedSegments segments = read_segments(reader, reading.replace_invalid, reading.say);
         file.lines = std::move(segments.texts);
         file.places = std::move(segments.places);
         return file;
