@@ -117,7 +117,7 @@ struct ColumnsOf {
     Columns value() const { return {base.value(), begin, count}; }
 };
 
-struct AttentionOptions {
+struct AttentionArguments {
     std::int64_t heads = 1;
     bool causal = false;  ///< aligned to the end when a query span is shorter than its key span
     Tensor mask = {};     ///< u8 [query_time, key_time] or [sentences, query_time, key_time], relative to the spans; or undefined
@@ -129,7 +129,7 @@ struct AttentionOptions {
 /// Multi-head softmax(scale q k^T + masks) v per sentence. q [rows, heads * dk], k [rows', heads * dk], v [rows', heads * dv];
 /// the i-th query span attends to the i-th key span. Result [rows, heads * dv]; rows outside the query spans are zero.
 Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf& value, const Spans& query_spans,
-                   const Spans& key_spans, const AttentionOptions& options, Where where = Where::current());
+                   const Spans& key_spans, const AttentionArguments& options, Where where = Where::current());
 
 // ---- feed-forward
 

@@ -5,8 +5,8 @@
 namespace heddle::nn {
 namespace {
 
-ops::AttentionOptions op_options(const AttentionOptions& options, const AttentionCall& call, const Dropout& dropout) {
-    ops::AttentionOptions result;
+ops::AttentionArguments op_options(const AttentionOptions& options, const AttentionCall& call, const Dropout& dropout) {
+    ops::AttentionArguments result;
     result.heads = options.heads;
     result.causal = call.causal;
     result.mask = call.mask;

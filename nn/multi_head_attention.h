@@ -21,8 +21,8 @@ struct AttentionOptions {
 /// Which positions may attend to which, in addition to the spans, and whether to return the weights.
 struct AttentionCall {
     bool causal = false;
-    Tensor mask = {};           ///< as ops::AttentionOptions::mask
-    Tensor* weights = nullptr;  ///< as ops::AttentionOptions::weights
+    Tensor mask = {};           ///< as ops::AttentionArguments::mask
+    Tensor* weights = nullptr;  ///< as ops::AttentionArguments::weights
 };
 
 /// Queries, keys and values of one input: one [3 heads head_dim, d_model] projection whose column slices are q, k and v, then

@@ -92,7 +92,7 @@ std::int64_t allowed_pairs(const kernels::AttentionRules& rules) {
 }  // namespace
 
 Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf& value, const Spans& query_spans,
-                   const Spans& key_spans, const AttentionOptions& options, Where where) {
+                   const Spans& key_spans, const AttentionArguments& options, Where where) {
     kernels::AttentionRules rules{.query_spans = query_spans,
                                   .key_spans = key_spans,
                                   .heads = options.heads,
@@ -132,18 +132,18 @@ Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf
 namespace heddle::proofs {
 namespace {
 
-using ops::AttentionOptions;
+using ops::AttentionArguments;
 using ops::ColumnsOf;
 
 constexpr std::int64_t kHeads = 2;
 
-AttentionOptions options_beside(const Variable& input, AttentionOptions options) {
+AttentionArguments options_beside(const Variable& input, AttentionArguments options) {
     options.mask = proofs::beside(input, options.mask);
     return options;
 }
 
 // Query, key and value side by side in one projection.
-GradientFunction self_attention(const Spans& spans, std::int64_t dk, std::int64_t dv, const AttentionOptions& options) {
+GradientFunction self_attention(const Spans& spans, std::int64_t dk, std::int64_t dv, const AttentionArguments& options) {
     return [=](std::span<const Variable> in) {
         return ops::attention(ColumnsOf(in[0], 0, kHeads * dk), ColumnsOf(in[0], kHeads * dk, kHeads * dk),
                               ColumnsOf(in[0], 2 * kHeads * dk, kHeads * dv), spans, spans, options_beside(in[0], options));
@@ -151,14 +151,14 @@ GradientFunction self_attention(const Spans& spans, std::int64_t dk, std::int64_
 }
 
 // The query alone, key and value side by side.
-GradientFunction cross_attention(const Spans& queries, const Spans& keys, std::int64_t width, const AttentionOptions& options) {
+GradientFunction cross_attention(const Spans& queries, const Spans& keys, std::int64_t width, const AttentionArguments& options) {
     return [=](std::span<const Variable> in) {
         return ops::attention(in[0], ColumnsOf(in[1], 0, kHeads * width), ColumnsOf(in[1], kHeads * width, kHeads * width),
                               queries, keys, options_beside(in[0], options));
     };
 }
 
-GradientFunction three_inputs(const Spans& queries, const Spans& keys, const AttentionOptions& options) {
+GradientFunction three_inputs(const Spans& queries, const Spans& keys, const AttentionArguments& options) {
     return [=](std::span<const Variable> in) {
         return ops::attention(in[0], in[1], in[2], queries, keys, options_beside(in[0], options));
     };
@@ -177,9 +177,9 @@ std::vector<GradientCase> attention() {
     // The second row of the first sentence may attend to nothing.
     const Tensor shared = mask_of({1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1, 1}, {4, 4});
     const Tensor each = mask_of({1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0}, {2, 2, 3});
-    AttentionOptions plain;
+    AttentionArguments plain;
     plain.heads = kHeads;
-    AttentionOptions causal = plain, masked = plain, both = plain, dropped = plain, scaled = plain, by_sentence = plain;
+    AttentionArguments causal = plain, masked = plain, both = plain, dropped = plain, scaled = plain, by_sentence = plain;
     causal.causal = both.causal = true;
     masked.mask = both.mask = shared;
     by_sentence.mask = each;
@@ -237,7 +237,7 @@ OpCase attention(const Setting& on, const std::string& what, const std::vector<s
             .prepare = [=]() -> Run {
                 const Variable qkv = leaf({rows, 3 * d_model}, on);
                 const Spans spans = Spans::packed(lengths);
-                ops::AttentionOptions options;
+                ops::AttentionArguments options;
                 options.heads = heads;
                 options.causal = causal;
                 options.dropout = dropout;

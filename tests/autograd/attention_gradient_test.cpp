@@ -13,7 +13,7 @@ TEST(AttentionGradient, IsProven) { expect_proven(proofs::attention()); }
 TEST(AttentionGradient, OneProjectionReceivesAllThreeSlicesInOneTensor) {
     const Spans spans = Spans::packed(std::vector<std::int64_t>{4, 3});
     const Variable base(normal({7, 3 * 16}, DType::f32, 1), true);
-    ops::AttentionOptions options;
+    ops::AttentionArguments options;
     options.heads = 2;
     const Variable y =
         ops::attention(ColumnsOf(base, 0, 16), ColumnsOf(base, 16, 16), ColumnsOf(base, 32, 16), spans, spans, options);
