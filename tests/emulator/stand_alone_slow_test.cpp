@@ -1,7 +1,6 @@
 // The emulator without Heddle: the command of its README, on the example of its README.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -26,24 +25,23 @@ TEST(StandAlone, TheReadmeShowsTheExample) {
     EXPECT_EQ(fenced_blocks(kReadme, "cpp").at(0), project_file("kernels/emulator/example.cu"));
 }
 
-TEST(StandAlone, TheCommandOfTheReadmeFindsTheMistakeOfTheExample) {
+// One test: both programs are built in one folder, and tests may run beside each other.
+TEST(StandAlone, TheCommandOfTheReadmeFindsTheMissingBarrierAndNothingOnceItIsThere) {
     std::string command = fenced_blocks(kReadme, "sh").at(0);
     command.resize(command.find('\n'));
-    const ShellOutput output = run(command);
-    EXPECT_EQ(output.status, 1);
-    EXPECT_THAT(output.text, AllOf(HasSubstr("reverse_kernel"), HasSubstr("example.cu:9"), HasSubstr("HEDDLE_EMULATOR_SEED=")));
-}
+    const ShellOutput broken = run(command);
+    EXPECT_EQ(broken.status, 1);
+    EXPECT_THAT(broken.text, AllOf(HasSubstr("reverse_kernel"), HasSubstr("example.cu:9"), HasSubstr("HEDDLE_EMULATOR_SEED=")));
 
-TEST(StandAlone, TheExampleWithItsBarrierIsSound) {
     std::string text = project_file("kernels/emulator/example.cu");
     const std::size_t read = text.find("    y[threadIdx.x] = tile");
     ASSERT_NE(read, std::string::npos);
     text.insert(read, "    __syncthreads();\n");
     const std::filesystem::path file = std::filesystem::path(HEDDLE_BUILD_DIR) / "emulator_alone_sound.cu";
     std::ofstream(file) << text;
-    const ShellOutput output = run("kernels/emulator/check " + quoted(file.string()));
-    EXPECT_EQ(output.status, 0);
-    EXPECT_EQ(output.text, "no mistake found\n");
+    const ShellOutput sound = run("kernels/emulator/check " + quoted(file.string()));
+    EXPECT_EQ(sound.status, 0);
+    EXPECT_EQ(sound.text, "no mistake found\n");
 }
 
 TEST(StandAlone, NoFileIsAnErrorThatShowsTheUse) {
