@@ -23,8 +23,8 @@ install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 # detail/ folder, a room's own (_impl), and what kernels are written in and run on are not installed; of the latter the headers of ops need one.
 list(REMOVE_ITEM rooms heddle)
 install(DIRECTORY ${rooms} heddle/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
-        PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE 
-        REGEX "/detail/|_impl\\.h$" EXCLUDE)
+        PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
+        REGEX "/detail$|_impl\\.h$" EXCLUDE)
 install(FILES kernels/device/declare.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels/device COMPONENT development)
 list(JOIN rooms "|" room_names)
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heddle\")
