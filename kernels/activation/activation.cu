@@ -1,4 +1,4 @@
-// ReLU and GELU on CUDA; activation.h has the formulas, kernels/detail/activation_device.h computes them for one number.
+// ReLU and GELU on CUDA; activation.h has the formulas, kernels/device/activation.h computes them for one number.
 //
 // Who owns what: a thread 16 bytes (sweep.h). Threads are independent.
 //
@@ -7,7 +7,7 @@
 // of f32 traffic, and just about behind 4 of bf16. Where a product stands before it, the sweep is better done there
 // (kernels/feed_forward).
 #include "kernels/activation/detail/activation.h"
-#include "kernels/detail/activation_device.h"
+#include "kernels/device/activation.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/sweep.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "kernels/cross_entropy/cross_entropy_row.h"
-#include "kernels/detail/simd.h"
+#include "kernels/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

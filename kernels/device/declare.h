@@ -13,10 +13,10 @@ namespace heddle::device {
 /// Declares a function that a .cu file defines. In a build without .cu files it always fails, so that callers need no checks:
 ///     HEDDLE_CUDA_FUNCTION(void softmax_forward_cuda(const Tensor& x, const Tensor& mask, Tensor& y))
 #if defined(HEDDLE_WITHOUT_CUDA)
-#define HEDDLE_CUDA_FUNCTION(...)                                                                             \
+#define HEDDLE_CUDA_FUNCTION(...)                                                                                \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") inline __VA_ARGS__ { \
-        ::heddle::device::no_cuda();                                                                          \
-    }                                                                                                         \
+        ::heddle::device::no_cuda();                                                                             \
+    }                                                                                                            \
     _Pragma("GCC diagnostic pop")
 #else
 #define HEDDLE_CUDA_FUNCTION(...) __VA_ARGS__;

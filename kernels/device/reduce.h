@@ -39,8 +39,8 @@ __device__ __forceinline__ T warp_max(T value) {
 /// Shared memory that a block reduction needs, in elements.
 inline constexpr int kBlockReduce = kWarp;
 
-/// op over all threads of the block; every thread gets it. `scratch` [kBlockReduce] in shared memory; it may be used again for the
-/// next reduction at once. Every thread of the block must call it, and the block must be whole warps.
+/// op over all threads of the block; every thread gets it. `scratch` [kBlockReduce] in shared memory; it may be used again for
+/// the next reduction at once. Every thread of the block must call it, and the block must be whole warps.
 template <class T, class Op>
 __device__ __forceinline__ T block_reduce(T value, Op op, T neutral, T* scratch) {
     const int warps = static_cast<int>(blockDim.x) / kWarp;

@@ -53,8 +53,8 @@ void with_width(std::initializer_list<const void*> pointers, Body&& body) {
     body(Width<1>());
 }
 
-/// For kernels that only move elements: calls body(Width<B>()) with the largest B of 16, 8, 4, 2 and 1 bytes that divides all the numbers
-/// (addresses, and lengths in bytes). Such kernels move Vector<std::uint8_t, B>, whatever the elements are.
+/// For kernels that only move elements: calls body(Width<B>()) with the largest B of 16, 8, 4, 2 and 1 bytes that divides all the
+/// numbers (addresses, and lengths in bytes). Such kernels move Vector<std::uint8_t, B>, whatever the elements are.
 template <class Body>
 void with_bytes(std::initializer_list<std::uint64_t> numbers, Body&& body) {
     std::uint64_t bits = 0;

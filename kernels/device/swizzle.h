@@ -10,8 +10,8 @@ namespace heddle::device {
 /// pattern of the bulk copy engine (CUDA's CU_TENSOR_MAP_SWIZZLE_128B), so a tile may come by either way. Offsets in bytes.
 __host__ __device__ constexpr int swizzle_128(int offset) { return offset ^ ((offset >> 7 & 7) << 4); }
 
-/// The place, in elements, of element (row, col) of a swizzled tile that is `Cols` elements wide; Cols * sizeof(T) is a multiple of 128.
-/// Wider tiles are stacks of 128-byte ones: chunk column c / 8 of all `rows` rows follows the ones before it.
+/// The place, in elements, of element (row, col) of a swizzled tile that is `Cols` elements wide; Cols * sizeof(T) is a multiple
+/// of 128. Wider tiles are stacks of 128-byte ones: chunk column c / 8 of all `rows` rows follows the ones before it.
 template <class T, int Cols>
 __host__ __device__ constexpr int swizzled(int row, int col, int rows) {
     constexpr int kWidth = 128 / static_cast<int>(sizeof(T));  // elements in a row of 128 bytes

@@ -1,5 +1,5 @@
-// Several neighbouring elements with one memory access. A warp that reads 16 bytes a lane moves 512 bytes with one instruction: the
-// widest there is, and what it takes to reach the memory's bandwidth with few threads.
+// Several neighbouring elements with one memory access. A warp that reads 16 bytes a lane moves 512 bytes with one instruction:
+// the widest there is, and what it takes to reach the memory's bandwidth with few threads.
 #pragma once
 
 #include <cstdint>

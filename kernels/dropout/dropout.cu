@@ -7,7 +7,7 @@
 // decisions are some 150 integer instructions (of PTX) for eight elements: what they cost beside the memory shows in bf16 first.
 //
 // A dropped element is x times 0, not 0: what is NaN stays NaN, as on the CPU.
-#include "kernels/detail/dropout_walk.h"
+#include "kernels/device/dropout_walk.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/dropout/detail/dropout.h"
 

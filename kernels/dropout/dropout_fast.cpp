@@ -1,6 +1,6 @@
 #include "kernels/dropout/dropout_fast.h"
 
-#include "kernels/detail/simd.h"
+#include "kernels/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

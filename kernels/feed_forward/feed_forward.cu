@@ -10,9 +10,9 @@
 // Why not cuBLASLt's own activations? Its ReLU is documented as max(x, 0), which may turn a NaN into 0 and hide it; its GELU is
 // the tanh form, which feed_forward.cpp takes where nothing is kept and dropped, in bf16. Dropout it has none.
 //
-// Who owns what: kernels/detail/dropout_walk.h. Memory traffic of an element of s bytes: forward 2 s (u, h), backward 3 s (dh,
+// Who owns what: kernels/device/dropout_walk.h. Memory traffic of an element of s bytes: forward 2 s (u, h), backward 3 s (dh,
 // hidden, du).
-#include "kernels/detail/dropout_walk.h"
+#include "kernels/device/dropout_walk.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/feed_forward/detail/feed_forward_device.h"

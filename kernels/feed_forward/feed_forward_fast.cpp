@@ -1,6 +1,6 @@
 #include "kernels/feed_forward/detail/feed_forward.h"
 
-#include "kernels/detail/simd.h"
+#include "kernels/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

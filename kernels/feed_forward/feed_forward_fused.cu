@@ -16,7 +16,7 @@
 // is the chapter.
 #include <string>
 
-#include "kernels/detail/tile_copy.h"
+#include "kernels/device/tile_copy.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/random.h"

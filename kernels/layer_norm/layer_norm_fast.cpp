@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/detail/simd.h"
 #include "kernels/layer_norm/detail/layer_norm_rows.h"
+#include "kernels/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

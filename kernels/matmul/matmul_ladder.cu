@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/detail/tile_copy.h"
+#include "kernels/device/tile_copy.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"

@@ -56,8 +56,8 @@ struct DeviceProduct {
     Tensor bias = {};
     bool accumulate = false;  ///< C starts from what it holds
     bool gelu_tanh = false;   ///< C = gelu(C) in its tanh form, bf16 only: cuBLASLt's f32 tanh promises no accuracy
-    /// One algorithm for every m and every address, its sum over k in one piece: a row's bits then do not depend on the rows beside
-    /// it. Set for all products by set_batch_invariant (kernels/matmul/batch_invariant.h).
+    /// One algorithm for every m and every address, its sum over k in one piece: a row's bits then do not depend on the rows
+    /// beside it. Set for all products by set_batch_invariant (kernels/matmul/batch_invariant.h).
     bool batch_invariant = false;
 };
 

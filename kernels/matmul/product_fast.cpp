@@ -5,8 +5,8 @@
 // 14 loads for 24 multiply-adds, which keeps both multiply-add units busy.
 #include <algorithm>
 
-#include "kernels/detail/simd.h"
 #include "kernels/matmul/product.h"
+#include "kernels/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

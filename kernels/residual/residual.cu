@@ -4,7 +4,7 @@
 //
 // Memory traffic of an element of s bytes: x and the sublayer's output are read and y written once, 3 s. Dropout and addition one
 // after the other would move 5 s.
-#include "kernels/detail/dropout_walk.h"
+#include "kernels/device/dropout_walk.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/sweep.h"
 #include "kernels/residual/detail/residual.h"

@@ -1,6 +1,6 @@
 #include "kernels/residual/detail/residual.h"
 
-#include "kernels/detail/simd.h"
+#include "kernels/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

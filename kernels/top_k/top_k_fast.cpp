@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/detail/simd.h"
+#include "kernels/simd.h"
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {

@@ -5,7 +5,6 @@
 
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
-#include "apps/translation/run/toml.h"
 #include "apps/translation/training/learner.h"
 
 namespace heddle::app {
@@ -438,34 +437,6 @@ TEST(Options, RefuseShapesThatCannotBe) {
     EXPECT_THAT(refused({"--momentum", "0.5"}), HasSubstr("--momentum is of --optimizer sgd"));
     EXPECT_THAT(refused({"--optimizer", "sgd", "--adam-betas", "0.5,0.9"}), HasSubstr("sgd has --momentum"));
     EXPECT_THAT(refused({"--min-count", "3"}), HasSubstr("--min-count 3 counts words"));
-}
-
-TEST(Toml, ReadsStringsNumbersArraysAndComments) {
-    std::istringstream stream(
-        "# comment\n\na = 1 # one\nb= 'li#te\\ral'\n  c = \"t\\\"\\n\\\\\"\r\nd = [0.5, 'x', ]\n\"e\" = true");
-    const std::vector<TomlItem> items = read_toml(stream, "t");
-    ASSERT_EQ(items.size(), 5u);
-    EXPECT_EQ(items[0].values, std::vector<std::string>{"1"});
-    EXPECT_EQ(items[1].values, std::vector<std::string>{"li#te\\ral"});
-    EXPECT_EQ(items[2].values, std::vector<std::string>{"t\"\n\\"});
-    EXPECT_EQ(items[3].values, (std::vector<std::string>{"0.5", "x"}));
-    EXPECT_EQ(items[4].key, "e");
-    EXPECT_EQ(items[4].line, 7);
-}
-
-TEST(Toml, DoesNotTakeALackOfMemoryForTheEndOfTheText) {
-    struct Failing : std::streambuf {
-        int_type underflow() override { throw std::bad_alloc(); }
-    } buffer;
-    std::istream stream(&buffer);
-    EXPECT_THROW(read_toml(stream, "config.toml"), std::bad_alloc);
-}
-
-TEST(Toml, RejectsWhatItDoesNotUnderstand) {
-    for (const char* text : {"[table]", "a", "a =", "a = \"x", "a = 1 2", "a = [1", "a = [1 2]", "= 1", "a = \"\\q\""}) {
-        std::istringstream stream(text);
-        EXPECT_THROW(read_toml(stream, "t"), UsageError) << text;
-    }
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(Installed, HasEveryHeaderThatItsHeadersIncludeBelowOneFolder) {
     }
     EXPECT_EQ(wrong, "");
     EXPECT_GT(found, 50);
-    EXPECT_FALSE(fs::exists(include / "heddle/kernels/detail/simd.h")) << "code for one instruction set stays inside";
+    EXPECT_FALSE(fs::exists(include / "heddle/kernels/simd.h")) << "code for one instruction set stays inside";
 }
 
 TEST(InstallPage, ShowsTheProgramThatIsBuiltHere) {

@@ -1,7 +1,7 @@
 // GELU on vectors, for *_fast.cpp files.
 #pragma once
 
-#include "kernels/detail/simd.h"
+#include "kernels/simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernels/attention/detail/attention_fast.h"
-#include "kernels/detail/simd.h"
+#include "kernels/simd.h"
 
 namespace heddle::kernels {
 

@@ -2,7 +2,7 @@
 // same way.
 #pragma once
 
-#include "kernels/detail/activation_device.h"
+#include "kernels/device/activation.h"
 #include "kernels/feed_forward/feed_forward.h"
 
 namespace heddle::kernels {
