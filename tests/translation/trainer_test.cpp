@@ -279,6 +279,33 @@ TEST(TrainingResult, SaysOnceHowManyUpdatesThereWere) {
     EXPECT_EQ(how_it_ended(result), "nothing to train: the run is already at epoch 3");
 }
 
+// What the training says where stderr is no terminal, and what it leaves.
+struct Said {
+    std::string text;
+    std::size_t log_lines = 0;
+    std::vector<float> weights;
+};
+
+Said said_when_silence_lasts(std::chrono::steady_clock::duration longest, LogStyle style = LogStyle::update) {
+    const TrainingData data = copy_data(200);
+    TrainingOptions options = tiny_training();
+    options.updates = 12;
+    options.log_every = 5;
+    nn::Transformer model(tiny_model(data));
+    const TemporaryFolder folder;
+    testing::internal::CaptureStderr();
+    Said said;
+    {
+        TrainingLog log(folder / "log.jsonl", false, style, longest);
+        Trainer trainer(model, data, options, log);
+        trainer.run();
+        said.weights = weights_of(trainer.learner());
+    }
+    said.text = testing::internal::GetCapturedStderr();
+    said.log_lines = read_history(folder / "log.jsonl").intervals.size();
+    return said;
+}
+
 TEST(Trainer, BreaksALongSilenceWhereNobodySeesItsProgress) {
     using namespace std::chrono_literals;
     const Said quiet = said_when_silence_lasts(1h), talking = said_when_silence_lasts(0s);

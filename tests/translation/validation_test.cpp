@@ -9,8 +9,6 @@
 namespace heddle::app {
 namespace {
 
-using testing::HasSubstr;
-
 TEST(Validation, CountsTokensWithoutTouchingTheTape) {
     const TrainingData data = copy_data(50, 10);
     nn::Transformer model(tiny_model(data, 0.5));
@@ -59,33 +57,6 @@ TEST(Validation, KnowsThatBleuMeasuresNothingOfReferencesOfLessThanFourWords) {
     EXPECT_DOUBLE_EQ(*report.exact_share(), 1.0 / 3);
     text.pairs[1].target = "a b c.";  // four: BLEU counts the full stop
     EXPECT_TRUE(validated().bleu_applies);
-}
-
-// What the training says where stderr is no terminal, and what it leaves.
-struct Said {
-    std::string text;
-    std::size_t log_lines = 0;
-    std::vector<float> weights;
-};
-
-Said said_when_silence_lasts(std::chrono::steady_clock::duration longest, LogStyle style = LogStyle::update) {
-    const TrainingData data = copy_data(200);
-    TrainingOptions options = tiny_training();
-    options.updates = 12;
-    options.log_every = 5;
-    nn::Transformer model(tiny_model(data));
-    const TemporaryFolder folder;
-    testing::internal::CaptureStderr();
-    Said said;
-    {
-        TrainingLog log(folder / "log.jsonl", false, style, longest);
-        Trainer trainer(model, data, options, log);
-        trainer.run();
-        said.weights = weights_of(trainer.learner());
-    }
-    said.text = testing::internal::GetCapturedStderr();
-    said.log_lines = read_history(folder / "log.jsonl").intervals.size();
-    return said;
 }
 
 }  // namespace
