@@ -64,6 +64,8 @@ std::string fault(std::string_view file, std::string_view included) {
     const std::string_view optim = "optim", nn = "nn", emulator = "kernels/emulator";
     if (rooms[from] == optim && rooms[to] == nn) return arrow + ": nn and optim do not know each other";
     if (rooms[from] == emulator && rooms[to] != emulator) return arrow + ": the emulator stands alone";
+    if (included == "kernels/simd.h" && !file.starts_with("kernels/"))
+        return arrow + ": code for one instruction set stays inside kernels";
     if (const std::size_t detail = included.find("/detail/");
         detail != std::string_view::npos && !file.starts_with(included.substr(0, detail + 1)))
         return arrow + ", which only its own folder may include";

@@ -222,7 +222,7 @@ TEST_F(Translator, RefusesWhatCannotBe) {
     expect_complaint(here_.run("summary --model run --input 1x300"), 2,
                      "positions are learned for 256; give shorter sentences\n");
     expect_complaint(train("--preload 1 --train train.tags.de-en --source de --target en --out x"), 2,
-                     "--preload EPOCH is of a run");
+                     "--preload EPOCH needs --resume RUN");
     expect_complaint(train("--resume run --max-words 12"), 2, "--max-words 12 (it has 10)");
     const ProgramResult endless = train("--task copy --out x --batch-tokens 0");
     EXPECT_EQ(endless.status, 2);
