@@ -30,8 +30,9 @@ class Operand {
     Where where_;
 };
 
-/// Element by element, broadcast as NumPy does: ops::add, ops::sub, ops::mul and ops::div. A factor that is a number costs
-/// ops::scale.
+/// Element by element, broadcast as NumPy does: ops::add, ops::sub, ops::mul and ops::div. A number as a factor costs
+/// ops::scale; every other number becomes a scalar on the device of the other side, on CUDA by a copy from the host, which cannot
+/// be captured into a graph: make it once, before the loop.
 Variable operator+(const Operand& a, const Operand& b);
 Variable operator-(const Operand& a, const Operand& b);
 Variable operator*(const Operand& a, const Operand& b);

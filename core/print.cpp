@@ -98,8 +98,9 @@ class Column {
             largest = std::max(largest, size);
             smallest = smallest == 0 ? size : std::min(smallest, size);
         }
-        if (largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000)))
-            format_ = std::chars_format::scientific;
+        // As NumPy, which divides in the array's own type.
+        const double ratio = single_ ? static_cast<float>(largest) / static_cast<float>(smallest) : largest / smallest;
+        if (largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || ratio > 1000))) format_ = std::chars_format::scientific;
     }
 
     void make_room(const Number& number) {

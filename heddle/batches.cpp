@@ -52,7 +52,7 @@ Batches::Batches(Tensor x, Tensor y, std::int64_t batch_size, const BatchOptions
     if (!options.shuffle) return;
     order_.resize(static_cast<std::size_t>(examples));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
-    Sequence(*options.shuffle).shuffle(order_);
+    Sequence(options.shuffle->value).shuffle(order_);
 }
 
 Batch Batches::batch(std::int64_t number) const {

@@ -1,6 +1,7 @@
 // A data set in batches.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -18,9 +19,17 @@ struct Batch {
     Tensor y;
 };
 
+/// The seed of an order: any integer. A bool is none, so {.shuffle = true} does not compile.
+struct ShuffleSeed {
+    template <std::integral Number>
+    requires(!std::same_as<Number, bool>) ShuffleSeed(Number number) : value(static_cast<std::uint64_t>(number)) {}  // NOLINT
+
+    std::uint64_t value;
+};
+
 struct BatchOptions {
-    std::optional<std::uint64_t> shuffle = {};  ///< the order of the examples is drawn with this seed; nothing: as they are
-    bool drop_last = false;                     ///< leaves out a last batch of fewer examples
+    std::optional<ShuffleSeed> shuffle = {};  ///< the order of the examples is drawn with this seed; nothing: as they are
+    bool drop_last = false;                   ///< leaves out a last batch of fewer examples
 };
 
 /// The batches of a data set, one after the other, for a loop:

@@ -38,6 +38,10 @@ struct SGDOptions {
 /// stays on its device meanwhile. Parameters that are frozen at a step are left as they are.
 class ModuleOptimizer {
   public:
+    /// Two optimizers of one model would count its updates apart.
+    ModuleOptimizer(const ModuleOptimizer&) = delete;
+    ModuleOptimizer& operator=(const ModuleOptimizer&) = delete;
+
     /// Sets all gradients to zero.
     void zero_grad(Where where = Where::current());
     /// One update, in place, with the rate of the options. Returns the norm of the gradient before clipping. NotFinite when it is

@@ -32,7 +32,11 @@ FlatParameters flatten(Module& module, DType dtype) {
     const std::int64_t step = kAlignment / size_of(dtype);
     std::int64_t total = 0;
     for (const Parameter& parameter : module.parameters()) {
-        const std::int64_t count = parameter.variable.value().numel();
+        const Tensor& value = parameter.variable.value();
+        check(value.dtype() == kept && value.device() == module.device(),
+              "flatten: {} is {} on {}, but the model is {} on {}; call to() of the whole model", parameter.name, value.dtype(),
+              name(value.device()), kept, name(module.device()));
+        const std::int64_t count = value.numel();
         flat.entries.push_back({parameter, total, count});
         total += (count + step - 1) / step * step;
     }

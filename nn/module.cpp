@@ -43,6 +43,7 @@ Module::Module(Module& parent, std::string_view name)
       dtype_(parent.dtype_),
       device_(parent.device_),
       training_(parent.training_),
+      parent_(&parent),
       flat_(parent.flat_),
       flat_root_(parent.flat_root_) {
     check(!name.empty(), "module: a child of \"{}\" has an empty name", parent.name());
@@ -52,6 +53,12 @@ Module::Module(Module& parent, std::string_view name)
     for (const Module* sibling : parent.children_)
         check(sibling->name_ != name_, "module: there are two children \"{}\"; names in a module must differ", name_);
     parent.children_.push_back(this);
+}
+
+// A child may go before its parent: a constructor that throws, or a local variable.
+Module::~Module() {
+    if (parent_ != nullptr) std::erase(parent_->children_, this);
+    for (Module* child : children_) child->parent_ = nullptr;
 }
 
 std::string Module::dotted(std::string_view part) const {
@@ -70,6 +77,10 @@ void Module::set_flat(const Module& root, const std::shared_ptr<const FlatParame
 }
 
 void Module::check_flattened_from(const Module& root) const {
+    check(flat_.expired() || flat_root_ == &root || this != &root,
+          "flatten: \"{}\" is part of a model whose parameters an optimizer trains already; give it the whole model, or end it "
+          "first",
+          name_);
     check(flat_.expired() || flat_root_ == &root,
           "flatten: the parameters of \"{}\" are trained by an optimizer of their own; give the whole model to one optimizer",
           name_);

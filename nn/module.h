@@ -54,7 +54,7 @@ class Module {
     /// A child, on the parent's device and in its dtype and mode: `name` may contain dots ("layers.0"). Error when the parent has
     /// a child of this name, was converted to bf16 already, or an optimizer works on its parameters (nn::flatten).
     Module(Module& parent, std::string_view name);
-    virtual ~Module() = default;
+    virtual ~Module();
     Module(const Module&) = delete;
     Module& operator=(const Module&) = delete;
 
@@ -121,6 +121,7 @@ class Module {
     DType dtype_;
     Device device_ = Device::cpu;
     bool training_ = true;
+    Module* parent_ = nullptr;
     std::vector<Module*> children_;
     std::vector<Parameter> parameters_;
     std::weak_ptr<const FlatParameters> flat_;  // what nn::flatten laid the parameters on, while that is in use

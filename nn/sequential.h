@@ -13,8 +13,9 @@
 
 namespace heddle::nn {
 
-/// Layers that each read what the one before returned. A layer is a module with forward(Variable), which the container makes and
-/// owns, or a function of a Variable. Modules are named by their place, functions counted, as in PyTorch:
+/// Layers that each read what the one before returned. A layer is a module that is called with a Variable, which the container
+/// makes and owns, or a function of a Variable. (A Sequential within one is made as a member of a module of its own.) Modules are
+/// named by their place, functions counted, as in PyTorch:
 ///
 ///     nn::Sequential net;                                          // a root; or a member: {*this, "layers"}
 ///     net.add<nn::Linear>(2, 64).add(relu).add<nn::Linear>(64, 3);  // parameters 0.weight, 0.bias, 2.weight, 2.bias
@@ -28,7 +29,12 @@ class Sequential : public Module {
     template <std::derived_from<Module> Layer, class... Arguments>
     Sequential& add(Arguments&&... arguments) {
         const auto layer = std::make_shared<Layer>(*this, std::to_string(size()), std::forward<Arguments>(arguments)...);
-        layers_.push_back([layer](const Variable& x, Where where) { return layer->forward(x, where); });
+        layers_.push_back([layer](const Variable& x, [[maybe_unused]] Where where) -> Variable {
+            if constexpr (requires { layer->forward(x, where); })
+                return layer->forward(x, where);
+            else
+                return (*layer)(x);
+        });
         return *this;
     }
     /// An op, such as relu or tanh.

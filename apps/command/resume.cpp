@@ -8,6 +8,7 @@
 
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
+#include "apps/terminal/option_error.h"
 #include "apps/translation/run/folder.h"
 
 namespace heddle::app {
@@ -124,9 +125,12 @@ void take_over_model(OptionTable& table, const std::filesystem::path& run) {
     };
     std::vector<Difference> differences = take_over(table, run, {}, of_model);
     std::erase_if(differences, [](const Difference& difference) { return !difference.option->fixed; });
-    check_usage(differences.empty(),
-                fmt::format("--init {}: its weights fit its own model and vocabulary only, not {}; leave that out", run.string(),
-                            list(differences)));
+    if (differences.empty()) return;
+    std::vector<std::string> names;
+    for (const Difference& difference : differences) names.push_back(difference.option->name);
+    throw OptionError(std::move(names),
+                      fmt::format("--init {}: its weights fit its own model and vocabulary only, not {}; leave that out",
+                                  run.string(), list(differences)));
 }
 
 }  // namespace heddle::app

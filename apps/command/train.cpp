@@ -67,7 +67,7 @@ std::filesystem::path save_to_go_on_from(const DataOptions& data) {
     return data.preload ? save_of_epoch(data.resume, *data.preload) : latest_save(data.resume);
 }
 
-// The weights that a run begins with, those of a save or of another run: opened, and their digest taken, this once. Nothing for
+// The weights that a run begins with, those of a save or of another run: opened, with their digest checked. Nothing for
 // new ones.
 std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, const std::filesystem::path& save) {
     const std::string &resumed = settings.data.resume, &init = settings.data.init;
@@ -244,7 +244,9 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype,
                     std::move(plan));
     trainer.save_options(options_to_save(table));
-    begin(trainer, settings, save, std::move(weights), log);  // which closes the file
+    // Another run may be written meanwhile: its weights are looked at again when they are used. A save is under the run's lock.
+    if (save.empty() && weights) weights = first_weights(settings, save);
+    begin(trainer, settings, save, std::move(weights), log);  // closes the weights' file
     for (const std::string& change : changes) log.note("changed: " + change);
     const std::string config = read_regular_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());

@@ -70,7 +70,7 @@ const std::vector<Experiment>& experiments() {
          "DropoutPlaces.EachProbabilityActsInTrainingAloneAndNeverInEvaluation", dropout_modes, dropout_modes_code, training},
         {"dropout-redrawn", "dropout that is drawn anew when an activation is computed again",
          "Checkpoint.GivesTheBitsOfThePlainRunWithTheSameDropoutMasks", dropout_redrawn, dropout_redrawn_code, training},
-        {"partial-resume", "a run that goes on without its optimizer, its place in the epoch, or with an older optimizer",
+        {"partial-resume", "a run resumed without its optimizer, its place in the epoch, or with an older optimizer",
          "Resume.GivesTheBitsOfTheRunThatNeverStoppedFromEverySave", partial_resume, partial_resume_code, training},
         {"length-penalty", "translations compared by log p alone: the shortest one wins",
          "BeamSearch.AWideBeamFindsTheBestOfAllTranslations", length_penalty, length_penalty_code, translating},

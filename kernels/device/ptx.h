@@ -1,5 +1,5 @@
 // All inline PTX of the project: what CUDA C++ has no function for. PTX ISA 8.x, section numbers in the comments. Kernels use
-// mma.h, pipeline.h and barrier.h, not this file. Nothing without a GPU executes it: tests/kernels/device_layer_device_test.cpp
+// mma.h and pipeline.h, not this file. Nothing without a GPU executes it: tests/kernels/device_layer_device_test.cpp
 // compares each wrapper with its model.
 #pragma once
 

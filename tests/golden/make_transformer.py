@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden values for tests/nn_parity_test.cpp: small encoder-decoders of torch.nn's own layers, in float64.
+"""Golden values for tests/nn/nn_parity_test.cpp: small encoder-decoders of torch.nn's own layers, in float64.
 
     make_transformer.py [FOLDER]      # writes transformer_CASE.safetensors, beside this script by default
 

@@ -15,6 +15,13 @@ using Values = std::vector<double>;
 Tensor inputs() { return Tensor::arange(14, DType::f32).reshape({7, 2}); }
 Tensor targets() { return Tensor::arange(7); }
 
+// {.shuffle = true} would be the same order in every epoch.
+template <class Seed>
+concept Shuffles = requires(Seed seed) {
+    BatchOptions{.shuffle = seed};
+};
+static_assert(Shuffles<int> && Shuffles<std::uint64_t> && !Shuffles<bool>);
+
 TEST(Batches, GoThroughAllExamplesInOrder) {
     std::vector<std::int64_t> sizes;
     Values seen;

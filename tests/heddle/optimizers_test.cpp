@@ -106,7 +106,7 @@ TEST(Optimizers, KeepTheModuleWhereItIs) {
         EXPECT_EQ(net.device(), Device::cpu);
         EXPECT_EQ(net.dtype(), DType::f32);
         expect_error([&] { nn::Linear(net, "late", 2, 2); }, "\"late\" comes after an optimizer was made");
-        expect_error([&] { nn::flatten(net.in); }, "the parameters of \"in\" are trained by an optimizer of their own");
+        expect_error([&] { nn::flatten(net.in); }, "\"in\" is part of a model whose parameters an optimizer trains already");
     }
     net.to(DType::f64);  // the optimizer is gone
     EXPECT_EQ(net.in.weight().dtype(), DType::f64);
@@ -164,6 +164,33 @@ TEST(Save, AndLoadGiveTheSameModel) {
     nn::save(net, here / "net.safetensors");
     nn::load(other, here / "net.safetensors");
     EXPECT_EQ(loss_of(other).item(), loss_of(net).item());
+}
+
+// Its constructor throws after the parent has listed it.
+struct Refused : nn::Module {
+    Refused(nn::Module& parent, std::string_view name) : Module(parent, name) { throw Error("refused"); }
+    Variable forward(const Variable& x, Where = Where::current()) const { return x; }
+};
+
+TEST(Sequential, ForgetsALayerThatCouldNotBeMade) {
+    nn::Sequential net;
+    EXPECT_THROW(net.add<Refused>(), Error);
+    net.add<nn::Linear>(2, 3);
+    EXPECT_EQ(net.children().size(), 1u);
+    EXPECT_EQ(net.parameters().size(), 2u);
+    {
+        const nn::Linear local(net, "local", 2, 2);
+        EXPECT_EQ(net.parameters().size(), 4u);
+    }
+    EXPECT_EQ(net.parameters().size(), 2u);
+}
+
+TEST(Optimizers, RefuseAModelOfWhichAPartIsElsewhere) {
+    struct Net : nn::Module {
+        nn::Linear in{*this, "in", 2, 3}, out{*this, "out", 3, 1};
+    } net;
+    net.out.to(DType::f64);
+    expect_error([&] { optim::Adam(net, {.lr = 1e-2}); }, "flatten: out.weight is f64 on cpu, but the model is f32 on cpu");
 }
 
 }  // namespace

@@ -77,6 +77,11 @@ TEST(ProgramPresets, SayWhichOptionIsTheirs) {
     expect_complaint(here.run(train + "--train X --source a --target b"), 1, "X.a: cannot be read");  // instead of the task
     EXPECT_FALSE(here.exists("RUN"));
     expect_complaint(here.run("summary --preset paper --shared-vocab false"), 2, "; --preset paper has --tie embeddings: ");
+    ASSERT_EQ(
+        here.run("train --task copy --updates 1 --layers 1 --d-model 16 --heads 2 --d-ff 16 --valid-sentences 0 --out OTHER")
+            .status,
+        0);
+    expect_complaint(here.run("train --init OTHER --preset annotated-copy --out RUN"), 2, "; --preset annotated-copy has --");
 }
 
 // The preset of a task knows the task's vocabulary, so that its table is that of the run.

@@ -44,8 +44,8 @@ bool is_marked(const fs::path& config) {
 // Whether training made this folder: its configuration says so, or the state of a save; or there is no configuration yet,
 // because a process was killed before it wrote one, and `saves`, which it makes first.
 bool is_ours(const fs::path& path) {
-    // Another process may begin a run here meanwhile: what ends to hold when it writes its configuration is looked at before
-    // that.
+    // Another process may start a run here right now. "Begun, but no config.toml yet" stops being true when it writes one, so it
+    // is tested first.
     std::error_code missing;
     const bool begun = !is_run(path) && fs::is_empty(path / "saves", missing) && !missing;
     const std::vector<std::int64_t> updates = saved_updates(path);

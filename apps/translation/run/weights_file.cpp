@@ -61,12 +61,16 @@ std::map<std::string, std::string> options_of(const std::string& toml, const std
 
 void check_options(const std::string& kept, const ModelIdentity& identity, const std::string& path) {
     const auto now = options_of(identity.options, "the model's options");
-    for (const auto& [key, value] : options_of(kept, path)) {
+    const auto then = options_of(kept, path);
+    for (const auto& [key, value] : then) {
         const auto found = now.find(key);
-        check(found == now.end() || found->second == value,
+        check(found != now.end(), "{} holds a model of another version of heddle: this one has no option {}", path, key);
+        check(found->second == value,
               "{} holds a model with {} = {}, but the configuration says {} = {}; put the run's own config.toml back", path, key,
-              value, key, found == now.end() ? "" : found->second);
+              value, key, found->second);
     }
+    for (const auto& [key, value] : now)
+        check(then.contains(key), "{} holds a model of another version of heddle: its metadata has no option {}", path, key);
 }
 
 }  // namespace

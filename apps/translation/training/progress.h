@@ -11,7 +11,7 @@
 
 namespace heddle::app {
 
-/// Keeps the sums of both intervals, which lie in the training's state because a run that goes on continues them, and what only
+/// Keeps the sums of both intervals, which lie in the training's state because a resumed run continues them, and what only
 /// this process knows: the times of its updates and the last losses that were read.
 class Progress {
   public:
