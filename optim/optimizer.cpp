@@ -9,20 +9,12 @@
 #include "kernels/gradient_norm/gradient_norm.h"
 
 namespace heddle::optim {
-namespace {
 
-constexpr std::pair<Method, std::string_view> kMethodNames[] = {
-    {Method::sgd, "sgd"}, {Method::adam, "adam"}, {Method::adamw, "adamw"}};
-
-}  // namespace
-
-Method method(std::string_view name) {
-    for (const auto& [method, text] : kMethodNames)
-        if (text == name) return method;
-    fail_with("optimizer: there is none called '{}'; wanted sgd, adam or adamw", name);
+Method method(std::string_view text) {
+    for (const Method each : {Method::sgd, Method::adam, Method::adamw})
+        if (name(each) == text) return each;
+    fail_with("optimizer: there is none called '{}'; wanted sgd, adam or adamw", text);
 }
-
-std::string_view name(Method method) { return kMethodNames[static_cast<std::size_t>(method)].second; }
 
 NotFinite NotFinite::of_gradient(double norm, std::int64_t updates) {
     return NotFinite(fmt::format("the norm of the gradient is {} at update {}; the parameters were left as they are",

@@ -22,7 +22,9 @@ enum class Method : std::uint8_t { sgd, adam, adamw };
 
 /// "sgd", "adam", "adamw". Error that lists them for any other name.
 Method method(std::string_view name);
-std::string_view name(Method method);
+/// The names, by the value of a Method.
+inline constexpr std::string_view kMethodNames[] = {"sgd", "adam", "adamw"};
+constexpr std::string_view name(Method method) { return kMethodNames[static_cast<std::size_t>(method)]; }
 
 struct OptimizerOptions {
     Method method = Method::adam;

@@ -2,17 +2,11 @@
 
 #include <cmath>
 #include <numbers>
-#include <utility>
 
 #include "core/format.h"
 
 namespace heddle::optim {
 namespace {
-
-constexpr std::pair<ScheduleKind, std::string_view> kScheduleNames[] = {{ScheduleKind::constant, "constant"},
-                                                                        {ScheduleKind::inverse_sqrt, "inverse-sqrt"},
-                                                                        {ScheduleKind::noam, "noam"},
-                                                                        {ScheduleKind::cosine, "cosine"}};
 
 double cosine(const Schedule& s, std::int64_t update) {
     check(s.total > s.warmup, "schedule: cosine ends at update {}, wanted one after the warm-up of {}", s.total, s.warmup);
@@ -40,12 +34,10 @@ double Schedule::rate(std::int64_t update) const {
     return lr;
 }
 
-ScheduleKind schedule_kind(std::string_view name) {
-    for (const auto& [kind, text] : kScheduleNames)
-        if (text == name) return kind;
-    fail_with("schedule: there is none called '{}'; wanted constant, inverse-sqrt, noam or cosine", name);
+ScheduleKind schedule_kind(std::string_view text) {
+    for (const ScheduleKind each : {ScheduleKind::constant, ScheduleKind::inverse_sqrt, ScheduleKind::noam, ScheduleKind::cosine})
+        if (name(each) == text) return each;
+    fail_with("schedule: there is none called '{}'; wanted constant, inverse-sqrt, noam or cosine", text);
 }
-
-std::string_view name(ScheduleKind kind) { return kScheduleNames[static_cast<std::size_t>(kind)].second; }
 
 }  // namespace heddle::optim

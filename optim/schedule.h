@@ -10,6 +10,7 @@
 //                  (Loshchilov and Hutter, "SGDR", 2017, equation 5, one period)
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -32,6 +33,8 @@ struct Schedule {
 
 /// "constant", "inverse-sqrt", "noam", "cosine". Error that lists them for any other name.
 ScheduleKind schedule_kind(std::string_view name);
-std::string_view name(ScheduleKind kind);
+/// The names, by the value of a ScheduleKind.
+inline constexpr std::string_view kScheduleNames[] = {"constant", "inverse-sqrt", "noam", "cosine"};
+constexpr std::string_view name(ScheduleKind kind) { return kScheduleNames[static_cast<std::size_t>(kind)]; }
 
 }  // namespace heddle::optim

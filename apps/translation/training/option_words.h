@@ -66,16 +66,18 @@ struct EnumWords<VocabularyType> {
 
 template <>
 struct EnumWords<optim::Method> {
-    static constexpr EnumWord<optim::Method> table[] = {
-        {optim::Method::adam, "adam"}, {optim::Method::adamw, "adamw"}, {optim::Method::sgd, "sgd"}};
+    static constexpr EnumWord<optim::Method> table[] = {{optim::Method::adam, name(optim::Method::adam)},
+                                                        {optim::Method::adamw, name(optim::Method::adamw)},
+                                                        {optim::Method::sgd, name(optim::Method::sgd)}};
 };
 
 template <>
 struct EnumWords<optim::ScheduleKind> {
-    static constexpr EnumWord<optim::ScheduleKind> table[] = {{optim::ScheduleKind::inverse_sqrt, "inverse-sqrt"},
-                                                              {optim::ScheduleKind::noam, "noam"},
-                                                              {optim::ScheduleKind::cosine, "cosine"},
-                                                              {optim::ScheduleKind::constant, "constant"}};
+    static constexpr EnumWord<optim::ScheduleKind> table[] = {
+        {optim::ScheduleKind::inverse_sqrt, name(optim::ScheduleKind::inverse_sqrt)},
+        {optim::ScheduleKind::noam, name(optim::ScheduleKind::noam)},
+        {optim::ScheduleKind::cosine, name(optim::ScheduleKind::cosine)},
+        {optim::ScheduleKind::constant, name(optim::ScheduleKind::constant)}};
 };
 
 template <>
