@@ -2,18 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-#include <set>
-#include <sstream>
-
-#include "apps/picture/chart.h"
-#include "apps/picture/drawing.h"
-#include "apps/picture/ramp.h"
-#include "apps/picture/scale.h"
-#include "apps/picture/text.h"
-#include "tests/markup.h"
-#include "tests/support.h"
+#include "tests/picture/picture_support.h"
 
 namespace heddle::picture {
 namespace {
@@ -22,84 +11,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
-
-const double nan = std::numeric_limits<double>::quiet_NaN();
-const double infinity = std::numeric_limits<double>::infinity();
-
-std::vector<std::string> texts_of(const std::string& svg) {
-    std::vector<std::string> texts;
-    for (const Element& one : markup_of(svg).all("text")) texts.push_back(one.text);
-    return texts;
-}
-
-struct Box {
-    double left, right, top, bottom;
-    std::string text;
-};
-
-// Where the texts lie that are not turned.
-std::vector<Box> boxes_of(const std::string& svg) {
-    std::vector<Box> boxes;
-    for (const Element& one : markup_of(svg).all("text")) {
-        if (one.attributes.count("transform") > 0) continue;
-        const double x = std::stod(one.attributes.at("x")), y = std::stod(one.attributes.at("y"));
-        const double size = std::stod(one.attributes.at("font-size")), width = text_width(one.text, size);
-        const std::string anchor = one.attributes.count("text-anchor") > 0 ? one.attributes.at("text-anchor") : "start";
-        const double left = anchor == "start" ? x : anchor == "end" ? x - width : x - width / 2;
-        boxes.push_back({left, left + width, y - 0.75 * size, y + 0.2 * size, one.text});
-    }
-    return boxes;
-}
-
-// No text lies over another one, and none outside of the picture.
-void expect_readable(const std::string& svg) {
-    const Markup markup = markup_of(svg);
-    ASSERT_EQ(markup.error, "");
-    const std::vector<Box> boxes = boxes_of(svg);
-    const double width = std::stod(markup.elements[0].attributes.at("width")),
-                 height = std::stod(markup.elements[0].attributes.at("height"));
-    for (const Element& one : markup.all("text"))
-        EXPECT_GE(std::stod(one.attributes.at("font-size")), 12)
-            << "below 9 pixels where a page shrinks it to 0.76: " << one.text;
-    for (std::size_t i = 0; i < boxes.size(); ++i) {
-        EXPECT_TRUE(boxes[i].left >= 0 && boxes[i].right <= width && boxes[i].top >= 0 && boxes[i].bottom <= height)
-            << boxes[i].text << " lies outside of " << width << " x " << height;
-        for (std::size_t j = 0; j < i; ++j)
-            EXPECT_TRUE(boxes[i].left >= boxes[j].right || boxes[j].left >= boxes[i].right || boxes[i].top >= boxes[j].bottom ||
-                        boxes[j].top >= boxes[i].bottom)
-                << boxes[i].text << " lies over " << boxes[j].text;
-    }
-}
-
-LineChart losses() {
-    LineChart chart{.title = "loss <of> training & \"test\"", .x = {.label = "update"}, .y = {.label = "loss"}, .series = {}};
-    for (int i = 0; i < 3; ++i) {
-        Series one{.name = "variant " + std::to_string(i), .x = {}, .y = {}};
-        for (int step = 0; step < 150; ++step) {
-            one.x.push_back(step);
-            one.y.push_back(2.303 * std::exp(-0.01 * i * step));
-        }
-        chart.series.push_back(one);
-    }
-    chart.levels = {{"ln 10", std::log(10)}, {"zero", 0}};
-    return chart;
-}
-
-HeatMap square(std::int64_t size) {
-    HeatMap map{.title = "a map", .rows = size, .cols = size, .values = {}, .row_title = "query", .col_title = "key"};
-    for (std::int64_t i = 0; i < size * size; ++i)
-        map.values.push_back(static_cast<double>(i % size) / static_cast<double>(size));
-    return map;
-}
-
-// What a label says.
-double read(std::string label) {
-    std::erase(label, ',');
-    return std::stod(label) * (label.back() == 'M' ? 1e6 : 1);
-}
 
 TEST(Ticks, AreRoundNumbersWithinTheRange) {
     for (const Range& range : {Range{0, 1}, Range{0, 150}, Range{-3.7, 12.2}, Range{1e-9, 3e-9}, Range{2.2, 2.31},
@@ -378,76 +290,6 @@ TEST(BarChart, TakesALogarithmicAxisNoGroupsAndNoBars) {
             svg(BarChart{.title = "t", .y = {}, .groups = {"a"}, .bars = {{"n", {1, 2}}}});
         },
         "chart 't': the bars 'n' have 2 values for 1 groups");
-}
-
-TEST(HeatMap, IsReadableFromOneCellToManyThousand) {
-    for (const std::int64_t size : {1, 4, 7, 16, 31, 64, 200}) {
-        const std::string svg = picture::svg(square(size));
-        expect_readable(svg);
-        EXPECT_EQ(svg, picture::svg(square(size)));
-        EXPECT_LT(svg.size(), 500000u);
-    }
-    expect_readable(svg(HeatMap{.title = "no cell", .rows = 0, .cols = 0, .values = {}}));
-    expect_readable(svg(HeatMap{.title = "wide", .rows = 2, .cols = 512, .values = std::vector<double>(1024, 0.5)}));
-    expect_readable(svg(HeatMap{.title = "one colour", .rows = 3, .cols = 3, .values = std::vector<double>(9, 0.25)}));
-}
-
-TEST(HeatMap, DrawsEachCellOnceInTheColourOfItsValue) {
-    const HeatMap map{.title = "", .rows = 2, .cols = 3, .values = {0, 1, nan, 0, 0, 0.5}, .from = 0, .to = 1};
-    std::map<std::string, std::string> cells;
-    for (const Element& one : markup_of(svg(map)).all("path")) cells[one.attributes.at("stroke")] = one.attributes.at("d");
-    EXPECT_THAT(cells, ElementsAre(std::pair(ramp_color(ramp_levels / 2, false), "M2 1h1"), std::pair("#440154", "M0 0h1M0 1h2"),
-                                   std::pair(not_finite_color, "M2 0h1"), std::pair("#fde725", "M1 0h1")));
-    EXPECT_THAT(texts_of(svg(map)), Contains("not finite"));
-    EXPECT_THAT(texts_of(svg(map)), Contains("nan")) << "large cells name their values";
-}
-
-TEST(HeatMap, NamesWhatIsNotFiniteWithinThePicture) {
-    for (const std::int64_t rows : {1, 3, 4, 5, 40}) {
-        const HeatMap map{
-            .title = "m", .rows = rows, .cols = 6, .values = std::vector<double>(static_cast<std::size_t>(6 * rows), -nan)};
-        expect_readable(svg(map));
-        EXPECT_THAT(texts_of(svg(map)), Contains("not finite"));
-        EXPECT_THAT(texts_of(svg(map)), Not(Contains("-nan")));
-    }
-}
-
-TEST(HeatMap, WithLabelsNamesEachRowThatHasRoom) {
-    HeatMap map = square(6);
-    map.row_labels = {"Ein", "kleines", "Mädchen", "klettert", "<unk>", "</s>"};
-    map.col_labels = {"A", "little", "girl", "climbing", "into a very long name of a column that cannot be shown", "</s>"};
-    const std::string svg = picture::svg(map);
-    expect_readable(svg);
-    for (const char* label : {"Ein", "Mädchen", "&lt;unk&gt;", "climbing"}) EXPECT_THAT(texts_of(svg), Contains(label));
-    EXPECT_THAT(texts_of(svg), Contains(HasSubstr("…")));
-}
-
-TEST(HeatMap, WithoutAKeyIsSmaller) {
-    HeatMap map = square(4);
-    const std::size_t with = svg(map).size();
-    map.key = false;
-    expect_readable(svg(map));
-    EXPECT_LT(svg(map).size(), with);
-}
-
-TEST(HeatMap, TwoWaysHasZeroInTheMiddle) {
-    const HeatMap map{.title = "", .rows = 1, .cols = 3, .values = {-1, 0, 4}, .diverging = true};
-    EXPECT_THAT(svg(map), HasSubstr("stroke=\"" + ramp_color(ramp_levels / 2, true) + "\""));
-    expect_error([] { svg(HeatMap{.title = "m", .rows = 1, .cols = 1, .values = {1}, .from = 0, .to = 1, .diverging = true}); },
-                 "colours go two ways from 0");
-}
-
-TEST(HeatMap, RefusesWhatDoesNotFit) {
-    expect_error(
-        [] {
-            svg(HeatMap{.title = "m", .rows = 2, .cols = 2, .values = {1, 2, 3}});
-        },
-        "has 3 values for 2 rows and 2 columns");
-    expect_error(
-        [] {
-            svg(HeatMap{.title = "m", .rows = 1, .cols = 1, .values = {1}, .row_labels = {"a", "b"}});
-        },
-        "has 2 labels for 1 rows");
 }
 
 TEST(Ramp, RisesInBrightness) {
