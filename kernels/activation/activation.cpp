@@ -46,7 +46,6 @@ void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, 
 
 void check_pair(const char* op, const Tensor& dy, const char* argument, const Tensor& other) {
     check_defined(op, "dy", dy);
-    check_defined(op, "dy", dy);
     check_shape(op, argument, other, dy.shape());
     check_dtype(op, argument, other, dy.dtype());
     check_device(op, {{"dy", dy}, {argument, other}});
@@ -55,7 +54,6 @@ void check_pair(const char* op, const Tensor& dy, const char* argument, const Te
 }  // namespace
 
 Tensor relu_forward(const Tensor& x) {
-    check_defined("relu", "x", x);
     check_defined("relu", "x", x);
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (y.device() == Device::cuda) {
@@ -91,7 +89,6 @@ Tensor relu_backward(const Tensor& dy, const Tensor& y) {
 }
 
 Tensor gelu_forward(const Tensor& x, bool tanh_form) {
-    check_defined("gelu", "x", x);
     check_defined("gelu", "x", x);
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (y.device() == Device::cuda) {

@@ -26,7 +26,6 @@ void drop_rows(const float* x, float* y, std::int64_t begin, std::int64_t end, s
 
 Tensor dropout_forward(const Tensor& x, const Dropout& dropout) {
     check_defined("dropout", "x", x);
-    check_defined("dropout", "x", x);
     if (!dropout.active()) return x;
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (x.device() == Device::cuda) {

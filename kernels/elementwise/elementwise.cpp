@@ -40,7 +40,6 @@ void for_pieces(std::int64_t rows, std::int64_t cols, Function function) {
 template <class Function>
 Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Function function) {
     check_defined(op, "a", a);
-    check_defined(op, "a", a);
     check_dtype(op, "b", b, a.dtype());
     check_device(op, {{"a", a}, {"b", b}});
     const Shape shape = broadcast_shape(op, a.shape(), b.shape());
@@ -66,7 +65,6 @@ Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Fun
 
 template <class Function>
 Tensor unary(const char* op, Unary kind, const Tensor& x, Function function, double factor = 1) {
-    check_defined(op, "x", x);
     check_defined(op, "x", x);
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (y.device() == Device::cuda) {
@@ -103,7 +101,6 @@ Tensor div(const Tensor& a, const Tensor& b) {
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_dtype("where", "condition", condition, DType::u8);
-    check_defined("where", "a", a);
     check_defined("where", "a", a);
     check_dtype("where", "b", b, a.dtype());
     check_device("where", {{"condition", condition}, {"a", a}, {"b", b}});

@@ -83,7 +83,6 @@ double clip_factor(double norm, double max_norm) {
 
 void scale_gradients(Tensor& gradients, double factor, Where where) {
     check_defined("scale_gradients", "gradients", gradients);
-    check_defined("scale_gradients", "gradients", gradients);
     if (gradients.device() == Device::cuda) {
         scale_gradients_cuda(gradients, factor);
         gradients.bump_version(where);

@@ -119,7 +119,6 @@ void check_like(const char* op, const char* argument, const Tensor& tensor, cons
 
 void check_input(const char* op, const char* argument, const Tensor& x) {
     check_defined(op, argument, x);
-    check_defined(op, argument, x);
     check(x.rank() >= 1 && x.cols() >= 1, "{}: {} has shape {}, wanted at least one column in the last axis", op, argument,
           x.shape());
 }

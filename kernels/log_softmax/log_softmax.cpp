@@ -39,7 +39,6 @@ void log_softmax_backward_row(const T* dy, const T* y, T* dx, std::int64_t cols)
 
 Tensor log_softmax_forward(const Tensor& x) {
     check_defined("log_softmax", "x", x);
-    check_defined("log_softmax", "x", x);
     check(x.rank() >= 1, "log_softmax: x is a scalar, wanted at least one axis");
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (x.device() == Device::cuda) {
@@ -57,7 +56,6 @@ Tensor log_softmax_forward(const Tensor& x) {
 }
 
 Tensor log_softmax_backward(const Tensor& dy, const Tensor& y) {
-    check_defined("log_softmax_backward", "y", y);
     check_defined("log_softmax_backward", "y", y);
     check_shape("log_softmax_backward", "dy", dy, y.shape());
     check_dtype("log_softmax_backward", "dy", dy, y.dtype());

@@ -50,7 +50,6 @@ void copy_row(const std::byte* x, std::byte* y, std::int64_t cols, std::int64_t 
 
 Tensor permute_forward(const Tensor& x, std::span<const int> axes) {
     check_defined("permute", "x", x);
-    check_defined("permute", "x", x);
     const std::vector<int> order = ordered("permute", x.shape(), axes);
     if (order.empty()) return x.clone();
     std::vector<std::int64_t> stride(order.size(), 1);

@@ -59,7 +59,6 @@ Tensor sum_times(const char* op, const Tensor& x, const Middle& m, double factor
 
 void check_output(const char* op, const Tensor& dy, const Middle& m) {
     check_defined(op, "dy", dy);
-    check_defined(op, "dy", dy);
     check(dy.numel() == m.outputs(), "{}: dy has shape {}, wanted {}", op, dy.shape(), m.reduced);
 }
 
@@ -86,7 +85,6 @@ Tensor spread(const char* op, const Tensor& dy, const Shape& x_shape, int axis, 
 }
 
 void check_input(const char* op, const Tensor& x) {
-    check_defined(op, "x", x);
     check_defined(op, "x", x);
 }
 

@@ -30,7 +30,6 @@ void add_rows(const float* x, const float* sublayer, float* y, std::int64_t begi
 
 Tensor residual_forward(const Tensor& x, const Tensor& sublayer, const Dropout& dropout) {
     check_defined("residual", "x", x);
-    check_defined("residual", "x", x);
     check_shape("residual", "sublayer", sublayer, x.shape());
     check_dtype("residual", "sublayer", sublayer, x.dtype());
     check_device("residual", {{"x", x}, {"sublayer", sublayer}});

@@ -47,7 +47,6 @@ Runs runs_of_part(const char* op, const char* argument, const Tensor& part, int 
 
 Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
     check_defined("slice", "x", x);
-    check_defined("slice", "x", x);
     const int at = axis_of("slice", x.shape(), axis);
     const Runs runs = runs_of("slice", x.shape(), at, begin, end);
     Shape shape = x.shape();

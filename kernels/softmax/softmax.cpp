@@ -73,7 +73,6 @@ std::int64_t reach_of(const Tensor& x, const SoftmaxReach& reach, std::int64_t r
 
 Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach) {
     check_defined("softmax", "x", x);
-    check_defined("softmax", "x", x);
     check(x.rank() >= 1, "softmax: x is a scalar, wanted at least one axis");
     const std::int64_t mask_rows = check_mask(x, mask);
     check_reach(x, reach);
@@ -96,7 +95,6 @@ Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& 
 }
 
 Tensor softmax_backward(const Tensor& dy, const Tensor& y) {
-    check_defined("softmax_backward", "y", y);
     check_defined("softmax_backward", "y", y);
     check_shape("softmax_backward", "dy", dy, y.shape());
     check_dtype("softmax_backward", "dy", dy, y.dtype());
