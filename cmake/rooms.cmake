@@ -1,6 +1,27 @@
+# heddle_level_objects(NAME OBJECTS FILES...): compiles *_fast.cpp files once per x86-64 level, as the object libraries NAME_LEVEL, and
+# appends their objects to the list OBJECTS.
+function(heddle_level_objects name list_of_objects)
+  set(all ${${list_of_objects}})
+  foreach(level ${HEDDLE_LEVELS})
+    add_library(${name}_${level} OBJECT ${ARGN})
+    # Each file alone: what the compiler inlines decides which products and sums become one operation, and so the bits.
+    set_target_properties(${name}_${level} PROPERTIES UNITY_BUILD OFF)
+    target_compile_definitions(${name}_${level} PRIVATE HEDDLE_LEVEL=${level})
+    target_compile_options(${name}_${level} PRIVATE -ffp-contract=fast -fno-math-errno -fno-trapping-math $<$<CONFIG:Release>:-O3>)
+    if(NOT level STREQUAL "v2")
+      target_compile_options(${name}_${level} PRIVATE -march=x86-64-${level})
+    endif()
+    if(level STREQUAL "v4")
+      target_compile_options(${name}_${level} PRIVATE -mprefer-vector-width=512)
+    endif()
+    list(APPEND all $<TARGET_OBJECTS:${name}_${level}>)
+  endforeach()
+  set(${list_of_objects} ${all} PARENT_SCOPE)
+endfunction()
+
 # heddle_room(NAME [DEPENDS...]): the static library heddle_NAME of all sources below NAME/, linked to the rooms it may use.
-# A file *_fast.cpp is compiled once per x86-64 level with HEDDLE_LEVEL=v2|v3|v4: it defines its functions in the namespace
-# heddle::HEDDLE_LEVEL, and the op chooses among them at run time. Of NAME_cuda.cpp and NAME_off.cpp the one that fits the build is
+# A file *_fast.cpp is compiled with HEDDLE_LEVEL=v2|v3|v4: it defines its functions in the namespace heddle::HEDDLE_LEVEL, and the op
+# chooses among them at run time. Of NAME_cuda.cpp and NAME_off.cpp the one that fits the build is
 # taken, and .cu files are compiled as cuda.cmake says.
 function(heddle_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
@@ -31,23 +52,11 @@ function(heddle_room name)
     target_compile_options(heddle_${name}_objects PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O3>)
   endif()
   if(fast)
+    heddle_level_objects(heddle_${name} objects ${fast})
     foreach(level ${HEDDLE_LEVELS})
-      add_library(heddle_${name}_${level} OBJECT ${fast})
-      # Each file alone: what the compiler inlines decides which products and sums become one operation, and so the bits.
-      set_target_properties(heddle_${name}_${level} PROPERTIES UNITY_BUILD OFF)
-      target_compile_definitions(heddle_${name}_${level} PRIVATE HEDDLE_LEVEL=${level})
-      target_compile_options(heddle_${name}_${level} PRIVATE -ffp-contract=fast -fno-math-errno -fno-trapping-math
-                             $<$<CONFIG:Release>:-O3>)
-      if(NOT level STREQUAL "v2")
-        target_compile_options(heddle_${name}_${level} PRIVATE -march=x86-64-${level})
-      endif()
-      if(level STREQUAL "v4")
-        target_compile_options(heddle_${name}_${level} PRIVATE -mprefer-vector-width=512)
-      endif()
       foreach(room ${ARGN})
         target_link_libraries(heddle_${name}_${level} PRIVATE heddle_${room})
       endforeach()
-      list(APPEND objects $<TARGET_OBJECTS:heddle_${name}_${level}>)
     endforeach()
   endif()
   add_library(heddle_${name} STATIC ${objects})

@@ -1,73 +1,17 @@
-// The worked example of docs/add-an-op.md, compiled and proven. The page shows parts of this file word for word.
+// The op that docs/add-an-op.md adds, compiled from docs/examples/swish, proven and compared on every device. tests/add_an_op.sh
+// adds it to a copy of the project and runs the tests of every op.
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
-#include "autograd/gradcheck.h"
-#include "autograd/tape.h"
-#include "core/check.h"
-#include "core/dispatch.h"
-#include "core/parallel.h"
+#include "kernels/swish/swish.h"
+#include "tests/autograd/add_an_op.h"
 #include "tests/documents.h"
 #include "tests/support.h"
 
 namespace heddle {
-namespace kernels {
-
-Tensor swish_forward(const Tensor& x, const Tensor& beta) {
-    check_shape("swish", "beta", beta, {x.cols()});
-    check_dtype("swish", "beta", beta, x.dtype());
-    Tensor y = Tensor::empty(x.shape(), x.dtype());
-    dispatch_float("swish", x, [&]<class T>(TypeTag<T>) {
-        const std::int64_t cols = x.cols();
-        parallel_for(x.rows(), grain_for(20 * cols), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i)
-                for (std::int64_t j = 0; j < cols; ++j) {
-                    const T value = x.data<T>()[i * cols + j];
-                    y.data<T>()[i * cols + j] = value / (1 + std::exp(-beta.data<T>()[j] * value));
-                }
-        });
-    });
-    return y;
-}
-
-// dbeta [cols] is added to; undefined when it is not wanted.
-Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, const Tensor& dbeta) {
-    Tensor dx = Tensor::empty(x.shape(), x.dtype());
-    dispatch_float("swish", x, [&]<class T>(TypeTag<T>) {
-        const std::int64_t cols = x.cols();
-        // Columns are parallel, rows are summed in order: the bits do not depend on the number of threads.
-        parallel_for(cols, grain_for(20 * x.rows()), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t j = begin; j < end; ++j)
-                for (std::int64_t i = 0; i < x.rows(); ++i) {
-                    const T value = x.data<T>()[i * cols + j];
-                    const T d = dy.data<T>()[i * cols + j];
-                    const T b = beta.data<T>()[j];
-                    const T s = 1 / (1 + std::exp(-b * value));
-                    dx.data<T>()[i * cols + j] = d * (s + b * value * s * (1 - s));
-                    if (dbeta.defined()) dbeta.data<T>()[j] += d * value * value * s * (1 - s);
-                }
-        });
-    });
-    return dx;
-}
-
-}  // namespace kernels
-
-namespace ops {
-
-Variable swish(const Variable& x, const Variable& beta, Where where = Where::current()) {
-    Tensor y = kernels::swish_forward(x.value(), beta.value());
-    return record(
-        y, {.op = "swish", .where = where, .inputs = {x, beta}, .saved = {x.value(), beta.value()}, .backward = [](Gradients& g) {
-                const Tensor dbeta = g.needs(1) ? g.accumulate_into(1) : Tensor();
-                Tensor dx = kernels::swish_backward(g.output(), g.saved(0), g.saved(1), dbeta);
-                g.give(0, std::move(dx));
-            }});
-}
-
-}  // namespace ops
-
 namespace {
 
 // What a beginner writes first: beta's gradient is overwritten by each row instead of being added up.
@@ -92,9 +36,61 @@ Variable forgetful_swish(const Variable& x, const Variable& beta) {
                       }});
 }
 
-TEST(AddAnOp, ThePageShowsWhatIsCompiledHere) { expect_compiled("docs/add-an-op.md", "tests/autograd/add_an_op_test.cpp"); }
+TEST(AddAnOp, ThePageShowsPartsOfTheExample) {
+    std::string code = without_layout(project_file("tests/autograd/add_an_op_test.cpp"));
+    for (const char* file : {"kernels/swish/swish.cpp", "autograd/ops/swish.cpp"})
+        code += without_layout(project_file(std::string("docs/examples/swish/") + file));
+    const std::vector<std::string> blocks = fenced_blocks("docs/add-an-op.md", "cpp");
+    EXPECT_GE(blocks.size(), 4u);
+    for (const std::string& block : blocks) EXPECT_NE(code.find(without_layout(block)), std::string::npos) << block;
+}
 
-TEST(AddAnOp, TheOpOfThePageIsProven) {
+TEST(AddAnOp, TheExampleIsSmall) {
+    std::size_t files = 0, lines = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(HEDDLE_SOURCE_DIR "/docs/examples/swish"))
+        if (entry.is_regular_file()) {
+            std::ifstream file(entry.path());
+            const bool patch = entry.path().extension() == ".patch";
+            files += !patch;
+            for (std::string line; std::getline(file, line);)
+                lines += !patch || (line.starts_with('+') && !line.starts_with("+++"));
+        }
+    EXPECT_LE(files, 8u);
+    EXPECT_LE(lines, 350u);
+}
+
+TEST(AddAnOp, TheListsOfTheExampleFitTheProject) {
+    if (std::system("git --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "git is not installed";
+    EXPECT_EQ(std::system("cd '" HEDDLE_SOURCE_DIR "' && git apply --check docs/examples/swish/lists.patch"), 0)
+        << "make the patch again: tests/add_an_op.sh says how";
+}
+
+TEST(AddAnOp, TheExampleIsProvenOnEveryDevice) {
+    for (const Device device : all_devices())
+        for (GradientCase one : proofs::swish()) {
+            one.options.device = device;
+            const GradcheckReport report = gradcheck(one);
+            EXPECT_TRUE(report.passed) << name(device) << ": " << report.message;
+        }
+}
+
+// Every device, in f32 and f64, against the f64 reference.
+TEST(AddAnOp, TheExampleFollowsItsReferenceOnEveryDevice) {
+    for (const kernels::OpCase& one : kernels::swish_cases()) {
+        const kernels::Tensors want = one.run(kernels::clones(one.inputs));
+        for (const Numbers& numbers : all_numbers()) {
+            if (numbers.dtype == DType::bf16) continue;
+            kernels::Tensors inputs;
+            for (const Tensor& input : one.inputs) inputs.push_back(in(numbers, input).clone());
+            const kernels::Tensors got = one.run(inputs);
+            ASSERT_EQ(got.size(), want.size());
+            for (std::size_t i = 0; i < got.size(); ++i)
+                expect_close(got[i], want[i], numbers, one.what, {.f64 = 1e-13, .f32 = 1e-5});
+        }
+    }
+}
+
+TEST(AddAnOp, TheProofOfThePagePasses) {
     const Tensor x = random_input({4, 3}, 1);
     const Tensor beta = random_input({3}, 2);
     const auto report = gradcheck([](auto in) { return ops::swish(in[0], in[1]); }, {x, beta});

@@ -1,0 +1,18 @@
+// Swish with one learned slope per column (Ramachandran, Zoph and Le, "Searching for activation functions", 2017, section 4).
+//
+//   forward    y[i,j] = x[i,j] s          s = sigmoid(z),  z = beta[j] x[i,j]
+//   backward   dx[i,j]  = dy[i,j] (s + z s (1 - s))
+//              dbeta[j] = sum over i of dy[i,j] x[i,j]^2 s (1 - s)
+#pragma once
+
+#include "core/tensor.h"
+
+namespace heddle::kernels {
+
+/// x [rows, cols], beta [cols], f32 or f64 (on CUDA bf16, too), both of one dtype. y has x's shape.
+Tensor swish_forward(const Tensor& x, const Tensor& beta);
+/// dx for dy and forward's arguments. dbeta [cols] is added to; undefined when it is not wanted. It has x's dtype, or is f32 for
+/// bf16.
+Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, const Tensor& dbeta);
+
+}  // namespace heddle::kernels
