@@ -37,6 +37,13 @@ std::vector<int> offsets_of(const OpCase& one) {
     return all;
 }
 
+// Integers stay what they are; numbers have the dtype that the case names, or the inputs', or are f32 beside bf16.
+bool has_right_dtype(const OpCase& one, const Tensor& got, const Tensor& want, const Numbers& inputs) {
+    if (want.dtype() == DType::i32 || want.dtype() == DType::u8) return got.dtype() == want.dtype();
+    if (one.results.has_value()) return got.dtype() == *one.results;
+    return got.dtype() == inputs.dtype || (inputs.dtype == DType::bf16 && got.dtype() == DType::f32);
+}
+
 // A result counts in its own dtype where it is wider than the inputs; f64 statistics of other inputs count as f32.
 Numbers numbers_of(const OpCase& one, const Tensor& result, const Numbers& inputs) {
     const bool narrower = inputs.dtype == DType::bf16 && result.dtype() != DType::bf16 && !one.rounds_within;
@@ -50,6 +57,8 @@ void expect_results(const OpCase& one, const Tensors& got, const Tensors& want, 
         const std::string which = what + ", result " + std::to_string(i);
         ASSERT_EQ(got[i].defined(), want[i].defined()) << which;
         if (!got[i].defined()) continue;
+        EXPECT_TRUE(has_right_dtype(one, got[i], want[i], numbers))
+            << which << " is " << name(got[i].dtype()) << " on " << to_string(numbers);
         const Allowed allowed = numbers.device == Device::cpu ? one.on_cpu.value_or(one.allowed) : one.allowed;
         const Numbers judged = numbers_of(one, got[i], numbers);
         expect_close(got[i], want[i], judged, which, allowed, plain.empty() ? Tensor() : plain[i]);

@@ -37,6 +37,8 @@ struct OpCase {
     OpFunction formula{};
     /// The plain bf16 computation (see expect_close), given rounded inputs in f32.
     OpFunction plain{};
+    /// The dtype of all floating-point results, where it is not the inputs' (f32 for statistics and sums beside bf16).
+    std::optional<DType> results{};
     /// Results must be equal, in every dtype.
     bool exact = false;
     /// Results must be 0 exactly where the wanted ones are.

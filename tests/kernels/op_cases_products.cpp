@@ -118,6 +118,7 @@ void add_loss(std::vector<OpCase>& cases, const Loss& at) {
         return Tensors{all.slice(0, 1), all.slice(1, 2), all.slice(2, 4)};
     };
     one.plain = {};
+    one.results = DType::f64;
     one.in_bf16 = false;
     cases.push_back(one);
 }

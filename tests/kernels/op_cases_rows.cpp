@@ -187,6 +187,7 @@ OpCase target_case(const Tensor& logits, const Tensor& targets) {
                     }
                     return Tensors{result};
                 },
+            .results = DType::f64,
             .by_row = 2};
 }
 

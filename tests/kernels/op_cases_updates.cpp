@@ -63,6 +63,7 @@ OpCase norm_case(const Spans& active, double most) {
                 return Tensors{Tensor::full({1}, norm, DType::f64), Tensor::full({1}, -0.5 * clip_factor(norm, most), DType::f64),
                                Tensor::full({}, 2 * norm, DType::f64)};
             },
+        .results = DType::f64,
         .runs = active.rows() > 200000   ? Runs::unwatched
                 : active.rows() > 100000 ? Runs::on_the_cpu
                                          : Runs::everywhere};
