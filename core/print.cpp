@@ -98,9 +98,10 @@ class Column {
             largest = std::max(largest, size);
             smallest = smallest == 0 ? size : std::min(smallest, size);
         }
-        // As NumPy, which divides in the array's own type.
+        // As NumPy, which compares and divides in the array's own type.
+        const double least = single_ ? 1e-4f : 1e-4;
         const double ratio = single_ ? static_cast<float>(largest) / static_cast<float>(smallest) : largest / smallest;
-        if (largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || ratio > 1000))) format_ = std::chars_format::scientific;
+        if (largest >= 1e8 || (largest > 0 && (smallest < least || ratio > 1000))) format_ = std::chars_format::scientific;
     }
 
     void make_room(const Number& number) {
@@ -200,7 +201,8 @@ std::string scalar(double value, DType dtype) {
     if (dtype == DType::i32 || dtype == DType::u8) return fmt::format("{}", static_cast<std::int64_t>(value));
     if (!std::isfinite(value)) return not_finite(value);
     const double size = std::abs(value);
-    const bool fixed = size == 0 || (size >= 1e-4 && size < 1e16);
+    const double end = dtype == DType::f64 ? 1e16 : 1e6;  // as NumPy 2.4
+    const bool fixed = size == 0 || (size >= 1e-4 && size < end);
     const std::string text =
         characters(value, dtype != DType::f64, fixed ? std::chars_format::fixed : std::chars_format::scientific);
     return fixed && text.find('.') == std::string::npos ? text + ".0" : text;

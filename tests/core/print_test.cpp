@@ -41,6 +41,7 @@ TEST(Print, TurnsScientificForLargeSmallAndFarApart) {
     EXPECT_EQ(row<float>({1e9f, 1.5f}), "[1.0e+09 1.5e+00]");
     EXPECT_EQ(row<float>({123456.789f, 0.5f}), "[1.2345679e+05 5.0000000e-01]");
     EXPECT_EQ(row<double>({1e100, 1}), "[1.e+100 1.e+000]");
+    EXPECT_EQ(row<float>({1e-4f}), "[0.0001]");  // f32's 1e-4 lies below f64's
 }
 
 TEST(Print, ShowsNaNAndInfinity) {
@@ -89,7 +90,11 @@ TEST(Print, WritesAScalarWithAllItsDigits) {
     EXPECT_EQ(scalar(3), "3.0");
     EXPECT_EQ(scalar(0), "0.0");
     EXPECT_EQ(scalar(1e-5), "1e-05");
+    EXPECT_EQ(scalar(1e-4), "1e-04");
     EXPECT_EQ(scalar(123456.79), "123456.79");
+    EXPECT_EQ(scalar(999999), "999999.0");
+    EXPECT_EQ(scalar(1e6), "1e+06");
+    EXPECT_EQ(scalar(1e15, DType::f64), "1000000000000000.0");
     EXPECT_EQ(scalar(kNaN), "nan");
     EXPECT_EQ(scalar(-kInfinity), "-inf");
     EXPECT_EQ(scalar(1.0 / 3, DType::f64), "0.3333333333333333");
