@@ -44,6 +44,33 @@ TEST(StandAlone, TheCommandOfTheReadmeFindsTheMissingBarrierAndNothingOnceItIsTh
     EXPECT_EQ(sound.text, "no mistake found\n");
 }
 
+TEST(StandAlone, AProgramIsBuiltAgainstTheInstalledEmulatorAsTheReadmeSays) {
+    const std::string prefix = HEDDLE_BUILD_DIR "/emulator_installed";
+    std::filesystem::remove_all(prefix);
+    const auto install = [&](const char* component) {
+        return shell("cmake --install " + quoted(HEDDLE_BUILD_DIR) + " --component " + component + " --prefix " + quoted(prefix) +
+                     " 2>&1");
+    };
+    ASSERT_EQ(install("emulator").status, 0);
+    if (!std::filesystem::exists(prefix + "/include"))
+        GTEST_SKIP() << "only a build with HEDDLE_EMULATOR_CHECK installs the emulator";
+    ASSERT_EQ(install("development").status, 0);  // Heddle's own headers beside it change nothing
+
+    std::string command = fenced_blocks(kReadme, "sh").at(1);
+    command = command.substr(command.find('\n') + 1);
+    command.resize(command.find('\n'));
+    const auto replace = [&](const std::string& word, const std::string& by) {
+        for (std::size_t at = 0; (at = command.find(word, at)) != std::string::npos; at += by.size())
+            command.replace(at, word.size(), by);
+    };
+    replace("DIR", prefix);
+    replace("FILE.cu", "kernels/emulator/example.cu");
+    replace("-o program", "-o " + prefix + "/program");
+    const ShellOutput built = run(command);
+    ASSERT_EQ(built.status, 0) << built.text;
+    EXPECT_EQ(run(prefix + "/program").status, 0);
+}
+
 TEST(StandAlone, NoFileIsAnErrorThatShowsTheUse) {
     const ShellOutput output = run("kernels/emulator/check nowhere.cu");
     EXPECT_EQ(output.status, 2);
