@@ -98,8 +98,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     algorithm.made = Algorithm::kMade;
     algorithm.terms = terms_at_once(result, wish);
     std::copy_n(wish.alignment, 4, algorithm.alignment);
-    algorithm.bias_alignment = 16;
-    while (reinterpret_cast<std::uintptr_t>(p.bias) % algorithm.bias_alignment != 0) algorithm.bias_alignment /= 2;
+    algorithm.eights = result.columns % 8 == 0 ? 1 : 0;
     const bool may_split = wish.workspace >= kSplitWorkspace && (wish.reductions & CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) != 0;
     const bool split_first = may_split && worth_splitting(static_cast<const Layout&>(*a), result, p.transpose_a != CUBLAS_OP_N);
     for (const bool split : {split_first, !split_first}) {
@@ -113,6 +112,25 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         entry.state = CUBLAS_STATUS_SUCCESS;
         entry.wavesCount = 1;
     }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result) {
+    if (!lives(handle)) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, "cublasLtMatmulAlgoCheck: not a handle"});
+    if (!descriptor || !a || !b || !c || !d || !algo || !result) return refuse_invalid("cublasLtMatmulAlgoCheck: a null pointer");
+    const auto algorithm = std::bit_cast<Algorithm>(*algo);
+    const auto& to = static_cast<const Layout&>(*d);
+    Answer answer = check_shapes(static_cast<const Description&>(*descriptor), static_cast<const Layout&>(*a),
+                                 static_cast<const Layout&>(*b), static_cast<const Layout&>(*c), to);
+    if (answer.status == CUBLAS_STATUS_SUCCESS) answer = check_algorithm(algorithm, to);
+    *result = {};
+    result->state = answer.status;
+    if (answer.status != CUBLAS_STATUS_SUCCESS) return refuse(answer);
+    result->algo = *algo;
+    result->workspaceSize = algorithm.workspace;
+    result->wavesCount = 1;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -146,6 +164,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     const auto& ld = static_cast<const Layout&>(*d_layout);
     if (const Answer answer = check_shapes(p, la, lb, lc, ld); answer.status != CUBLAS_STATUS_SUCCESS) return refuse(answer);
     const Algorithm algorithm = algo != nullptr ? std::bit_cast<Algorithm>(*algo) : Algorithm{.made = Algorithm::kMade};
+    if (const Answer answer = check_algorithm(algorithm, ld); answer.status != CUBLAS_STATUS_SUCCESS) return refuse(answer);
     Product product = product_of(p, la, lb, lc, ld);
     product.a.data = static_cast<std::byte*>(const_cast<void*>(a));
     product.b.data = static_cast<std::byte*>(const_cast<void*>(b));

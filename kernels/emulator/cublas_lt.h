@@ -39,7 +39,7 @@ struct Algorithm {
     std::uint32_t terms = 256;        ///< that are summed before the sum goes to the others
     std::uint64_t workspace = 0;      ///< bytes
     std::uint64_t alignment[4] = {};  ///< that it counts on, of a, b, c, d
-    std::uint64_t bias_alignment = 1;
+    std::uint64_t eights = 0;         ///< 1: for columns in groups of 8, see check_algorithm
     static constexpr std::uint64_t kMade = 0x4865646c65;
 };
 static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));
@@ -88,6 +88,9 @@ cublasStatus_t refuse(const Answer& answer);
 inline cublasStatus_t refuse_invalid(const std::string& why) { return refuse({CUBLAS_STATUS_INVALID_VALUE, why}); }
 bool lives(cublasLtHandle_t handle);
 
+/// Whether there is such an algorithm and it can compute this result. One that was found for whole groups of 8 columns takes no
+/// result whose last group has fewer than 4: on a GPU, too, an algorithm found for one shape may not exist for another one.
+Answer check_algorithm(const Algorithm& algorithm, const Layout& result);
 /// Whether there is such a product at all: types, shapes, epilogue. Pointers are not looked at.
 Answer check_shapes(const Description& description, const Layout& a, const Layout& b, const Layout& c, const Layout& d);
 /// Whether it can be computed there.

@@ -197,8 +197,17 @@ Answer check_shapes(const Description& p, const Layout& a, const Layout& b, cons
     return check_epilogue(p, d);
 }
 
-Answer check_pointers(const Product& product, const Algorithm& algorithm, const void* workspace, std::size_t workspace_bytes) {
+Answer check_algorithm(const Algorithm& algorithm, const Layout& result) {
+    constexpr std::uint64_t kGroup = 8, kLeast = 4;
     if (algorithm.made != Algorithm::kMade) return invalid("the algorithm does not come from cublasLtMatmulAlgoGetHeuristic");
+    const std::uint64_t last = result.columns % kGroup;
+    if (algorithm.eights != 0 && last != 0 && last < kLeast)
+        return unsupported("the algorithm was found for columns in groups of 8, and D " + shape(result) + " ends with " +
+                           std::to_string(last));
+    return {};
+}
+
+Answer check_pointers(const Product& product, const Algorithm& algorithm, const void* workspace, std::size_t workspace_bytes) {
     if (algorithm.workspace > workspace_bytes)
         return invalid("the algorithm wants a workspace of " + std::to_string(algorithm.workspace) + " bytes, not " +
                        std::to_string(workspace_bytes));
@@ -229,8 +238,9 @@ Answer check_pointers(const Product& product, const Algorithm& algorithm, const 
         if (algorithm.alignment[i] > 1 && reinterpret_cast<std::uintptr_t>(pointers[i]) % algorithm.alignment[i] != 0)
             return invalid(std::string(1, "ABCD"[i]) + " is not aligned to the " + std::to_string(algorithm.alignment[i]) +
                            " bytes that the algorithm was chosen for (CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT)");
-    if (e.vector() && reinterpret_cast<std::uintptr_t>(product.vector.data) % algorithm.bias_alignment != 0)
-        return invalid("the bias is aligned worse than the one that the algorithm was chosen for");
+    // cuBLASLt reads it in vectors of 16 bytes: on a GPU a worse address can end in cudaErrorMisalignedAddress.
+    if (e.vector() && reinterpret_cast<std::uintptr_t>(product.vector.data) % 16 != 0)
+        return invalid(std::string(e.bias ? "the bias" : "the bias gradient") + " is not aligned to 16 bytes");
 
     // D may be C, matrix for matrix; nothing else that it touches is read or written by the same product.
     const bool in_place = product.c.data == product.d.data && product.c.leading == product.d.leading &&

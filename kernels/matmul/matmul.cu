@@ -5,42 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "core/device.h"
-#include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
-#include "kernels/device/number.h"
 #include "kernels/matmul/batch_invariant.h"
+#include "kernels/matmul/detail/matmul_rows.h"
 
 namespace heddle::kernels {
 namespace {
-
-// ---- what a product starts from, without cuBLAS
-
-// c[i, j] = bias[j], or 0 without a bias. A thread an element; neighbours write neighbours.
-// c [batch][rows, cols] with a pitch and a stride, bias [cols] or null
-template <class T>
-__global__ void start_rows_kernel(T* c, const T* bias, std::int64_t rows, std::int64_t cols, std::int64_t pitch,
-                                  std::int64_t stride, std::int64_t total) {
-    const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
-    for (std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; at < total; at += step) {
-        const std::int64_t row = at / cols, col = at % cols;
-        c[row / rows * stride + row % rows * pitch + col] = bias == nullptr ? device::store<T>(0) : bias[col];
-    }
-}
-
-void start_rows(const DeviceProduct& product) {
-    const std::int64_t total = product.batch * product.m * product.n;
-    if (total == 0) return;
-    device::dispatch(product.op, product.c.dtype, [&]<class T>(TypeTag<T>) {
-        const T* bias = product.bias.defined() ? product.bias.data<T>() : nullptr;
-        const unsigned blocks = device::blocks_for(std::min<std::int64_t>(total, std::int64_t{1} << 24), 256);
-        device::launch({.grid = dim3(blocks), .block = dim3(256)}, start_rows_kernel<T>, static_cast<T*>(product.c.data), bias,
-                       product.m, product.n, product.c.pitch, product.c.batch_stride, total);
-    });
-}
 
 // ---- errors
 
@@ -73,21 +49,30 @@ cudaDataType_t cuda_type(DType dtype) {
     return dtype == DType::f64 ? CUDA_R_64F : dtype == DType::f32 ? CUDA_R_32F : CUDA_R_16BF;
 }
 
-// The descriptors of a product and the algorithm that was chosen for it. They live as long as the process.
+struct Destroy {
+    void operator()(cublasLtMatmulDescOpaque_t* description) const { cublasLtMatmulDescDestroy(description); }
+    void operator()(cublasLtMatrixLayoutOpaque_t* layout) const { cublasLtMatrixLayoutDestroy(layout); }
+};
+using Description = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy>;
+using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy>;
+
+// The descriptors of a product and the algorithm that was chosen for it.
 struct Plan {
-    cublasLtMatmulDesc_t product = nullptr;
-    cublasLtMatrixLayout_t left = nullptr, right = nullptr, result = nullptr;
+    Description product;
+    Layout left, right, result;
     cublasLtMatmulAlgo_t algorithm{};
+    bool in_blocks = false;  // the algorithm refuses this number of rows
 };
 
 // A row-major [rows, cols] matrix as cuBLAS sees it: column-major [cols, rows].
-cublasLtMatrixLayout_t layout_of(const DeviceProduct& product, const DeviceMatrix& matrix, std::int64_t rows, std::int64_t cols) {
+Layout layout_of(const DeviceProduct& product, const DeviceMatrix& matrix, std::int64_t rows, std::int64_t cols) {
     cublasLtMatrixLayout_t layout = nullptr;
     // One row may have any pitch for us; cuBLAS wants one that could hold it.
     const std::int64_t pitch = std::max(matrix.pitch, cols);
     check_status(cublasLtMatrixLayoutCreate(&layout, cuda_type(matrix.dtype), static_cast<std::uint64_t>(cols),
                                             static_cast<std::uint64_t>(rows), pitch),
                  "describe a matrix", product);
+    Layout owner(layout);
     if (product.batch > 1) {
         const auto count = static_cast<std::int32_t>(product.batch);
         const std::int64_t stride = matrix.batch_stride;
@@ -97,52 +82,58 @@ cublasLtMatrixLayout_t layout_of(const DeviceProduct& product, const DeviceMatri
             cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
             "describe a batch", product);
     }
-    return layout;
+    return owner;
 }
 
 void set_product(Plan& plan, const DeviceProduct& product, cublasLtMatmulDescAttributes_t attribute, const void* value,
                  std::size_t bytes) {
-    check_status(cublasLtMatmulDescSetAttribute(plan.product, attribute, value, bytes), "describe the product", product);
+    check_status(cublasLtMatmulDescSetAttribute(plan.product.get(), attribute, value, bytes), "describe the product", product);
 }
 
-bool has_epilogue_bias(const DeviceProduct& product) { return product.bias.defined() && !product.accumulate; }
+// Epilogues read the bias in vectors of this many bytes (a worse address ended in cudaErrorMisalignedAddress for others), and
+// there are none in f64.
+constexpr std::uintptr_t kBiasAlignment = 16;
+bool bias_fits_epilogue(const DeviceProduct& product) {
+    return product.c.dtype != DType::f64 && reinterpret_cast<std::uintptr_t>(product.bias.bytes_data()) % kBiasAlignment == 0;
+}
 
-void set_bias_pointer(Plan& plan, const DeviceProduct& product) {
-    const void* bias = product.bias.bytes_data();
+void set_bias_pointer(Plan& plan, const DeviceProduct& product, const std::byte* bias) {
     set_product(plan, product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+}
+
+// An address near the bias that is aligned to kBiasAlignment and no better. Algorithms are chosen with it, because a choice made
+// for the first bias that comes is used for the others, which may be aligned worse.
+const std::byte* least_aligned(const Tensor& bias) {
+    const std::byte* const address = bias.bytes_data();
+    return address + (reinterpret_cast<std::uintptr_t>(address) % (2 * kBiasAlignment) == 0 ? kBiasAlignment : 0);
 }
 
 Plan describe(const DeviceProduct& product, std::int64_t m) {
     const bool wide = product.a.dtype == DType::f64;
     Plan plan;
+    cublasLtMatmulDesc_t description = nullptr;
     check_status(
-        cublasLtMatmulDescCreate(&plan.product, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, wide ? CUDA_R_64F : CUDA_R_32F),
+        cublasLtMatmulDescCreate(&description, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, wide ? CUDA_R_64F : CUDA_R_32F),
         "describe the product", product);
+    plan.product.reset(description);
     // Our B comes first. As stored, row-major [k, n] is cuBLAS's [n, k], which is the operand itself; stored [n, k], it is its
     // transpose.
     const auto left = static_cast<std::int32_t>(product.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     const auto right = static_cast<std::int32_t>(product.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set_product(plan, product, CUBLASLT_MATMUL_DESC_TRANSA, &left, sizeof left);
     set_product(plan, product, CUBLASLT_MATMUL_DESC_TRANSB, &right, sizeof right);
-    const bool bias = has_epilogue_bias(product);
+    const bool bias = product.bias.defined();
     const auto epilogue =
         static_cast<std::uint32_t>(product.gelu_tanh ? (bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
                                    : bias            ? CUBLASLT_EPILOGUE_BIAS
                                                      : CUBLASLT_EPILOGUE_DEFAULT);
     set_product(plan, product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    if (bias) set_bias_pointer(plan, product);  // its alignment matters to the choice of the algorithm
+    if (bias) set_bias_pointer(plan, product, least_aligned(product.bias));
     plan.left = product.b.transposed ? layout_of(product, product.b, product.n, product.k)
                                      : layout_of(product, product.b, product.k, product.n);
     plan.right = product.a.transposed ? layout_of(product, product.a, product.k, m) : layout_of(product, product.a, m, product.k);
     plan.result = layout_of(product, product.c, m, product.n);
     return plan;
-}
-
-void destroy(Plan& plan) {
-    cublasLtMatrixLayoutDestroy(plan.left);
-    cublasLtMatrixLayoutDestroy(plan.right);
-    cublasLtMatrixLayoutDestroy(plan.result);
-    cublasLtMatmulDescDestroy(plan.product);
 }
 
 // ---- the choice of an algorithm
@@ -156,9 +147,9 @@ std::uint32_t alignment_of(const DeviceMatrix& matrix) {
     return alignment;
 }
 
-// The alignment that the algorithm may count on. Where it must be the same for every batch, that is no more than every row has (the
-// largest power of two in the step from one row to the next), up to the 16 bytes of the widest load: where a batch, or a part of
-// one, begins in memory then makes no difference.
+// The alignment that the algorithm may count on. Where it must be the same for every batch, that is no more than every row has
+// (the largest power of two in the step from one row to the next), up to the 16 bytes of the widest load: where a batch, or a
+// part of one, begins in memory then makes no difference.
 std::uint32_t trusted_alignment(const DeviceProduct& product, const DeviceMatrix& matrix) {
     std::uint32_t alignment = alignment_of(matrix);
     if (!product.batch_invariant) return alignment;
@@ -189,23 +180,33 @@ cublasLtMatmulAlgo_t choose_algorithm(cublasLtHandle_t handle, const DeviceProdu
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, trusted_alignment(product, product.c));
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, plan.product, plan.left, plan.right, plan.result,
-                                                                 plan.result, preference, 1, &found, &count);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle, plan.product.get(), plan.left.get(), plan.right.get(), plan.result.get(),
+                                       plan.result.get(), preference, 1, &found, &count);
     cublasLtMatmulPreferenceDestroy(preference);
     check_status(status, "choose an algorithm", product);
     check_status(count == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : found.state, "find an algorithm", product);
     return found.algo;
 }
 
+// Whether the plan's algorithm, chosen for another number of rows, computes the plan's product.
+bool suits(cublasLtHandle_t handle, const DeviceProduct& product, const Plan& plan) {
+    cublasLtMatmulHeuristicResult_t found{};
+    const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, plan.product.get(), plan.left.get(), plan.right.get(),
+                                                          plan.result.get(), plan.result.get(), &plan.algorithm, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+    check_status(status, "check an algorithm", product);
+    return found.workspaceSize <= static_cast<std::size_t>(kCublasWorkspace);
+}
+
 // ---- what is kept
 
 // Everything that the choice depends on.
-using Key = std::array<std::int64_t, 17>;
+using Key = std::array<std::int64_t, 16>;
 
 Key key_of(const DeviceProduct& p) {
     const std::int64_t flags = p.a.transposed | p.b.transposed << 1 | p.accumulate << 2 | p.gelu_tanh << 3 |
-                               p.batch_invariant << 4 | has_epilogue_bias(p) << 5;
-    const auto bias = reinterpret_cast<std::uintptr_t>(p.bias.bytes_data());
+                               p.batch_invariant << 4 | p.bias.defined() << 5;
     return {p.m,
             p.n,
             p.k,
@@ -221,8 +222,7 @@ Key key_of(const DeviceProduct& p) {
             p.c.batch_stride,
             trusted_alignment(p, p.a),
             trusted_alignment(p, p.b),
-            trusted_alignment(p, p.c),
-            static_cast<std::int64_t>(bias % 256)};
+            trusted_alignment(p, p.c)};
 }
 
 struct Cublas {
@@ -242,19 +242,15 @@ Plan& plan_of(Cublas& state, const DeviceProduct& product) {
     constexpr std::size_t kMost = 4096;  // ragged batches have many shapes; the next ones start over
     const Key key = key_of(product);
     if (const auto known = state.plans.find(key); known != state.plans.end()) return known->second;
-    if (state.plans.size() >= kMost) {
-        for (auto& [shape, plan] : state.plans) destroy(plan);
-        state.plans.clear();
-    }
+    if (state.plans.size() >= kMost) state.plans.clear();
     Plan plan = describe(product, product.m);
     if (product.batch_invariant) {
-        Plan nominal = describe(product, kInvariantRows);
-        plan.algorithm = choose_algorithm(state.handle, product, nominal);
-        destroy(nominal);
+        plan.algorithm = choose_algorithm(state.handle, product, describe(product, kInvariantRows));
+        plan.in_blocks = !suits(state.handle, product, plan);
     } else {
         plan.algorithm = choose_algorithm(state.handle, product, plan);
     }
-    return state.plans.emplace(key, plan).first->second;
+    return state.plans.emplace(key, std::move(plan)).first->second;
 }
 
 void* workspace_of(Cublas& state, void* stream) {
@@ -263,12 +259,8 @@ void* workspace_of(Cublas& state, void* stream) {
     return workspace.bytes_data();
 }
 
-void multiply(const DeviceProduct& product) {
-    Cublas& state = cublas();
-    const std::lock_guard lock(state.mutex);
-    if (state.handle == nullptr) check_status(cublasLtCreate(&state.handle), "start", product);
-    Plan& plan = plan_of(state, product);
-    if (has_epilogue_bias(product)) set_bias_pointer(plan, product);
+void run(Cublas& state, Plan& plan, const DeviceProduct& product) {
+    if (product.bias.defined()) set_bias_pointer(plan, product, product.bias.bytes_data());
     // The factors are read when the call is made, from host memory, in the type that is computed in.
     const bool wide = product.a.dtype == DType::f64;
     const double one_f64 = 1, start_f64 = product.accumulate ? 1 : 0;
@@ -276,11 +268,72 @@ void multiply(const DeviceProduct& product) {
     const void* const one = wide ? static_cast<const void*>(&one_f64) : &one_f32;
     const void* const start = wide ? static_cast<const void*>(&start_f64) : &start_f32;
     void* const stream = device::current_stream();
-    check_status(
-        cublasLtMatmul(state.handle, plan.product, one, product.b.data, plan.left, product.a.data, plan.right, start,
-                       product.c.data, plan.result, product.c.data, plan.result, &plan.algorithm, workspace_of(state, stream),
-                       static_cast<std::size_t>(kCublasWorkspace), static_cast<cudaStream_t>(stream)),
-        "start the product", product);
+    check_status(cublasLtMatmul(state.handle, plan.product.get(), one, product.b.data, plan.left.get(), product.a.data,
+                                plan.right.get(), start, product.c.data, plan.result.get(), product.c.data, plan.result.get(),
+                                &plan.algorithm, workspace_of(state, stream), static_cast<std::size_t>(kCublasWorkspace),
+                                static_cast<cudaStream_t>(stream)),
+                 "start the product", product);
+}
+
+// ---- the same algorithm for a number of rows that it refuses: blocks of kInvariantRows rows, the last one padded
+
+void run_block(Cublas& state, const cublasLtMatmulAlgo_t& algorithm, const DeviceProduct& block) {
+    Plan plan = describe(block, block.m);
+    plan.algorithm = algorithm;
+    run(state, plan, block);
+}
+
+// rest.m < kInvariantRows: A's rows are copied beside rows of zeros, and C's rows back.
+void run_padded(Cublas& state, const cublasLtMatmulAlgo_t& algorithm, const DeviceProduct& rest) {
+    DeviceProduct padded = rest;
+    padded.m = kInvariantRows;
+    const auto extents_of_a = [&](std::int64_t rows) {
+        return rest.a.transposed ? Extents{rest.k, rows} : Extents{rows, rest.k};
+    };
+    // Pitches stay: the algorithm was chosen for them.
+    const auto room_for = [&](const DeviceMatrix& matrix, Extents extents) {
+        return Tensor::empty({rest.batch, extents.rows, std::max(matrix.pitch, extents.cols)}, matrix.dtype, Device::cuda);
+    };
+    const auto place_in = [](DeviceMatrix& matrix, const Tensor& room) {
+        matrix.data = room.bytes_data();
+        matrix.pitch = room.dim(2);
+        matrix.batch_stride = room.dim(1) * room.dim(2);
+    };
+    const Extents a_extents = extents_of_a(kInvariantRows), c_extents{kInvariantRows, rest.n};
+    const Tensor a = room_for(rest.a, a_extents), c = room_for(rest.c, c_extents);
+    place_in(padded.a, a);
+    place_in(padded.c, c);
+    copy_rows(rest, padded.a, a_extents, rest.a, extents_of_a(rest.m));
+    if (rest.accumulate) copy_rows(rest, padded.c, c_extents, rest.c, {rest.m, rest.n});
+    run_block(state, algorithm, padded);
+    copy_rows(rest, rest.c, {rest.m, rest.n}, padded.c, c_extents);
+}
+
+void run_in_blocks(Cublas& state, const cublasLtMatmulAlgo_t& algorithm, const DeviceProduct& product) {
+    DeviceProduct block = product;
+    const auto advance = [](DeviceMatrix& matrix, std::int64_t elements) {
+        matrix.data = static_cast<std::byte*>(matrix.data) + elements * size_of(matrix.dtype);
+    };
+    for (std::int64_t first = 0; first < product.m; first += kInvariantRows) {
+        block.m = std::min(kInvariantRows, product.m - first);
+        if (block.m == kInvariantRows)
+            run_block(state, algorithm, block);
+        else
+            run_padded(state, algorithm, block);
+        advance(block.a, kInvariantRows * (block.a.transposed ? 1 : block.a.pitch));
+        advance(block.c, kInvariantRows * block.c.pitch);
+    }
+}
+
+void multiply(const DeviceProduct& product) {
+    Cublas& state = cublas();
+    const std::lock_guard lock(state.mutex);
+    if (state.handle == nullptr) check_status(cublasLtCreate(&state.handle), "start", product);
+    Plan& plan = plan_of(state, product);
+    if (plan.in_blocks)
+        run_in_blocks(state, plan.algorithm, product);
+    else
+        run(state, plan, product);
 }
 
 }  // namespace
@@ -299,7 +352,7 @@ void product_cuda(const DeviceProduct& product) {
     constexpr std::int64_t kMostBatches = 65535;  // a grid's z
     DeviceProduct part = product;
     part.batch_invariant = product.batch_invariant || batch_invariant();
-    if (product.bias.defined() && product.c.dtype == DType::f64) {  // cuBLASLt has no epilogue in f64
+    if (product.bias.defined() && !bias_fits_epilogue(product)) {  // with GELU, too: it applies to what C held and the product
         start_rows(product);
         part.bias = Tensor();
         part.accumulate = true;

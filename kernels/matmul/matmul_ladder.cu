@@ -16,11 +16,11 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/device/tile_copy.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
+#include "kernels/device/tile_copy.h"
 #include "kernels/matmul/detail/matmul_ladder.h"
 
 namespace heddle::kernels {

@@ -52,12 +52,14 @@ struct DeviceProduct {
     std::int64_t m = 0, n = 0, k = 0;
     std::int64_t batch = 1;
     DeviceMatrix a = {}, b = {}, c = {};
-    /// [n] of C's dtype or undefined: every row of C starts from it. Not together with `accumulate` or a batch.
+    /// [n] of C's dtype or undefined: every row of C starts from it. Not together with `accumulate` or a batch. At any address;
+    /// cuBLASLt itself adds one that is aligned to 16 bytes, another one costs a pass that writes it into C first.
     Tensor bias = {};
     bool accumulate = false;  ///< C starts from what it holds
     bool gelu_tanh = false;   ///< C = gelu(C) in its tanh form, bf16 only: cuBLASLt's f32 tanh promises no accuracy
     /// One algorithm for every m and every address, its sum over k in one piece: a row's bits then do not depend on the rows
-    /// beside it. Set for all products by set_batch_invariant (kernels/matmul/batch_invariant.h).
+    /// beside it. Where cuBLASLt refuses that algorithm for m rows, they are multiplied in blocks of 128, the last one padded.
+    /// Set for all products by set_batch_invariant (kernels/matmul/batch_invariant.h).
     bool batch_invariant = false;
 };
 

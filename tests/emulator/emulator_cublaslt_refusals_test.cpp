@@ -99,6 +99,10 @@ TEST_F(EmulatorCublasLtRefusals, Epilogues) {
         expect_invalid(l, "the bias has 32 bytes from 1000 bytes into an allocation of 1024 bytes");
         l.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<std::byte*>(static_cast<float*>(more)) + 2);
         expect_invalid(l, "the bias is not aligned to its elements");
+        l.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, more + 2);
+        expect_invalid(l, "the bias is not aligned to 16 bytes");
+        l.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, more + 4);
+        expect_success(run(l));
         l.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t{CUDA_R_16BF});
         expect_status(run(l), CUBLAS_STATUS_NOT_SUPPORTED, "the bias must have D's type");
     }
@@ -200,6 +204,18 @@ TEST_F(EmulatorCublasLtRefusals, Algorithms) {
     expect_status(call(found[0].algo, more + 1, nullptr, 0), CUBLAS_STATUS_INVALID_VALUE,
                   "A is not aligned to the 16 bytes that the algorithm was chosen for");
     expect_status(call({}, a, nullptr, 0), CUBLAS_STATUS_INVALID_VALUE, "does not come from cublasLtMatmulAlgoGetHeuristic");
+    // Found for 8 columns: it takes 4 and 12, not 3 and 11.
+    for (const std::uint64_t columns : {4, 12, 3, 11}) {
+        const Descriptors other({.m = 8, .n = columns, .k = 8});
+        const bool good = columns % 8 == 4;
+        cublasLtMatmulHeuristicResult_t result;
+        expect_status(cublasLtMatmulAlgoCheck(handle, other.product, other.a, other.b, other.d, other.d, &found[1].algo, &result),
+                      good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED, good ? "" : "D [8, " + std::to_string(columns));
+        EXPECT_EQ(result.state, good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED);
+        EXPECT_EQ(result.workspaceSize, good ? 1u << 16 : 0u);
+        expect_status(multiply(c, other, more, more, nullptr, larger, nullptr, &found[0].algo),
+                      good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED, good ? "" : "columns in groups of 8");
+    }
     c.in = CUDA_R_16F;
     expect_status(
         cublasLtMatmulAlgoGetHeuristic(handle, l.product, Descriptors(c).a, l.b, l.d, l.d, preference, 2, found, &count),

@@ -1,6 +1,7 @@
 // The product that other ops build on, and the ladder of kernels that leads to it.
 #include <gtest/gtest.h>
 
+#include "kernels/activation/activation.h"
 #include "kernels/matmul/detail/matmul_ladder.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/product.h"
@@ -12,6 +13,7 @@ namespace heddle {
 namespace {
 
 using kernels::DeviceMatrix;
+using kernels::DeviceProduct;
 using kernels::LadderStep;
 
 // Sums of up to 200 products, each rounded once: some multiples of the last place.
@@ -73,6 +75,84 @@ TEST(ProductDevice, StartsFromTheBiasOrFromWhatIsThere) {
                         {.bias = accumulate ? nullptr : wide.data<double>(), .accumulate = accumulate});
                     expect_close(got, want, numbers, "k " + std::to_string(k), kAllowed);
                 }
+}
+
+// Slices of a fused projection's bias begin anywhere. cuBLASLt's epilogues may only have those that are aligned to 16 bytes.
+TEST(ProductDevice, TakesABiasAtAnyAddress) {
+    for (const Numbers& numbers : device_numbers())
+        for (const std::int64_t offset : {0, 1, 2, 3, 8})
+            for (const bool gelu : {false, true}) {
+                if (gelu && numbers.dtype != DType::bf16) continue;
+                const Tensor a = normal({20, 33}, DType::f64, 1), b = normal({33, 6}, DType::f64, 2),
+                             wide = normal({14}, DType::f64, 3), bias = wide.slice(offset, offset + 6);
+                Tensor got = Tensor::empty({20, 6}, numbers.dtype, Device::cuda), want = Tensor::empty({20, 6}, DType::f64);
+                kernels::product_cuda({.m = 20,
+                                       .n = 6,
+                                       .k = 33,
+                                       .a = DeviceMatrix(in(numbers, a)),
+                                       .b = DeviceMatrix(in(numbers, b)),
+                                       .c = DeviceMatrix(got),
+                                       .bias = in(numbers, wide).slice(offset, offset + 6),
+                                       .gelu_tanh = gelu});
+                kernels::reference_product<double>(20, 6, 33, {rounded(numbers, a).data<double>(), 33, 1},
+                                                   {rounded(numbers, b).data<double>(), 6, 1}, {want.data<double>(), 6, 1},
+                                                   {.bias = rounded(numbers, bias).data<double>()});
+                if (gelu) want = kernels::gelu_forward(want, true);
+                expect_close(got, want, numbers, "a bias at " + std::to_string(offset), kAllowed);
+            }
+}
+
+// Rows [first, first + rows) of A [300, 700] (or of each of two), multiplied alone.
+Tensor rows_alone(const DeviceProduct& whole, std::int64_t first, std::int64_t rows) {
+    DeviceProduct part = whole;
+    part.m = rows;
+    const auto bytes = static_cast<std::int64_t>(size_of(whole.a.dtype));
+    part.a.data = static_cast<std::byte*>(whole.a.data) + first * bytes * (whole.a.transposed ? 1 : whole.a.pitch);
+    Tensor c = Tensor::full({whole.batch, rows, whole.n}, 3, whole.c.dtype).to(Device::cuda);
+    part.c = DeviceMatrix(c).batched(rows * whole.n);
+    kernels::product_cuda(part);
+    return c.to(Device::cpu);
+}
+
+// The emulator's algorithm for 128 rows refuses numbers of rows that are 1, 2 or 3 more than a multiple of 8: one block, a block
+// and a rest, two blocks and a rest.
+TEST(ProductDevice, BatchInvariantRowsHaveTheSameBitsForEveryNumberOfRows) {
+    for (const Numbers& numbers : device_numbers()) {
+        const bool half = numbers.dtype == DType::bf16;
+        const Tensor a = in(numbers, normal({2, 300, 700}, DType::f64, 1)),
+                     across = in(numbers, normal({700, 300}, DType::f64, 2)), b = in(numbers, normal({700, 24}, DType::f64, 3)),
+                     bias = in(numbers, normal({24}, DType::f64, 4));
+        Tensor c = in(numbers, Tensor::zeros({300, 24}, DType::f64));
+        const DeviceProduct plain{.m = 300,
+                                  .n = 24,
+                                  .k = 700,
+                                  .a = DeviceMatrix(a),
+                                  .b = DeviceMatrix(b),
+                                  .c = DeviceMatrix(c),
+                                  .batch_invariant = true};
+        DeviceProduct biased = plain, added = plain, transposed = plain, twice = plain;
+        biased.bias = bias;
+        biased.gelu_tanh = half;
+        added.accumulate = true;
+        transposed.a = DeviceMatrix(across).transpose();
+        twice.batch = 2;
+        twice.a = twice.a.batched(300 * 700);
+        for (const DeviceProduct& product : {plain, biased, added, transposed, twice}) {
+            const Tensor together = rows_alone(product, 0, 300);
+            for (const auto& [start, rows] : {std::pair<int, int>{0, 1}, {7, 3}, {100, 11}, {40, 64}, {20, 131}, {3, 259}}) {
+                const int first =
+                    product.a.transposed ? start / 8 * 8 : start;  // columns of another alignment are another product
+                const Tensor alone = rows_alone(product, first, rows);
+                for (std::int64_t i = 0; i < product.batch; ++i)
+                    EXPECT_TRUE(same_bits(alone.slice(i, i + 1).reshape({rows, 24}),
+                                          together.slice(i, i + 1).reshape({300, 24}).slice(first, first + rows)))
+                        << to_string(numbers) << ", rows " << first << " to " << first + rows << " of matrix " << i
+                        << (product.accumulate     ? ", added"
+                            : product.a.transposed ? ", transposed"
+                                                   : "");
+            }
+        }
+    }
 }
 
 TEST(ProductDevice, AddsBf16ProductsInF32) {

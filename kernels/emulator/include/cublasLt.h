@@ -8,7 +8,8 @@
 // What is refused, as cuBLASLt does it: NOT_SUPPORTED for combinations that no algorithm has (an epilogue with f64, types that do
 // not go together, row order), INVALID_VALUE for arguments that contradict each other (null pointers, a leading dimension below
 // the rows, shapes that do not fit, a batch count that differs, an aux matrix whose leading dimension is too small or no multiple
-// of 8, or of 128 for ReLU's bits, a workspace smaller than the algorithm's). cublasLtGetStatusString says which one it was.
+// of 8, or of 128 for ReLU's bits, a bias or bias gradient not aligned to 16 bytes, a workspace smaller than the algorithm's).
+// cublasLtGetStatusString says which one it was.
 #pragma once
 
 #include <cstddef>
@@ -184,6 +185,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t results[], int* found);
+/// Whether the algorithm, found for whatever shape, computes this one, and its workspace. Here an algorithm that was found for a
+/// number of columns divisible by 8 refuses results whose last group of 8 columns has 1 to 3.
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result);
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute, void* value,
                                                     std::size_t bytes, std::size_t* written);
