@@ -63,17 +63,17 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     const auto begin_keys = [&](int key) {
         const int stage = key / kKeys % 2 * kKeys * D;
         pipeline.acquire();
-        begin_key_tiles<D, kKeys>(keys + stage, values + stage, task, at, key, thread, Sizes::kThreads);
+        begin_key_tiles<D, kKeys, Sizes::kThreads>(keys + stage, values + stage, task, at, key, thread);
         pipeline.commit();
     };
 
-    OwnRows<D, Sizes::kRows, kM, Sizes::kHeld> q{queries, warp() * kM * 16, {}};
+    OwnRows<D, Sizes::kRows, kM, Sizes::kHeld> q{queries, warp() * kM * 16};
     Accumulator16x8 mean[kM][D / 8];
     Running running[kM];
 
     if (end > 0) {
-        begin_tile<D, Sizes::kRows>(queries, task.query, at.query_start + at.first, at.head, task.vectors, thread,
-                                    Sizes::kThreads, [&](int r) { return at.first + r < at.queries; });
+        begin_tile<D, Sizes::kRows, Sizes::kThreads>(queries, task.query, at.query_start + at.first, at.head, task.vectors,
+                                                     thread, [&](int r) { return at.first + r < at.queries; });
         begin_keys(0);
     }
     for (int key = 0; key < end; key += kKeys) {

@@ -54,12 +54,12 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     const auto begin_keys = [&](int key) {
         const int stage = key / kKeys % 2 * kKeys * D;
         pipeline.acquire();
-        begin_key_tiles<D, kKeys>(keys + stage, values + stage, task, at, key, thread, Sizes::kThreads);
+        begin_key_tiles<D, kKeys, Sizes::kThreads>(keys + stage, values + stage, task, at, key, thread);
         pipeline.commit();
     };
 
-    OwnRows<D, kRows, 1, Sizes::kHeld> q{queries, warp() * 16, {}};
-    OwnRows<D, kRows, 1, Sizes::kHeld> d_o{d_outputs, warp() * 16, {}};
+    OwnRows<D, kRows, 1, Sizes::kHeld> q{queries, warp() * 16};
+    OwnRows<D, kRows, 1, Sizes::kHeld> d_o{d_outputs, warp() * 16};
     Accumulator16x8 d_query[1][D / 8];
     float level[kSlots], delta[kSlots];
 #pragma unroll
@@ -72,10 +72,10 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     }
     if (end > 0) {
         const auto there = [&](int r) { return query_takes_part(task, at, at.first + r, back.log_sum); };
-        begin_tile<D, kRows>(queries, task.query, at.query_start + at.first, at.head, task.vectors, thread, Sizes::kThreads,
-                             there);
-        begin_tile<D, kRows>(d_outputs, back.d_output, at.query_start + at.first, at.head, back.vectors, thread, Sizes::kThreads,
-                             there);
+        begin_tile<D, kRows, Sizes::kThreads>(queries, task.query, at.query_start + at.first, at.head, task.vectors, thread,
+                                              there);
+        begin_tile<D, kRows, Sizes::kThreads>(d_outputs, back.d_output, at.query_start + at.first, at.head, back.vectors, thread,
+                                              there);
         begin_keys(0);
     }
     for (int key = 0; key < end; key += kKeys) {
@@ -117,10 +117,10 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         const auto takes_part = [&](int r) { return query_takes_part(task, at, query + r, back.log_sum); };
         const std::int64_t row = at.query_start + query;
         pipeline.acquire();
-        begin_tile<D, kQueries>(queries + half * kQueries * D, task.query, row, at.head, task.vectors, thread, Sizes::kThreads,
-                                takes_part);
-        begin_tile<D, kQueries>(d_outputs + half * kQueries * D, back.d_output, row, at.head, back.vectors, thread,
-                                Sizes::kThreads, takes_part);
+        begin_tile<D, kQueries, Sizes::kThreads>(queries + half * kQueries * D, task.query, row, at.head, task.vectors, thread,
+                                                 takes_part);
+        begin_tile<D, kQueries, Sizes::kThreads>(d_outputs + half * kQueries * D, back.d_output, row, at.head, back.vectors,
+                                                 thread, takes_part);
         if (thread < kQueries) {
             const int valid = takes_part(thread) ? 4 : 0;
             const std::int64_t from = valid == 0 ? 0 : (row + thread) * task.heads + at.head;
@@ -130,15 +130,15 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         pipeline.commit();
     };
 
-    OwnRows<D, kRows, 1, Sizes::kHeld> k{keys, warp() * 16, {}};
-    OwnRows<D, kRows, 1, Sizes::kHeld> v{values, warp() * 16, {}};
+    OwnRows<D, kRows, 1, Sizes::kHeld> k{keys, warp() * 16};
+    OwnRows<D, kRows, 1, Sizes::kHeld> v{values, warp() * 16};
     Accumulator16x8 d_key[1][D / 8], d_value[1][D / 8];
     // When causal, the block's first key is seen from query first - offset on.
     const int begin = task.causal ? max(0, at.first - at.offset()) / kQueries * kQueries : 0;
     if (begin < at.queries) {
         const auto there = [&](int r) { return key_takes_part(task, at, at.first + r); };
-        begin_tile<D, kRows>(keys, task.key, at.key_start + at.first, at.head, task.vectors, thread, Sizes::kThreads, there);
-        begin_tile<D, kRows>(values, task.value, at.key_start + at.first, at.head, task.vectors, thread, Sizes::kThreads, there);
+        begin_tile<D, kRows, Sizes::kThreads>(keys, task.key, at.key_start + at.first, at.head, task.vectors, thread, there);
+        begin_tile<D, kRows, Sizes::kThreads>(values, task.value, at.key_start + at.first, at.head, task.vectors, thread, there);
         begin_queries(begin);
     }
     for (int query = begin; query < at.queries; query += kQueries) {

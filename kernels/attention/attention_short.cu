@@ -52,15 +52,15 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     const int end = visible_keys(task, at, min(at.queries, at.first + 16) - 1);
     const auto count = [&](int key) { return min(kKeys, (end - key + 15) / 16 * 16); };  // rows of the tile that begins with key
     device::Pipeline<1> pipeline;
-    begin_tile<D, 16>(query_tile, task.query, at.query_start + at.first, at.head, task.vectors, lane(), device::kWarp,
-                      [&](int r) { return at.first + r < at.queries; });
+    begin_tile<D, 16, device::kWarp>(query_tile, task.query, at.query_start + at.first, at.head, task.vectors, lane(),
+                                     [&](int r) { return at.first + r < at.queries; });
     for (int key = 0; key < end; key += kKeys)
-        begin_key_tiles<D, kKeys>(keys + key * D, values + key * D, task, at, key, lane(), device::kWarp, count(key));
+        begin_key_tiles<D, kKeys, device::kWarp>(keys + key * D, values + key * D, task, at, key, lane(), count(key));
     pipeline.commit();
     pipeline.wait();
     __syncwarp();  // the other lanes' copies are there, too
 
-    const OwnRows<D, 16, 1, false> q{query_tile, 0, {}};
+    const OwnRows<D, 16, 1, false> q{query_tile, 0};
     Accumulator16x8 mean[1][D / 8];
     Running running;
     for (int key = 0; key < end; key += kKeys) {

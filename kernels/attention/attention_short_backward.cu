@@ -48,11 +48,11 @@ __global__ void __launch_bounds__(kThreads)
     device::Pipeline<1> pipeline;
     const auto query_there = [&](int r) { return query_takes_part(task, at, r, back.log_sum); };
     const auto key_there = [&](int r) { return key_takes_part(task, at, r); };
-    begin_tile<D, kRows>(queries, task.query, at.query_start, at.head, task.vectors, thread, kThreads, query_there, query_count);
-    begin_tile<D, kRows>(d_outputs, back.d_output, at.query_start, at.head, back.vectors, thread, kThreads, query_there,
-                         query_count);
-    begin_tile<D, kRows>(keys, task.key, at.key_start, at.head, task.vectors, thread, kThreads, key_there, key_count);
-    begin_tile<D, kRows>(values, task.value, at.key_start, at.head, task.vectors, thread, kThreads, key_there, key_count);
+    begin_tile<D, kRows, kThreads>(queries, task.query, at.query_start, at.head, task.vectors, thread, query_there, query_count);
+    begin_tile<D, kRows, kThreads>(d_outputs, back.d_output, at.query_start, at.head, back.vectors, thread, query_there,
+                                   query_count);
+    begin_tile<D, kRows, kThreads>(keys, task.key, at.key_start, at.head, task.vectors, thread, key_there, key_count);
+    begin_tile<D, kRows, kThreads>(values, task.value, at.key_start, at.head, task.vectors, thread, key_there, key_count);
     pipeline.commit();
     // L, and O for D, while the copies are under way. A thread takes the pieces of O that it copies of dO (begin_tile deals them
     // out): no barrier stands between the copy and its reading.
@@ -80,11 +80,11 @@ __global__ void __launch_bounds__(kThreads)
     const int own = warp() * 16;
     Accumulator16x8 d_query[1][D / 8], d_key[1][D / 8], d_value[1][D / 8];
     if (own < at.keys) {
-        const OwnRows<D, kRows, 1, false> k{keys, own, {}}, v{values, own, {}};
+        const OwnRows<D, kRows, 1, false> k{keys, own}, v{values, own};
         add_d_key<D, kRows>(d_key, d_value, task, at, k, v, log_sums, deltas, own, 0, queries, d_outputs, query_count);
     }
     if (own < at.queries) {
-        const OwnRows<D, kRows, 1, false> q{queries, own, {}}, d_o{d_outputs, own, {}};
+        const OwnRows<D, kRows, 1, false> q{queries, own}, d_o{d_outputs, own};
         float level[kSlots], delta[kSlots];
 #pragma unroll
         for (int s = 0; s < kSlots; ++s) {

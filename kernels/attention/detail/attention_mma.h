@@ -31,37 +31,60 @@ __device__ __forceinline__ int tile_place(int row, int col) {
         return device::swizzled<bf16, D>(row, col, Rows);
 }
 
-/// Begins to bring rows [row, row + Rows) of a head into the tile [Rows, D], `threads` threads together. Rows r for which
+/// The place of (row + rows, col + cols), given that of (row, col): with constants one XOR and one sum, which mostly is part of
+/// an access. A lane works out one place and moves on from it. No bit that is set in row may be set in `rows`, none of col in
+/// `cols`; `rows` is a multiple of 2.
+template <int D, int Rows>
+__device__ __forceinline__ constexpr int moved_place(int place, int rows, int cols) {
+    constexpr int kWidth = D == 32 ? 32 : 64;  // elements of a row that lie together
+    const int down = rows * kWidth;
+    const int turn = (device::swizzle_128(down * 2) / 2) ^ down;  // what the swizzle of the other rows changes
+    return (place ^ turn ^ cols % kWidth) + down + cols / kWidth * (Rows * kWidth);
+}
+
+/// Begins to bring rows [row, row + count) of a head into the tile [Rows, D], `Threads` threads together. Rows r for which
 /// takes_part(r) is false and columns from the width on become zeros and are not read. Asynchronous where 16-byte copies are
 /// possible; where they are not, the elements come one by one, and are there at once. Either way other threads see them after
-/// wait() and a barrier.
-template <int D, int Rows, class TakesPart>
+/// wait() and a barrier. Each thread has one column of pieces: from one to the next only the row changes, by a constant.
+template <int D, int Rows, int Threads, class TakesPart>
 __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf16>& from, std::int64_t row, int head,
-                                           bool vectors, int thread, int threads, const TakesPart& takes_part, int count = Rows) {
-#pragma unroll 1
-    for (int i = thread; i < count * (D / 8); i += threads) {
-        const int r = i / (D / 8), c = i % (D / 8) * 8;
-        bf16* const to = tile + tile_place<D, Rows>(r, c);
-        const bool there = c < from.width && takes_part(r);
-        if (vectors) {
-            device::copy_async<16>(to, there ? from.at(row + r, head) + c : from.data, there ? 16 : 0);
-        } else {
-            device::Vector<bf16, 8> values = {};
-            if (there)
-                for (int n = 0; n < 8 && c + n < from.width; ++n) values[n] = from.at(row + r, head)[c + n];
-            device::store_vector<8>(to, values);
+                                           bool vectors, int thread, const TakesPart& takes_part, int count = Rows) {
+    constexpr int kPieces = D / 8;            // of a row, 16 bytes each
+    constexpr int kStep = Threads / kPieces;  // rows that come at a time
+    static_assert(Threads % kPieces == 0 && Rows % kStep == 0);
+    const int first = thread / kPieces, c = thread % kPieces * 8;
+    const int place = tile_place<D, Rows>(first, c);
+    const bf16* source = from.at(row + first, head) + c;
+    const std::int64_t step = kStep * from.pitch;
+    if (vectors) {
+        const bool inside = c < from.width;
+#pragma unroll
+        for (int n = 0; n < Rows / kStep; ++n) {
+            const int r = first + n * kStep;
+            if (r >= count) break;
+            device::copy_async<16>(tile + moved_place<D, Rows>(place, n * kStep, 0), source, inside && takes_part(r) ? 16 : 0);
+            source += step;
         }
+        return;
+    }
+#pragma unroll 1
+    for (int r = first; r < count; r += kStep) {
+        device::Vector<bf16, 8> values = {};
+        if (takes_part(r))
+            for (int n = 0; n < 8 && c + n < from.width; ++n) values[n] = source[n];
+        device::store_vector<8>(tile + tile_place<D, Rows>(r, c), values);
+        source += step;
     }
 }
 
 /// Begins to copy a tile of keys and their values, [Keys, D] each, from `key` of the sentence on. Rows that nobody attends to are
 /// zeros. Of a tile that is not needed as a whole only `count` rows come.
-template <int D, int Keys>
+template <int D, int Keys, int Threads>
 __device__ __forceinline__ void begin_key_tiles(bf16* keys, bf16* values, const AttentionTask<bf16>& task,
-                                                const AttentionPlace& at, int key, int thread, int threads, int count = Keys) {
+                                                const AttentionPlace& at, int key, int thread, int count = Keys) {
     const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
-    begin_tile<D, Keys>(keys, task.key, at.key_start + key, at.head, task.vectors, thread, threads, takes_part, count);
-    begin_tile<D, Keys>(values, task.value, at.key_start + key, at.head, task.vectors, thread, threads, takes_part, count);
+    begin_tile<D, Keys, Threads>(keys, task.key, at.key_start + key, at.head, task.vectors, thread, takes_part, count);
+    begin_tile<D, Keys, Threads>(values, task.value, at.key_start + key, at.head, task.vectors, thread, takes_part, count);
 }
 
 /// The warp's M x 16 own rows as left operands. Held in registers when D is narrow enough, else read from shared memory at each
@@ -69,12 +92,15 @@ __device__ __forceinline__ void begin_key_tiles(bf16* keys, bf16* values, const 
 template <int D, int Rows, int M, bool Held>
 struct OwnRows {
     const bf16* tile;  // [Rows, D]
-    int first;         // the warp's first row in it
+    int place;         // of this lane's piece of the first left operand
     FragmentA held[Held ? D / 16 : 1][M];
 
+    /// `first`: the warp's first row in the tile, a multiple of 16.
+    __device__ __forceinline__ OwnRows(const bf16* rows, int first)
+        : tile(rows), place(tile_place<D, Rows>(first + device::lane() % 16, device::lane() / 16 * 8)) {}
+
     __device__ __forceinline__ void read(FragmentA& a, int k, int m) const {
-        const int l = device::lane();
-        device::load_a(a, tile + tile_place<D, Rows>(first + 16 * m + l % 16, 16 * k + l / 16 * 8));
+        device::load_a(a, tile + moved_place<D, Rows>(place, 16 * m, 16 * k));
     }
     /// When the tile has come.
     __device__ __forceinline__ void hold() {
@@ -99,11 +125,12 @@ template <int D, int N, int M, int Rows, bool Held>
 __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], const OwnRows<D, Rows, M, Held>& own,
                                          const bf16* other, int count = N) {
     const int l = device::lane();
+    const int place = tile_place<D, N>(l % 8 + l / 16 * 8, l / 8 % 2 * 8);
 #pragma unroll
     for (int m = 0; m < M; ++m)
 #pragma unroll
         for (int n = 0; n < N / 8; ++n) score[m][n] = {};
-#pragma unroll(D == 128 ? 2 : D / 16)
+#pragma unroll
     for (int k = 0; k < D / 16; ++k) {
         FragmentA a[M];
 #pragma unroll
@@ -112,7 +139,7 @@ __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], con
         for (int n = 0; n < N / 16; ++n) {
             if (16 * n >= count) continue;
             FragmentB left, right;
-            device::load_b_pair(left, right, other + tile_place<D, N>(16 * n + l % 8 + l / 16 * 8, 16 * k + l / 8 % 2 * 8));
+            device::load_b_pair(left, right, other + moved_place<D, N>(place, 16 * n, 16 * k));
 #pragma unroll
             for (int m = 0; m < M; ++m) {
                 device::mma(score[m][2 * n], a[m], left);
@@ -126,7 +153,7 @@ __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], con
 template <int D, int N, int M>
 __device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const Accumulator16x8 (&weights)[M][N / 8],
                                        const bf16* other, int count = N) {
-    const int l = device::lane();
+    const int place = tile_place<D, N>(device::lane() % 16, device::lane() / 16 * 8);
 #pragma unroll
     for (int n = 0; n < N / 16; ++n) {
         if (16 * n >= count) continue;
@@ -136,7 +163,7 @@ __device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const A
 #pragma unroll
         for (int c = 0; c < D / 16; ++c) {
             FragmentB left, right;
-            device::load_b_pair_transposed(left, right, other + tile_place<D, N>(16 * n + l % 16, 16 * c + l / 16 * 8));
+            device::load_b_pair_transposed(left, right, other + moved_place<D, N>(place, 16 * n, 16 * c));
 #pragma unroll
             for (int m = 0; m < M; ++m) {
                 device::mma(sum[m][2 * c], w[m], left);
@@ -286,13 +313,16 @@ template <int D, int Rows>
 __device__ __forceinline__ void write_rows(const DeviceRows<bf16>& to, std::int64_t row, int head, int rows, bool vectors,
                                            const Accumulator16x8 (&sum)[D / 8], const float (&factor)[Accumulator16x8::kRows],
                                            bf16* staging, int first) {
+    const int place = tile_place<D, Rows>(first + Accumulator16x8::row(0), Accumulator16x8::col(0));
     __syncwarp();  // all lanes have read what the rows held
 #pragma unroll
     for (int c = 0; c < D / 8; ++c)
 #pragma unroll
-        for (int e = 0; e < Accumulator16x8::kElements; ++e)
-            staging[tile_place<D, Rows>(first + Accumulator16x8::row(e), 8 * c + Accumulator16x8::col(e))] =
-                device::store<bf16>(sum[c][e] * factor[Accumulator16x8::slot(e)]);
+        for (int s = 0; s < Accumulator16x8::kRows; ++s) {
+            const device::Vector<bf16, 2> pair = {
+                {device::store<bf16>(sum[c][2 * s] * factor[s]), device::store<bf16>(sum[c][2 * s + 1] * factor[s])}};
+            device::store_vector<2>(staging + moved_place<D, Rows>(place, 8 * s, 8 * c), pair);
+        }
     __syncwarp();  // the rows are there
     for (int i = device::lane(); i < 16 * (D / 8); i += device::kWarp) {
         const int r = i / (D / 8), c = i % (D / 8) * 8;
