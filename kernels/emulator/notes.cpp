@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -26,6 +27,14 @@ std::mutex mutex;
 
 std::set<const void*>& kernels() {
     static auto& all = *new std::set<const void*>;  // read when the process ends
+    return all;
+}
+struct WorkDone {
+    std::map<const void*, std::int64_t> kernels;
+    std::map<std::string, std::int64_t> others;
+};
+WorkDone& work() {
+    static auto& all = *new WorkDone;
     return all;
 }
 struct Noted {
@@ -108,6 +117,24 @@ bool skipped(const Place& place, const char* what) {
 void note_launch(const void* kernel) {
     const std::lock_guard lock(mutex);
     kernels().insert(kernel);
+}
+
+void note_work(const void* kernel, const std::string& what) {
+    const std::lock_guard lock(mutex);
+    if (kernel != nullptr)
+        ++work().kernels[kernel];
+    else
+        ++work().others[what];
+}
+
+std::map<std::string, std::int64_t> work_done() {
+    WorkDone done;
+    {
+        const std::lock_guard lock(mutex);
+        done = work();
+    }
+    for (const auto& [kernel, count] : done.kernels) done.others[kernel_name(kernel)] += count;
+    return done.others;
 }
 
 std::vector<std::string> launched_kernels() {

@@ -9,6 +9,7 @@
 
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/memory.h"
+#include "kernels/emulator/notes.h"
 #include "kernels/emulator/pinned.h"
 #include "kernels/emulator/races.h"
 #include "kernels/emulator/report.h"
@@ -248,6 +249,7 @@ void Streams::execute(const std::shared_ptr<Operation>& operation) {
         });
         host_function = operation->on_host;
         if (report.empty() || operation->keeps_books) report_of(operation->work);
+        if (report.empty() && !operation->keeps_books) note_work(operation->kernel, operation->what);
         host_function = false;
         if (operation->kernel != nullptr && checker::kEnabled && report.empty()) report_of([&] { add_touched(operation); });
     }
