@@ -2,7 +2,7 @@
 //
 //     narrow   a warp a row, dy and x in its lanes' registers (up to 512 columns)
 //     wide     a block a row; its second pass over dy and x comes from the caches
-//     finish   adds the partial sums of dgamma and dbeta up
+//     both     the last blocks to finish add the partial sums of dgamma and dbeta up (detail/layer_norm_affine.h)
 //
 // dgamma and dbeta are sums over the rows, dx needs sums over the columns: to read dy and x once for both, a block takes a chunk
 // of rows one after another, and every thread keeps the sums of its own columns. Each block writes one row of partial sums;
@@ -18,8 +18,10 @@
 #include "kernels/device/launch.h"
 #include "kernels/device/random.h"
 #include "kernels/device/reduce.h"
+#include "kernels/device/tickets.h"
 #include "kernels/device/vector.h"
 #include "kernels/layer_norm/detail/layer_norm.h"
+#include "kernels/layer_norm/detail/layer_norm_affine.h"
 
 namespace heddle::kernels {
 namespace {
@@ -36,7 +38,7 @@ struct Arrays {
     const Accumulator<T>* rstd;  // [rows]
     T* dx;                       // [rows, cols], or null: not wanted
     T* d_sublayer;               // [rows, cols], or null
-    Accumulator<T>* partial;     // [chunks, 2, cols]: each chunk's sums of dy xhat and of dy; null: not wanted
+    AffineSums<T> affine;
     std::int64_t rows, cols, chunk_rows;
     DropoutRule dropout;
 };
@@ -124,9 +126,11 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_backward_narro
             put_gradient<N>(a, row, column, dy[step], x[step], mean, rstd, means);
         }
     }
-    if (a.partial == nullptr) return;
+    if (a.affine.partial == nullptr) return;
     const int cols = static_cast<int>(a.cols);
-    A* sums = shared<A>(kNarrowWarps * 2 * cols);  // [warps, 2, cols]
+    SharedArena arena;
+    A* sums = arena.take<A>(kNarrowWarps * 2 * cols);  // [warps, 2, cols]
+    int* flag = arena.take<int>(1);
     A* own = sums + warp() * 2 * cols;
 #pragma unroll
     for (int step = 0; step < kSteps<N>; ++step) {
@@ -142,8 +146,9 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_backward_narro
     for (int i = thread_in_block(); i < 2 * cols; i += kNarrowWarps * kWarp) {
         A total = 0;
         for (int w = 0; w < kNarrowWarps; ++w) total += sums[w * 2 * cols + i];
-        a.partial[std::int64_t{blockIdx.x} * 2 * cols + i] = total;
+        a.affine.partial[std::int64_t{blockIdx.x} * 2 * cols + i] = total;
     }
+    finish_affine(a.affine, a.cols, flag);
 }
 
 // ---- wide rows
@@ -160,8 +165,9 @@ __global__ void __launch_bounds__(kWideThreads, 4) layer_norm_backward_wide_kern
     constexpr int W = N < kVector<A> ? N : kVector<A>;  // sums of a vector's columns that are 16 bytes
     SharedArena arena;
     A* scratch = arena.take<A>(kBlockReduce);
-    A* partial = a.partial == nullptr ? nullptr : a.partial + blockIdx.x * 2 * a.cols;  // [2, cols]
-    A* sums = fits ? arena.take<A>(static_cast<int>(2 * a.cols)) : partial;             // [2, cols]
+    int* flag = arena.take<int>(1);
+    A* partial = a.affine.partial == nullptr ? nullptr : a.affine.partial + blockIdx.x * 2 * a.cols;  // [2, cols]
+    A* sums = fits ? arena.take<A>(static_cast<int>(2 * a.cols)) : partial;                           // [2, cols]
     const std::int64_t begin = thread_in_block() * N, stride = kWideThreads * N;
     if (partial != nullptr)
         for (std::int64_t column = begin; column < a.cols; column += stride)
@@ -203,45 +209,13 @@ __global__ void __launch_bounds__(kWideThreads, 4) layer_norm_backward_wide_kern
         for (std::int64_t column = begin; column < a.cols; column += stride)
             put_gradient<N>(a, row, column, load_vector<N>(dy + column), load_vector<N>(x + column), mean, rstd, means);
     }
-    if (!fits || partial == nullptr) return;
-    for (std::int64_t column = begin; column < a.cols; column += stride)
+    if (partial == nullptr) return;
+    for (std::int64_t column = begin; fits && column < a.cols; column += stride)
         for (int i = 0; i < N; ++i) {
             partial[column + i] = sums[column + i];
             partial[a.cols + column + i] = sums[a.cols + column + i];
         }
-}
-
-// ---- the sums over chunks
-
-constexpr int kParts = 32;
-
-// target[j] += sum over the chunks of partial[chunk, part, j] (part 0: dgamma, 1: dbeta). Block b has the columns [32 b, 32 b +
-// 32), lane l of each warp column l of them, and warp w the w-th of 32 runs of chunks: 32 sums that do not wait for one another,
-// added in order.
-template <class A, class G>
-__global__ void __launch_bounds__(kParts* kWarp) layer_norm_affine_kernel(const A* partial,  // [chunks, 2, cols]
-                                                                          std::int64_t chunks, std::int64_t cols, int part,
-                                                                          G* target) {  // [cols]
-    double* sums = shared<double>(kParts * kWarp);                                      // [runs, columns]
-    const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + lane();
-    const std::int64_t run = (chunks + kParts - 1) / kParts;
-    const std::int64_t first = warp() * run, last = min(first + run, chunks);
-    double total = 0;
-    if (column < cols)
-        for (std::int64_t chunk = first; chunk < last; ++chunk)
-            total += static_cast<double>(partial[(2 * chunk + part) * cols + column]);
-    sums[thread_in_block()] = total;
-    __syncthreads();  // all runs of the block's columns are there
-    if (warp() != 0 || column >= cols) return;
-    total = 0;
-    for (int w = 0; w < kParts; ++w) total += sums[w * kWarp + lane()];
-    target[column] = store<G>(load(target[column]) + static_cast<Accumulator<G>>(total));
-}
-
-template <class A, class G>
-void add_partial(const Tensor& partial, int part, const Tensor& target) {
-    launch({.grid = blocks_for(target.numel(), kWarp), .block = kParts * kWarp, .shared = kParts * kWarp * sizeof(double)},
-           layer_norm_affine_kernel<A, G>, partial.data<A>(), partial.dim(0), target.numel(), part, target.data<G>());
+    finish_affine(a.affine, a.cols, flag);
 }
 
 // A thousand chunks keep every chip busy, and few rows shall give as many as they can: a narrow kernel's block has a row for each
@@ -256,14 +230,14 @@ void run(const Arrays<T>& a, std::int64_t chunks) {
     const unsigned grid = blocks_for(chunks, 1);
     if (a.cols <= kNarrow<N>) {
         SharedSize shared;
-        if (a.partial != nullptr) shared.take<A>(kNarrowWarps * 2 * static_cast<int>(a.cols));
+        if (a.affine.partial != nullptr) shared.take<A>(kNarrowWarps * 2 * static_cast<int>(a.cols)).template take<int>(1);
         launch({.grid = grid, .block = kNarrowWarps * kWarp, .shared = shared.bytes()}, layer_norm_backward_narrow_kernel<T, N>,
                a);
         return;
     }
-    const bool fits = a.partial != nullptr && 2 * a.cols * static_cast<std::int64_t>(sizeof(A)) <= kKeptBytes;
+    const bool fits = a.affine.partial != nullptr && 2 * a.cols * static_cast<std::int64_t>(sizeof(A)) <= kKeptBytes;
     SharedSize shared;
-    shared.take<A>(kBlockReduce);
+    shared.take<A>(kBlockReduce).template take<int>(1);
     if (fits) shared.take<A>(static_cast<int>(2 * a.cols));
     launch({.grid = grid, .block = kWideThreads, .shared = shared.bytes()}, layer_norm_backward_wide_kernel<T, N>, a, fits);
 }
@@ -286,7 +260,7 @@ void layer_norm_backward_cuda(const LayerNormBackwardTensors& t, const Dropout& 
                     .rstd = t.rstd.data<A>(),
                     .dx = data(t.dx),
                     .d_sublayer = data(t.d_sublayer),
-                    .partial = nullptr,
+                    .affine = {},
                     .rows = rows,
                     .cols = cols,
                     .chunk_rows = 1,
@@ -297,20 +271,22 @@ void layer_norm_backward_cuda(const LayerNormBackwardTensors& t, const Dropout& 
         a.chunk_rows = rows_of_chunk(rows, cols <= (vectors ? kNarrow<N> : kNarrow<1>));
         const std::int64_t chunks = (rows + a.chunk_rows - 1) / a.chunk_rows;
         const Tensor partial = affine ? Tensor::empty({chunks, 2, cols}, dtype_of<A>(), Device::cuda) : Tensor();
-        if (affine) a.partial = partial.data<A>();
+        const Tensor runs = affine ? Tensor::empty({kAffineRuns, 2, cols}, DType::f64, Device::cuda) : Tensor();
+        if (affine) {
+            const Tensor* const targets[] = {&t.dgamma, &t.dbeta};
+            a.affine = {partial.data<A>(), runs.template data<double>(), tickets(kAffineRuns + 1), {}};
+            for (int part = 0; part < 2; ++part) {
+                if (!targets[part]->defined()) continue;
+                if (targets[part]->dtype() == x_dtype)
+                    a.affine.targets[part].own = targets[part]->data<T>();
+                else
+                    a.affine.targets[part].wide = targets[part]->data<A>();
+            }
+        }
         if (vectors)
             run<T, N>(a, chunks);
         else
             run<T, 1>(a, chunks);
-        if (!affine) return;
-        const Tensor* const targets[] = {&t.dgamma, &t.dbeta};
-        for (int part = 0; part < 2; ++part) {
-            if (!targets[part]->defined()) continue;
-            if (targets[part]->dtype() == x_dtype)
-                add_partial<A, T>(partial, part, *targets[part]);
-            else
-                add_partial<A, A>(partial, part, *targets[part]);  // f32 sums beside bf16 rows
-        }
     });
 }
 
