@@ -36,6 +36,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     using Sizes = PlainSizes<T, D>;
     using A = device::Accumulator<T>;
     constexpr int kRows = Sizes::kForwardRows;
+    if (zero_gaps(task.gaps)) return;
     const AttentionPlace at = attention_place(task, blockIdx.x);
     const int dk = task.query.width, dv = task.value.width;
     const A scale = task.scale_log2;
@@ -117,7 +118,7 @@ void attention_forward_plain(AttentionTask<T> task, const AttentionRules& rules,
                                      .template take<A>(Sizes::kTile * Sizes::kPitch)
                                      .template take<A>(Sizes::kTile * Sizes::kPitch)
                                      .template take<A>(kQueries * kWarp);
-        device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+        device::launch({.grid = task.gaps.grid(device::blocks_for(attention_items(tiles, rules.heads), 1)),
                         .block = Sizes::kThreads,
                         .shared = kShared.bytes()},
                        attention_forward_kernel<T, D>, task, output, log_sum);

@@ -25,6 +25,7 @@ template <class T>
 __global__ void __launch_bounds__(128)
     attention_delta_kernel(AttentionTask<T> task, AttentionBackwardTask<T> back, int tile_rows) {
     using A = device::Accumulator<T>;
+    if (zero_gaps(task.gaps)) return;
     const AttentionPlace at = attention_place(task, blockIdx.x);
     const int end = min(at.queries, at.first + tile_rows);
     for (int i = at.first + warp(); i < end; i += 4) {
@@ -212,8 +213,8 @@ void attention_delta(AttentionTask<T> task, const AttentionRules& rules, const A
     constexpr int kRows = 16;
     const Tensor tiles = attention_tiles(rules.query_spans, kRows);
     task.tiles = tiles.data<std::int32_t>();
-    device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1), .block = 128}, attention_delta_kernel<T>,
-                   task, back, kRows);
+    const unsigned blocks = device::blocks_for(attention_items(tiles, rules.heads), 1);
+    device::launch({.grid = task.gaps.grid(blocks), .block = 128}, attention_delta_kernel<T>, task, back, kRows);
 }
 
 template void attention_delta<float>(AttentionTask<float>, const AttentionRules&, const AttentionBackwardTask<float>&);

@@ -47,6 +47,7 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
                                  float* log_sum) {                                   // [rows, heads] or null
     using Sizes = ForwardSizes<D>;
     constexpr int kM = Sizes::kM, kKeys = Sizes::kKeys;
+    if (zero_gaps(task.gaps)) return;
     const AttentionPlace at = attention_place(task, blockIdx.x);
     const float scale = task.scale_log2;
 
@@ -125,7 +126,7 @@ void attention_forward_mma(AttentionTask<bf16> task, const AttentionRules& rules
         using Sizes = ForwardSizes<D>;
         const Tensor tiles = attention_tiles(rules.query_spans, Sizes::kRows);
         task.tiles = tiles.data<std::int32_t>();
-        device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+        device::launch({.grid = task.gaps.grid(device::blocks_for(attention_items(tiles, rules.heads), 1)),
                         .block = Sizes::kThreads,
                         .shared = Sizes::kShared},
                        attention_forward_mma_kernel<D>, task, output, vectors_fit(output), log_sum);

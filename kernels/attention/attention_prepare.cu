@@ -6,25 +6,6 @@ namespace {
 
 using device::kWarp, device::lane, device::warp;
 
-// Zeros in the columns of all rows that no span covers: a warp a row. Which span could cover it is found by halving: spans
-// ascend.
-template <class T>
-__global__ void __launch_bounds__(128) zero_gaps_kernel(DeviceRows<T> to, const std::int32_t* spans,  // spans [sentences, 2]
-                                                        std::int64_t sentences, std::int64_t rows) {
-    const std::int64_t row = std::int64_t{blockIdx.x} * 4 + warp();
-    if (row >= rows) return;
-    std::int64_t low = 0, high = sentences;  // spans before `low` start at or before the row, those from `high` on behind it
-    while (low < high) {
-        const std::int64_t middle = (low + high) / 2;
-        if (spans[2 * middle] <= row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low > 0 && row < std::int64_t{spans[2 * low - 2]} + spans[2 * low - 1]) return;
-    for (int c = lane(); c < to.width; c += kWarp) to.at(row, 0)[c] = T{};
-}
-
 // seen[row] = whether the mask (and the causal rule) shows key row to any query of its sentence: a thread a key. Only calls with
 // a mask need it. Reads the mask once.
 template <class T>
@@ -69,13 +50,6 @@ __global__ void __launch_bounds__(128)
         if (may_attend(task, at, i, j)) to[j] = device::store<T>(device::power_of_two(score(j) - all) / total);
 }
 
-template <class T>
-void zero_gaps(const Columns& columns, const Spans& spans) {
-    if (!columns.base.defined() || !spans.has_gaps()) return;
-    device::launch({.grid = device::blocks_for(columns.rows(), 4), .block = 128}, zero_gaps_kernel<T>, device_rows<T>(columns, 1),
-                   spans.on_device().data<std::int32_t>(), spans.size(), columns.rows());
-}
-
 // [rows'], or undefined when there is no mask.
 template <class T>
 Tensor seen_keys(AttentionTask<T> task, const AttentionRules& rules) {
@@ -106,13 +80,13 @@ void attention_forward_cuda(const Columns& query, const Columns& key, const Colu
                             const AttentionResult& result) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
-        zero_gaps<T>(result.output, rules.query_spans);
-        if (result.log_sum.defined()) zero_gaps<A>(result.log_sum, rules.query_spans);
         AttentionTask<T> task = attention_task<T>(query, key, value, rules);
         const Tensor seen = seen_keys(task, rules);
         if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
         const auto output = device_rows<T>(result.output, rules.heads);
         A* const log_sum = result.log_sum.defined() ? result.log_sum.data<A>() : nullptr;
+        task.gaps.add(task.gaps.outputs[0], output.data, output.pitch, result.output.cols(), rules.query_spans);
+        task.gaps.add(task.gaps.log_sum, log_sum, rules.heads, rules.heads, rules.query_spans);
         if constexpr (std::is_same_v<T, bf16>)
             if (by_tensor_cores(task))
                 return (all_short(rules) ? attention_forward_short : attention_forward_mma)(task, rules, output, log_sum);
@@ -124,9 +98,6 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
                              const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
-        zero_gaps<T>(gradients.query, rules.query_spans);
-        zero_gaps<T>(gradients.key, rules.key_spans);
-        zero_gaps<T>(gradients.value, rules.key_spans);
         AttentionTask<T> task = attention_task<T>(query, key, value, rules);
         const Tensor seen = seen_keys(task, rules);
         if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
@@ -139,6 +110,12 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
         back.d_query = device_rows<T>(gradients.query, rules.heads);
         back.d_key = device_rows<T>(gradients.key, rules.heads);
         back.d_value = device_rows<T>(gradients.value, rules.heads);
+        const auto add_gaps = [&](int i, const DeviceRows<T>& to, const Spans& spans) {
+            task.gaps.add(task.gaps.outputs[i], to.data, to.pitch, to.width * rules.heads, spans);
+        };
+        add_gaps(0, back.d_query, rules.query_spans);
+        add_gaps(1, back.d_key, rules.key_spans);
+        add_gaps(2, back.d_value, rules.key_spans);
         back.vectors = vectors_fit(back.output) && vectors_fit(back.d_output);
         back.store_vectors = vectors_fit(back.d_query) && vectors_fit(back.d_key) && vectors_fit(back.d_value);
         if constexpr (std::is_same_v<T, bf16>)

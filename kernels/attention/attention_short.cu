@@ -39,6 +39,7 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
                                    int room) {  // for how many keys a warp has memory
     using Sizes = ShortSizes<D>;
     constexpr int kKeys = Sizes::kKeys;
+    if (zero_gaps(task.gaps)) return;
     const int mine = (16 + 2 * room) * D;  // elements
     device::SharedArena arena;
     bf16* const query_tile = arena.take<bf16>(Sizes::kWarps * mine, 1024) + warp() * mine;  // [16, D]
@@ -98,9 +99,10 @@ void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rul
         const int longest = static_cast<int>(rules.key_spans.longest());
         const int room = (longest + Sizes::kRoom - 1) / Sizes::kRoom * Sizes::kRoom;
         const auto shared = sizeof(bf16) * static_cast<std::size_t>(Sizes::kWarps * (16 + 2 * room) * D);
-        device::launch(
-            {.grid = device::blocks_for(items, Sizes::kWarps), .block = Sizes::kWarps * device::kWarp, .shared = shared},
-            attention_forward_short_kernel<D>, task, output, vectors_fit(output), log_sum, items, room);
+        device::launch({.grid = task.gaps.grid(device::blocks_for(items, Sizes::kWarps)),
+                        .block = Sizes::kWarps * device::kWarp,
+                        .shared = shared},
+                       attention_forward_short_kernel<D>, task, output, vectors_fit(output), log_sum, items, room);
     });
 }
 

@@ -27,6 +27,7 @@ template <int D>
 __global__ void __launch_bounds__(kThreads)
     attention_backward_short_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
     constexpr int kSlots = Accumulator16x8::kRows;
+    if (zero_gaps(task.gaps)) return;
     AttentionPlace at;
     at.sentence = static_cast<int>(blockIdx.x / static_cast<unsigned>(task.heads));
     at.head = static_cast<int>(blockIdx.x % static_cast<unsigned>(task.heads));
@@ -108,14 +109,13 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void attention_backward_short(const AttentionTask<bf16>& task, const AttentionRules& rules,
-                              const AttentionBackwardTask<bf16>& back) {
+void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back) {
     const auto launch = [&](auto width) {
         constexpr int D = width;
         constexpr std::size_t kShared = sizeof(bf16) * D * 4 * kRows + sizeof(float) * 2 * kRows;
-        device::launch(
-            {.grid = device::blocks_for(rules.query_spans.size() * rules.heads, 1), .block = kThreads, .shared = kShared},
-            attention_backward_short_kernel<D>, task, back);
+        const unsigned blocks = device::blocks_for(rules.query_spans.size() * rules.heads, 1);
+        device::launch({.grid = task.gaps.grid(blocks), .block = kThreads, .shared = kShared}, attention_backward_short_kernel<D>,
+                       task, back);
     };
     if (std::max(task.query.width, task.value.width) <= 32) return launch(std::integral_constant<int, 32>{});
     return launch(std::integral_constant<int, 64>{});

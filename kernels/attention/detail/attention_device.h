@@ -8,6 +8,7 @@
 
 #include "core/random.h"
 #include "kernels/attention/detail/attention_cuda.h"
+#include "kernels/attention/detail/attention_gaps.h"
 #include "kernels/attention/detail/attention_work.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
@@ -50,6 +51,7 @@ struct AttentionTask {
     bool causal = false;
     bool vectors = false;  // every row of every head may be read 16 bytes at a time
     device::DropoutRule dropout;
+    AttentionGaps<T> gaps;  // of the outputs, for the one kernel of a call that calls zero_gaps()
 };
 
 inline constexpr double kLog2E = 1.4426950408889634074;
@@ -205,7 +207,8 @@ void with_head_width(std::int64_t width, Body&& body) {
     return body(std::integral_constant<int, 256>{});
 }
 
-// The paths. Each takes what attention_prepare.cu hands out.
+// The paths. Each takes what attention_prepare.cu hands out, and fills the gaps, too: in backward delta does it, or the short
+// one.
 
 /// attention.cu: f32, f64, bf16.
 template <class T>
@@ -218,8 +221,7 @@ void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rule
 /// 64 columns, and without delta.
 inline constexpr int kShortSentence = 64;
 void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
-void attention_backward_short(const AttentionTask<bf16>& task, const AttentionRules& rules,
-                              const AttentionBackwardTask<bf16>& back);
+void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
 /// attention_backward.cu; delta first, which fills back.delta.
 template <class T>
 void attention_delta(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back);
