@@ -41,16 +41,18 @@ __device__ __forceinline__ void finish_affine(const AffineSums<T>& sums, std::in
     if (!device::last_block(sums.tickets + run, last - first, flag)) return;
     const int threads = static_cast<int>(blockDim.x);
     for (std::int64_t i = device::thread_in_block(); i < 2 * cols; i += threads) {
+        const A* from = sums.partial + first * 2 * cols + i;
         double total = 0;
-#pragma unroll 8
-        for (unsigned chunk = first; chunk < last; ++chunk) total += static_cast<double>(sums.partial[chunk * 2 * cols + i]);
+#pragma unroll 4
+        for (unsigned chunk = first; chunk < last; ++chunk, from += 2 * cols) total += static_cast<double>(*from);
         sums.runs[run * 2 * cols + i] = total;
     }
     if (!device::last_block(sums.tickets + kAffineRuns, runs, flag)) return;
     for (std::int64_t i = device::thread_in_block(); i < 2 * cols; i += threads) {
+        const double* from = sums.runs + i;
         double total = 0;
-#pragma unroll 8
-        for (unsigned r = 0; r < runs; ++r) total += sums.runs[r * 2 * cols + i];
+#pragma unroll 4
+        for (unsigned r = 0; r < runs; ++r, from += 2 * cols) total += *from;
         const AffineTarget<T>& target = sums.targets[i >= cols];
         const std::int64_t column = i < cols ? i : i - cols;
         if (target.own != nullptr)
