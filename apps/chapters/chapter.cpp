@@ -74,14 +74,14 @@ picture::Page page(const Chapter& chapter, const Report& report, std::string_vie
     page.table({"statement", "verdict"}, verdicts);
     if (!report.figures.empty()) page.figures(report.figures);
     for (const Statement& statement : report.statements) {
-        page.heading(statement.claim);
+        page.part(statement.claim);
         for (const std::string& printed : statement.printed) page.code(printed);
         std::vector<std::vector<std::string>> rows;
         for (const Measured& one : statement.numbers) rows.push_back({one.what, picture::number(one.value)});
         page.table({"measured", "value"}, rows).paragraph(fmt::format("By these numbers it {}.", verdict(statement)));
         if (!statement.figures.empty()) page.figures(statement.figures);
     }
-    page.heading("Again").code(command);
+    page.close_parts().heading("Again").code(command);
     return page;
 }
 

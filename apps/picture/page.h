@@ -55,6 +55,10 @@ class Page {
     /// What follows, until close_section(), can be folded away under this line; `open`: it is not at first.
     Page& open_section(std::string_view text, bool open);
     Page& close_section();
+    /// Parts of equal rank, each under its heading, in two columns where the window is wide enough. A part lasts until the next
+    /// one or until close_parts().
+    Page& part(std::string_view heading);
+    Page& close_parts();
     /// A page beside this one.
     struct Link {
         std::string file;
@@ -91,6 +95,7 @@ class Page {
     std::string body_;
     std::string style_;
     std::string scripts_;
+    bool in_parts_ = false;
     bool answers_ = false;  // a figure is one for chart_js
 };
 
