@@ -52,10 +52,16 @@ std::vector<GradientCase> proofs::feed_forward() {
     add("GELU, dropout 0.3", ops::Activation::gelu, 0.3);
     add("GELU in its tanh form", ops::Activation::gelu_tanh, 0);
     add("GELU in its tanh form, dropout 0.3", ops::Activation::gelu_tanh, 0.3);
-    cases.push_back({"feed_forward",
-                     "without biases",
-                     [](auto in) { return ops::feed_forward(in[0], in[1], {}, in[2], {}, ops::Activation::relu); },
-                     {random_input({4, 3}, 6), all[1], all[3]}});  // no hidden value near ReLU's kink
+    // These numbers have no hidden value near ReLU's kink.
+    const std::vector<Tensor> no_biases = {random_input({4, 3}, 6), all[1], all[3]};
+    const auto add_without_biases = [&](const char* what, ops::Activation activation, double dropout) {
+        cases.push_back({"feed_forward", what,
+                         [=](auto in) { return ops::feed_forward(in[0], in[1], {}, in[2], {}, activation, Dropout(dropout, 7)); },
+                         no_biases});
+    };
+    add_without_biases("without biases", ops::Activation::relu, 0);
+    add_without_biases("GELU without biases, dropout 0.3", ops::Activation::gelu, 0.3);
+    add_without_biases("GELU in its tanh form without biases, dropout 0.3", ops::Activation::gelu_tanh, 0.3);
     return cases;
 }
 

@@ -1,6 +1,6 @@
 #include "kernels/activation/detail/activation.h"
 
-#include "kernels/activation/detail/gelu_simd.h"
+#include "kernels/activation/gelu_simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {

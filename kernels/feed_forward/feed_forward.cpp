@@ -1,24 +1,15 @@
 #include "kernels/feed_forward/feed_forward.h"
 
-#include <algorithm>
-
 #include "core/check.h"
-#include "core/dispatch.h"
 #include "core/format.h"
-#include "core/parallel.h"
 #include "kernels/activation/activation.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/dropout/dropout_fast.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/linear/linear.h"
-#include "kernels/matmul/product.h"
 #include "kernels/matmul/product_cuda.h"
 
 namespace heddle::kernels {
 namespace {
-
-// Rows that go through both products together: a multiple of every level's tile, 192 KB of h at d_ff 512.
-constexpr std::int64_t kBlockRows = 96;
 
 void check_weights(const Tensor& x, const FeedForwardWeights& weights) {
     check_rank("feed_forward", "x", x, 2);
@@ -36,65 +27,6 @@ void check_weights(const Tensor& x, const FeedForwardWeights& weights) {
 
 Tensor activate(const Tensor& u, Activation activation) {
     return activation == Activation::relu ? relu_forward(u) : gelu_forward(u, activation == Activation::gelu_tanh);
-}
-
-template <class T>
-const T* bias_of(const Tensor& bias) {
-    return bias.defined() ? bias.data<T>() : nullptr;
-}
-
-template <class Body>
-void each_block(std::int64_t rows, const Body& body) {
-    parallel_for(rows, kBlockRows, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t first = begin; first < end; first += kBlockRows) body(first, std::min(kBlockRows, end - first));
-    });
-}
-
-// ---- ReLU in f32: block by block
-
-FeedForwardResult relu_forward_blocks(const Tensor& x, const FeedForwardWeights& weights, const Dropout& dropout) {
-    const std::int64_t rows = x.rows(), d_model = x.cols(), d_ff = weights.w1.dim(0), out = weights.w2.dim(0);
-    const Tensor panels1 = make_panels(whole<float>(weights.w1).transposed(), d_model, d_ff);
-    const Tensor panels2 = make_panels(whole<float>(weights.w2).transposed(), d_ff, out);
-    FeedForwardResult result{Tensor::empty({rows, out}, DType::f32), Tensor::empty({rows, d_ff}, DType::f32)};
-    const float* from = x.data<float>();
-    float* h = result.hidden.data<float>();
-    float* y = result.y.data<float>();
-    each_block(rows, [&](std::int64_t first, std::int64_t count) {
-        product<float>(count, d_ff, d_model, {from + first * d_model, d_model, 1}, panels1.data<float>(),
-                       {h + first * d_ff, d_ff, 1}, {.bias = bias_of<float>(weights.b1), .relu = true});
-        if (dropout.active())
-            by_level(v2::dropout_rows, v3::dropout_rows, v4::dropout_rows)(h, h, first, first + count, d_ff, dropout);
-        product<float>(count, out, d_ff, {h + first * d_ff, d_ff, 1}, panels2.data<float>(), {y + first * out, out, 1},
-                       {.bias = bias_of<float>(weights.b2)});
-    });
-    return result;
-}
-
-// du [rows, d_ff] and, when wanted, dx and the sums of du over blocks of rows, added in ascending order.
-Tensor relu_backward_blocks(const Tensor& dy, const Tensor& hidden, const FeedForwardWeights& weights, const Dropout& dropout,
-                            Tensor* dx, Tensor* db1) {
-    const std::int64_t rows = dy.rows(), out = dy.cols(), d_ff = hidden.cols(), d_model = weights.w1.cols();
-    const Tensor panels2 = make_panels(whole<float>(weights.w2), out, d_ff);
-    const Tensor panels1 = dx ? make_panels(whole<float>(weights.w1), d_ff, d_model) : Tensor();
-    Tensor du = Tensor::empty({rows, d_ff}, DType::f32);
-    const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
-    const Tensor sums = Tensor::zeros({blocks, d_ff}, DType::f32);
-    if (dx) *dx = Tensor::empty({rows, d_model}, DType::f32);
-    each_block(rows, [&](std::int64_t first, std::int64_t count) {
-        float* block = du.data<float>() + first * d_ff;
-        product<float>(count, d_ff, out, {dy.data<float>() + first * out, out, 1}, panels2.data<float>(), {block, d_ff, 1});
-        by_level(v2::relu_dropout_gradient, v3::relu_dropout_gradient, v4::relu_dropout_gradient)(
-            block, hidden.data<float>() + first * d_ff, count, d_ff, static_cast<float>(dropout.scale()),
-            sums.data<float>() + first / kBlockRows * d_ff);
-        if (dx)
-            product<float>(count, d_model, d_ff, {block, d_ff, 1}, panels1.data<float>(),
-                           {dx->data<float>() + first * d_model, d_model, 1});
-    });
-    if (db1)
-        for (std::int64_t block = 0; block < blocks; ++block)
-            for (std::int64_t j = 0; j < d_ff; ++j) db1->data<float>()[j] += sums.data<float>()[block * d_ff + j];
-    return du;
 }
 
 // ---- on the device: two products, and one kernel between them
@@ -150,11 +82,7 @@ FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights
                                        const Dropout& dropout, bool keep) {
     check_weights(x, weights);
     if (x.device() == Device::cuda) return forward_cuda(x, weights, activation, dropout, keep);
-    if (activation == Activation::relu && x.dtype() == DType::f32) {
-        FeedForwardResult result = relu_forward_blocks(x, weights, dropout);
-        if (!keep) result.hidden = Tensor();
-        return result;
-    }
+    if (x.dtype() == DType::f32) return feed_forward_blocks(x, weights, activation, dropout, keep);
     const Tensor u = linear_forward(x, weights.w1, weights.b1);
     const Tensor h = dropout_forward(activate(u, activation), dropout);
     FeedForwardResult result{linear_forward(h, weights.w2, weights.b2), {}};
@@ -176,17 +104,19 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
         const bool wider = x.dtype() == DType::bf16 && gradients.b1.dtype() == DType::f32;
         check_dtype("feed_forward_backward", "the gradient of b1", gradients.b1, wider ? DType::f32 : x.dtype());
     }
-    if (wants.w2) linear_backward_weight(dy, hidden_again(hidden, activation, dropout), gradients.w2);
-    if (wants.b2) linear_backward_bias(dy, gradients.b2);
-    if (!wants.x && !wants.w1 && !wants.b1) return {};
-    Tensor dx, du;
-    if (activation == Activation::relu && x.dtype() == DType::f32 && x.device() == Device::cpu) {
-        du = relu_backward_blocks(dy, hidden, weights, dropout, wants.x ? &dx : nullptr, wants.b1 ? &gradients.b1 : nullptr);
+    const bool inner = wants.x || wants.w1 || wants.b1;
+    Tensor h, du, dx;
+    if (inner && x.dtype() == DType::f32 && x.device() == Device::cpu) {
+        du = feed_forward_backward_blocks(dy, hidden, weights, activation, dropout, wants.w2 ? &h : nullptr,
+                                          wants.x ? &dx : nullptr, wants.b1 ? &gradients.b1 : nullptr);
     } else {
-        du = hidden_gradient(dy, hidden, weights, activation, dropout);
+        if (wants.w2) h = hidden_again(hidden, activation, dropout);
+        if (inner) du = hidden_gradient(dy, hidden, weights, activation, dropout);
         if (wants.x) dx = linear_backward_x(du, weights.w1);
         if (wants.b1) linear_backward_bias(du, gradients.b1);
     }
+    if (wants.w2) linear_backward_weight(dy, h, gradients.w2);
+    if (wants.b2) linear_backward_bias(dy, gradients.b2);
     if (wants.w1) linear_backward_weight(du, x, gradients.w1);
     return dx;
 }

@@ -80,6 +80,29 @@ TEST(FeedForward, IsTheComposedNetworkInValueAndEveryGradient) {
                 }
 }
 
+// Blocks of rows change where numbers lie meanwhile, and none of them. Rows around the blocks of 96 and 128, and arguments beyond
+// 9, where the tanh form's slope ends.
+TEST(FeedForward, GeluInF32HasTheBitsOfTheOpsOneAfterAnother) {
+    for (const Activation activation : {Activation::gelu, Activation::gelu_tanh})
+        for (const double p : {0.0, 0.3})
+            for (const std::int64_t rows : {1, 33, 96, 97, 128, 129, 300}) {
+                Network net(rows, 24, 50, DType::f32);
+                Tensor wide = net.b1.value();
+                for (float& value : wide.mutable_values<float>()) value *= 10;
+                const Dropout dropout(p, 99);
+                const Tensor cotangent = normal({rows, 24}, 6, DType::f32);
+                const Variable fused = net.fused(activation, dropout);
+                backward(fused, cotangent);
+                const std::vector<Tensor> got = net.gradients();
+                const Variable composed = net.composed(activation, dropout);
+                backward(composed, cotangent);
+                const std::vector<Tensor> wanted = net.gradients();
+                EXPECT_EQ(fused.value().to_vector(), composed.value().to_vector()) << rows << " rows";
+                for (std::size_t i = 0; i < got.size(); ++i)
+                    EXPECT_EQ(got[i].to_vector(), wanted[i].to_vector()) << rows << " rows, gradient " << i;
+            }
+}
+
 TEST(FeedForward, KeepsOneHiddenTensorAndNothingWithoutAGradient) {
     const Network net(7, 8, 16, DType::f32);
     {

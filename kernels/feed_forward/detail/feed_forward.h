@@ -7,7 +7,24 @@
 
 namespace heddle::kernels {
 
-// ---- the vectorised CPU path (feed_forward_fast.cpp)
+// ---- the CPU path in f32, block by block (feed_forward_blocks.cpp)
+
+/// As feed_forward_forward.
+FeedForwardResult feed_forward_blocks(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
+                                      const Dropout& dropout, bool keep);
+/// du [rows, d_ff]; with them h (for dW2) and dx where the pointers are given, and db1 += the sums of du.
+Tensor feed_forward_backward_blocks(const Tensor& dy, const Tensor& hidden, const FeedForwardWeights& weights,
+                                    Activation activation, const Dropout& dropout, Tensor* h, Tensor* dx, Tensor* db1);
+
+// ---- its vectorised parts (feed_forward_fast.cpp)
+
+/// h = dropout(gelu(u)); u, h [rows, cols], h may be u. Their first row is row first_row of the dropout.
+HEDDLE_DECLARE_LEVELS(void gelu_dropout(const float* u, float* h, std::int64_t first_row, std::int64_t rows, std::int64_t cols,
+                                        bool tanh_form, const Dropout& dropout))
+/// du = dh * dropout factor * gelu'(u), in place; h [rows, cols] as gelu_dropout makes it, or null; column_sums [cols] += the
+/// sums of du over the rows, in ascending order.
+HEDDLE_DECLARE_LEVELS(void gelu_dropout_gradient(float* dh, const float* u, float* h, std::int64_t first_row, std::int64_t rows,
+                                                 std::int64_t cols, bool tanh_form, const Dropout& dropout, float* column_sums))
 
 /// du = dh * scale where h > 0, else 0, in place; column_sums += the sum over the rows. dh, h [rows, cols], column_sums [cols] or
 /// null.

@@ -30,13 +30,19 @@ inline NormalDistribution normal_distribution(VecF x) {
     return {x < 0.0f ? below : 1.0f - below, bell};
 }
 
-inline VecF gelu(VecF x) { return x * normal_distribution(x).phi; }
+/// A function's value and its derivative.
+struct ValueAndSlope {
+    VecF value;
+    VecF slope;
+};
 
-/// d gelu / dx = Phi(x) + x phi(x)
-inline VecF gelu_slope(VecF x) {
+/// x Phi(x) and d gelu / dx = Phi(x) + x phi(x), of one exponential.
+inline ValueAndSlope gelu_and_slope(VecF x) {
     const NormalDistribution at = normal_distribution(x);
-    return at.phi + x * at.bell * 0.398942280f;
+    return {x * at.phi, at.phi + x * at.bell * 0.398942280f};
 }
+inline VecF gelu(VecF x) { return gelu_and_slope(x).value; }
+inline VecF gelu_slope(VecF x) { return gelu_and_slope(x).slope; }
 
 /// exp(-2 u), u = sqrt(2 / pi) (x + 0.044715 x^3)
 inline VecF gelu_tanh_exponential(VecF x) { return ::heddle::HEDDLE_LEVEL::exp(x * (x * x * -0.0713548163f + -1.59576912f)); }
@@ -51,6 +57,17 @@ inline VecF gelu_tanh_slope(VecF wide) {
     const VecF e = gelu_tanh_exponential(x);
     const VecF s = 1.0f / (1.0f + e);
     return s + x * (s * e) * s * (x * x * 0.214064449f + 1.59576912f);  // 1 - s = s e, without the difference
+}
+
+/// gelu_tanh(x) and gelu_tanh_slope(x), of one exponential where no lane is beyond 9: with the same bits as theirs.
+inline ValueAndSlope gelu_tanh_and_slope(VecF x) {
+    const VecF e = gelu_tanh_exponential(x);
+    const VecF value = x / (1.0f + e);
+    const auto beyond = (x > 9.0f) | (x < -9.0f);
+    if (::heddle::HEDDLE_LEVEL::fold<::heddle::HEDDLE_LEVEL::kFloats / 2>(beyond, [](auto a, auto b) { return a | b; }) != 0)
+        return {value, gelu_tanh_slope(x)};
+    const VecF s = 1.0f / (1.0f + e);
+    return {value, s + x * (s * e) * s * (x * x * 0.214064449f + 1.59576912f)};
 }
 
 }  // namespace HEDDLE_LEVEL
