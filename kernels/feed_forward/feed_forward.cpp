@@ -6,6 +6,7 @@
 #include "kernels/dropout/dropout.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/linear/linear.h"
+#include "kernels/matmul/batch_invariant.h"
 #include "kernels/matmul/product_cuda.h"
 
 namespace heddle::kernels {
@@ -29,12 +30,17 @@ Tensor activate(const Tensor& u, Activation activation) {
     return activation == Activation::relu ? relu_forward(u) : gelu_forward(u, activation == Activation::gelu_tanh);
 }
 
-// ---- on the device: two products, and one kernel between them
+// ---- on the device
 
 FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation, const Dropout& dropout,
                                bool keep) {
     const std::int64_t rows = x.rows(), d_model = x.cols(), d_ff = weights.w1.dim(0);
-    // cuBLASLt's GELU is the tanh form; it is taken where it is the whole way from the product to h.
+    if (feed_forward_runs_fused(x.dtype(), rows, d_model, d_ff, weights.w2.dim(0), keep)) {
+        if (x.dtype() == DType::bf16) return feed_forward_fused_cuda(x, weights, activation, dropout, keep);
+        return {feed_forward_fused_f32_cuda(x, weights, activation, dropout), {}};
+    }
+    // Two products, and one kernel between them. cuBLASLt's GELU is the tanh form; it is taken where it is the whole way from the
+    // product to h.
     const bool whole_gelu =
         activation == Activation::gelu_tanh && x.dtype() == DType::bf16 && !dropout.active() && !keep && d_model > 0;
     Tensor u = Tensor::empty({rows, d_ff}, x.dtype(), Device::cuda);
@@ -53,6 +59,8 @@ FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weight
     return {linear_forward(h, weights.w2, weights.b2), keep ? u : Tensor()};
 }
 
+// ---- backward: what stands between the products
+
 // h again from what forward kept.
 Tensor hidden_again(const Tensor& hidden, Activation activation, const Dropout& dropout) {
     if (activation == Activation::relu) return hidden;
@@ -62,21 +70,33 @@ Tensor hidden_again(const Tensor& hidden, Activation activation, const Dropout& 
     return h;
 }
 
-// ---- everything else: the formula, op by op
-
+// du, and h where it is asked for.
 Tensor hidden_gradient(const Tensor& dy, const Tensor& hidden, const FeedForwardWeights& weights, Activation activation,
-                       const Dropout& dropout) {
+                       const Dropout& dropout, Tensor* h) {
     if (dy.device() == Device::cuda) {
         Tensor dh = linear_backward_x(dy, weights.w2);
-        feed_forward_gradient_cuda(dh, hidden, activation, dropout, dh);
+        const bool relu = activation == Activation::relu;
+        if (h != nullptr) *h = relu ? hidden : Tensor::empty(hidden.shape(), hidden.dtype(), Device::cuda);
+        feed_forward_gradient_cuda(dh, hidden, activation, dropout, dh, relu ? nullptr : h);
         return dh;
     }
+    if (h != nullptr) *h = hidden_again(hidden, activation, dropout);
     const Tensor dh = dropout_backward(linear_backward_x(dy, weights.w2), dropout);
     return activation == Activation::relu ? relu_backward(dh, hidden)
                                           : gelu_backward(dh, hidden, activation == Activation::gelu_tanh);
 }
 
 }  // namespace
+
+bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff, std::int64_t out,
+                             bool keep) {
+    constexpr std::int64_t kShortWalk = 512;    // units: eight tiles take a block no longer than three launches would take
+    constexpr std::int64_t kManyRows = 8192;    // a block of 64 rows for nearly every processor of the largest chips
+    constexpr std::int64_t kFewRowsF32 = 2048;  // a block of 16 rows for each
+    if (d_model > kFusedWidth || out > kFusedWidth) return false;
+    if (dtype == DType::bf16) return d_ff <= kShortWalk || (rows >= kManyRows && !batch_invariant());
+    return dtype == DType::f32 && !keep && d_ff <= kShortWalk && rows <= kFewRowsF32 && !batch_invariant();
+}
 
 FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                        const Dropout& dropout, bool keep) {
@@ -106,12 +126,14 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
     }
     const bool inner = wants.x || wants.w1 || wants.b1;
     Tensor h, du, dx;
-    if (inner && x.dtype() == DType::f32 && x.device() == Device::cpu) {
-        du = feed_forward_backward_blocks(dy, hidden, weights, activation, dropout, wants.w2 ? &h : nullptr,
-                                          wants.x ? &dx : nullptr, wants.b1 ? &gradients.b1 : nullptr);
-    } else {
+    Tensor* const wanted_h = wants.w2 ? &h : nullptr;
+    if (!inner) {
         if (wants.w2) h = hidden_again(hidden, activation, dropout);
-        if (inner) du = hidden_gradient(dy, hidden, weights, activation, dropout);
+    } else if (x.dtype() == DType::f32 && x.device() == Device::cpu) {
+        du = feed_forward_backward_blocks(dy, hidden, weights, activation, dropout, wanted_h, wants.x ? &dx : nullptr,
+                                          wants.b1 ? &gradients.b1 : nullptr);
+    } else {
+        du = hidden_gradient(dy, hidden, weights, activation, dropout, wanted_h);
         if (wants.x) dx = linear_backward_x(du, weights.w1);
         if (wants.b1) linear_backward_bias(du, gradients.b1);
     }

@@ -5,15 +5,15 @@
 //
 // One pass each way: activation and dropout together, in place where the input is not kept. For ReLU backward reads h alone:
 // where h is 0 the unit was off or dropped, elsewhere the factor is the scale, and no random number is drawn again. For GELU it
-// reads u and draws them again.
+// reads u, draws them again, and writes h as well where dW2 needs it: one pass, and one exponential, for both.
 //
 // Why not cuBLASLt's own activations? Its ReLU is documented as max(x, 0), which may turn a NaN into 0 and hide it; its GELU is
 // the tanh form, which feed_forward.cpp takes where nothing is kept and dropped, in bf16. Dropout it has none.
 //
 // Who owns what: kernels/device/dropout_walk.h. Memory traffic of an element of s bytes: forward 2 s (u, h), backward 3 s (dh,
-// hidden, du).
-#include "kernels/device/dropout_walk.h"
+// hidden, du) and s for GELU's h.
 #include "kernels/device/dispatch.h"
+#include "kernels/device/dropout_walk.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/feed_forward/detail/feed_forward_device.h"
 
@@ -36,23 +36,27 @@ __global__ void __launch_bounds__(kWalkThreads)
     });
 }
 
-// dh, hidden, du [rows, d_ff]. A NaN in h lets the gradient through, as in relu.
+// dh, hidden, du [rows, d_ff]; h [rows, d_ff] or null. A NaN in h lets the gradient through, as in relu.
 template <class T, int N>
 __global__ void __launch_bounds__(kWalkThreads)
-    feed_forward_gradient_kernel(const T* dh, const T* hidden, T* du, WalkedRows rows, Activation activation, DropoutRule rule) {
+    feed_forward_gradient_kernel(const T* dh, const T* hidden, T* du, T* h, WalkedRows rows, Activation activation,
+                                 DropoutRule rule) {
     const auto scale = static_cast<Accumulator<T>>(rule.scale);
     const bool relu = activation == Activation::relu;
     if (relu) rule.threshold = 0;  // h knows what was dropped
     walk_dropped<N>(rule, rows, [&](std::int64_t at, unsigned kept) {
         Vector<T, N> values = load_vector<N>(dh + at);
-        const Vector<T, N> of_hidden = load_vector<N>(hidden + at);
+        Vector<T, N> of_hidden = load_vector<N>(hidden + at);
 #pragma unroll
         for (int j = 0; j < N; ++j) {
             const auto from = load(of_hidden[j]);
-            const auto gradient = load(values[j]) * (kept >> j & 1 ? scale : Accumulator<T>{0});
+            const auto factor = kept >> j & 1 ? scale : Accumulator<T>{0};
+            const auto gradient = load(values[j]) * factor;
             values[j] = store<T>(!relu ? gradient * gelu_slope_of(from, activation) : from <= 0 ? Accumulator<T>{0} : gradient);
+            if (h != nullptr) of_hidden[j] = store<T>(activated(from, activation) * factor);
         }
         store_vector(du + at, values);
+        if (h != nullptr) store_vector(h + at, of_hidden);
     });
 }
 
@@ -69,15 +73,15 @@ void feed_forward_activate_cuda(const Tensor& u, Activation activation, const Dr
     });
 }
 
-void feed_forward_gradient_cuda(const Tensor& dh, const Tensor& hidden, Activation activation, const Dropout& dropout,
-                                Tensor& du) {
+void feed_forward_gradient_cuda(const Tensor& dh, const Tensor& hidden, Activation activation, const Dropout& dropout, Tensor& du,
+                                Tensor* h) {
     dispatch("feed_forward_backward", dh.dtype(), [&]<class T>(TypeTag<T>) {
         const T *gradient = dh.data<T>(), *kept = hidden.data<T>();
-        T* to = du.data<T>();
+        T *to = du.data<T>(), *again = h == nullptr ? nullptr : h->data<T>();
         const std::int64_t rows = dh.rows(), d_ff = dh.cols();
-        const bool fits = walk_fits(gradient, d_ff) && walk_fits(kept, d_ff) && walk_fits(to, d_ff);
+        const bool fits = walk_fits(gradient, d_ff) && walk_fits(kept, d_ff) && walk_fits(to, d_ff) && walk_fits(again, d_ff);
         launch(walk_config(rows, d_ff), fits ? feed_forward_gradient_kernel<T, kVector<T>> : feed_forward_gradient_kernel<T, 1>,
-               gradient, kept, to, WalkedRows(rows, d_ff), activation, DropoutRule(dropout));
+               gradient, kept, to, again, WalkedRows(rows, d_ff), activation, DropoutRule(dropout));
     });
 }
 

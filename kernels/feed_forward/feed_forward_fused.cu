@@ -10,17 +10,16 @@
 //
 // u [16, 64] stays where the first product left it, in registers: D of one product is A of the next (mma.h, as_a).
 //
-// Memory traffic: x once, y once, and W1 and W2 once per block, mostly from the second-level cache. That is also the limit: 64
-// rows use a weight 64 times, where two products by cuBLASLt use it 128 or 256 times; and y must fit into registers, so rows are
-// up to 128 wide. Worth it for narrow models, where h is what the memory is busy with. Work goes through feed_forward.cpp; this
-// is the chapter.
+// Memory traffic: x once, y once, and W1 and W2 once per block, mostly from the second-level cache; for training h or u, written
+// once and not read. That is also the limit: 64 rows use a weight 64 times, where two products by cuBLASLt use it 128 or 256
+// times; and y must fit into registers, so rows are up to 128 wide. Where it is taken: feed_forward_runs_fused.
 #include <string>
 
-#include "kernels/device/tile_copy.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/random.h"
 #include "kernels/device/shared.h"
+#include "kernels/device/tile_copy.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/feed_forward/detail/feed_forward_device.h"
 
@@ -33,16 +32,28 @@ constexpr int kRows = 64, kUnits = 64, kWarps = 4, kThreads = kWarps * kWarp, kS
 
 struct FusedNetwork {
     const bf16 *x, *w1, *b1, *w2, *b2;  // [rows, d_model], [d_ff, d_model], [d_ff] or null, [out, d_ff], [out] or null
-    bf16* y;                            // [rows, out]
+    bf16 *y, *hidden;                   // [rows, out], [rows, d_ff] or null: what is kept for backward
     std::int64_t rows, d_model, d_ff, out;
     Activation activation;
     DropoutRule dropout;
 };
 
-// u of a warp, [16, 64], turned into h in place; its first row and first unit in the whole tensor are `row` and `unit`.
+// Two neighbours of a row [cols], as far as they lie within it.
+__device__ __forceinline__ void store_pair(bf16* row, std::int64_t col, std::int64_t cols, float left, float right) {
+    if (cols % 2 == 0) {  // every row begins at a multiple of four bytes
+        if (col < cols) store_vector(row + col, Vector<bf16, 2>{store<bf16>(left), store<bf16>(right)});
+    } else {
+        if (col < cols) row[col] = store<bf16>(left);
+        if (col + 1 < cols) row[col + 1] = store<bf16>(right);
+    }
+}
+
+// u of a warp, [16, 64], turned into h in place; its first row and first unit in the whole tensor are `row` and `unit`. What
+// backward needs of it is written: h for ReLU, u for GELU.
 __device__ __forceinline__ void activate_tile(Accumulator16x8 (&u)[kUnits / 8], const FusedNetwork& net, std::int64_t row,
                                               std::int64_t unit) {
     const auto scale = static_cast<float>(net.dropout.scale);
+    const bool relu = net.activation == Activation::relu;
     // A group of eight units is one Philox call, and the accumulators of four lanes. Lane t of the four draws for groups t and t
     // + 4 of both its rows; the others ask it.
     const int quad = lane() / 4 * 4, mine = lane() % 4;
@@ -52,16 +63,29 @@ __device__ __forceinline__ void activate_tile(Accumulator16x8 (&u)[kUnits / 8], 
 #pragma unroll
         for (int r = 0; r < 2; ++r)
             drawn[half][r] = kept_in_row(net.dropout, row + Accumulator16x8::row(2 * r), unit / 8 + 4 * half + mine);
+    const int col = Accumulator16x8::col(0);  // and the next one: a lane holds pairs
 #pragma unroll
-    for (int j = 0; j < kUnits / 8; ++j)
+    for (int j = 0; j < kUnits / 8; ++j) {
+        const std::int64_t at = unit + 8 * j + col;
+        const bool exists[2] = {at < net.d_ff, at + 1 < net.d_ff};
+        float bias[2];
 #pragma unroll
-        for (int i = 0; i < Accumulator16x8::kElements; ++i) {
-            const int col = Accumulator16x8::col(i);
-            const std::int64_t at = unit + 8 * j + col;
-            const float bias = net.b1 != nullptr && at < net.d_ff ? load(net.b1[at]) : 0;
-            const unsigned kept = __shfl_sync(kAllLanes, drawn[j / 4][i / 2], quad + j % 4);
-            u[j][i] = activated(u[j][i] + bias, net.activation) * (kept >> col & 1 ? scale : 0.0f);
+        for (int i = 0; i < 2; ++i) bias[i] = net.b1 != nullptr && exists[i] ? load(net.b1[at + i]) : 0;
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            const unsigned kept = __shfl_sync(kAllLanes, drawn[j / 4][r], quad + j % 4) >> col;
+            float of_u[2], h[2];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                of_u[i] = u[j][2 * r + i] + bias[i];
+                h[i] = activated(of_u[i], net.activation) * (kept >> i & 1 ? scale : 0.0f);
+                u[j][2 * r + i] = exists[i] ? h[i] : 0.0f;  // beyond d_ff even an infinite x counts nothing
+            }
+            const std::int64_t to = row + Accumulator16x8::row(2 * r);
+            if (net.hidden != nullptr && to < net.rows)
+                store_pair(net.hidden + to * net.d_ff, at, net.d_ff, relu ? h[0] : of_u[0], relu ? h[1] : of_u[1]);
         }
+    }
 }
 
 // Rows of x and y up to Width; N: elements a copy takes (tile_copy.h).
@@ -129,13 +153,17 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_kernel(FusedNe
         pipeline.release();
     }
 #pragma unroll
-    for (int j = 0; j < Width / 8; ++j)
+    for (int j = 0; j < Width / 8; ++j) {
+        const std::int64_t col = 8 * j + Accumulator16x8::col(0);
+        float bias[2];
 #pragma unroll
-        for (int i = 0; i < Accumulator16x8::kElements; ++i) {
-            const std::int64_t row = first_row + warp_row + Accumulator16x8::row(i), col = 8 * j + Accumulator16x8::col(i);
-            if (row >= net.rows || col >= net.out) continue;
-            net.y[row * net.out + col] = store<bf16>(y[j][i] + (net.b2 != nullptr ? load(net.b2[col]) : 0));
+        for (int i = 0; i < 2; ++i) bias[i] = net.b2 != nullptr && col + i < net.out ? load(net.b2[col + i]) : 0;
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            const std::int64_t row = first_row + warp_row + Accumulator16x8::row(2 * r);
+            if (row < net.rows) store_pair(net.y + row * net.out, col, net.out, y[j][2 * r] + bias[0], y[j][2 * r + 1] + bias[1]);
         }
+    }
 }
 
 template <int Width>
@@ -152,21 +180,33 @@ void start(const FusedNetwork& net) {
 
 }  // namespace
 
-Tensor feed_forward_fused(const Tensor& x, const FeedForwardWeights& weights, Activation activation, const Dropout& dropout) {
+FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
+                                          const Dropout& dropout, bool keep) {
     const std::int64_t rows = x.rows(), d_model = x.cols(), d_ff = weights.w1.rows(), out = weights.w2.rows();
     if (d_model > kFusedWidth || out > kFusedWidth)
         fail("feed_forward_fused: rows of " + std::to_string(d_model) + " and " + std::to_string(out) +
              " numbers, wanted at most " + std::to_string(kFusedWidth));
     const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<bf16>() : nullptr; };
-    Tensor y = Tensor::empty({rows, out}, DType::bf16, Device::cuda);
-    const FusedNetwork net{
-        data(x), data(weights.w1), data(weights.b1),    data(weights.w2), data(weights.b2), data(y), rows, d_model, d_ff,
-        out,     activation,       DropoutRule(dropout)};
+    FeedForwardResult result{Tensor::empty({rows, out}, DType::bf16, Device::cuda), {}};
+    if (keep) result.hidden = Tensor::empty({rows, d_ff}, DType::bf16, Device::cuda);
+    const FusedNetwork net{.x = data(x),
+                           .w1 = data(weights.w1),
+                           .b1 = data(weights.b1),
+                           .w2 = data(weights.w2),
+                           .b2 = data(weights.b2),
+                           .y = result.y.data<bf16>(),
+                           .hidden = keep ? result.hidden.data<bf16>() : nullptr,
+                           .rows = rows,
+                           .d_model = d_model,
+                           .d_ff = d_ff,
+                           .out = out,
+                           .activation = activation,
+                           .dropout = DropoutRule(dropout)};
     if (d_model <= 64 && out <= 64)
         start<64>(net);
     else
         start<128>(net);
-    return y;
+    return result;
 }
 
 }  // namespace heddle::kernels

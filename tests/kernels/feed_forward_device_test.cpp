@@ -8,6 +8,7 @@
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/feed_forward/feed_forward.h"
 #include "kernels/linear/linear.h"
+#include "kernels/matmul/batch_invariant.h"
 #include "tests/devices.h"
 #include "tests/support.h"
 
@@ -97,14 +98,16 @@ TEST(FeedForwardDevice, ReluKeepsANaN) {
 
 // ---- the fully fused kernel
 
+// Both widths of the kernels, with copies of 16 bytes and of single elements, and enough tiles of 64 units for all memory to be
+// used again.
+constexpr NetworkCase kFusedCases[] = {{1, 8, 8, 8},      {70, 32, 200, 48}, {65, 120, 136, 128, false},
+                                       {33, 31, 193, 17}, {5, 100, 33, 65},  {17, 64, 70, 20, false},
+                                       {0, 8, 8, 8},      {3, 8, 0, 8},      {3, 0, 8, 4}};
+
 TEST(FeedForwardFused, IsTheNetworkOfTheTwoProducts) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Numbers numbers{Device::cuda, DType::bf16};
-    // Both widths of the kernel, with copies of 16 bytes and of single elements, and enough tiles of 64 units for both stages to
-    // be used again.
-    for (const NetworkCase& at :
-         {NetworkCase{1, 8, 8, 8}, NetworkCase{70, 32, 200, 48}, NetworkCase{65, 120, 136, 128, false},
-          NetworkCase{33, 31, 193, 17}, NetworkCase{5, 100, 33, 65}, NetworkCase{0, 8, 8, 8}, NetworkCase{3, 8, 0, 8}})
+    for (const NetworkCase& at : kFusedCases)
         for (const Activation activation : kActivations)
             for (const double p : {0.0, 0.3}) {
                 const Dropout dropout(p, 78);
@@ -113,18 +116,81 @@ TEST(FeedForwardFused, IsTheNetworkOfTheTwoProducts) {
                 const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
                 const Network narrow =
                     converted(wide, [](const Tensor& tensor) { return tensor.defined() ? tensor.to(DType::f32) : tensor; });
-                expect_close(kernels::feed_forward_fused(given.x, given.weights, activation, dropout),
-                             kernels::feed_forward_forward(wide.x, wide.weights, activation, dropout, false).y, numbers,
-                             text(at, activation, p), kAllowed, plain(narrow, activation, dropout).y);
+                const Results stepwise = plain(narrow, activation, dropout);
+                const auto wanted = kernels::feed_forward_forward(wide.x, wide.weights, activation, dropout, true);
+                const auto kept = kernels::feed_forward_fused_cuda(given.x, given.weights, activation, dropout, true);
+                expect_close(kept.y, wanted.y, numbers, text(at, activation, p), kAllowed, stepwise.y);
+                expect_close(kept.hidden, wanted.hidden, numbers, text(at, activation, p) + ", hidden", kAllowed,
+                             stepwise.hidden);
+                const auto alone = kernels::feed_forward_fused_cuda(given.x, given.weights, activation, dropout, false);
+                EXPECT_FALSE(alone.hidden.defined());
+                EXPECT_TRUE(same_bits(alone.y.to(Device::cpu), kept.y.to(Device::cpu))) << text(at, activation, p);
             }
+}
+
+TEST(FeedForwardFused, IsTheNetworkInF32) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Numbers numbers{Device::cuda, DType::f32};
+    for (const NetworkCase& at : kFusedCases)
+        for (const Activation activation : kActivations)
+            for (const double p : {0.0, 0.3}) {
+                const Dropout dropout(p, 78);
+                const Network net = network(at);
+                const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
+                const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
+                expect_close(kernels::feed_forward_fused_f32_cuda(given.x, given.weights, activation, dropout),
+                             kernels::feed_forward_forward(wide.x, wide.weights, activation, dropout, false).y, numbers,
+                             text(at, activation, p), kAllowed);
+            }
+}
+
+// A unit beyond d_ff fills its tile up. What it would make of an infinite x, 0 times infinity, counts nothing.
+TEST(FeedForwardFused, InfiniteRowsMeetNoUnitsThatDoNotExist) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    for (const DType dtype : {DType::bf16, DType::f32}) {
+        Network net = network({2, 8, 9, 8, false});
+        for (Tensor* tensor : {&net.x, &net.weights.w1, &net.weights.w2})
+            for (double& value : tensor->mutable_values<double>()) value = 1;
+        net.x.mutable_values<double>()[3] = std::numeric_limits<double>::infinity();
+        const Network given = converted(net, [&](const Tensor& tensor) { return in({Device::cuda, dtype}, tensor); });
+        const Tensor y = kernels::feed_forward_forward(given.x, given.weights, Activation::relu, {}, false).y;
+        const std::vector<double> values = y.to(Device::cpu).to_vector();
+        for (std::size_t i = 0; i < values.size(); ++i)
+            EXPECT_EQ(values[i], i < 8 ? std::numeric_limits<double>::infinity() : 72) << name(dtype) << " " << i;
+    }
+}
+
+// The rule must not look at the number of rows where a row's bits must not depend on it.
+TEST(FeedForwardFused, IsChosenByTheRule) {
+    using kernels::feed_forward_runs_fused;
+    EXPECT_TRUE(feed_forward_runs_fused(DType::bf16, 1, 128, 512, 128, true));
+    EXPECT_TRUE(feed_forward_runs_fused(DType::bf16, 100000, 64, 256, 64, false));
+    EXPECT_FALSE(feed_forward_runs_fused(DType::bf16, 100000, 136, 512, 128, false)) << "x is too wide";
+    EXPECT_FALSE(feed_forward_runs_fused(DType::bf16, 100000, 128, 512, 136, false)) << "y is too wide";
+    EXPECT_FALSE(feed_forward_runs_fused(DType::bf16, 100, 128, 2048, 128, false)) << "few rows, a long walk";
+    EXPECT_TRUE(feed_forward_runs_fused(DType::bf16, 8192, 128, 2048, 128, false));
+    EXPECT_TRUE(feed_forward_runs_fused(DType::f32, 320, 128, 512, 128, false));
+    EXPECT_FALSE(feed_forward_runs_fused(DType::f32, 320, 128, 512, 128, true)) << "nothing is kept in f32";
+    EXPECT_FALSE(feed_forward_runs_fused(DType::f32, 4096, 128, 512, 128, false)) << "the arithmetic takes longer";
+    EXPECT_FALSE(feed_forward_runs_fused(DType::f64, 1, 8, 8, 8, false));
+    kernels::set_batch_invariant(true);
+    for (const DType dtype : {DType::bf16, DType::f32})
+        for (const std::int64_t d_ff : {512, 2048})
+            EXPECT_EQ(feed_forward_runs_fused(dtype, 1, 128, d_ff, 128, false),
+                      feed_forward_runs_fused(dtype, 100000, 128, d_ff, 128, false));
+    kernels::set_batch_invariant(false);
 }
 
 TEST(FeedForwardFused, RefusesRowsThatDoNotFitIntoRegisters) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    const Network net = converted(network({2, 129, 8, 8}), [](const Tensor& tensor) {
-        return in({Device::cuda, DType::bf16}, tensor);
-    });
-    expect_error([&] { kernels::feed_forward_fused(net.x, net.weights, Activation::relu, {}); }, "rows of 129 and 8 numbers");
+    const auto given = [](DType dtype) {
+        return converted(network({2, 129, 8, 8}), [=](const Tensor& tensor) { return in({Device::cuda, dtype}, tensor); });
+    };
+    const Network narrow = given(DType::bf16), wide = given(DType::f32);
+    expect_error([&] { kernels::feed_forward_fused_cuda(narrow.x, narrow.weights, Activation::relu, {}, false); },
+                 "rows of 129 and 8 numbers");
+    expect_error([&] { kernels::feed_forward_fused_f32_cuda(wide.x, wide.weights, Activation::relu, {}); },
+                 "rows of 129 and 8 numbers");
 }
 
 }  // namespace

@@ -35,16 +35,23 @@ HEDDLE_DECLARE_LEVELS(void relu_dropout_gradient(float* dh, const float* h, std:
 
 /// h = dropout(act(u)); u, h [rows, d_ff] of one dtype, h may be u.
 HEDDLE_CUDA_FUNCTION(void feed_forward_activate_cuda(const Tensor& u, Activation activation, const Dropout& dropout, Tensor& h))
-/// du = dh * dropout factor * act'(u); `hidden` is what the forward pass kept: h for ReLU, u for GELU. du may be dh.
+/// du = dh * dropout factor * act'(u); `hidden` is what the forward pass kept: h for ReLU, u for GELU. du may be dh. For GELU h
+/// [rows, d_ff] is made again beside it, where the pointer is given.
 HEDDLE_CUDA_FUNCTION(void feed_forward_gradient_cuda(const Tensor& dh, const Tensor& hidden, Activation activation,
-                                                     const Dropout& dropout, Tensor& du))
+                                                     const Dropout& dropout, Tensor& du, Tensor* h))
 
-/// The widest row of x and y that feed_forward_fused takes.
+/// The widest row of x and y that the kernel without h in memory takes.
 inline constexpr std::int64_t kFusedWidth = 128;
-/// y = dropout(act(x W1^T + b1)) W2^T + b2 in one kernel, for readers: the hidden tile never leaves the chip. bf16; x [rows,
-/// d_model], W1 [d_ff, d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth. Error otherwise. Work goes through
-/// feed_forward_forward.
-HEDDLE_CUDA_FUNCTION(Tensor feed_forward_fused(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
-                                               const Dropout& dropout))
+/// The rule by which feed_forward_forward takes it on CUDA; README.md has its arithmetic. It must not depend on the rows where a
+/// row's bits must not (kernels/matmul/batch_invariant.h).
+bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff, std::int64_t out,
+                             bool keep);
+/// As feed_forward_forward, in one kernel: the hidden tile never leaves the chip, but for what is kept. bf16; x [rows, d_model],
+/// W1 [d_ff, d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth, otherwise an Error.
+HEDDLE_CUDA_FUNCTION(FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeights& weights,
+                                                               Activation activation, const Dropout& dropout, bool keep))
+/// The same in f32, by multiply-adds; nothing is kept.
+HEDDLE_CUDA_FUNCTION(Tensor feed_forward_fused_f32_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
+                                                        const Dropout& dropout))
 
 }  // namespace heddle::kernels
