@@ -13,6 +13,8 @@
 //   - K and V have two places each (a double buffer): the next tile is on its way while this one is computed with. One barrier a
 //     tile: behind it this tile is there for everybody, and everybody is done with the one before, whose place the next copies
 //     take. They begin only behind that barrier: no more than one tile is ever on its way, and waiting for all waits for it.
+//     Heads of 128 columns would so take 96 KB, one block of an A100's multiprocessor. They have one place each and two barriers:
+//     V comes while the weights are computed, the next K with P V. With 64 keys a tile instead of 32 that is as many barriers a key.
 //   - only tiles at an edge (the sentence's end, the causal diagonal, a mask) look at single scores.
 //
 // Owns     block: 128 query rows of one head. Warp: 32 of them. Lane: pieces of their rows as mma.h says.
@@ -32,12 +34,13 @@ template <int D>
 struct ForwardSizes {
     static constexpr int kWarps = 4;
     static constexpr int kThreads = kWarps * device::kWarp;
-    static constexpr int kM = 2;                    // 16-row tiles of a warp
-    static constexpr int kRows = kWarps * kM * 16;  // queries of a block
-    static constexpr int kKeys = kSoftmaxKeys<D>;   // of a tile: what the registers hold
-    static constexpr bool kHeld = D < 64;           // whether the queries stay in registers
+    static constexpr int kM = 2;                      // 16-row tiles of a warp
+    static constexpr int kRows = kWarps * kM * 16;    // queries of a block
+    static constexpr int kKeys = kSoftmaxKeys;        // of a tile: what the registers hold
+    static constexpr bool kHeld = D < 64;             // whether the queries stay in registers
+    static constexpr int kPlaces = D == 128 ? 1 : 2;  // of a tile of keys, and of one of values, in shared memory
     static constexpr std::size_t kShared =
-        sizeof(bf16) * D * (kRows + 4 * kKeys);  // a multiple of 1024 each: nothing is lost between them
+        sizeof(bf16) * D * (kRows + 2 * kPlaces * kKeys);  // a multiple of 1024 each: nothing is lost between them
 };
 
 template <int D>
@@ -52,19 +55,20 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     const float scale = task.scale_log2;
 
     device::SharedArena arena;
-    bf16* const queries = arena.take<bf16>(Sizes::kRows * D, 1024);  // [128, D]
-    bf16* const keys = arena.take<bf16>(2 * kKeys * D, 1024);        // two tiles [kKeys, D]
-    bf16* const values = arena.take<bf16>(2 * kKeys * D, 1024);      // two tiles [kKeys, D]
+    bf16* const queries = arena.take<bf16>(Sizes::kRows * D, 1024);           // [128, D]
+    bf16* const keys = arena.take<bf16>(Sizes::kPlaces * kKeys * D, 1024);    // tiles [kKeys, D]
+    bf16* const values = arena.take<bf16>(Sizes::kPlaces * kKeys * D, 1024);  // tiles [kKeys, D]
 
     const int thread = device::thread_in_block();
     const int own = at.first + warp() * kM * 16;                                           // this warp's first query
     const int end = visible_keys(task, at, min(at.queries, at.first + Sizes::kRows) - 1);  // for the block
     const int own_end = own < at.queries ? visible_keys(task, at, min(at.queries, own + kM * 16) - 1) : 0;  // for this warp
     device::Pipeline<1> pipeline;
-    const auto begin_keys = [&](int key) {
-        const int stage = key / kKeys % 2 * kKeys * D;
+    const auto stage = [](int key) { return key / kKeys % Sizes::kPlaces * kKeys * D; };
+    const auto begin = [&](bool with_keys, bool with_values, int key) {
         pipeline.acquire();
-        begin_key_tiles<D, kKeys, Sizes::kThreads>(keys + stage, values + stage, task, at, key, thread);
+        if (with_keys) begin_keys<D, kKeys, Sizes::kThreads>(keys + stage(key), task.key, task, at, key, thread);
+        if (with_values) begin_keys<D, kKeys, Sizes::kThreads>(values + stage(key), task.value, task, at, key, thread);
         pipeline.commit();
     };
 
@@ -75,35 +79,37 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     if (end > 0) {
         begin_tile<D, Sizes::kRows, Sizes::kThreads>(queries, task.query, at.query_start + at.first, at.head, task.vectors,
                                                      thread, [&](int r) { return at.first + r < at.queries; });
-        begin_keys(0);
+        begin(true, Sizes::kPlaces == 2, 0);
     }
     for (int key = 0; key < end; key += kKeys) {
         pipeline.wait();
         __syncthreads();  // this tile is there for all, and no thread reads the one before any more
-        if (key + kKeys < end) begin_keys(key + kKeys);
+        if constexpr (Sizes::kPlaces == 1)
+            begin(false, true, key);
+        else if (key + kKeys < end)
+            begin(true, true, key + kKeys);
         if (key == 0) q.hold();
-        if (key >= own_end) continue;  // this warp's queries see none of these
 
-        const int stage = key / kKeys % 2 * kKeys * D;
-        Accumulator16x8 score[kM][kKeys / 8];
-        products<D, kKeys>(score, q, keys + stage);
-        const bool inside =
-            task.mask == nullptr && key + kKeys <= at.keys && (!task.causal || key + kKeys - 1 <= own + at.offset());
+        const bool sees = key < own_end;  // whether this warp's queries see any of these
+        FragmentA weights[kM][kKeys / 16];
+        if (sees) {
+            Accumulator16x8 score[kM][kKeys / 8];
+            products<D, kKeys>(score, q, keys + stage(key));
+            const bool inside =
+                task.mask == nullptr && key + kKeys <= at.keys && (!task.causal || key + kKeys - 1 <= own + at.offset());
 #pragma unroll
-        for (int m = 0; m < kM; ++m) {
-            if (!inside) hide_scores<kKeys>(score[m], task, at, own + 16 * m, key);
-            softmax_tile<D, kKeys>(score[m], running[m], mean[m], scale);
-            if (task.dropout.active()) {
-#pragma unroll
-                for (int n = 0; n < kKeys / 8; n += 2) {
-                    const unsigned kept = kept_in_rows(task, at, own + 16 * m, key / 8 + n);
-#pragma unroll
-                    for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
-                        if ((kept >> e & 1) == 0) score[m][n + e / 4][e % 4] = 0;
-                }
+            for (int m = 0; m < kM; ++m) {
+                if (!inside) hide_scores<kKeys>(score[m], task, at, own + 16 * m, key);
+                softmax_tile<D, kKeys>(score[m], running[m], mean[m], scale);
+                drop_and_pack<kKeys>(weights[m], score[m], task, at, own + 16 * m, key);
             }
         }
-        update<D, kKeys>(mean, score, values + stage);
+        if constexpr (Sizes::kPlaces == 1) {
+            pipeline.wait();
+            __syncthreads();  // the values are there for all, and no thread reads the keys any more
+            if (key + kKeys < end) begin(true, false, key + kKeys);
+        }
+        if (sees) update<D, kKeys>(mean, weights, values + stage(key));
         pipeline.release();
     }
     // Read again and not kept: within the loop all registers are taken.

@@ -9,8 +9,8 @@
 //     no other warp: no barrier of the block, and a batch of sentences of any lengths keeps all warps of the chip busy.
 //   - only as many keys are loaded and multiplied as there are, in steps of 16, and a warp has room for as many as the batch's
 //     longest sentence has, or for a batch within a capacity could have.
-//   - the keys meet the softmax kSoftmaxKeys at a time, as in attention_mma.cu: one step, for heads of 128 columns two. So a
-//     sentence has the same bits here and in a batch that goes there.
+//   - all keys meet the softmax at once, which is one of attention_mma.cu's steps. So a sentence has the same bits here and in a
+//     batch that goes there.
 //
 // Owns     warp: 16 query rows of one sentence and head. Block: a few warps, neighbours in the work list, which share nothing.
 // Traffic  Q and O once; K and V once per 16 query rows, 4 times for 64 tokens, mostly from the first-level cache.
@@ -26,8 +26,6 @@ using device::lane, device::warp;
 template <int D>
 struct ShortSizes {
     static constexpr int kWarps = D == 128 ? 2 : 4;
-    static constexpr int kKeys = kSoftmaxKeys<D>;
-    static constexpr int kRoom = kKeys == kShortSentence ? 16 : kKeys;  // the room for keys is a multiple: rows, or whole tiles
 };
 
 template <int D>
@@ -38,12 +36,13 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
                                    std::int64_t items,
                                    int room) {  // for how many keys a warp has memory
     using Sizes = ShortSizes<D>;
-    constexpr int kKeys = Sizes::kKeys;
+    constexpr int kKeys = kSoftmaxKeys;
+    static_assert(kKeys == kShortSentence);
     if (zero_gaps(task.gaps)) return;
     const int mine = (16 + 2 * room) * D;  // elements
     device::SharedArena arena;
     bf16* const query_tile = arena.take<bf16>(Sizes::kWarps * mine, 1024) + warp() * mine;  // [16, D]
-    bf16* const keys = query_tile + 16 * D;                                                 // tiles of [kKeys, D], `room` rows
+    bf16* const keys = query_tile + 16 * D;                                                 // `room` rows of a tile [kKeys, D]
     bf16* const values = keys + room * D;                                                   // the same
     const std::int64_t item = std::int64_t{blockIdx.x} * Sizes::kWarps + warp();
     if (item >= items) return;  // the whole warp
@@ -51,12 +50,11 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     const AttentionPlace at = attention_place(task, item);
     const float scale = task.scale_log2;
     const int end = visible_keys(task, at, min(at.queries, at.first + 16) - 1);
-    const auto count = [&](int key) { return min(kKeys, (end - key + 15) / 16 * 16); };  // rows of the tile that begins with key
+    const int count = (end + 15) / 16 * 16;  // rows that are multiplied
     device::Pipeline<1> pipeline;
     begin_tile<D, 16, device::kWarp>(query_tile, task.query, at.query_start + at.first, at.head, task.vectors, lane(),
                                      [&](int r) { return at.first + r < at.queries; });
-    for (int key = 0; key < end; key += kKeys)
-        begin_key_tiles<D, kKeys, device::kWarp>(keys + key * D, values + key * D, task, at, key, lane(), count(key));
+    begin_key_tiles<D, kKeys, device::kWarp>(keys, values, task, at, 0, lane(), count);
     pipeline.commit();
     pipeline.wait();
     __syncwarp();  // the other lanes' copies are there, too
@@ -64,22 +62,14 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     const OwnRows<D, 16, 1, false> q{query_tile, 0};
     Accumulator16x8 mean[1][D / 8];
     Running running;
-    for (int key = 0; key < end; key += kKeys) {
+    if (end > 0) {
         Accumulator16x8 score[1][kKeys / 8];
-        products<D, kKeys>(score, q, keys + key * D, count(key));
-        hide_scores<kKeys>(score[0], task, at, at.first, key);
+        FragmentA weights[1][kKeys / 16];
+        products<D, kKeys>(score, q, keys, count);
+        hide_scores<kKeys>(score[0], task, at, at.first, 0);
         softmax_tile<D, kKeys>(score[0], running, mean[0], scale);
-        if (task.dropout.active()) {
-#pragma unroll
-            for (int n = 0; n < kKeys / 8; n += 2) {
-                if (8 * n >= count(key)) continue;
-                const unsigned kept = kept_in_rows(task, at, at.first, key / 8 + n);
-#pragma unroll
-                for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
-                    if ((kept >> e & 1) == 0) score[0][n + e / 4][e % 4] = 0;
-            }
-        }
-        update<D, kKeys>(mean, score, values + key * D, count(key));
+        drop_and_pack<kKeys>(weights[0], score[0], task, at, at.first, 0, count);
+        update<D, kKeys>(mean, weights, values, count);
     }
     float factor[Accumulator16x8::kRows];
     finish_softmax(factor, running, task, at, at.first, scale, log_sum);
@@ -97,7 +87,7 @@ void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rul
         task.tiles = tiles.data<std::int32_t>();
         const std::int64_t items = attention_items(tiles, rules.heads);
         const int longest = static_cast<int>(rules.key_spans.longest());
-        const int room = (longest + Sizes::kRoom - 1) / Sizes::kRoom * Sizes::kRoom;
+        const int room = (longest + 15) / 16 * 16;
         const auto shared = sizeof(bf16) * static_cast<std::size_t>(Sizes::kWarps * (16 + 2 * room) * D);
         device::launch({.grid = task.gaps.grid(device::blocks_for(items, Sizes::kWarps)),
                         .block = Sizes::kWarps * device::kWarp,

@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int n = 0; n < kRows * kLanes / kThreads; ++n) {
         const int row = (thread + n * kThreads) / kLanes, c = thread % kLanes * 8;
         if (row >= query_count) continue;  // the whole warp: the count is a multiple of 16
-        const auto piece = device::load_vector<8>(d_outputs + tile_place<D, kRows>(row, c));
+        const auto piece = device::load_vector<8>(d_outputs + tile_place<D>(row, c));
         const float sum = device::warp_sum<kLanes>(dot(outputs[n], piece));
         if (thread % kLanes == 0) deltas[row] = sum;
     }

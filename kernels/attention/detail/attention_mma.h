@@ -8,38 +8,37 @@
 //                                                              registers
 // clang-format on
 //
-// Shared memory is swizzled (kernels/device/swizzle.h), so that ldmatrix reads rows and transposed rows without meeting in a
-// bank.
+// Shared memory is swizzled, so that ldmatrix reads rows and transposed rows without meeting in a bank:
+// kernels/device/swizzle.h's pattern, but that rows of 128 stay whole, so that a tile may end after any row.
 #pragma once
 
 #include "kernels/attention/detail/attention_device.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/pipeline.h"
-#include "kernels/device/swizzle.h"
 
 namespace heddle::kernels {
 
 using device::Accumulator16x8, device::FragmentA, device::FragmentB;
 
-/// The place, in elements, of (row, col) in a tile [Rows, D] of bf16. Rows of 32 are 64 bytes: two of them share a line of 128,
-/// and the same XOR spreads eight rows of a 16-byte column over all banks.
-template <int D, int Rows>
-__device__ __forceinline__ int tile_place(int row, int col) {
-    if constexpr (D == 32)
-        return device::swizzle_128((row * 32 + col) * 2) / 2;
-    else
-        return device::swizzled<bf16, D>(row, col, Rows);
+/// What the swizzle of a row changes in the places of its elements: the pieces of 16 bytes, of which eight are a line of 128, are
+/// numbered anew, so that eight rows of a piece lie in different banks. Two rows of 32 share a line.
+template <int D>
+__device__ __forceinline__ constexpr int tile_turn(int row) {
+    return (D == 32 ? row / 2 : row) % 8 * 8;
+}
+
+/// The place, in elements, of (row, col) in a tile [rows, D] of bf16.
+template <int D>
+__device__ __forceinline__ constexpr int tile_place(int row, int col) {
+    return (row * D + col) ^ tile_turn<D>(row);
 }
 
 /// The place of (row + rows, col + cols), given that of (row, col): with constants one XOR and one sum, which mostly is part of
 /// an access. A lane works out one place and moves on from it. No bit that is set in row may be set in `rows`, none of col in
 /// `cols`; `rows` is a multiple of 2.
-template <int D, int Rows>
+template <int D>
 __device__ __forceinline__ constexpr int moved_place(int place, int rows, int cols) {
-    constexpr int kWidth = D == 32 ? 32 : 64;  // elements of a row that lie together
-    const int down = rows * kWidth;
-    const int turn = (device::swizzle_128(down * 2) / 2) ^ down;  // what the swizzle of the other rows changes
-    return (place ^ turn ^ cols % kWidth) + down + cols / kWidth * (Rows * kWidth);
+    return (place ^ tile_turn<D>(rows) ^ cols % 64) + rows * D + cols / 64 * 64;
 }
 
 /// Begins to bring rows [row, row + count) of a head into the tile [Rows, D], `Threads` threads together. Rows r for which
@@ -53,7 +52,7 @@ __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf
     constexpr int kStep = Threads / kPieces;  // rows that come at a time
     static_assert(Threads % kPieces == 0 && Rows % kStep == 0);
     const int first = thread / kPieces, c = thread % kPieces * 8;
-    const int place = tile_place<D, Rows>(first, c);
+    const int place = tile_place<D>(first, c);
     const bf16* source = from.at(row + first, head) + c;
     const std::int64_t step = kStep * from.pitch;
     if (vectors) {
@@ -62,7 +61,7 @@ __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf
         for (int n = 0; n < Rows / kStep; ++n) {
             const int r = first + n * kStep;
             if (r >= count) break;
-            device::copy_async<16>(tile + moved_place<D, Rows>(place, n * kStep, 0), source, inside && takes_part(r) ? 16 : 0);
+            device::copy_async<16>(tile + moved_place<D>(place, n * kStep, 0), source, inside && takes_part(r) ? 16 : 0);
             source += step;
         }
         return;
@@ -72,19 +71,27 @@ __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf
         device::Vector<bf16, 8> values = {};
         if (takes_part(r))
             for (int n = 0; n < 8 && c + n < from.width; ++n) values[n] = source[n];
-        device::store_vector<8>(tile + tile_place<D, Rows>(r, c), values);
+        device::store_vector<8>(tile + tile_place<D>(r, c), values);
         source += step;
     }
 }
 
-/// Begins to copy a tile of keys and their values, [Keys, D] each, from `key` of the sentence on. Rows that nobody attends to are
+/// Begins to copy a tile [Keys, D] of keys, or of their values, from `key` of the sentence on. Rows that nobody attends to are
 /// zeros. Of a tile that is not needed as a whole only `count` rows come.
+template <int D, int Keys, int Threads>
+__device__ __forceinline__ void begin_keys(bf16* tile, const DeviceRows<const bf16>& from, const AttentionTask<bf16>& task,
+                                           const AttentionPlace& at, int key, int thread, int count = Keys) {
+    begin_tile<D, Keys, Threads>(
+        tile, from, at.key_start + key, at.head, task.vectors, thread, [&](int r) { return key_takes_part(task, at, key + r); },
+        count);
+}
+
+/// The same for a tile of keys and that of their values.
 template <int D, int Keys, int Threads>
 __device__ __forceinline__ void begin_key_tiles(bf16* keys, bf16* values, const AttentionTask<bf16>& task,
                                                 const AttentionPlace& at, int key, int thread, int count = Keys) {
-    const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
-    begin_tile<D, Keys, Threads>(keys, task.key, at.key_start + key, at.head, task.vectors, thread, takes_part, count);
-    begin_tile<D, Keys, Threads>(values, task.value, at.key_start + key, at.head, task.vectors, thread, takes_part, count);
+    begin_keys<D, Keys, Threads>(keys, task.key, task, at, key, thread, count);
+    begin_keys<D, Keys, Threads>(values, task.value, task, at, key, thread, count);
 }
 
 /// The warp's M x 16 own rows as left operands. Held in registers when D is narrow enough, else read from shared memory at each
@@ -97,10 +104,10 @@ struct OwnRows {
 
     /// `first`: the warp's first row in the tile, a multiple of 16.
     __device__ __forceinline__ OwnRows(const bf16* rows, int first)
-        : tile(rows), place(tile_place<D, Rows>(first + device::lane() % 16, device::lane() / 16 * 8)) {}
+        : tile(rows), place(tile_place<D>(first + device::lane() % 16, device::lane() / 16 * 8)) {}
 
     __device__ __forceinline__ void read(FragmentA& a, int k, int m) const {
-        device::load_a(a, tile + moved_place<D, Rows>(place, 16 * m, 16 * k));
+        device::load_a(a, tile + moved_place<D>(place, 16 * m, 16 * k));
     }
     /// When the tile has come.
     __device__ __forceinline__ void hold() {
@@ -125,7 +132,7 @@ template <int D, int N, int M, int Rows, bool Held>
 __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], const OwnRows<D, Rows, M, Held>& own,
                                          const bf16* other, int count = N) {
     const int l = device::lane();
-    const int place = tile_place<D, N>(l % 8 + l / 16 * 8, l / 8 % 2 * 8);
+    const int place = tile_place<D>(l % 8 + l / 16 * 8, l / 8 % 2 * 8);
 #pragma unroll
     for (int m = 0; m < M; ++m)
 #pragma unroll
@@ -139,7 +146,7 @@ __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], con
         for (int n = 0; n < N / 16; ++n) {
             if (16 * n >= count) continue;
             FragmentB left, right;
-            device::load_b_pair(left, right, other + moved_place<D, N>(place, 16 * n, 16 * k));
+            device::load_b_pair(left, right, other + moved_place<D>(place, 16 * n, 16 * k));
 #pragma unroll
             for (int m = 0; m < M; ++m) {
                 device::mma(score[m][2 * n], a[m], left);
@@ -149,25 +156,29 @@ __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], con
     }
 }
 
-/// sum[m] [16, D] += weights[m] [16, N], rounded to bf16, times `other` [N, D], of which the first `count` rows are there.
+/// Weights [16, N] as left operands, rounded to bf16: half the registers.
+template <int N>
+__device__ __forceinline__ void pack_weights(FragmentA (&packed)[N / 16], const Accumulator16x8 (&weights)[N / 8]) {
+#pragma unroll
+    for (int n = 0; n < N / 16; ++n) packed[n] = device::as_a(weights[2 * n], weights[2 * n + 1]);
+}
+
+/// sum[m] [16, D] += weights[m] [16, N] times `other` [N, D], of which the first `count` rows are there.
 template <int D, int N, int M>
-__device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const Accumulator16x8 (&weights)[M][N / 8],
-                                       const bf16* other, int count = N) {
-    const int place = tile_place<D, N>(device::lane() % 16, device::lane() / 16 * 8);
+__device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const FragmentA (&weights)[M][N / 16], const bf16* other,
+                                       int count = N) {
+    const int place = tile_place<D>(device::lane() % 16, device::lane() / 16 * 8);
 #pragma unroll
     for (int n = 0; n < N / 16; ++n) {
         if (16 * n >= count) continue;
-        FragmentA w[M];
-#pragma unroll
-        for (int m = 0; m < M; ++m) w[m] = device::as_a(weights[m][2 * n], weights[m][2 * n + 1]);
 #pragma unroll
         for (int c = 0; c < D / 16; ++c) {
             FragmentB left, right;
-            device::load_b_pair_transposed(left, right, other + moved_place<D, N>(place, 16 * n, 16 * c));
+            device::load_b_pair_transposed(left, right, other + moved_place<D>(place, 16 * n, 16 * c));
 #pragma unroll
             for (int m = 0; m < M; ++m) {
-                device::mma(sum[m][2 * c], w[m], left);
-                device::mma(sum[m][2 * c + 1], w[m], right);
+                device::mma(sum[m][2 * c], weights[m][n], left);
+                device::mma(sum[m][2 * c + 1], weights[m][n], right);
             }
         }
     }
@@ -225,6 +236,25 @@ __device__ __forceinline__ unsigned kept_in_rows(const AttentionTask<bf16>& task
     return kept;
 }
 
+/// The weights of queries [i, i + 16) and keys [j, j + N), of which the first `count` are there, without those that dropout
+/// drops, as left operands. Each pair of tiles is packed as soon as its dropout is known: registers are scarce here.
+template <int N>
+__device__ __forceinline__ void drop_and_pack(FragmentA (&packed)[N / 16], Accumulator16x8 (&weights)[N / 8],
+                                              const AttentionTask<bf16>& task, const AttentionPlace& at, int i, int j,
+                                              int count = N) {
+    if (!task.dropout.active()) return pack_weights<N>(packed, weights);
+#pragma unroll
+    for (int n = 0; n < N / 16; ++n) {
+        if (16 * n < count) {
+            const unsigned kept = kept_in_rows(task, at, i, j / 8 + 2 * n);
+#pragma unroll
+            for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
+                if ((kept >> e & 1) == 0) weights[2 * n + e / 4][e % 4] = 0;
+        }
+        packed[n] = device::as_a(weights[2 * n], weights[2 * n + 1]);
+    }
+}
+
 /// The same for transposed scores, keys [8 group, 8 group + 16) and two tiles of queries [i, i + 16): each lane asks for one
 /// query and one group of eight keys.
 __device__ __forceinline__ unsigned kept_in_columns(const AttentionTask<bf16>& task, const AttentionPlace& at, int i, int group) {
@@ -241,10 +271,9 @@ __device__ __forceinline__ unsigned kept_in_columns(const AttentionTask<bf16>& t
     return kept;
 }
 
-/// How many keys forward takes at once for heads of up to D columns. All of its kernels take the same: a row's maxima and sums
-/// are then made in one order, and which kernel its batch gets is not to be seen in the bits.
-template <int D>
-inline constexpr int kSoftmaxKeys = D == 128 ? 32 : 64;
+/// How many keys forward takes at once. All of its kernels take the same: a row's maxima and sums are then made in one order, and
+/// which kernel its batch gets is not to be seen in the bits.
+inline constexpr int kSoftmaxKeys = 64;
 
 /// The softmax of a 16-row tile so far: this lane's two rows.
 struct Running {
@@ -313,7 +342,7 @@ template <int D, int Rows>
 __device__ __forceinline__ void write_rows(const DeviceRows<bf16>& to, std::int64_t row, int head, int rows, bool vectors,
                                            const Accumulator16x8 (&sum)[D / 8], const float (&factor)[Accumulator16x8::kRows],
                                            bf16* staging, int first) {
-    const int place = tile_place<D, Rows>(first + Accumulator16x8::row(0), Accumulator16x8::col(0));
+    const int place = first * D + tile_place<D>(Accumulator16x8::row(0), Accumulator16x8::col(0));
     __syncwarp();  // all lanes have read what the rows held
 #pragma unroll
     for (int c = 0; c < D / 8; ++c)
@@ -321,18 +350,25 @@ __device__ __forceinline__ void write_rows(const DeviceRows<bf16>& to, std::int6
         for (int s = 0; s < Accumulator16x8::kRows; ++s) {
             const device::Vector<bf16, 2> pair = {
                 {device::store<bf16>(sum[c][2 * s] * factor[s]), device::store<bf16>(sum[c][2 * s + 1] * factor[s])}};
-            device::store_vector<2>(staging + moved_place<D, Rows>(place, 8 * s, 8 * c), pair);
+            device::store_vector<2>(staging + moved_place<D>(place, 8 * s, 8 * c), pair);
         }
-    __syncwarp();  // the rows are there
-    for (int i = device::lane(); i < 16 * (D / 8); i += device::kWarp) {
-        const int r = i / (D / 8), c = i % (D / 8) * 8;
-        if (r >= rows || c >= to.width) continue;
-        const auto values = device::load_vector<8>(staging + tile_place<D, Rows>(first + r, c));
-        bf16* const out = to.at(row + r, head) + c;
-        if (vectors)
-            device::store_vector<8>(out, values);
-        else
-            for (int n = 0; n < 8 && c + n < to.width; ++n) out[n] = values[n];
+    __syncwarp();                                                    // the rows are there
+    constexpr int kPieces = D / 8, kStep = device::kWarp / kPieces;  // of a row; rows that go out at a time
+    const int r = device::lane() / kPieces, c = device::lane() % kPieces * 8;
+    if (c >= to.width) return;
+    bf16* out = to.at(row + r, head) + c;
+    const bf16* const from = staging + first * D;
+    const int piece = tile_place<D>(r, c);
+    if (vectors) {
+#pragma unroll
+        for (int n = 0; n < 16; n += kStep, out += kStep * to.pitch)
+            if (r + n < rows) device::store_vector<8>(out, device::load_vector<8>(from + moved_place<D>(piece, n, 0)));
+        return;
+    }
+#pragma unroll 1
+    for (int n = 0; n < 16 && r + n < rows; n += kStep, out += kStep * to.pitch) {
+        const auto values = device::load_vector<8>(from + tile_place<D>(r + n, c));
+        for (int i = 0; i < 8 && c + i < to.width; ++i) out[i] = values[i];
     }
 }
 

@@ -36,7 +36,9 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[1][D / 8]
             const int s = Accumulator16x8::slot(e);
             score[0][n][e] = device::power_of_two(score[0][n][e] * scale - level[s]) * (d_weight[0][n][e] - delta[s]);
         }
-    update<D, N>(d_query, score, keys, count);
+    FragmentA weights[1][N / 16];
+    pack_weights<N>(weights[0], score[0]);
+    update<D, N>(d_query, weights, keys, count);
 }
 
 /// dV and dK of the warp's keys [own, own + 16) += (P F)^T dO and dS^T Q, for the queries [query, query + N) in shared memory,
@@ -71,8 +73,11 @@ __device__ __forceinline__ void add_d_key(Accumulator16x8 (&d_key)[1][D / 8], Ac
             score[0][n][e] = p * factor;
             d_weight[0][n][e] = p * (factor * d_weight[0][n][e] - delta[col]);
         }
-    update<D, N>(d_value, score, d_outputs, count);
-    update<D, N>(d_key, d_weight, queries, count);
+    FragmentA weights[1][N / 16];
+    pack_weights<N>(weights[0], score[0]);
+    update<D, N>(d_value, weights, d_outputs, count);
+    pack_weights<N>(weights[0], d_weight[0]);
+    update<D, N>(d_key, weights, queries, count);
 }
 
 }  // namespace heddle::kernels
