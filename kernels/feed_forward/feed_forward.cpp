@@ -132,6 +132,10 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
     } else if (x.dtype() == DType::f32 && x.device() == Device::cpu) {
         du = feed_forward_backward_blocks(dy, hidden, weights, activation, dropout, wanted_h, wants.x ? &dx : nullptr,
                                           wants.b1 ? &gradients.b1 : nullptr);
+    } else if (wants.x && x.device() == Device::cuda && x.dtype() == DType::bf16 &&
+               feed_forward_runs_fused(DType::bf16, x.rows(), x.cols(), hidden.cols(), dy.cols(), true)) {
+        du = feed_forward_fused_backward_cuda(dy, hidden, weights, activation, dropout, wanted_h, dx);
+        if (wants.b1) linear_backward_bias(du, gradients.b1);
     } else {
         du = hidden_gradient(dy, hidden, weights, activation, dropout, wanted_h);
         if (wants.x) dx = linear_backward_x(du, weights.w1);

@@ -17,18 +17,17 @@
 
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
-#include "kernels/device/random.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/tile_copy.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/feed_forward/detail/feed_forward_device.h"
+#include "kernels/feed_forward/detail/feed_forward_fused.h"
 
 namespace heddle::kernels {
 namespace {
 
 using namespace device;
-
-constexpr int kRows = 64, kUnits = 64, kWarps = 4, kThreads = kWarps * kWarp, kStages = 2;
+using namespace fused;
 
 struct FusedNetwork {
     const bf16 *x, *w1, *b1, *w2, *b2;  // [rows, d_model], [d_ff, d_model], [d_ff] or null, [out, d_ff], [out] or null
@@ -38,42 +37,21 @@ struct FusedNetwork {
     DropoutRule dropout;
 };
 
-// Two neighbours of a row [cols], as far as they lie within it.
-__device__ __forceinline__ void store_pair(bf16* row, std::int64_t col, std::int64_t cols, float left, float right) {
-    if (cols % 2 == 0) {  // every row begins at a multiple of four bytes
-        if (col < cols) store_vector(row + col, Vector<bf16, 2>{store<bf16>(left), store<bf16>(right)});
-    } else {
-        if (col < cols) row[col] = store<bf16>(left);
-        if (col + 1 < cols) row[col + 1] = store<bf16>(right);
-    }
-}
-
 // u of a warp, [16, 64], turned into h in place; its first row and first unit in the whole tensor are `row` and `unit`. What
 // backward needs of it is written: h for ReLU, u for GELU.
-__device__ __forceinline__ void activate_tile(Accumulator16x8 (&u)[kUnits / 8], const FusedNetwork& net, std::int64_t row,
-                                              std::int64_t unit) {
+__device__ __forceinline__ void activate_tile(Tile& u, const FusedNetwork& net, std::int64_t row, std::int64_t unit) {
     const auto scale = static_cast<float>(net.dropout.scale);
     const bool relu = net.activation == Activation::relu;
-    // A group of eight units is one Philox call, and the accumulators of four lanes. Lane t of the four draws for groups t and t
-    // + 4 of both its rows; the others ask it.
-    const int quad = lane() / 4 * 4, mine = lane() % 4;
-    unsigned drawn[2][2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-#pragma unroll
-        for (int r = 0; r < 2; ++r)
-            drawn[half][r] = kept_in_row(net.dropout, row + Accumulator16x8::row(2 * r), unit / 8 + 4 * half + mine);
-    const int col = Accumulator16x8::col(0);  // and the next one: a lane holds pairs
+    const TileDropout dropout(net.dropout, row, unit);
 #pragma unroll
     for (int j = 0; j < kUnits / 8; ++j) {
-        const std::int64_t at = unit + 8 * j + col;
+        const std::int64_t at = unit + 8 * j + Accumulator16x8::col(0);
         const bool exists[2] = {at < net.d_ff, at + 1 < net.d_ff};
         float bias[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) bias[i] = net.b1 != nullptr && exists[i] ? load(net.b1[at + i]) : 0;
+        load_biases(bias, net.b1, at, net.d_ff);
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            const unsigned kept = __shfl_sync(kAllLanes, drawn[j / 4][r], quad + j % 4) >> col;
+            const unsigned kept = dropout.kept(j, r);
             float of_u[2], h[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
@@ -124,7 +102,7 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_kernel(FusedNe
         const bf16* const w2 = tiles_w2 + tile % kStages * kWeights;
         // Both weights lie with k along their rows, as the transposes of B.
         const int n_of_lane = lane() % 8 + lane() / 16 * 8, k_of_lane = lane() / 8 % 2 * 8;
-        Accumulator16x8 u[kUnits / 8];
+        Tile u;
 #pragma unroll
         for (int k = 0; k < Width / 16; ++k) {
             FragmentA x;
@@ -156,8 +134,7 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_kernel(FusedNe
     for (int j = 0; j < Width / 8; ++j) {
         const std::int64_t col = 8 * j + Accumulator16x8::col(0);
         float bias[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) bias[i] = net.b2 != nullptr && col + i < net.out ? load(net.b2[col + i]) : 0;
+        load_biases(bias, net.b2, col, net.out);
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
             const std::int64_t row = first_row + warp_row + Accumulator16x8::row(2 * r);

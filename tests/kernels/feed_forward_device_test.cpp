@@ -144,6 +144,40 @@ TEST(FeedForwardFused, IsTheNetworkInF32) {
             }
 }
 
+TEST(FeedForwardFused, IsTheBackwardPassOfTheTwoProducts) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Numbers numbers{Device::cuda, DType::bf16};
+    for (const NetworkCase& at : kFusedCases)
+        for (const Activation activation : kActivations)
+            for (const double p : {0.0, 0.3}) {
+                const Dropout dropout(p, 79);
+                const Network net = network(at);
+                const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
+                const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
+                const Network narrow =
+                    converted(wide, [](const Tensor& tensor) { return tensor.defined() ? tensor.to(DType::f32) : tensor; });
+                const Tensor hidden = kernels::feed_forward_forward(given.x, given.weights, activation, dropout, true).hidden;
+                Tensor h, dx;
+                const Tensor du =
+                    kernels::feed_forward_fused_backward_cuda(given.dy, hidden, given.weights, activation, dropout, &h, dx);
+                const std::string what = text(at, activation, p);
+                const bool relu = activation == Activation::relu;
+                const Tensor of_hidden = hidden.to(Device::cpu).to(DType::f64);
+                const Tensor act = relu ? of_hidden : kernels::gelu_forward(of_hidden, activation == Activation::gelu_tanh);
+                expect_close(h, relu ? act : kernels::dropout_forward(act, dropout), numbers, what + ", h", kAllowed);
+                const Tensor dh = kernels::linear_backward_x(wide.dy, wide.weights.w2);
+                const Tensor dropped = kernels::dropout_forward(dh, dropout);
+                const Tensor wanted = relu ? kernels::relu_backward(dropped, of_hidden)
+                                           : kernels::gelu_backward(dropped, of_hidden, activation == Activation::gelu_tanh);
+                expect_close(du, wanted, numbers, what + ", du", kAllowed);
+                expect_close(dx, kernels::linear_backward_x(wanted, wide.weights.w1), numbers, what + ", dx", kAllowed,
+                             kernels::linear_backward_x(through_bf16(wanted.to(DType::f32)), narrow.weights.w1));
+                const Tensor unasked =
+                    kernels::feed_forward_fused_backward_cuda(given.dy, hidden, given.weights, activation, dropout, nullptr, dx);
+                EXPECT_TRUE(same_bits(unasked.to(Device::cpu), du.to(Device::cpu))) << what;
+            }
+}
+
 // A unit beyond d_ff fills its tile up. What it would make of an infinite x, 0 times infinity, counts nothing.
 TEST(FeedForwardFused, InfiniteRowsMeetNoUnitsThatDoNotExist) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
@@ -191,6 +225,13 @@ TEST(FeedForwardFused, RefusesRowsThatDoNotFitIntoRegisters) {
                  "rows of 129 and 8 numbers");
     expect_error([&] { kernels::feed_forward_fused_f32_cuda(wide.x, wide.weights, Activation::relu, {}); },
                  "rows of 129 and 8 numbers");
+    Tensor dx;
+    expect_error(
+        [&] {
+            kernels::feed_forward_fused_backward_cuda(narrow.dy, in({Device::cuda, DType::bf16}, normal({2, 8}, DType::f64, 1)),
+                                                      narrow.weights, Activation::relu, {}, nullptr, dx);
+        },
+        "rows of 129 and 8 numbers");
 }
 
 }  // namespace

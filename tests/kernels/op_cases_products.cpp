@@ -225,6 +225,9 @@ std::vector<OpCase> feed_forward_cases() {
                               {0, 4, 8, 4},
                               {3, 0, 8, 4},
                               {5, 4, 1025, 3},
+                              {20, 136, 72, 40},
+                              {20, 40, 72, 136, false},
+                              {9, 129, 33, 17, true, true},
                               {250, 32, 64, 32}})
         for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh})
             for (const double p : {0.0, 0.3}) {
@@ -246,9 +249,9 @@ std::vector<OpCase> feed_forward_cases() {
         const auto forward = [activation](const Tensors& in) {
             return Tensors{feed_forward_forward(in[0], {in[2], in[3], in[4], in[5]}, activation, {}, false).y};
         };
-        for (const bool biases : {true, false})
+        for (const Network& at : {Network{33, 24, 40, 16}, {33, 24, 40, 16, false}, {33, 136, 40, 16}, {33, 136, 40, 16, false}})
             cases.push_back({.what = "forward alone",
-                             .inputs = inputs_of({33, 24, 40, 16, biases}),
+                             .inputs = inputs_of(at),
                              .run = forward,
                              .allowed = {.f64 = 1e-13, .f32 = 5e-6},
                              .offset = OpCase::no_offset,

@@ -50,7 +50,12 @@ bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_mode
 /// W1 [d_ff, d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth, otherwise an Error.
 HEDDLE_CUDA_FUNCTION(FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeights& weights,
                                                                Activation activation, const Dropout& dropout, bool keep))
-/// The same in f32, by multiply-adds; nothing is kept.
+/// Its backward pass but for the parameters' gradients: returns du [rows, d_ff] and makes dx, and h (for dW2) where the pointer
+/// is given. `hidden` is what forward kept.
+HEDDLE_CUDA_FUNCTION(Tensor feed_forward_fused_backward_cuda(const Tensor& dy, const Tensor& hidden,
+                                                             const FeedForwardWeights& weights, Activation activation,
+                                                             const Dropout& dropout, Tensor* h, Tensor& dx))
+/// The forward pass in f32, by multiply-adds; nothing is kept.
 HEDDLE_CUDA_FUNCTION(Tensor feed_forward_fused_f32_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                                         const Dropout& dropout))
 
