@@ -71,7 +71,7 @@ __device__ __forceinline__ void put_parameters(const Arrays<T>& a, std::int64_t 
     Vector<bf16, N> rounded;
 #pragma unroll
     for (int i = 0; i < N; ++i) rounded[i] = store<bf16>(static_cast<float>(p[i]));
-    store_vector(a.copy + at, rounded);
+    store_vector_whole(a.copy + at, rounded);
 }
 
 template <class T, int N>

@@ -66,6 +66,15 @@ __device__ __forceinline__ float power_of_two(float x) {
     return result;
 }
 
+/// 9.7.9.12 st.global of 16 and 8 bytes, the first word lowest.
+__device__ __forceinline__ void store_global(void* to, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+__device__ __forceinline__ void store_global(void* to, std::uint32_t a, std::uint32_t b) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(a), "r"(b) : "memory");
+}
+
 }  // namespace heddle::device::ptx
 
 #endif

@@ -29,6 +29,18 @@ template <int N, class T>
 __device__ __forceinline__ void store_vector(T* to, const Vector<T, N>& values) {
     *reinterpret_cast<Vector<T, N>*>(to) = values;
 }
+/// The same to global memory, in one access for certain. The compiler joins the stores of bf16 that were rounded one by one to 4
+/// bytes and, in kernels with branches around them, no further: four times as many store transactions.
+template <int N, class T>
+__device__ __forceinline__ void store_vector_whole(T* to, const Vector<T, N>& values) {
+    if constexpr (std::is_same_v<T, bf16> && N == 8)
+        ptx::store_global(to, pack(values[0], values[1]), pack(values[2], values[3]), pack(values[4], values[5]),
+                          pack(values[6], values[7]));
+    else if constexpr (std::is_same_v<T, bf16> && N == 4)
+        ptx::store_global(to, pack(values[0], values[1]), pack(values[2], values[3]));
+    else
+        store_vector(to, values);
+}
 #else
 template <int N, class T>
 inline Vector<T, N> load_vector(const T* from, emulator::Place place = emulator::Place::current()) {
@@ -39,6 +51,10 @@ inline Vector<T, N> load_vector(const T* from, emulator::Place place = emulator:
 template <int N, class T>
 inline void store_vector(T* to, const Vector<T, N>& values, emulator::Place place = emulator::Place::current()) {
     emulator::store_vector(to, values.values, sizeof values, place);
+}
+template <int N, class T>
+inline void store_vector_whole(T* to, const Vector<T, N>& values, emulator::Place place = emulator::Place::current()) {
+    store_vector(to, values, place);
 }
 #endif
 

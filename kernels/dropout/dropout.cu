@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kWalkThreads)
         Vector<T, N> values = load_vector<N>(x + at);
 #pragma unroll
         for (int j = 0; j < N; ++j) values[j] = store<T>(load(values[j]) * (kept >> j & 1 ? scale : Accumulator<T>{0}));
-        store_vector(y + at, values);
+        store_vector_whole(y + at, values);
     });
 }
 

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kWalkThreads)
 #pragma unroll
         for (int j = 0; j < N; ++j)
             values[j] = store<T>(activated(load(values[j]), activation) * (kept >> j & 1 ? scale : Accumulator<T>{0}));
-        store_vector(h + at, values);
+        store_vector_whole(h + at, values);
     });
 }
 
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kWalkThreads)
             values[j] = store<T>(!relu ? gradient * gelu_slope_of(from, activation) : from <= 0 ? Accumulator<T>{0} : gradient);
             if (h != nullptr) of_hidden[j] = store<T>(activated(from, activation) * factor);
         }
-        store_vector(du + at, values);
-        if (h != nullptr) store_vector(h + at, of_hidden);
+        store_vector_whole(du + at, values);
+        if (h != nullptr) store_vector_whole(h + at, of_hidden);
     });
 }
 

@@ -4,8 +4,8 @@
 //
 // Memory traffic of an element of s bytes: x and the sublayer's output are read and y written once, 3 s. Dropout and addition one
 // after the other would move 5 s.
-#include "kernels/device/dropout_walk.h"
 #include "kernels/device/dispatch.h"
+#include "kernels/device/dropout_walk.h"
 #include "kernels/device/sweep.h"
 #include "kernels/residual/detail/residual.h"
 
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kSweepBlock) residual_add_kernel(const T* x, c
         const Vector<T, M> branch = load_vector<M>(sublayer + at);
 #pragma unroll
         for (int j = 0; j < M; ++j) values[j] = store<T>(load(values[j]) + load(branch[j]));
-        store_vector(y + at, values);
+        store_vector_whole(y + at, values);
     });
 }
 
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kWalkThreads)
 #pragma unroll
         for (int j = 0; j < N; ++j)
             values[j] = store<T>(load(values[j]) + load(branch[j]) * (kept >> j & 1 ? scale : Accumulator<T>{0}));
-        store_vector(y + at, values);
+        store_vector_whole(y + at, values);
     });
 }
 
