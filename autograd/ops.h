@@ -89,9 +89,16 @@ Variable embedding(const Variable& table, const Tensor& tokens, const Spans& spa
 
 using kernels::SoftmaxReach;
 
-/// Over the last axis. `mask` u8 with x's shape, or the shape of its last two axes, or undefined; true = may attend.
-/// A fully masked row gives zeros and zero gradients. `reach`: key lengths and the causal rule (kernels/softmax/softmax.h).
-Variable softmax(const Variable& x, const Tensor& mask = {}, const SoftmaxReach& reach = {}, Where where = Where::current());
+/// The scores that softmax normalises: scale x + bias.
+struct SoftmaxScores {
+    double scale = 1;
+    Variable bias = {};  ///< of the shape of x's last axes, one or more; or undefined
+};
+/// Over the last axis of scale x + bias. `mask` u8 with x's shape, or the shape of its last two axes, or undefined; true = may
+/// attend. A fully masked row gives zeros and zero gradients. `reach`: key lengths and the causal rule
+/// (kernels/softmax/softmax.h).
+Variable softmax(const Variable& x, const Tensor& mask = {}, const SoftmaxReach& reach = {}, const SoftmaxScores& scores = {},
+                 Where where = Where::current());
 Variable log_softmax(const Variable& x, Where where = Where::current());
 /// gamma (x - mean) / sqrt(variance + eps) + beta over the last axis, biased variance. gamma, beta [cols].
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double eps = 1e-5,

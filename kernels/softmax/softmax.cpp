@@ -13,18 +13,23 @@
 namespace heddle::kernels {
 namespace {
 
-// x, y [cols]; mask [cols] or null. Columns from `end` on are ignored.
+// x, y [cols]; mask, bias [cols] or null. Columns from `end` on are ignored. Without a bias and with scale 1 a score is x itself,
+// to the bit.
 template <class T>
-void softmax_row(const T* x, const std::uint8_t* mask, T* y, std::int64_t end, std::int64_t cols) {
+void softmax_row(const T* x, const std::uint8_t* mask, double scale_of_x, const T* bias, T* y, std::int64_t end,
+                 std::int64_t cols) {
     const auto attends = [mask](std::int64_t j) { return mask == nullptr || mask[j] != 0; };
+    const auto score = [=](std::int64_t j) {
+        return static_cast<T>(scale_of_x * static_cast<double>(x[j]) + (bias == nullptr ? 0 : static_cast<double>(bias[j])));
+    };
     std::fill(y + end, y + cols, T{0});
     T shift = -std::numeric_limits<T>::infinity();
     for (std::int64_t j = 0; j < end; ++j)
-        if (attends(j) && x[j] > shift) shift = x[j];
+        if (attends(j) && score(j) > shift) shift = score(j);
     if (std::isinf(shift) && shift < 0) shift = 0;  // nothing attends: every exponential below is 0, or a NaN that must be seen
     double total = 0;
     for (std::int64_t j = 0; j < end; ++j) {
-        y[j] = attends(j) ? std::exp(x[j] - shift) : T{0};
+        y[j] = attends(j) ? std::exp(score(j) - shift) : T{0};
         total += static_cast<double>(y[j]);
     }
     if (total == 0) return;
@@ -34,11 +39,11 @@ void softmax_row(const T* x, const std::uint8_t* mask, T* y, std::int64_t end, s
 }
 
 template <class T>
-void softmax_backward_row(const T* dy, const T* y, T* dx, std::int64_t cols) {
+void softmax_backward_row(const T* dy, const T* y, double scale, T* dx, std::int64_t cols) {
     double along = 0;
     for (std::int64_t j = 0; j < cols; ++j) along += static_cast<double>(dy[j]) * static_cast<double>(y[j]);
     for (std::int64_t j = 0; j < cols; ++j)
-        dx[j] = static_cast<T>(static_cast<double>(y[j]) * (static_cast<double>(dy[j]) - along));
+        dx[j] = static_cast<T>(scale * (static_cast<double>(y[j]) * (static_cast<double>(dy[j]) - along)));
 }
 
 // How many rows the mask has; row r of x takes row r modulo that number.
@@ -50,6 +55,14 @@ std::int64_t check_mask(const Tensor& x, const Tensor& mask) {
           "softmax: mask has shape {}, but x has shape {}; wanted the same shape or that of the last two axes", mask.shape(),
           x.shape());
     return x.dim(-2);
+}
+
+void check_bias(const Tensor& x, const Tensor& bias) {
+    if (!bias.defined()) return;
+    check_dtype("softmax", "bias", bias, x.dtype());
+    bool fits = bias.rank() >= 1 && bias.rank() <= x.rank();
+    for (int axis = 1; fits && axis <= bias.rank(); ++axis) fits = bias.dim(-axis) == x.dim(-axis);
+    check(fits, "softmax: bias has shape {}, but x has shape {}; wanted the shape of its last axes", bias.shape(), x.shape());
 }
 
 void check_reach(const Tensor& x, const SoftmaxReach& reach) {
@@ -71,44 +84,48 @@ std::int64_t reach_of(const Tensor& x, const SoftmaxReach& reach, std::int64_t r
 
 }  // namespace
 
-Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach) {
+Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach, const SoftmaxScores& scores) {
     check_defined("softmax", "x", x);
     check(x.rank() >= 1, "softmax: x is a scalar, wanted at least one axis");
     const std::int64_t mask_rows = check_mask(x, mask);
     check_reach(x, reach);
-    check_device("softmax", {{"x", x}, {"mask", mask}, {"lengths", reach.lengths}});
+    check_bias(x, scores.bias);
+    check_device("softmax", {{"x", x}, {"mask", mask}, {"lengths", reach.lengths}, {"bias", scores.bias}});
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (x.device() == Device::cuda) {
-        softmax_forward_cuda(x, mask, reach, y);
+        softmax_forward_cuda(x, mask, reach, scores, y);
         return y;
     }
     const std::int64_t cols = x.cols();
     const std::uint8_t* allowed = mask.defined() ? mask.data<std::uint8_t>() : nullptr;
     dispatch_float("softmax", x, [&]<class T>(TypeTag<T>) {
+        const T* bias = scores.bias.defined() ? scores.bias.data<T>() : nullptr;
+        const std::int64_t bias_rows = bias == nullptr ? 1 : scores.bias.rows();
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
-                softmax_row(x.data<T>() + row * cols, allowed ? allowed + row % mask_rows * cols : nullptr,
-                            y.data<T>() + row * cols, reach_of(x, reach, row), cols);
+                softmax_row(x.data<T>() + row * cols, allowed ? allowed + row % mask_rows * cols : nullptr, scores.scale,
+                            bias == nullptr ? nullptr : bias + row % bias_rows * cols, y.data<T>() + row * cols,
+                            reach_of(x, reach, row), cols);
         });
     });
     return y;
 }
 
-Tensor softmax_backward(const Tensor& dy, const Tensor& y) {
+Tensor softmax_backward(const Tensor& dy, const Tensor& y, double scale) {
     check_defined("softmax_backward", "y", y);
     check_shape("softmax_backward", "dy", dy, y.shape());
     check_dtype("softmax_backward", "dy", dy, y.dtype());
     check_device("softmax_backward", {{"y", y}, {"dy", dy}});
     Tensor dx = Tensor::empty(y.shape(), y.dtype(), y.device());
     if (y.device() == Device::cuda) {
-        softmax_backward_cuda(dy, y, dx);
+        softmax_backward_cuda(dy, y, scale, dx);
         return dx;
     }
     const std::int64_t cols = y.cols();
     dispatch_float("softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
-                softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.data<T>() + row * cols, cols);
+                softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, scale, dx.data<T>() + row * cols, cols);
         });
     });
     return dx;

@@ -3,9 +3,9 @@
 //     narrow   a warp a row, the row in its lanes' registers (up to 1024 columns)
 //     wide     a block a row: maximum and sum in one pass, the row in shared memory when it fits (48 kB)
 //
-// Memory traffic of an element of s bytes: forward reads x and writes y, 2 s, and reads 1 byte of the mask; backward reads dy and
-// y and writes dx, 3 s. A wide row that does not fit in shared memory is read once more, from the caches. What lies beyond a
-// row's reach is not read at all.
+// Memory traffic of an element of s bytes: forward reads x and writes y, 2 s, and reads 1 byte of the mask and s bytes of the
+// bias; backward reads dy and y and writes dx, 3 s. Masks and biases that many rows share come from the caches. A wide row that
+// does not fit in shared memory is read once more, from the caches. What lies beyond a row's reach is not read at all.
 #include "kernels/device/dispatch.h"
 #include "kernels/device/exponentials.h"
 #include "kernels/device/rows.h"
@@ -22,9 +22,12 @@ struct Arrays {
     const T* x;                   // [rows, cols]
     const std::uint8_t* mask;     // [mask_rows, cols], or null
     const std::int32_t* lengths;  // [rows / item_rows], or null
+    const T* bias;                // [bias_rows, cols], or null
     T* y;                         // [rows, cols]
+    Accumulator<T> scale;         // of x
     std::int64_t rows, cols;
     std::int64_t mask_rows;  // row r takes the mask's row r modulo this
+    std::int64_t bias_rows;  // and the bias' row r modulo this
     std::int64_t item_rows;  // rows of x that share a length
     std::int64_t queries;    // rows of a causal square
     bool causal;
@@ -46,6 +49,16 @@ struct Arrays {
         for (int i = 0; i < N; ++i)
             if (allowed[i] == 0) bits &= ~(1u << i);
         return bits;
+    }
+    // The scores of columns [column, column + N): -inf where `bits` says that one is not attended to.
+    template <int N>
+    __device__ __forceinline__ void scores(Accumulator<T> (&s)[N], const Vector<T, N>& values, unsigned bits, std::int64_t row,
+                                           std::int64_t column) const {
+        Vector<T, N> added = {};
+        if (bias != nullptr) added = load_vector<N>(bias + row % bias_rows * cols + column);
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            s[i] = (bits >> i & 1) != 0 ? load(values[i]) * scale + load(added[i]) : lowest<Accumulator<T>>();
     }
 };
 
@@ -69,10 +82,12 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) softmax_narrow_kernel(Arr
         const Vector<T, N> values = load_vector<N>(a.x + row * a.cols + column);
         const unsigned bits = a.template attends<N>(row, column, end);
         attending |= bits << (step * N);
+        A s[N];
+        a.template scores<N>(s, values, bits, row, column);
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            x[step * N + i] = bits >> i & 1 ? load(values[i]) : lowest<A>();
-            largest = larger(largest, x[step * N + i]);
+            x[step * N + i] = s[i];
+            largest = larger(largest, s[i]);
         }
     }
     largest = warp_max(largest);
@@ -101,10 +116,11 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) softmax_narrow_kernel(Arr
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(kNarrowWarps* kWarp) softmax_backward_narrow_kernel(const T* dy,  // [rows, cols]
-                                                                                      const T* y,   // [rows, cols]
-                                                                                      T* dx,        // [rows, cols]
-                                                                                      std::int64_t rows, std::int64_t cols) {
+__global__ void __launch_bounds__(kNarrowWarps* kWarp)
+    softmax_backward_narrow_kernel(const T* dy,  // [rows, cols]
+                                   const T* y,   // [rows, cols]
+                                   T* dx,        // [rows, cols]
+                                   Accumulator<T> scale, std::int64_t rows, std::int64_t cols) {
     using A = Accumulator<T>;
     const std::int64_t row = narrow_row();
     if (row >= rows) return;
@@ -126,7 +142,7 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) softmax_backward_narrow_k
         if (column >= cols) break;
         Vector<T, N> result;
 #pragma unroll
-        for (int i = 0; i < N; ++i) result[i] = store<T>(load(p[step][i]) * (load(g[step][i]) - along));
+        for (int i = 0; i < N; ++i) result[i] = store<T>(scale * (load(p[step][i]) * (load(g[step][i]) - along)));
         store_vector(dx + row * cols + column, result);
     }
 }
@@ -149,21 +165,22 @@ __global__ void __launch_bounds__(kWideThreads) softmax_wide_kernel(Arrays<T> a,
         const Vector<T, N> values = load_vector<N>(from + column);
         if (fits) store_vector(kept + column, values);
         const unsigned bits = a.template attends<N>(row, column, end);
-        A x[N];
-#pragma unroll
-        for (int i = 0; i < N; ++i) x[i] = bits >> i & 1 ? load(values[i]) : lowest<A>();
-        own.add(x);
+        A s[N];
+        a.template scores<N>(s, values, bits, row, column);
+        own.add(s);
     }
     const ExponentialSum<A> all = block_exponentials(own, scratch);
-    const A shift = all.shift(), scale = all.sum == 0 ? A{0} : 1 / all.sum;
+    const A shift = all.shift(), inverse = all.sum == 0 ? A{0} : 1 / all.sum;
     if (fits) from = kept;
     for (std::int64_t column = begin; column < a.cols; column += stride) {
         Vector<T, N> y;
         const bool reached = column < end;
         const unsigned bits = reached ? a.template attends<N>(row, column, end) : 0;  // the mask once more, from the caches
         if (reached) y = load_vector<N>(from + column);
+        A s[N];
+        a.template scores<N>(s, y, bits, row, column);
 #pragma unroll
-        for (int i = 0; i < N; ++i) y[i] = store<T>(bits >> i & 1 ? exponential(load(y[i]) - shift) * scale : A{0});
+        for (int i = 0; i < N; ++i) y[i] = store<T>(bits >> i & 1 ? exponential(s[i] - shift) * inverse : A{0});
         store_vector(a.y + row * a.cols + column, y);
     }
 }
@@ -172,7 +189,7 @@ template <class T, int N>
 __global__ void __launch_bounds__(kWideThreads) softmax_backward_wide_kernel(const T* dy,  // [rows, cols]
                                                                              const T* y,   // [rows, cols]
                                                                              T* dx,        // [rows, cols]
-                                                                             std::int64_t cols, bool fits) {
+                                                                             Accumulator<T> scale, std::int64_t cols, bool fits) {
     using A = Accumulator<T>;
     SharedArena arena;
     A* scratch = arena.take<A>(kBlockReduce);
@@ -200,7 +217,7 @@ __global__ void __launch_bounds__(kWideThreads) softmax_backward_wide_kernel(con
         const Vector<T, N> g = load_vector<N>(gradient + column), p = load_vector<N>(weights + column);
         Vector<T, N> result;
 #pragma unroll
-        for (int i = 0; i < N; ++i) result[i] = store<T>(load(p[i]) * (load(g[i]) - along));
+        for (int i = 0; i < N; ++i) result[i] = store<T>(scale * (load(p[i]) * (load(g[i]) - along)));
         store_vector(dx + blockIdx.x * cols + column, result);
     }
 }
@@ -213,45 +230,51 @@ void forward(const Arrays<T>& a) {
 }
 
 template <class T, int N>
-void backward(const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t cols) {
-    if (cols <= kNarrow<N>) return launch(narrow_rows(rows), softmax_backward_narrow_kernel<T, N>, dy, y, dx, rows, cols);
+void backward(const T* dy, const T* y, T* dx, Accumulator<T> scale, std::int64_t rows, std::int64_t cols) {
+    if (cols <= kNarrow<N>) return launch(narrow_rows(rows), softmax_backward_narrow_kernel<T, N>, dy, y, dx, scale, rows, cols);
     const WideRows wide = wide_rows<T>(rows, cols, 2);
-    launch(wide.config, softmax_backward_wide_kernel<T, N>, dy, y, dx, cols, wide.fit);
+    launch(wide.config, softmax_backward_wide_kernel<T, N>, dy, y, dx, scale, cols, wide.fit);
 }
 
 }  // namespace
 
-void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach, const Tensor& y) {
+void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach, const SoftmaxScores& scores,
+                          const Tensor& y) {
     const std::int64_t rows = x.rows(), cols = x.cols();
     if (x.numel() == 0) return;
     dispatch("softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
         const Arrays<T> a{.x = x.data<T>(),
                           .mask = mask.defined() ? mask.data<std::uint8_t>() : nullptr,
                           .lengths = reach.lengths.defined() ? reach.lengths.data<std::int32_t>() : nullptr,
+                          .bias = scores.bias.defined() ? scores.bias.data<T>() : nullptr,
                           .y = y.data<T>(),
+                          .scale = static_cast<Accumulator<T>>(scores.scale),
                           .rows = rows,
                           .cols = cols,
                           .mask_rows = mask.defined() ? mask.rows() : 1,
+                          .bias_rows = scores.bias.defined() ? scores.bias.rows() : 1,
                           .item_rows = rows / x.dim(0),
                           .queries = x.rank() >= 2 ? x.dim(-2) : 1,
                           .causal = reach.causal};
         constexpr int N = kVector<T>;
-        if (vectors_fit(a.x, cols, N) && vectors_fit(a.y, cols, N) && (a.mask == nullptr || vectors_fit(a.mask, cols, N)))
+        if (vectors_fit(a.x, cols, N) && vectors_fit(a.y, cols, N) && (a.mask == nullptr || vectors_fit(a.mask, cols, N)) &&
+            (a.bias == nullptr || vectors_fit(a.bias, cols, N)))
             forward<T, N>(a);
         else
             forward<T, 1>(a);
     });
 }
 
-void softmax_backward_cuda(const Tensor& dy, const Tensor& y, const Tensor& dx) {
+void softmax_backward_cuda(const Tensor& dy, const Tensor& y, double scale, const Tensor& dx) {
     const std::int64_t rows = y.rows(), cols = y.cols();
     if (y.numel() == 0) return;
     dispatch("softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
         constexpr int N = kVector<T>;
+        const auto factor = static_cast<Accumulator<T>>(scale);
         if (vectors_fit(dy.data<T>(), cols, N) && vectors_fit(y.data<T>(), cols, N) && vectors_fit(dx.data<T>(), cols, N))
-            backward<T, N>(dy.data<T>(), y.data<T>(), dx.data<T>(), rows, cols);
+            backward<T, N>(dy.data<T>(), y.data<T>(), dx.data<T>(), factor, rows, cols);
         else
-            backward<T, 1>(dy.data<T>(), y.data<T>(), dx.data<T>(), rows, cols);
+            backward<T, 1>(dy.data<T>(), y.data<T>(), dx.data<T>(), factor, rows, cols);
     });
 }
 

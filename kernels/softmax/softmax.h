@@ -1,9 +1,10 @@
-// Softmax over the last axis, with an optional mask.
+// Softmax over the last axis, with an optional scale, additive mask and boolean mask.
 //
-// For a row x and the set A of its places that may attend (mask true; all of them without a mask):
-//     y_j  = e^(x_j - m) / sum_{i in A} e^(x_i - m)   for j in A, m = max_{i in A} x_i;     y_j = 0 elsewhere
+// For a row x, its scores s = scale x + bias, and the set A of its places that may attend (mask true; all of them without a
+// mask):
+//     y_j  = e^(s_j - m) / sum_{i in A} e^(s_i - m)   for j in A, m = max_{i in A} s_i;     y_j = 0 elsewhere
 // Backward:
-//     dx_j = y_j (dy_j - sum_i dy_i y_i)
+//     ds_j = y_j (dy_j - sum_i dy_i y_i),    dx_j = scale ds_j,    dbias: the sum of ds over the rows that share the bias
 // Subtracting m changes nothing in the quotient and keeps logits of 1e4 from overflowing. A row without a place that may attend,
 // or with -inf everywhere it may, gives zeros and zero gradients. NaN and +inf give NaN.
 //
@@ -21,11 +22,20 @@ struct SoftmaxReach {
     bool causal = false;  ///< row q of the last two axes [queries, cols] ends with column q + cols - queries
 };
 
+/// What makes scores of x.
+struct SoftmaxScores {
+    double scale = 1;
+    /// Added to scale x: of x's dtype, and of the shape of x's last axes, one or more (shared by all leading ones); or undefined.
+    /// A place with -inf gets the weight 0.
+    Tensor bias = {};
+};
+
 /// x [..., cols] f32 or f64, on CUDA bf16 as well. `mask` u8 (nonzero = may attend) of x's shape, or of the shape of its last two
-/// axes (shared by all leading ones), or undefined. Error when x is a scalar or the mask has another shape, and when a reach is
-/// given and x has fewer than two axes.
-Tensor softmax_forward(const Tensor& x, const Tensor& mask = {}, const SoftmaxReach& reach = {});
-/// dx for dy and the forward's y, all of one shape.
-Tensor softmax_backward(const Tensor& dy, const Tensor& y);
+/// axes (shared by all leading ones), or undefined. Error when x is a scalar or the mask or the bias has another shape, and when
+/// a reach is given and x has fewer than two axes.
+Tensor softmax_forward(const Tensor& x, const Tensor& mask = {}, const SoftmaxReach& reach = {},
+                       const SoftmaxScores& scores = {});
+/// scale ds for dy and the forward's y, all of one shape: with the forward's scale dx, with 1 what the bias gets in each row.
+Tensor softmax_backward(const Tensor& dy, const Tensor& y, double scale = 1);
 
 }  // namespace heddle::kernels

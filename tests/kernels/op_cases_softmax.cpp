@@ -54,10 +54,29 @@ OpCase softmax_case(const std::string& what, const Tensors& inputs, bool causal,
             .same_zeros = true};
 }
 
-OpCase softmax_gradient(const std::string& what, const Tensor& x, const Tensor& mask, const Allowed& allowed) {
+// inputs: x, mask, the bias.
+OpCase scored_softmax_case(const std::string& what, const Tensors& inputs, double scale, const Allowed& allowed) {
+    return {.what = what,
+            .inputs = inputs,
+            .run =
+                [scale](const Tensors& in) {
+                    return Tensors{softmax_forward(in[0], in[1], {}, {scale, in[2]})};
+                },
+            .allowed = allowed,
+            .formula =
+                [scale](const Tensors& in) {
+                    Tensor scores = in[0].clone();
+                    for (std::int64_t i = 0; i < scores.numel(); ++i)
+                        scores.data<double>()[i] = scale * in[0].data<double>()[i] + in[2].data<double>()[i % in[2].numel()];
+                    return Tensors{plain_softmax(scores, attending({in[0], in[1], {}}, false))};
+                },
+            .same_zeros = true};
+}
+
+OpCase softmax_gradient(const std::string& what, const Tensor& x, const Tensor& mask, const Allowed& allowed, double scale = 1) {
     return {.what = what + ", backward",
             .inputs = {numbers(x.shape(), 6), softmax_forward(x, mask)},
-            .run = [](const Tensors& in) { return Tensors{softmax_backward(in[0], in[1])}; },
+            .run = [scale](const Tensors& in) { return Tensors{softmax_backward(in[0], in[1], scale)}; },
             .allowed = allowed,
             .by_row = x.rank() == 2 ? 2 : 0};
 }
@@ -175,6 +194,17 @@ std::vector<OpCase> softmax_cases() {
             }
             cases.push_back(softmax_gradient(what, x, mask, backward));
         }
+    }
+    for (const std::int64_t cols : {1, 24, 33, 257, 1024, 1025, 1032, 2056}) {
+        const std::string what = std::to_string(cols) + " columns, scale and bias";
+        const Tensor x = numbers({2, 3, cols}, 5, 0, 3), mask = random_mask({3, cols}, 8);
+        for (const Shape& shape : {Shape({2, 3, cols}), Shape({3, cols}), Shape({cols})}) {
+            Tensor bias = numbers(shape, 9, 0, 2);
+            if (cols > 2) bias.data<double>()[1] = -kInfinity;
+            cases.push_back(
+                scored_softmax_case(what + " of " + shape.str(), {x, shape.rank() == 2 ? mask : Tensor(), bias}, 0.37, forward));
+        }
+        cases.push_back(softmax_gradient(what, x, mask, backward, -0.37));
     }
     // Among many rows, and alone.
     OpCase rows = softmax_case("700 rows", {numbers({700, 65}, 3, 0, 3), random_mask({700, 65}, 9), {}}, false, forward);

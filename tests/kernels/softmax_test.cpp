@@ -50,6 +50,20 @@ TEST(Softmax, IgnoresWhatTheMaskHidesEvenNan) {
     EXPECT_EQ(softmax_forward(x, mask).to_vector(), (std::vector<double>{0.5, 0, 0.5, 0}));
 }
 
+TEST(Softmax, ABiasOfZerosAndScaleOneChangeNoBit) {
+    const Tensor x = normal({2, 3, 37}, DType::f32, 5, 0, 3), mask = random_mask({3, 37}, 8);
+    EXPECT_TRUE(same_bits(softmax_forward(x, mask, {}, {.bias = Tensor::zeros({3, 37}, DType::f32)}), softmax_forward(x, mask)));
+}
+
+// A bias of minus infinity hides like the mask, but for a NaN.
+TEST(Softmax, ABiasOfMinusInfinityIsAMask) {
+    const Tensor x = normal({2, 3, 37}, DType::f64, 5, 0, 3), mask = random_mask({3, 37}, 8);
+    Tensor bias = Tensor::zeros({3, 37}, DType::f64);
+    for (std::int64_t i = 0; i < mask.numel(); ++i)
+        if (mask.data<std::uint8_t>()[i] == 0) bias.data<double>()[i] = -kInfinity;
+    EXPECT_TRUE(same_bits(softmax_forward(x, {}, {}, {.bias = bias}), softmax_forward(x, mask)));
+}
+
 TEST(Softmax, NamesWhatDoesNotFit) {
     const Tensor x = Tensor::zeros({2, 3, 4}, DType::f32);
     expect_error(
@@ -60,6 +74,16 @@ TEST(Softmax, NamesWhatDoesNotFit) {
     expect_error([&] { softmax_forward(x, Tensor::zeros({3, 4}, DType::f32)); }, "softmax: mask is f32, wanted u8");
     expect_error([] { softmax_forward(Tensor::zeros({}, DType::f32)); }, "softmax: x is a scalar");
     expect_error([] { softmax_forward(Tensor::zeros({2}, DType::i32)); }, "i32");
+    expect_error(
+        [&] {
+            softmax_forward(x, {}, {}, {.bias = Tensor::zeros({2, 4}, DType::f32)});
+        },
+        "softmax: bias has shape [2, 4], but x has shape [2, 3, 4]; wanted the shape of its last axes");
+    expect_error(
+        [&] {
+            softmax_forward(x, {}, {}, {.bias = Tensor::zeros({3, 4}, DType::f64)});
+        },
+        "softmax: bias is f64, wanted f32");
     expect_error([&] { softmax_backward(Tensor::zeros({2}, DType::f32), x); }, "dy has shape [2], wanted [2, 3, 4]");
 }
 

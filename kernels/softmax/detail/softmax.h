@@ -6,7 +6,8 @@
 
 namespace heddle::kernels {
 
-HEDDLE_CUDA_FUNCTION(void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach, const Tensor& y))
-HEDDLE_CUDA_FUNCTION(void softmax_backward_cuda(const Tensor& dy, const Tensor& y, const Tensor& dx))
+HEDDLE_CUDA_FUNCTION(void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach,
+                                               const SoftmaxScores& scores, const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void softmax_backward_cuda(const Tensor& dy, const Tensor& y, double scale, const Tensor& dx))
 
 }  // namespace heddle::kernels
