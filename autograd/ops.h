@@ -126,15 +126,21 @@ struct ColumnsOf {
 
 struct AttentionArguments {
     std::int64_t heads = 1;
-    bool causal = false;  ///< aligned to the end when a query span is shorter than its key span
-    Tensor mask = {};     ///< u8 [query_time, key_time] or [sentences, query_time, key_time], relative to the spans; or undefined
+    std::int64_t key_heads = 0;  ///< of key and value; `heads / key_heads` query heads share each. 0: as many as `heads`
+    bool causal = false;         ///< aligned to the end when a query span is shorter than its key span
+    /// u8 [query_time, key_time], [sentences, query_time, key_time] or [sentences or 1, heads or 1, query_time, key_time],
+    /// relative to the spans; or undefined.
+    Tensor mask = {};
+    /// [heads or 1, query_time, key_time], added to the scaled scores; of the query's dtype, or f32 beside bf16; or undefined.
+    Variable bias = {};
     std::optional<double> scale = {};  ///< default 1 / sqrt(head width of q)
     Dropout dropout = {};              ///< of the attention weights
     Tensor* weights =
         nullptr;  ///< when set: receives [sentences, heads, longest query, longest key], zeros where nothing attends
 };
-/// Multi-head softmax(scale q k^T + masks) v per sentence. q [rows, heads * dk], k [rows', heads * dk], v [rows', heads * dv];
-/// the i-th query span attends to the i-th key span. Result [rows, heads * dv]; rows outside the query spans are zero.
+/// Multi-head softmax(scale q k^T + bias + masks) v per sentence. q [rows, heads * dk], k [rows', key_heads * dk], v [rows',
+/// key_heads * dv]; the i-th query span attends to the i-th key span. Result [rows, heads * dv]; rows outside the query spans are
+/// zero.
 Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf& value, const Spans& query_spans,
                    const Spans& key_spans, const AttentionArguments& options, Where where = Where::current());
 

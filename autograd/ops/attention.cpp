@@ -7,6 +7,7 @@
 #include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/proofs.h"
+#include "kernels/cast/cast.h"
 
 namespace heddle::ops {
 namespace {
@@ -52,7 +53,7 @@ struct Layout {
 };
 
 // One gradient tensor per input takes all its slices. When slices overlap (a tensor that is query and key at once), each
-// gets a tensor of its own and the tape adds them up.
+// gets a tensor of its own and the tape adds them up. The bias, where there is one, is the input behind them.
 void give_gradients(Gradients& g, const Layout& layout, const kernels::AttentionRules& rules) {
     const bool shared = !layout.overlap(0, 1) && !layout.overlap(0, 2) && !layout.overlap(1, 2);
     std::array<Tensor, 3> whole;  // by input
@@ -70,8 +71,12 @@ void give_gradients(Gradients& g, const Layout& layout, const kernels::Attention
         gradients[i] = layout.columns(i, target);
     }
     const Tensor &output = g.saved(layout.inputs), &log_sum = g.saved(layout.inputs + 1);
+    Tensor d_bias;
+    if (rules.bias.defined() && g.needs(layout.inputs))
+        d_bias = Tensor::empty(rules.bias.shape(), log_sum.dtype(), log_sum.device());
     kernels::attention_backward(inputs[0], inputs[1], inputs[2], rules, {output, log_sum}, g.output(),
-                                {gradients[0], gradients[1], gradients[2]});
+                                {gradients[0], gradients[1], gradients[2], d_bias});
+    if (d_bias.defined()) g.give(layout.inputs, kernels::cast(d_bias, rules.bias.dtype()));
     gradients = {};
     for (std::size_t i = 0; i < 3; ++i)
         if (whole[i].defined()) g.give(shared ? static_cast<int>(i) : layout.slices[i].input, std::move(whole[i]));
@@ -96,33 +101,40 @@ Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf
     kernels::AttentionRules rules{.query_spans = query_spans,
                                   .key_spans = key_spans,
                                   .heads = options.heads,
+                                  .key_heads = options.key_heads,
                                   .causal = options.causal,
                                   .mask = options.mask,
+                                  .bias = options.bias.defined() ? options.bias.value() : Tensor(),
                                   .scale = options.scale,
                                   .dropout = options.dropout};
     const Slices slices(query, key, value);
-    const bool recorded = will_record(slices.bases);
+    std::vector<Variable> inputs = slices.bases;
+    if (options.bias.defined()) inputs.push_back(options.bias);
+    const bool recorded = will_record(inputs);
     kernels::AttentionResult result = kernels::attention_forward(query.value(), key.value(), value.value(), rules, recorded);
     if (options.weights != nullptr) *options.weights = kernels::attention_weights(query.value(), key.value(), rules);
-    const std::int64_t multiply_adds = observed() ? allowed_pairs(rules) * (query.count + value.count) : 0;
+    const std::int64_t multiply_adds = observed() ? allowed_pairs(rules) * (query.count + result.output.cols()) : 0;
     if (!recorded)
         return record(std::move(result.output),
-                      {.op = "attention", .where = where, .inputs = slices.bases, .multiply_adds = multiply_adds});
+                      {.op = "attention", .where = where, .inputs = std::move(inputs), .multiply_adds = multiply_adds});
     std::vector<Tensor> saved;
     for (const Variable& base : slices.bases) saved.push_back(base.value());
     saved.push_back(result.output);
     saved.push_back(result.log_sum);
+    // From here on among the saved tensors, where a change would be noticed.
     if (rules.mask.defined()) saved.push_back(rules.mask);
-    rules.mask = {};  // from here on among the saved tensors, where a change would be noticed
+    if (rules.bias.defined()) saved.push_back(rules.bias);
+    rules.mask = rules.bias = {};
     return record(result.output, {.op = "attention",
                                   .where = where,
-                                  .inputs = slices.bases,
+                                  .inputs = std::move(inputs),
                                   .multiply_adds = multiply_adds,
                                   .saved = std::move(saved),
-                                  .backward = [layout = Layout(slices), rules = std::move(rules),
-                                               masked = options.mask.defined()](Gradients& g) {
+                                  .backward = [layout = Layout(slices), rules = std::move(rules), masked = options.mask.defined(),
+                                               biased = options.bias.defined()](Gradients& g) {
                                       kernels::AttentionRules now = rules;
                                       if (masked) now.mask = g.saved(layout.inputs + 2);
+                                      if (biased) now.bias = g.saved(layout.inputs + 2 + (masked ? 1 : 0));
                                       give_gradients(g, layout, now);
                                   }});
 }
@@ -158,6 +170,28 @@ GradientFunction cross_attention(const Spans& queries, const Spans& keys, std::i
     };
 }
 
+// The same with the bias behind it. Query heads are `heads`, key heads those of the options.
+GradientFunction biased_attention(const Spans& queries, const Spans& keys, std::int64_t dk, std::int64_t dv,
+                                  const AttentionArguments& options) {
+    return [=](std::span<const Variable> in) {
+        AttentionArguments now = options_beside(in[0], options);
+        now.bias = in[2];
+        const std::int64_t heads = now.key_heads == 0 ? now.heads : now.key_heads;
+        return ops::attention(in[0], ColumnsOf(in[1], 0, heads * dk), ColumnsOf(in[1], heads * dk, heads * dv), queries, keys,
+                              now);
+    };
+}
+
+// Query, key and value side by side, fewer heads of keys.
+GradientFunction grouped_attention(const Spans& spans, std::int64_t dk, std::int64_t dv, const AttentionArguments& options) {
+    return [=](std::span<const Variable> in) {
+        const std::int64_t queries = options.heads * dk, keys = options.key_heads * dk;
+        return ops::attention(ColumnsOf(in[0], 0, queries), ColumnsOf(in[0], queries, keys),
+                              ColumnsOf(in[0], queries + keys, options.key_heads * dv), spans, spans,
+                              options_beside(in[0], options));
+    };
+}
+
 GradientFunction three_inputs(const Spans& queries, const Spans& keys, const AttentionArguments& options) {
     return [=](std::span<const Variable> in) {
         return ops::attention(in[0], in[1], in[2], queries, keys, options_beside(in[0], options));
@@ -185,6 +219,16 @@ std::vector<GradientCase> attention() {
     by_sentence.mask = each;
     dropped.dropout = both.dropout = Dropout(0.3, 7);
     scaled.scale = 1.5;
+    // The first sentence's second row in head 1 may attend to nothing.
+    const Tensor of_heads = mask_of({1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1}, {1, 2, 3, 3});
+    AttentionArguments by_head = plain, all = causal, grouped = plain, one_key_head = both;
+    by_head.mask = all.mask = of_heads;
+    grouped.heads = 4;
+    grouped.key_heads = 2;
+    one_key_head.key_heads = 1;
+    all.heads = 2;
+    all.key_heads = 1;
+    all.dropout = Dropout(0.3, 8);
     const auto input = [](std::int64_t rows, std::int64_t cols, std::uint64_t seed) { return random_input({rows, cols}, seed); };
     return {
         {"attention", "self, one shared projection", self_attention(packed, 2, 2, plain), {input(8, 12, 1)}},
@@ -214,6 +258,24 @@ std::vector<GradientCase> attention() {
          "one tensor is query, key and value",
          [=](std::span<const Variable> in) { return ops::attention(in[0], in[0], in[0], packed, packed, causal); },
          {input(8, 4, 17)}},
+        {"attention", "a mask for each head", cross_attention(few, many, 2, by_head), {input(4, 4, 19), input(7, 8, 20)}},
+        {"attention",
+         "a bias for each head, gaps",
+         biased_attention(few, many, 2, 3, plain),
+         {input(4, 4, 21), input(7, 10, 22), random_input({2, 2, 3}, 23)}},
+        {"attention",
+         "one bias for all heads, larger than the sentences, causal",
+         biased_attention(queries, packed, 2, 2, causal),
+         {input(6, 4, 24), input(8, 8, 25), random_input({1, 4, 5}, 26)}},
+        {"attention", "two heads of keys for four", grouped_attention(packed, 2, 1, grouped), {input(8, 14, 27)}},
+        {"attention",
+         "one head of keys for two, causal, mask and dropout 0.3",
+         grouped_attention(packed, 2, 2, one_key_head),
+         {input(8, 8, 28)}},
+        {"attention",
+         "bias, mask of each head, one head of keys for two, causal, dropout 0.3",
+         biased_attention(few, many, 2, 3, all),
+         {input(4, 4, 29), input(7, 5, 30), random_input({2, 3, 3}, 31)}},
         {"attention", "sentences of one token", self_attention(one_each, 2, 2, plain), {input(2, 12, 18)}},
     };
 }

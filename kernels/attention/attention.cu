@@ -5,7 +5,7 @@
 // The scores never see memory. A block owns a few query rows of one head and walks over the keys, a tile of 32 at a time:
 //
 //     K, V tile -> shared memory
-//     s   = scale log2(e) q . k                  lane = key      (attention_plain.h)
+//     s   = log2(e) (scale q . k + bias)         lane = key      (attention_plain.h)
 //     m'  = max(m, max over the tile of s)       over the lanes
 //     p   = 2^(s - m')
 //     l   = l 2^(m - m') + p                     each lane sums its own keys; the lanes are added at the end
@@ -59,8 +59,8 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     const int own_end = own < at.queries ? end : 0;  // a warp past the sentence's end only helps to load
     for (int key = 0; key < end; key += Sizes::kTile) {
         const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
-        load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.head, task.vectors, takes_part);
-        load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.head, task.vectors, takes_part);
+        load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.key_head, task.vectors, takes_part);
+        load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.key_head, task.vectors, takes_part);
         __syncthreads();  // the tiles are there, before the first one the queries, too
 
         if (key < own_end) {
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
                 const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
-                const A s = open ? score[r] * scale : device::lowest<A>();
+                const A s = open ? score[r] * scale + bias_in_twos(task, at, own + r, key + lane()) : device::lowest<A>();
                 const A next = device::larger(largest[r], device::warp_max(s));
                 const A shift = next == device::lowest<A>() ? A{0} : next;  // nothing seen yet: -inf - -inf would be NaN
                 const A shrink = device::power_of_two(largest[r] - shift);

@@ -42,12 +42,6 @@ __global__ void __launch_bounds__(128)
     }
 }
 
-// The saved log-sum-exp as the exponent of 2 that a score's is compared with.
-template <class A>
-__device__ __forceinline__ A in_twos(A log_sum) {
-    return log_sum * static_cast<A>(kLog2E);
-}
-
 // Owns kBackwardRows query rows a warp. Per tile of keys: S and dP with a key in each lane, dS through shared memory, dQ += dS K.
 template <class T, int D>
 __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
@@ -79,8 +73,8 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     const int end = visible_keys(task, at, min(at.queries, at.first + Sizes::kWarps * kRows) - 1);
     for (int key = 0; key < end; key += Sizes::kTile) {
         const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
-        load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.head, task.vectors, takes_part);
-        load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.head, task.vectors, takes_part);
+        load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.key_head, task.vectors, takes_part);
+        load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.key_head, task.vectors, takes_part);
         __syncthreads();  // the tiles are there, before the first one the queries, too
 
         if (own < at.queries) {  // a warp past the sentence's end only helps to load
@@ -94,7 +88,8 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
                 const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
                 const A factor = (group >> lane() % 8 & 1) != 0 ? task.kept_scale : A{0};
                 const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
-                const A p = device::power_of_two(score[r] * scale - level[r]);
+                const A bias = open ? bias_in_twos(task, at, own + r, key + lane()) : A{0};
+                const A p = device::power_of_two(score[r] * scale - (level[r] - bias));
                 weights[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta[r]) : A{0};
             }
             __syncwarp();  // all lanes' dS are there
@@ -108,8 +103,8 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
             write_row(back.d_query.at(at.query_start + own + r, at.head), sum[r], task.scale, task.query.width);
 }
 
-// Owns kBackwardRows key rows a warp. Per tile of queries: S^T and dP^T with a query in each lane, then dV += P^T dO and dK +=
-// dS^T Q.
+// Owns kBackwardRows rows of a head of keys a warp. Per tile of queries of each head that uses it: S^T and dP^T with a query in
+// each lane, then dV += P^T dO and dK += dS^T Q.
 template <class T, int D>
 __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     attention_d_key_kernel(AttentionTask<T> task, AttentionBackwardTask<T> back) {
@@ -117,7 +112,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     using A = device::Accumulator<T>;
     constexpr int kRows = Sizes::kBackwardRows;
     static_assert(8 % kRows == 0, "a warp's keys lie in one group of eight");
-    const AttentionPlace at = attention_place(task, blockIdx.x);
+    AttentionPlace at = attention_key_place(task, blockIdx.x);
     const A scale = task.scale_log2;
 
     device::SharedArena arena;
@@ -130,46 +125,49 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
 
     const int own = at.first + warp() * kRows;  // this warp's first key
     const auto in_sentence = [&](int r) { return at.first + r < at.keys; };
-    load_rows<Sizes::kWarps * kRows, D>(keys, task.key, at.key_start + at.first, at.head, task.vectors, in_sentence);
-    load_rows<Sizes::kWarps * kRows, D>(values, task.value, at.key_start + at.first, at.head, task.vectors, in_sentence);
+    load_rows<Sizes::kWarps * kRows, D>(keys, task.key, at.key_start + at.first, at.key_head, task.vectors, in_sentence);
+    load_rows<Sizes::kWarps * kRows, D>(values, task.value, at.key_start + at.first, at.key_head, task.vectors, in_sentence);
     A d_key[kRows][Sizes::kColumns] = {}, d_value[kRows][Sizes::kColumns] = {};
     // When causal, the tile's first key is seen from query first - offset on.
     const int begin = task.causal ? max(0, at.first - at.offset()) / Sizes::kTile * Sizes::kTile : 0;
-    for (int query = begin; query < at.queries; query += Sizes::kTile) {
-        const std::int64_t row = at.query_start + query;
-        const auto takes_part = [&](int r) { return query_takes_part(task, at, query + r, back.log_sum); };
-        load_rows<Sizes::kTile, D>(queries, task.query, row, at.head, task.vectors, takes_part);
-        load_rows<Sizes::kTile, D>(d_outputs, back.d_output, row, at.head, back.vectors, takes_part);
-        const bool there = lane() < Sizes::kTile && query + lane() < at.queries;
-        const A log_sum = there ? back.log_sum[(row + lane()) * task.heads + at.head] : A{0};
-        const A delta = there ? back.delta[(row + lane()) * task.heads + at.head] : A{0};
-        __syncthreads();  // the tiles are there, before the first one the keys, too
+    for (const int end = at.head + task.group; at.head < end; ++at.head) {
+        for (int query = begin; query < at.queries; query += Sizes::kTile) {
+            const std::int64_t row = at.query_start + query;
+            const auto takes_part = [&](int r) { return query_takes_part(task, at, query + r, back.log_sum); };
+            load_rows<Sizes::kTile, D>(queries, task.query, row, at.head, task.vectors, takes_part);
+            load_rows<Sizes::kTile, D>(d_outputs, back.d_output, row, at.head, back.vectors, takes_part);
+            const bool there = lane() < Sizes::kTile && query + lane() < at.queries;
+            const A log_sum = there ? back.log_sum[(row + lane()) * task.heads + at.head] : A{0};
+            const A delta = there ? back.delta[(row + lane()) * task.heads + at.head] : A{0};
+            __syncthreads();  // the tiles are there, before the first one the keys, too
 
-        if (own < at.keys) {
-            A score[kRows], d_weight[kRows];
-            products<T, D>(score, keys + warp() * kRows * Sizes::kPitch, queries, task.query.width);
-            products<T, D>(d_weight, values + warp() * kRows * Sizes::kPitch, d_outputs, task.value.width);
-            const unsigned kept = task.dropout.active() ? kept_keys(task, at, query + lane(), own / 8) : 0xffu;
+            if (own < at.keys) {
+                A score[kRows], d_weight[kRows];
+                products<T, D>(score, keys + warp() * kRows * Sizes::kPitch, queries, task.query.width);
+                products<T, D>(d_weight, values + warp() * kRows * Sizes::kPitch, d_outputs, task.value.width);
+                const unsigned kept = task.dropout.active() ? kept_keys(task, at, query + lane(), own / 8) : 0xffu;
 #pragma unroll
-            for (int r = 0; r < kRows; ++r) {
-                const A factor = (kept >> (own + r) % 8 & 1) != 0 ? task.kept_scale : A{0};
-                const bool open = there && may_attend(task, at, query + lane(), own + r);
-                const A p = open ? device::power_of_two(score[r] * scale - in_twos(log_sum)) : A{0};
-                weights[r * kWarp + lane()] = p * factor;
-                d_scores[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta) : A{0};
+                for (int r = 0; r < kRows; ++r) {
+                    const A factor = (kept >> (own + r) % 8 & 1) != 0 ? task.kept_scale : A{0};
+                    const bool open = there && may_attend(task, at, query + lane(), own + r);
+                    const A bias = open ? bias_in_twos(task, at, query + lane(), own + r) : A{0};
+                    const A p = open ? device::power_of_two(score[r] * scale - (in_twos(log_sum) - bias)) : A{0};
+                    weights[r * kWarp + lane()] = p * factor;
+                    d_scores[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta) : A{0};
+                }
+                __syncwarp();  // all lanes' P and dS are there
+                update<T, D>(d_value, weights, d_outputs);
+                update<T, D>(d_key, d_scores, queries);
             }
-            __syncwarp();  // all lanes' P and dS are there
-            update<T, D>(d_value, weights, d_outputs);
-            update<T, D>(d_key, d_scores, queries);
+            __syncthreads();  // no thread reads the tiles, P or dS any more: the next round overwrites them
         }
-        __syncthreads();  // no thread reads the tiles, P or dS any more: the next round overwrites them
     }
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
         if (own + r >= at.keys) continue;
         const std::int64_t row = at.key_start + own + r;
-        if (back.d_key.data != nullptr) write_row(back.d_key.at(row, at.head), d_key[r], task.scale, task.query.width);
-        if (back.d_value.data != nullptr) write_row(back.d_value.at(row, at.head), d_value[r], A{1}, task.value.width);
+        if (back.d_key.data != nullptr) write_row(back.d_key.at(row, at.key_head), d_key[r], task.scale, task.query.width);
+        if (back.d_value.data != nullptr) write_row(back.d_value.at(row, at.key_head), d_value[r], A{1}, task.value.width);
     }
 }
 
@@ -200,7 +198,7 @@ void attention_backward_plain(AttentionTask<T> task, const AttentionRules& rules
         if (back.d_key.data != nullptr || back.d_value.data != nullptr) {
             const Tensor tiles = attention_tiles(rules.key_spans, kRows);
             task.tiles = tiles.data<std::int32_t>();
-            device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+            device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads_of_keys()), 1),
                             .block = Sizes::kThreads,
                             .shared = shared(2)},
                            attention_d_key_kernel<T, D>, task, back);

@@ -43,8 +43,8 @@ void attend_rows(const AttentionView<T>& view, const CachedKeys& cache, std::int
         for (std::int64_t head = 0; head < view.heads; ++head) {
             running.start();
             for (std::int64_t j = 0; j < cache.lengths[static_cast<std::size_t>(row)]; ++j)
-                running.add(view.scale * dot(view.query.at(row, head), view.key.at(slots[j], head), view.dk()), 1,
-                            view.value.at(slots[j], head));
+                running.add(view.scale * dot(view.query.at(row, head), view.key.at(slots[j], view.key_head(head)), view.dk()), 1,
+                            view.value.at(slots[j], view.key_head(head)));
             running.finish(output.at(row, head));
         }
     }
@@ -56,19 +56,23 @@ Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int6
     check_defined("attention_cached", "query", query.base);
     check_defined("attention_cached", "key", cache.key.base);
     // The same checks as for one sentence whose keys are the whole cache.
-    const AttentionRules rules{
-        .query_spans = Spans({}, query.rows()), .key_spans = Spans({}, cache.key.rows()), .heads = heads, .scale = scale};
+    const AttentionRules rules{.query_spans = Spans({}, query.rows()),
+                               .key_spans = Spans({}, cache.key.rows()),
+                               .heads = heads,
+                               .key_heads = cache.key_heads,
+                               .scale = scale};
     check_attention(query, cache.key, cache.value, rules);
     check_table(query, cache);
     check_device("attention_cached", {{"query", query.base}, {"table", cache.table}});
-    Tensor result = Tensor::empty({query.rows(), cache.value.count}, query.base.dtype(), query.base.device());
+    const std::int64_t columns = cache.value.count / rules.heads_of_keys() * heads;
+    Tensor result = Tensor::empty({query.rows(), columns}, query.base.dtype(), query.base.device());
     if (query.base.device() == Device::cuda) {
         const double head_width = static_cast<double>(query.count / heads);
         attention_cached_cuda(query, cache, heads, scale.value_or(1 / std::sqrt(head_width)), result);
         return result;
     }
     const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
-    const std::int64_t work = (longest + 16) * (query.count + cache.value.count);
+    const std::int64_t work = (longest + 16) * (query.count + columns);
     dispatch_float("attention_cached", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, cache.key, cache.value, rules);
         const auto output = head_rows<T>(result, heads);

@@ -36,13 +36,14 @@ constexpr int kColumns = static_cast<int>(kWidestCudaHead) / kWarp;  // of a lan
 template <class T>
 struct CachedTask {
     DeviceRows<const T> query;              // [rows, heads * dk]
-    DeviceRows<const T> key;                // [slots, heads * dk]
-    DeviceRows<const T> value;              // [slots, heads * dv]
+    DeviceRows<const T> key;                // [slots, heads / group * dk]
+    DeviceRows<const T> value;              // [slots, heads / group * dv]
     const std::int32_t* table = nullptr;    // [rows, time]
     const std::int32_t* lengths = nullptr;  // [rows], or null: all rows have `length` keys
     std::int64_t rows = 0, slots = 0, time = 0;
     double scale = 1;
     int heads = 1, length = 0, pieces = 1, vectors = 0;
+    int group = 1;  // query heads that share a head of keys
 };
 
 // A softmax so far: of a piece, or of a row's pieces. `mean` in columns 32 c + lane.
@@ -116,6 +117,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 4)
     const std::int64_t item = std::int64_t{blockIdx.x} * kWarps + warp();
     if (item >= task.rows * task.heads * task.pieces) return;
     const int piece = static_cast<int>(item % task.pieces), head = static_cast<int>(item / task.pieces % task.heads);
+    const int key_head = task.group == 1 ? head : head / task.group;
     const std::int64_t row = item / task.pieces / task.heads;
     const int dv = task.value.width, length = task.lengths == nullptr ? task.length : task.lengths[row];
     const int end = min(length, (piece + 1) * kPiece);
@@ -130,7 +132,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 4)
         if (key < end) {
             slot = task.table[row * task.time + key];
             device::require(slot >= 0 && slot < task.slots, "attention_cached: the table leaves the cache");
-            const T* const k = task.key.at(slot, head);
+            const T* const k = task.key.at(slot, key_head);
             score = scale * (task.vectors != 0 ? dot_product<device::kVector<T>>(query, k, task.query.width)
                                                : dot_product<1>(query, k, task.query.width));
         }
@@ -138,8 +140,8 @@ __global__ void __launch_bounds__(kWarps* kWarp, 4)
         all.sum += device::warp_sum(p);
         const int keys = min(kWarp, end - first);
         int j = 0;
-        for (; j + kAtOnce <= keys; j += kAtOnce) add_values<kAtOnce>(all, task.value, head, p, slot, j);
-        for (; j < keys; ++j) add_values<1>(all, task.value, head, p, slot, j);
+        for (; j + kAtOnce <= keys; j += kAtOnce) add_values<kAtOnce>(all, task.value, key_head, p, slot, j);
+        for (; j < keys; ++j) add_values<1>(all, task.value, key_head, p, slot, j);
     }
     if (task.pieces == 1) return write_mean(output.at(row, head), all, dv);
 #pragma unroll
@@ -179,14 +181,16 @@ void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::i
         using A = device::Accumulator<T>;
         CachedTask<T> task;
         task.query = device_rows<const T>(query, heads);
-        task.key = device_rows<const T>(cache.key, heads);
-        task.value = device_rows<const T>(cache.value, heads);
+        const std::int64_t key_heads = cache.key_heads == 0 ? heads : cache.key_heads;
+        task.key = device_rows<const T>(cache.key, key_heads);
+        task.value = device_rows<const T>(cache.value, key_heads);
         task.table = cache.table.data<std::int32_t>();
         task.rows = query.rows();
         task.slots = cache.key.rows();
         task.time = cache.table.dim(1);
         task.scale = scale;
         task.heads = static_cast<int>(heads);
+        task.group = static_cast<int>(heads / key_heads);
         task.vectors = vectors_fit(task.query) && vectors_fit(task.key);
         // Hypotheses that were begun together have the same length, and nothing is uploaded.
         const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());

@@ -12,10 +12,11 @@
 namespace heddle::kernels {
 
 struct CachedKeys {
-    Columns key;                            ///< [slots, heads * dk]
-    Columns value;                          ///< [slots, heads * dv]
+    Columns key;                            ///< [slots, key_heads * dk]
+    Columns value;                          ///< [slots, key_heads * dv]
     Tensor table;                           ///< i32 [rows, time]: row r's keys lie in the cache rows table[r, 0 .. lengths[r])
     std::span<const std::int64_t> lengths;  ///< rows numbers between 0 and time
+    std::int64_t key_heads = 0;             ///< as AttentionRules::key_heads; 0: as many as heads of the query
 };
 
 /// Row r: softmax(scale query_r K_r^T) V_r with the keys and values that the table names; query [rows, heads * dk], result [rows,

@@ -85,16 +85,17 @@ struct Head {
     }
 };
 
-void attend(const AttentionView<float>& view, const Rows& rows, std::int64_t head, const Buffers& at, Head& state, bool later) {
+void attend(const AttentionView<float>& view, const Rows& rows, std::int64_t key_head, const Buffers& at, Head& state,
+            bool later) {
     const std::int64_t dk = view.dk(), dv = view.dv();
     for (std::int64_t k = 0; k < rows.count; k += kFloats) {
-        const VecF scores = score(at.query, rows.key + k, head * dk, dk);
+        const VecF scores = score(at.query, rows.key + k, key_head * dk, dk);
         const VecI lane = iota<std::int32_t>() + static_cast<std::int32_t>(k);
         store(at.scores + k, lane < static_cast<std::int32_t>(rows.count) ? scores : broadcast(-kInfinity));
     }
     const float shrink = state.weigh(at.scores, rows.count);
     for (std::int64_t c = 0; later && c < dv; c += kFloats) store(at.output + c, load(at.output + c) * shrink);
-    const std::int64_t column = head * dv, whole = dv / kFloats * kFloats;
+    const std::int64_t column = key_head * dv, whole = dv / kFloats * kFloats;
     std::int64_t c = 0;
     for (; c + 4 * kFloats <= whole; c += 4 * kFloats) add_values<4>(rows, at.scores, column + c, at.output + c, later);
     for (; c + 2 * kFloats <= whole; c += 2 * kFloats) add_values<2>(rows, at.scores, column + c, at.output + c, later);
@@ -110,6 +111,7 @@ void attention_cached_fast(const AttentionView<float>& view, const std::int32_t*
     const Buffers at{scratch, scratch + padded(view.dk()), scratch + padded(view.dk()) + kKeyTile};
     for (std::int64_t row = first; row < end; ++row)
         for (std::int64_t head = 0; head < view.heads; ++head) {
+            const std::int64_t key_head = view.key_head(head);
             pack_row(view.query.at(row, head), view.dk(), static_cast<float>(view.scale), at.query);
             zero(at.output, padded(view.dv()));
             Head state;
@@ -120,11 +122,11 @@ void attention_cached_fast(const AttentionView<float>& view, const std::int32_t*
                 for (std::int64_t k = 0; k < rows.count; ++k) {
                     rows.key[k] = view.key.at(slots[k], 0);
                     rows.value[k] = view.value.at(slots[k], 0);
-                    for (std::int64_t c = 0; c < view.dv(); c += 16) __builtin_prefetch(rows.value[k] + head * view.dv() + c);
+                    for (std::int64_t c = 0; c < view.dv(); c += 16) __builtin_prefetch(rows.value[k] + key_head * view.dv() + c);
                 }
                 // The lanes after the last key read a row that is there; they count for nothing.
                 for (std::int64_t k = rows.count; k % kFloats != 0; ++k) rows.key[k] = rows.key[0];
-                attend(view, rows, head, at, state, from > 0);
+                attend(view, rows, key_head, at, state, from > 0);
             }
             unpack_row(at.output, view.dv(), state.sum == 0 ? 0 : 1 / state.sum, output.at(row, head));
         }

@@ -110,6 +110,7 @@ void forward_block(const AttentionView<float>& view, Tile tile, const Buffers& a
         const bool later = tile.first_key > 0;
         product({at.key + tile.first_key * dk, dk, 1}, at.query_t, kQueryBlock, view.dk(), tile.rows(), tile.vectors(), at.scores,
                 kQueryBlock, false);
+        add_bias(view, tile, at.scores);
         mask_scores(view, tile, at.scores);
         for (std::int64_t v = 0; v < tile.vectors(); ++v) softmax_tile(view, tile, v, at);
         if (later) shrink_output(tile, dv, at);
@@ -123,10 +124,11 @@ void forward_item(const AttentionView<float>& view, const AttentionItem& item, H
                   float* scratch) {
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
+    const std::int64_t key_head = view.key_head(item.head);
     const Buffers at(scratch, keys.length, view.dk(), view.dv());
-    pack(view.key.at(keys.start, item.head), view.key.pitch, keys.length, view.dk(), 1, at.key);
-    pack(view.value.at(keys.start, item.head), view.value.pitch, keys.length, view.dv(), 1, at.value);
-    clear_hidden(view, item.sentence, at.key, at.value);
+    pack(view.key.at(keys.start, key_head), view.key.pitch, keys.length, view.dk(), 1, at.key);
+    pack(view.value.at(keys.start, key_head), view.value.pitch, keys.length, view.dv(), 1, at.value);
+    clear_hidden(view, item.sentence, item.head, 1, at.key, at.value);
     for (std::int64_t q = 0; q < queries.length; q += kQueryBlock)
         forward_block(view, block_of(item, queries, q), at, output, log_sum);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 
 #include "core/check.h"
 #include "core/dispatch.h"
@@ -31,12 +32,24 @@ void check_mask(const AttentionRules& rules) {
     const Tensor& mask = rules.mask;
     if (!mask.defined()) return;
     check_dtype(kOp, "mask", mask, DType::u8);
-    const bool shape_fits = (mask.rank() == 2 || (mask.rank() == 3 && mask.dim(0) == rules.query_spans.size())) &&
-                            mask.dim(-2) >= rules.query_spans.longest() && mask.dim(-1) >= rules.key_spans.longest();
-    check(shape_fits,
-          "attention: mask has shape {}, wanted [query_time, key_time] or [{}, query_time, key_time] with times of at least {} "
-          "and {}",
-          mask.shape(), rules.query_spans.size(), rules.query_spans.longest(), rules.key_spans.longest());
+    const auto either = [&](int axis, std::int64_t extent) { return mask.dim(axis) == extent || mask.dim(axis) == 1; };
+    const std::int64_t sentences = rules.query_spans.size();
+    const bool leading_fit = mask.rank() == 2 || (mask.rank() == 3 && mask.dim(0) == sentences) ||
+                             (mask.rank() == 4 && either(0, sentences) && either(1, rules.heads));
+    check(leading_fit && mask.dim(-2) >= rules.query_spans.longest() && mask.dim(-1) >= rules.key_spans.longest(),
+          "attention: mask has shape {}, wanted [query_time, key_time], [{}, query_time, key_time] or [{} or 1, {} or 1, "
+          "query_time, key_time] with times of at least {} and {}",
+          mask.shape(), sentences, sentences, rules.heads, rules.query_spans.longest(), rules.key_spans.longest());
+}
+
+void check_bias(const AttentionRules& rules, DType dtype) {
+    const Tensor& bias = rules.bias;
+    if (!bias.defined()) return;
+    if (dtype != DType::bf16 || bias.dtype() != DType::f32) check_dtype(kOp, "bias", bias, dtype);
+    check(bias.rank() == 3 && (bias.dim(0) == rules.heads || bias.dim(0) == 1) && bias.dim(1) >= rules.query_spans.longest() &&
+              bias.dim(2) >= rules.key_spans.longest(),
+          "attention: bias has shape {}, wanted [{} or 1, query_time, key_time] with times of at least {} and {}", bias.shape(),
+          rules.heads, rules.query_spans.longest(), rules.key_spans.longest());
 }
 
 void check_gradient(const char* argument, const Columns& gradient, const Columns& input) {
@@ -54,20 +67,25 @@ DType log_sum_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DTy
 
 void check_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
     check(rules.heads >= 1, "attention: {} heads, wanted at least 1", rules.heads);
+    const std::int64_t key_heads = rules.heads_of_keys();
+    check(key_heads >= 1 && rules.heads % key_heads == 0, "attention: {} heads cannot share {} heads of keys evenly", rules.heads,
+          key_heads);
     check(rules.query_spans.size() == rules.key_spans.size(),
           "attention: {} query spans, but {} key spans; each sentence has one of both", rules.query_spans.size(),
           rules.key_spans.size());
     check_columns("query", query, rules.query_spans, "query_spans", rules.heads);
-    check_columns("key", key, rules.key_spans, "key_spans", rules.heads);
-    check_columns("value", value, rules.key_spans, "key_spans", rules.heads);
+    check_columns("key", key, rules.key_spans, "key_spans", key_heads);
+    check_columns("value", value, rules.key_spans, "key_spans", key_heads);
     check_dtype(kOp, "key", key.base, query.base.dtype());
     check_dtype(kOp, "value", value.base, query.base.dtype());
-    check(query.count == key.count, "attention: query has {} columns, but key has {}; their heads must have one width",
-          query.count, key.count);
+    check(query.count / rules.heads == key.count / key_heads,
+          "attention: query has {} columns, but key has {}; their heads must have one width", query.count, key.count);
     check(query.count > 0, "attention: query has no columns");
     check_mask(rules);
-    check_device(kOp, {{"query", query.base}, {"key", key.base}, {"value", value.base}, {"mask", rules.mask}});
-    const std::int64_t widest = std::max(query.count, value.count) / rules.heads;
+    check_bias(rules, query.base.dtype());
+    check_device(kOp,
+                 {{"query", query.base}, {"key", key.base}, {"value", value.base}, {"mask", rules.mask}, {"bias", rules.bias}});
+    const std::int64_t widest = std::max(query.count / rules.heads, value.count / key_heads);
     check(query.base.device() == Device::cpu || widest <= kWidestCudaHead,
           "attention: a head has {} columns, but the CUDA kernels take {} at the most", widest, kWidestCudaHead);
 }
@@ -77,7 +95,7 @@ void check_attention_backward(const Columns& query, const Columns& key, const Co
     check_attention(query, key, value, rules);
     for (const auto& [argument, tensor] : {std::pair("output", forward.output), std::pair("d_output", d_output)}) {
         check_dtype(kOp, argument, tensor, query.base.dtype());
-        check_shape(kOp, argument, tensor, {query.rows(), value.count});
+        check_shape(kOp, argument, tensor, {query.rows(), value.count / rules.heads_of_keys() * rules.heads});
     }
     check_dtype(kOp, "log_sum", forward.log_sum, log_sum_dtype(query.base.dtype()));
     check_shape(kOp, "log_sum", forward.log_sum, {query.rows(), rules.heads});
@@ -87,26 +105,44 @@ void check_attention_backward(const Columns& query, const Columns& key, const Co
                        {"d_output", d_output},
                        {"d_query", gradients.query.base},
                        {"d_key", gradients.key.base},
-                       {"d_value", gradients.value.base}});
+                       {"d_value", gradients.value.base},
+                       {"d_bias", gradients.bias}});
     check_gradient("d_query", gradients.query, query);
     check_gradient("d_key", gradients.key, key);
     check_gradient("d_value", gradients.value, value);
+    if (!gradients.bias.defined()) return;
+    check_defined(kOp, "bias", rules.bias);
+    check_dtype(kOp, "d_bias", gradients.bias, log_sum_dtype(query.base.dtype()));
+    check_shape(kOp, "d_bias", gradients.bias, rules.bias.shape());
+}
+
+std::pair<std::int64_t, std::int64_t> mask_strides(const Tensor& mask) {
+    if (mask.rank() == 2) return {0, 0};
+    const std::int64_t square = mask.dim(-2) * mask.dim(-1);
+    if (mask.rank() == 3) return {square, 0};
+    return {mask.dim(0) == 1 ? 0 : mask.dim(1) * square, mask.dim(1) == 1 ? 0 : square};
 }
 
 template <class T>
 AttentionView<T> view_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
     AttentionView<T> view;
     view.query = head_rows<const T>(query, rules.heads);
-    view.key = head_rows<const T>(key, rules.heads);
-    view.value = head_rows<const T>(value, rules.heads);
+    view.key = head_rows<const T>(key, rules.heads_of_keys());
+    view.value = head_rows<const T>(value, rules.heads_of_keys());
     view.query_spans = rules.query_spans.size() == 0 ? nullptr : &rules.query_spans[0];
     view.key_spans = rules.key_spans.size() == 0 ? nullptr : &rules.key_spans[0];
     view.heads = rules.heads;
+    view.group = rules.heads / rules.heads_of_keys();
     view.causal = rules.causal;
     if (rules.mask.defined()) {
         view.mask = rules.mask.data<std::uint8_t>();
         view.mask_pitch = rules.mask.dim(-1);
-        view.mask_sentence = rules.mask.rank() == 3 ? rules.mask.dim(1) * rules.mask.dim(2) : 0;
+        std::tie(view.mask_sentence, view.mask_head) = mask_strides(rules.mask);
+    }
+    if (rules.bias.defined()) {
+        view.bias = rules.bias.data<T>();
+        view.bias_pitch = rules.bias.dim(2);
+        view.bias_head = rules.bias.dim(0) == 1 ? 0 : rules.bias.dim(1) * rules.bias.dim(2);
     }
     view.scale = rules.scale.value_or(1 / std::sqrt(static_cast<double>(view.dk())));
     view.dropout = rules.dropout;
@@ -132,7 +168,7 @@ void zero_gaps(const Columns& columns, const Spans& spans) {
     clear(end, spans.rows());
 }
 
-AttentionPieces::AttentionPieces(const AttentionRules& rules, std::int64_t work_per_weight) {
+AttentionPieces::AttentionPieces(const AttentionRules& rules, std::int64_t heads, std::int64_t work_per_weight) {
     constexpr std::int64_t kPieceWork = 1 << 18;  // about 10 microseconds of vectorised multiply-adds
     const std::int64_t sentences = rules.query_spans.size();
     const auto work = [&](std::int64_t sentence) {
@@ -142,10 +178,10 @@ AttentionPieces::AttentionPieces(const AttentionRules& rules, std::int64_t work_
     std::vector<std::int64_t> order(static_cast<std::size_t>(sentences));
     std::iota(order.begin(), order.end(), std::int64_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return work(a) > work(b); });
-    items_.reserve(static_cast<std::size_t>(sentences * rules.heads));
+    items_.reserve(static_cast<std::size_t>(sentences * heads));
     std::int64_t piece = 0;
     for (const std::int64_t sentence : order)
-        for (std::int64_t head = 0; head < rules.heads; ++head) {
+        for (std::int64_t head = 0; head < heads; ++head) {
             items_.push_back({sentence, head});
             piece += work(sentence);
             if (piece < kPieceWork) continue;

@@ -1,21 +1,23 @@
 // What attention's kernels need around them, and which of them a call gets.
 #include "kernels/attention/detail/attention_device.h"
+#include "kernels/cast/cast.h"
 
 namespace heddle::kernels {
 namespace {
 
 using device::kWarp, device::lane, device::warp;
 
-// seen[row] = whether the mask (and the causal rule) shows key row to any query of its sentence: a thread a key. Only calls with
-// a mask need it. Reads the mask once.
+// seen[row] = whether the mask (and the causal rule) shows key row to any query of its sentence in any head: a thread a key. Only
+// calls with a mask need it. Reads the mask once.
 template <class T>
 __global__ void __launch_bounds__(128)
-    seen_keys_kernel(AttentionTask<T> task, std::uint8_t* seen, int tile_rows) {  // seen [rows']
-    const AttentionPlace at = attention_place(task, blockIdx.x);
+    seen_keys_kernel(AttentionTask<T> task, int heads, std::uint8_t* seen, int tile_rows) {  // seen [rows']
+    AttentionPlace at = attention_place(task, blockIdx.x);
     const int key = at.first + device::thread_in_block();
     if (key >= min(at.keys, at.first + tile_rows)) return;
     bool any = false;
-    for (int i = 0; i < at.queries && !any; ++i) any = may_attend(task, at, i, key);
+    for (at.head = 0; at.head < heads; ++at.head)
+        for (int i = 0; i < at.queries && !any; ++i) any = may_attend(task, at, i, key);
     seen[at.key_start + key] = any ? 1 : 0;
 }
 
@@ -31,23 +33,26 @@ __global__ void __launch_bounds__(128)
     const T* const query = task.query.at(at.query_start + i, at.head);
     const A scale = task.scale_log2;
     const auto score = [&](int j) {
-        const T* const key = task.key.at(at.key_start + j, at.head);
+        if (!may_attend(task, at, i, j)) return device::lowest<A>();
+        const T* const key = task.key.at(at.key_start + j, at.key_head);
         A sum = 0;
         for (int c = 0; c < task.query.width; ++c) sum += device::load(query[c]) * device::load(key[c]);
-        return sum * scale;
+        return sum * scale + bias_in_twos(task, at, i, j);
     };
     A largest = device::lowest<A>(), sum = 0;  // of this lane's keys
     for (int j = lane(); j < at.keys; j += kWarp) {
-        if (!may_attend(task, at, i, j)) continue;
         const A s = score(j), next = device::larger(largest, s);
+        if (s == device::lowest<A>()) continue;
         sum = sum * device::power_of_two(largest - next) + device::power_of_two(s - next);
         largest = next;
     }
     const A all = device::warp_max(largest);
     const A total = device::warp_sum(largest == device::lowest<A>() ? A{0} : sum * device::power_of_two(largest - all));
     T* const to = weights + ((std::int64_t{at.sentence} * task.heads + at.head) * query_time + i) * key_time;
-    for (int j = lane(); j < at.keys; j += kWarp)
-        if (may_attend(task, at, i, j)) to[j] = device::store<T>(device::power_of_two(score(j) - all) / total);
+    for (int j = lane(); j < at.keys; j += kWarp) {
+        const A s = score(j);
+        if (s != device::lowest<A>()) to[j] = device::store<T>(device::power_of_two(s - all) / total);
+    }
 }
 
 // [rows'], or undefined when there is no mask.
@@ -58,8 +63,9 @@ Tensor seen_keys(AttentionTask<T> task, const AttentionRules& rules) {
     const Tensor seen = Tensor::empty({rules.key_spans.rows()}, DType::u8, Device::cuda);
     const Tensor tiles = attention_tiles(rules.key_spans, kKeys);
     task.tiles = tiles.data<std::int32_t>();
-    task.heads = 1;
-    device::launch({.grid = device::blocks_for(tiles.dim(0), 1), .block = kKeys}, seen_keys_kernel<T>, task,
+    const int masks = task.mask_head == 0 ? 1 : task.heads;
+    task.heads = task.group = 1;  // a block for each tile
+    device::launch({.grid = device::blocks_for(tiles.dim(0), 1), .block = kKeys}, seen_keys_kernel<T>, task, masks,
                    seen.data<std::uint8_t>(), kKeys);
     return seen;
 }
@@ -67,7 +73,13 @@ Tensor seen_keys(AttentionTask<T> task, const AttentionRules& rules) {
 // Wide heads do not fit into a warp's registers, and a scale below 0 would turn the largest score into the smallest.
 template <class T>
 bool by_tensor_cores(const AttentionTask<T>& task) {
-    return std::max(task.query.width, task.value.width) <= 128 && task.scale > 0;
+    return std::max(task.query.width, task.value.width) <= 128 && task.scale > 0 && task.bias == nullptr && task.group == 1;
+}
+
+// In the type that the kernels add it in; the same handle when it has that type already.
+template <class T>
+Tensor bias_of(const AttentionRules& rules) {
+    return rules.bias.defined() ? cast(rules.bias, dtype_of<device::Accumulator<T>>()) : Tensor();
 }
 
 bool all_short(const AttentionRules& rules) {
@@ -80,7 +92,8 @@ void attention_forward_cuda(const Columns& query, const Columns& key, const Colu
                             const AttentionResult& result) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
-        AttentionTask<T> task = attention_task<T>(query, key, value, rules);
+        const Tensor bias = bias_of<T>(rules);
+        AttentionTask<T> task = attention_task<T>(query, key, value, rules, bias);
         const Tensor seen = seen_keys(task, rules);
         if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
         const auto output = device_rows<T>(result.output, rules.heads);
@@ -98,7 +111,8 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
                              const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
-        AttentionTask<T> task = attention_task<T>(query, key, value, rules);
+        const Tensor bias = bias_of<T>(rules);
+        AttentionTask<T> task = attention_task<T>(query, key, value, rules, bias);
         const Tensor seen = seen_keys(task, rules);
         if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
         const Tensor delta = Tensor::empty({query.rows(), rules.heads}, dtype_of<A>(), Device::cuda);
@@ -108,20 +122,25 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
         back.log_sum = forward.log_sum.data<A>();
         back.delta = delta.template data<A>();
         back.d_query = device_rows<T>(gradients.query, rules.heads);
-        back.d_key = device_rows<T>(gradients.key, rules.heads);
-        back.d_value = device_rows<T>(gradients.value, rules.heads);
-        const auto add_gaps = [&](int i, const DeviceRows<T>& to, const Spans& spans) {
-            task.gaps.add(task.gaps.outputs[i], to.data, to.pitch, to.width * rules.heads, spans);
+        back.d_key = device_rows<T>(gradients.key, rules.heads_of_keys());
+        back.d_value = device_rows<T>(gradients.value, rules.heads_of_keys());
+        const auto add_gaps = [&](int i, const DeviceRows<T>& to, std::int64_t heads, const Spans& spans) {
+            task.gaps.add(task.gaps.outputs[i], to.data, to.pitch, to.width * heads, spans);
         };
-        add_gaps(0, back.d_query, rules.query_spans);
-        add_gaps(1, back.d_key, rules.key_spans);
-        add_gaps(2, back.d_value, rules.key_spans);
+        add_gaps(0, back.d_query, rules.heads, rules.query_spans);
+        add_gaps(1, back.d_key, rules.heads_of_keys(), rules.key_spans);
+        add_gaps(2, back.d_value, rules.heads_of_keys(), rules.key_spans);
         back.vectors = vectors_fit(back.output) && vectors_fit(back.d_output);
         back.store_vectors = vectors_fit(back.d_query) && vectors_fit(back.d_key) && vectors_fit(back.d_value);
+        const bool biased = gradients.bias.defined();
+        if (biased) {
+            attention_delta(task, rules, back);
+            attention_bias_gradient(task, rules, back, gradients.bias);
+        }
         if constexpr (std::is_same_v<T, bf16>)
             if (by_tensor_cores(task) && all_short(rules) && std::max(task.query.width, task.value.width) <= 64)
                 return attention_backward_short(task, rules, back);
-        attention_delta(task, rules, back);
+        if (!biased) attention_delta(task, rules, back);
         if constexpr (std::is_same_v<T, bf16>)
             if (by_tensor_cores(task)) return attention_backward_mma(task, rules, back);
         attention_backward_plain(task, rules, back);
@@ -130,7 +149,8 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
 
 void attention_weights_cuda(const Columns& query, const Columns& key, const AttentionRules& rules, const Tensor& weights) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
-        AttentionTask<T> task = attention_task<T>(query, key, key, rules);
+        const Tensor bias = bias_of<T>(rules);
+        AttentionTask<T> task = attention_task<T>(query, key, key, rules, bias);
         const Tensor tiles = attention_tiles(rules.query_spans, 4);
         task.tiles = tiles.data<std::int32_t>();
         device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1), .block = 128},

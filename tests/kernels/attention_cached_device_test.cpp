@@ -12,12 +12,13 @@ namespace {
 // Rows over scattered keys of a cache, against one sentence each without a cache.
 TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
     constexpr std::int64_t kHeads = 2, kSlots = 211, kTime = 200;
+    // The last case has one head of keys for both heads of the query.
     const std::vector<std::int64_t> mixed{1, 0, 33, 64, 65, 200, 130}, equal(3, 40);
-    for (const auto& [dk, dv, first] : {std::tuple{16, 16, 0}, {5, 7, 1}, {160, 256, 0}})
+    for (const auto& [dk, dv, first, key_heads] : {std::tuple{16, 16, 0, 2}, {5, 7, 1, 2}, {160, 256, 0, 2}, {16, 24, 0, 1}})
         for (const std::vector<std::int64_t>& lengths : {mixed, equal}) {
             const auto rows = static_cast<std::int64_t>(lengths.size());
             const Tensor queries = normal({rows, kHeads * dk}, DType::f32, 1);
-            const Tensor slots = normal({kSlots, first + kHeads * (dk + dv)}, DType::f32, 2);
+            const Tensor slots = normal({kSlots, first + key_heads * (dk + dv)}, DType::f32, 2);
             const Spans keys = Spans::packed(lengths);
             Tensor table = Tensor::full({rows, kTime}, -1, DType::i32);
             Tensor gathered = Tensor::empty({keys.rows(), slots.cols()}, DType::f32);
@@ -30,13 +31,16 @@ TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
             const Spans one_each = Spans::packed(std::vector<std::int64_t>(lengths.size(), 1));
             for (const Numbers& numbers : all_numbers()) {
                 const auto exact = [&](const Tensor& tensor) { return rounded(numbers, tensor); };
-                const AttentionRules rules{.query_spans = one_each, .key_spans = keys, .heads = kHeads};
-                const Tensor want = attention_forward(exact(queries), {exact(gathered), first, kHeads * dk},
-                                                      {exact(gathered), first + kHeads * dk, kHeads * dv}, rules)
+                const AttentionRules rules{.query_spans = one_each, .key_spans = keys, .heads = kHeads, .key_heads = key_heads};
+                const Tensor want = attention_forward(exact(queries), {exact(gathered), first, key_heads * dk},
+                                                      {exact(gathered), first + key_heads * dk, key_heads * dv}, rules)
                                         .output;
                 const Tensor cache = in(numbers, slots), query = in(numbers, queries), device_table = in(numbers, table);
-                const CachedKeys cached{
-                    {cache, first, kHeads * dk}, {cache, first + kHeads * dk, kHeads * dv}, device_table, lengths};
+                const CachedKeys cached{{cache, first, key_heads * dk},
+                                        {cache, first + key_heads * dk, key_heads * dv},
+                                        device_table,
+                                        lengths,
+                                        key_heads};
                 expect_close(attention_cached(query, cached, kHeads), want, numbers, fmt::format("dk {}, dv {}", dk, dv),
                              {.f64 = 1e-13, .f32 = 2e-6});
                 expect_same_bits_again([&] { return std::vector<Tensor>{attention_cached(query, cached, kHeads)}; },
@@ -44,7 +48,7 @@ TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
                 if (lengths.size() < 3 || lengths[2] != 33) continue;
                 // A row of 33 keys by itself, in one piece, and beside rows of four pieces.
                 const std::vector<std::int64_t> one{33};
-                const CachedKeys alone{cached.key, cached.value, in(numbers, table.slice(2, 3).clone()), one};
+                const CachedKeys alone{cached.key, cached.value, in(numbers, table.slice(2, 3).clone()), one, key_heads};
                 EXPECT_TRUE(same_bits(attention_cached(query.slice(2, 3), alone, kHeads).to(Device::cpu),
                                       attention_cached(query, cached, kHeads).slice(2, 3).to(Device::cpu)))
                     << to_string(numbers) << ", dk " << dk;

@@ -64,6 +64,25 @@ TEST(AttentionCached, EveryStepHasTheBitsOfCausalAttentionWithoutACache) {
     }
 }
 
+TEST(AttentionCached, GroupedKeysHaveTheBitsOfCausalAttentionWithoutACache) {
+    constexpr std::int64_t kKeys = kWidth, kTime = 70;  // one head of keys for both of the query
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Spans spans = Spans::packed(std::vector<std::int64_t>{kTime});
+        const Tensor query = normal({kTime, kColumns}, DType::f32, 1).to(dtype),
+                     key = normal({kTime, kKeys}, DType::f32, 2).to(dtype),
+                     value = normal({kTime, kKeys}, DType::f32, 3).to(dtype);
+        const AttentionRules rules{.query_spans = spans, .key_spans = spans, .heads = kHeads, .key_heads = 1, .causal = true};
+        const Tensor whole = attention_forward(query, key, value, rules).output;
+        Tensor table = Tensor::empty({1, kTime}, DType::i32);
+        for (std::int32_t i = 0; i < kTime; ++i) table.data<std::int32_t>()[i] = i;
+        for (std::int64_t i = 0; i < kTime; ++i) {
+            const std::vector<std::int64_t> lengths{i + 1};
+            const Tensor output = attention_cached(query.slice(i, i + 1), {key, value, table, lengths, 1}, kHeads);
+            EXPECT_TRUE(same_bits(output, whole.slice(i, i + 1))) << i;
+        }
+    }
+}
+
 TEST(AttentionCached, FollowsTheTableWhenHypothesesBranch) {
     const Tensor keys = normal({6, kColumns}, DType::f32, 1), values = normal({6, kColumns}, DType::f32, 2);
     const Tensor query = normal({1, kColumns}, DType::f32, 3), queries = Tensor::empty({3, kColumns}, DType::f32);

@@ -13,6 +13,7 @@ inline AttentionCase on(const Numbers& numbers, const AttentionCase& at) {
     other.key_base = at.query_base.shares_storage(at.key_base) ? other.query_base : in(numbers, at.key_base);
     other.d_output = in(numbers, at.d_output);
     other.rules.mask = in(numbers, at.rules.mask);
+    other.rules.bias = in(numbers, at.rules.bias);
     return other;
 }
 
@@ -22,11 +23,13 @@ inline AttentionCase reference_of(const Numbers& numbers, const AttentionCase& a
     other.query_base = rounded(numbers, at.query_base);
     other.key_base = rounded(numbers, at.key_base);
     other.d_output = rounded(numbers, at.d_output);
+    other.rules.bias = rounded(numbers, at.rules.bias);
     return other;
 }
 
 struct Gradients {
     Tensor query, key, value;
+    Tensor bias = {};  // where there is one
 };
 
 /// All gradients, into tensors that hold NaN before.
@@ -35,7 +38,9 @@ inline Gradients backward_of(const AttentionCase& at, const AttentionResult& for
         return Tensor::full({like.rows(), like.count}, NAN, like.base.dtype(), like.base.device());
     };
     Gradients g{poisoned(at.query()), poisoned(at.key()), poisoned(at.value())};
-    attention_backward(at.query(), at.key(), at.value(), at.rules, forward, at.d_output, {g.query, g.key, g.value});
+    const Tensor& bias = at.rules.bias;
+    if (bias.defined()) g.bias = Tensor::full(bias.shape(), NAN, forward.log_sum.dtype(), bias.device());
+    attention_backward(at.query(), at.key(), at.value(), at.rules, forward, at.d_output, {g.query, g.key, g.value, g.bias});
     return g;
 }
 

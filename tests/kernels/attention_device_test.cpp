@@ -33,12 +33,13 @@ void expect_log_sums(const AttentionResult& result, const AttentionCase& at, con
                 double sum = 0, largest = -INFINITY;
                 std::vector<double> scores;
                 for (std::int64_t j = 0; j < r.key_spans[s].length; ++j) {
-                    if (!allowed(r, s, i, j)) continue;
+                    if (!allowed(r, s, h, i, j)) continue;
+                    const std::int64_t key_head = h / (r.heads / r.heads_of_keys());
                     double score = 0;
                     for (std::int64_t c = 0; c < at.dk; ++c)
                         score += at.query().data<double>()[(r.query_spans[s].start + i) * at.query().pitch() + h * at.dk + c] *
-                                 at.key().data<double>()[(r.key_spans[s].start + j) * at.key().pitch() + h * at.dk + c];
-                    scores.push_back(score * r.scale.value_or(1 / std::sqrt(static_cast<double>(at.dk))));
+                                 at.key().data<double>()[(r.key_spans[s].start + j) * at.key().pitch() + key_head * at.dk + c];
+                    scores.push_back(score * r.scale.value_or(1 / std::sqrt(static_cast<double>(at.dk))) + added(r, h, i, j));
                     largest = std::max(largest, scores.back());
                 }
                 for (const double score : scores) sum += std::exp(score - largest);
@@ -67,6 +68,8 @@ void expect_formula(const AttentionCase& at, const std::string& what, const std:
         expect_close_among(g.query, want.d_query, want.d_query_terms, numbers, what + ", d_query", plain.d_query);
         expect_close_among(g.key, want.d_key, want.d_key_terms, numbers, what + ", d_key", plain.d_key);
         expect_close(g.value, want.d_value, numbers, what + ", d_value", {.f64 = 1e-13, .f32 = 2e-6}, plain.d_value);
+        if (g.bias.defined())
+            expect_close_among(g.bias, want.d_bias, want.d_bias_terms, numbers, what + ", d_bias", plain.d_bias);
     }
 }
 
@@ -110,6 +113,11 @@ TEST(AttentionDevice, TakesMasksCausalDropoutAndGapsTogether) {
     for (const auto& [what, one] : cases_of_every_rule()) expect_formula(one, what);
 }
 
+TEST(AttentionDevice, TakesBiasesMasksOfHeadsAndGroupedKeys) {
+    for (const bool all_short : {false, true})
+        for (const auto& [what, one] : cases_of_biases_and_groups(all_short)) expect_formula(one, what);
+}
+
 TEST(AttentionDevice, DropsTheSameWeightsInLongSentencesAndWideHeads) {
     for (const auto& [time, width] : {std::pair{131, 33}, {67, 64}, {35, 128}, {18, 136}}) {
         AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{time}), 1);
@@ -130,6 +138,10 @@ TEST(AttentionDevice, TakesEveryRuleAtOnceInLongSentencesAndWideHeads) {
                              .mask = random_mask({queries, keys}, 0.7, 4)};
         rules.dropout = Dropout(0.2, 7);
         expect_formula(make_case(rules, width, width, false), fmt::format("{} queries, {} columns", queries, width));
+        rules.key_heads = 1;
+        rules.heads = 2;
+        add_bias(rules, width == 64, 5);
+        expect_formula(make_case(rules, width, width, false), fmt::format("biased, {} queries, {} columns", queries, width));
         rules.causal = false;
         if (width == 64) expect_formula(make_case(rules, width, width, false), fmt::format("not causal, {} columns", width));
     }

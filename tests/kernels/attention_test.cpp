@@ -16,14 +16,16 @@ AttentionResult forward_of(const AttentionCase& at, bool reference) {
 
 struct ThreeGradients {
     Tensor query, key, value;
+    Tensor bias = {};  // where there is one
 };
 
 // Each in a tensor of its own, unwritten elements NaN.
 ThreeGradients backward_of(const AttentionCase& at, const AttentionResult& forward, bool reference) {
     const auto poisoned = [](const Columns& like) { return Tensor::full({like.rows(), like.count}, NAN, like.base.dtype()); };
     ThreeGradients g{poisoned(at.query()), poisoned(at.key()), poisoned(at.value())};
+    if (at.rules.bias.defined()) g.bias = Tensor::full(at.rules.bias.shape(), NAN, at.rules.bias.dtype());
     (reference ? attention_backward_reference : attention_backward)(at.query(), at.key(), at.value(), at.rules, forward,
-                                                                    at.d_output, {g.query, g.key, g.value});
+                                                                    at.d_output, {g.query, g.key, g.value, g.bias});
     return g;
 }
 
@@ -37,6 +39,9 @@ void expect_formula(const AttentionCase& at, const NaiveAttention& wanted, bool 
     EXPECT_LE(error_among(g.query, wanted.d_query, wanted.d_query_terms), terms_tolerance) << what << ", d_query";
     EXPECT_LE(error_among(g.key, wanted.d_key, wanted.d_key_terms), terms_tolerance) << what << ", d_key";
     EXPECT_LE(relative_error(g.value, wanted.d_value), tolerance) << what << ", d_value";
+    if (g.bias.defined()) {
+        EXPECT_LE(error_among(g.bias, wanted.d_bias, wanted.d_bias_terms), terms_tolerance) << what << ", d_bias";
+    }
 }
 
 // Both paths and both dtypes, forward and backward.
@@ -77,6 +82,75 @@ TEST(Attention, TakesAnyHeadWidth) {
 
 TEST(Attention, TakesMasksCausalDropoutAndGapsTogether) {
     for (const auto& [what, one] : cases_of_every_rule()) expect_formula(one, what);
+}
+
+TEST(Attention, TakesBiasesMasksOfHeadsAndGroupedKeys) {
+    for (const auto& [what, one] : cases_of_biases_and_groups(false)) expect_formula(one, what);
+}
+
+// Four query heads over two heads of keys are attention with each head of keys written twice, whose gradients add up.
+TEST(Attention, GroupedKeysAreRepeatedKeys) {
+    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{14, 1, 70}), 4);
+    rules.causal = true;
+    AttentionCase repeated = make_case(rules, 8, 8, true);
+    for (std::int64_t row = 0; row < 85; ++row)
+        for (const std::int64_t head : {4, 6, 8, 10})  // of keys, then of values: the odd ones are copies
+            std::copy_n(repeated.key_base.data<float>() + row * 96 + head * 8, 8,
+                        repeated.key_base.data<float>() + row * 96 + (head + 1) * 8);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const AttentionCase wide = repeated.to(dtype);
+        AttentionRules grouped = rules;
+        grouped.key_heads = 2;
+        const auto half = [&](const Columns& from) {  // the even heads
+            Tensor to = Tensor::empty({85, 16}, dtype);
+            const std::vector<double> all = from.base.to_vector();
+            std::vector<double> some;
+            for (std::int64_t row = 0; row < 85; ++row)
+                for (std::int64_t c = 0; c < 16; ++c)
+                    some.push_back(all[static_cast<std::size_t>(row * from.pitch() + from.begin + c / 8 * 16 + c % 8)]);
+            to.copy_(Tensor::from(some, {85, 16}).to(dtype));
+            return to;
+        };
+        const Tensor key = half(wide.key()), value = half(wide.value());
+        const AttentionResult wanted = wide.forward(), got = attention_forward(wide.query(), key, value, grouped);
+        EXPECT_TRUE(same_bits(got.output, wanted.output) && same_bits(got.log_sum, wanted.log_sum));
+        const ThreeGradients of_wide = backward_of(wide, wanted, false);
+        ThreeGradients g{Tensor::full({85, 32}, NAN, dtype), Tensor::full({85, 16}, NAN, dtype),
+                         Tensor::full({85, 16}, NAN, dtype)};
+        attention_backward(wide.query(), key, value, grouped, got, wide.d_output, {g.query, g.key, g.value});
+        EXPECT_TRUE(same_bits(g.query, of_wide.query));
+        const auto pairs = [](const Tensor& of_heads) {
+            const std::vector<double> all = of_heads.to_vector();
+            std::vector<double> sums;
+            for (std::size_t row = 0; row < 85; ++row)
+                for (std::size_t c = 0; c < 16; ++c) {
+                    const std::size_t at = row * 32 + c / 8 * 16 + c % 8;
+                    sums.push_back(all[at] + all[at + 8]);
+                }
+            return Tensor::from(sums, {85, 16});
+        };
+        const double tolerance = dtype == DType::f64 ? 1e-14 : 1e-6;
+        EXPECT_LE(relative_error(g.key, pairs(of_wide.key)), tolerance);
+        EXPECT_LE(relative_error(g.value, pairs(of_wide.value)), tolerance);
+    }
+}
+
+// A bias that is 0 where a query may attend and -inf elsewhere hides like a mask, to the bit of each output and gradient.
+TEST(Attention, ABiasOfMinusInfinityIsAMask) {
+    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{14, 1, 70}), 2);
+    rules.mask = random_mask({1, 2, 70, 70}, 0.5, 3);
+    AttentionRules biased = rules;
+    biased.mask = {};
+    biased.bias = Tensor::zeros({2, 70, 70}, DType::f32);
+    for (std::int64_t i = 0; i < biased.bias.numel(); ++i)
+        if (rules.mask.data<std::uint8_t>()[i] == 0) biased.bias.data<float>()[i] = -INFINITY;
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const AttentionCase masked = make_case(rules, 8, 8, true).to(dtype), other = make_case(biased, 8, 8, true).to(dtype);
+        const AttentionResult a = masked.forward(), b = other.forward();
+        const ThreeGradients c = backward_of(masked, a, false), d = backward_of(other, b, false);
+        EXPECT_TRUE(same_bits(a.output, b.output) && same_bits(a.log_sum, b.log_sum));
+        EXPECT_TRUE(same_bits(c.query, d.query) && same_bits(c.key, d.key) && same_bits(c.value, d.value));
+    }
 }
 
 TEST(Attention, MoreQueriesThanKeysLeavesTheFirstRowsWithoutKeysWhenCausal) {
@@ -202,6 +276,8 @@ TEST(Attention, GivesTheSameBitsForAnyNumberOfThreads) {
     const Spans spans = Spans::packed(random_lengths(60, 40, 4));
     AttentionRules rules = self_rules(spans, 4);
     rules.dropout = Dropout(0.2, 17);
+    rules.key_heads = 2;
+    add_bias(rules, true, 3);
     for (const DType dtype : {DType::f32, DType::f64}) {
         const AttentionCase at = make_case(rules, 8, 8, true).to(dtype);
         std::vector<Tensor> first;
@@ -209,7 +285,7 @@ TEST(Attention, GivesTheSameBitsForAnyNumberOfThreads) {
             const WithThreads with(count);
             const AttentionResult result = at.forward();
             const ThreeGradients g = backward_of(at, result, false);
-            const std::vector<Tensor> now{result.output, result.log_sum, g.query, g.key, g.value};
+            const std::vector<Tensor> now{result.output, result.log_sum, g.query, g.key, g.value, g.bias};
             if (first.empty()) first = now;
             for (std::size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(same_bits(now[i], first[i])) << count << ", " << i;
         }
@@ -242,6 +318,7 @@ TEST(Attention, EveryProcessorLevelAgreesWithTheReference) {
     AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{14, 1, 70, 33}), 2);
     rules.causal = true;
     rules.dropout = Dropout(0.2, 3);
+    add_bias(rules, false, 4);
     const AttentionCase at = make_case(rules, 20, 37, true);
     const AttentionResult wanted = forward_of(at, true);
     const ThreeGradients wanted_gradients = backward_of(at, wanted, true);
@@ -251,6 +328,7 @@ TEST(Attention, EveryProcessorLevelAgreesWithTheReference) {
         for (std::int64_t h = 0; h < 2; ++h) items.push_back({s, h});
     const auto forwards = HEDDLE_ALL_LEVELS(attention_forward_fast);
     const auto backwards = HEDDLE_ALL_LEVELS(attention_backward_fast);
+    const auto biases = HEDDLE_ALL_LEVELS(attention_bias_gradient_fast);
     for (std::size_t level = 0; level < forwards.size(); ++level) {
         Guarded<float> output(118 * 74), log_sum(118 * 2), d_query(118 * 40), d_key(118 * 40), d_value(118 * 74);
         Guarded<float> scratch(attention_forward_scratch(70, 20, 37)), back_scratch(attention_backward_scratch(70, 20, 37));
@@ -259,6 +337,13 @@ TEST(Attention, EveryProcessorLevelAgreesWithTheReference) {
             {output.data(), 74, 37},  log_sum.data(),         {at.d_output.data<float>(), 74, 37},
             {d_query.data(), 40, 20}, {d_key.data(), 40, 20}, {d_value.data(), 74, 37}};
         backwards[level](view, back, items.data(), 8, back_scratch.data());
+        Guarded<float> d_bias(2 * 71 * 72), bias_scratch(attention_backward_scratch(70, 20, 37) + padded(72) * kQueryBlock);
+        for (std::int64_t head = 0; head < 2; ++head)
+            for (std::int64_t first = 0; first < 71; first += kQueryBlock)
+                biases[level](view, back, 4, head, first, std::min<std::int64_t>(kQueryBlock, 71 - first),
+                              d_bias.data() + (head * 71 + first) * 72, bias_scratch.data());
+        EXPECT_TRUE(d_bias.intact() && bias_scratch.intact()) << level;
+        EXPECT_LE(relative_error(d_bias.tensor({2, 71, 72}), wanted_gradients.bias), 2e-6) << level;
         for (const Guarded<float>* memory : {&output, &log_sum, &d_query, &d_key, &d_value, &scratch, &back_scratch})
             EXPECT_TRUE(memory->intact()) << level;
         EXPECT_LE(relative_error(output.tensor({118, 74}), wanted.output), 2e-6) << level;
@@ -288,9 +373,24 @@ TEST(Attention, SaysWhatDoesNotFit) {
     other = rules;
     other.mask = Tensor::zeros({3, 4}, DType::u8);
     expect_error(run(x, x, x, other),
-                 "attention: mask has shape [3, 4], wanted [query_time, key_time] or [2, query_time, key_time]");
+                 "attention: mask has shape [3, 4], wanted [query_time, key_time], [2, query_time, key_time] or [2 or 1, 3 or 1, "
+                 "query_time, key_time] with times of at least 4 and 4");
+    other.mask = Tensor::zeros({2, 2, 4, 4}, DType::u8);
+    expect_error(run(x, x, x, other), "attention: mask has shape [2, 2, 4, 4]");
     other.mask = Tensor::zeros({4, 4}, DType::f32);
     expect_error(run(x, x, x, other), "mask");
+    other = rules;
+    other.bias = Tensor::zeros({2, 4, 4}, DType::f32);
+    expect_error(run(x, x, x, other),
+                 "attention: bias has shape [2, 4, 4], wanted [3 or 1, query_time, key_time] with times of at "
+                 "least 4 and 4");
+    other.bias = Tensor::zeros({1, 4, 4}, DType::f64);
+    expect_error(run(x, x, x, other), "attention: bias is f64, wanted f32");
+    other = rules;
+    other.key_heads = 2;
+    expect_error(run(x, x, x, other), "attention: 3 heads cannot share 2 heads of keys evenly");
+    other.key_heads = 1;
+    expect_error(run(x, x, x, other), "attention: query has 12 columns, but key has 12; their heads must have one width");
     const AttentionResult result = attention_forward(x, x, x, rules);
     expect_error(
         [&] {

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <tuple>
 
 #include "core/random.h"
 #include "kernels/attention/detail/attention_cuda.h"
 #include "kernels/attention/detail/attention_gaps.h"
+#include "kernels/attention/detail/attention_prepare.h"
 #include "kernels/attention/detail/attention_work.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
@@ -35,19 +37,24 @@ struct DeviceRows {
 template <class T>
 struct AttentionTask {
     DeviceRows<const T> query;                  // [rows, heads * dk]
-    DeviceRows<const T> key;                    // [rows', heads * dk]
-    DeviceRows<const T> value;                  // [rows', heads * dv]
+    DeviceRows<const T> key;                    // [rows', heads / group * dk]
+    DeviceRows<const T> value;                  // [rows', heads / group * dv]
     const std::int32_t* query_spans = nullptr;  // [sentences, 2]: start, length
     const std::int32_t* key_spans = nullptr;    // [sentences, 2]
     const std::int32_t* tiles = nullptr;        // [tiles, 2]: sentence, first row (attention_work.h)
     const std::uint8_t* mask = nullptr;         // or null
     std::int64_t mask_sentence = 0;             // elements from one sentence's mask to the next; 0: shared
+    std::int64_t mask_head = 0;                 // and from one head's to the next
     std::int64_t mask_pitch = 0;
+    const device::Accumulator<T>* bias = nullptr;  // [heads or 1, queries, keys], or null
+    std::int64_t bias_head = 0;                    // elements from one head's bias to the next; 0: shared
+    std::int64_t bias_pitch = 0;
     const std::uint8_t* seen = nullptr;     // [rows']: whether the mask shows the key to any query; null: all
     device::Accumulator<T> scale = 1;       // of the scores
     device::Accumulator<T> scale_log2 = 1;  // scale log2(e): of the scores as powers of two
     device::Accumulator<T> kept_scale = 1;  // of the weights that dropout keeps
     int heads = 1;
+    int group = 1;  // query heads that share a head of keys
     bool causal = false;
     bool vectors = false;  // every row of every head may be read 16 bytes at a time
     device::DropoutRule dropout;
@@ -61,6 +68,7 @@ inline constexpr double kLn2 = 0.69314718055994530942;
 struct AttentionPlace {
     int sentence = 0;
     int head = 0;
+    int key_head = 0;           // the head of keys and values that `head` uses
     int first = 0;              // the tile's first row within its sentence
     int queries = 0, keys = 0;  // lengths of the sentence
     int query_start = 0;        // its first rows
@@ -70,20 +78,36 @@ struct AttentionPlace {
     __device__ __forceinline__ int offset() const { return keys - queries; }
 };
 
-/// The `item`-th (tile, head), heads running fastest: neighbours in time share nothing but the sentence's spans, and neighbouring
-/// heads lie in the same lines of memory.
+/// A sentence's rows from `first` on, in a head of queries.
 template <class T>
-__device__ __forceinline__ AttentionPlace attention_place(const AttentionTask<T>& task, std::int64_t item) {
+__device__ __forceinline__ AttentionPlace attention_place(const AttentionTask<T>& task, int sentence, int head, int first) {
     AttentionPlace at;
-    const std::int64_t tile = item / task.heads;
-    at.head = static_cast<int>(item - tile * task.heads);
-    at.sentence = task.tiles[2 * tile];
-    at.first = task.tiles[2 * tile + 1];
+    at.sentence = sentence;
+    at.head = head;
+    at.key_head = task.group == 1 ? head : head / task.group;
+    at.first = first;
     at.query_start = task.query_spans[2 * at.sentence];
     at.queries = task.query_spans[2 * at.sentence + 1];
     at.key_start = task.key_spans[2 * at.sentence];
     at.keys = task.key_spans[2 * at.sentence + 1];
     return at;
+}
+
+/// The `item`-th (tile, head), heads running fastest: neighbours in time share nothing but the sentence's spans, and neighbouring
+/// heads lie in the same lines of memory.
+template <class T>
+__device__ __forceinline__ AttentionPlace attention_place(const AttentionTask<T>& task, std::int64_t item) {
+    const std::int64_t tile = item / task.heads;
+    return attention_place(task, task.tiles[2 * tile], static_cast<int>(item - tile * task.heads), task.tiles[2 * tile + 1]);
+}
+
+/// The `item`-th (tile of keys, head of keys); `head` is the first that uses it.
+template <class T>
+__device__ __forceinline__ AttentionPlace attention_key_place(const AttentionTask<T>& task, std::int64_t item) {
+    const int key_heads = task.group == 1 ? task.heads : task.heads / task.group;
+    const std::int64_t tile = item / key_heads;
+    return attention_place(task, task.tiles[2 * tile], static_cast<int>(item - tile * key_heads) * task.group,
+                           task.tiles[2 * tile + 1]);
 }
 
 /// Keys [0, visible) are all that query `i` could attend to.
@@ -93,11 +117,32 @@ __device__ __forceinline__ int visible_keys(const AttentionTask<T>& task, const 
     return max(0, min(at.keys, i + 1 + at.offset()));
 }
 
+/// The mask's row for query i; there must be a mask.
+template <class T>
+__device__ __forceinline__ const std::uint8_t* mask_row(const AttentionTask<T>& task, const AttentionPlace& at, int i) {
+    return task.mask + at.sentence * task.mask_sentence + at.head * task.mask_head + i * task.mask_pitch;
+}
+
+/// The bias' row for query i; there must be a bias.
+template <class T>
+__device__ __forceinline__ const device::Accumulator<T>* bias_row(const AttentionTask<T>& task, const AttentionPlace& at, int i) {
+    return task.bias + at.head * task.bias_head + i * task.bias_pitch;
+}
+
 /// Whether query i may attend to key j, both counted from the start of their spans; false outside of them.
 template <class T>
 __device__ __forceinline__ bool may_attend(const AttentionTask<T>& task, const AttentionPlace& at, int i, int j) {
     if (i >= at.queries || j >= at.keys || (task.causal && j > i + at.offset())) return false;
-    return task.mask == nullptr || task.mask[at.sentence * task.mask_sentence + i * task.mask_pitch + j] != 0;
+    return task.mask == nullptr || mask_row(task, at, i)[j] != 0;
+}
+
+/// The bias of query i and key j, both within the sentence, as an exponent of 2: what is added to scale_log2 q . k. 0 without
+/// one.
+template <class T>
+__device__ __forceinline__ device::Accumulator<T> bias_in_twos(const AttentionTask<T>& task, const AttentionPlace& at, int i,
+                                                               int j) {
+    if (task.bias == nullptr) return 0;
+    return bias_row(task, at, i)[j] * static_cast<device::Accumulator<T>>(kLog2E);
 }
 
 /// Whether key j takes part: it lies in the sentence, and the mask shows it to a query. Rows of other keys may hold anything, so
@@ -157,21 +202,29 @@ bool vectors_fit(const DeviceRows<T>& rows) {
     return device::vectors_fit(rows.data, rows.pitch, kN) && rows.width % kN == 0;
 }
 
-/// The task of a call; the tiles and `seen` are still to come. `rules` must outlive the launches that are made with it.
+/// The task of a call; the tiles and `seen` are still to come. `bias`: that of the rules in the accumulator's type, or undefined.
+/// It and `rules` must outlive the launches that are made with the task.
 template <class T>
-AttentionTask<T> attention_task(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
+AttentionTask<T> attention_task(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                                const Tensor& bias) {
     AttentionTask<T> task;
     task.query = device_rows<const T>(query, rules.heads);
-    task.key = device_rows<const T>(key, rules.heads);
-    task.value = device_rows<const T>(value, rules.heads);
+    task.key = device_rows<const T>(key, rules.heads_of_keys());
+    task.value = device_rows<const T>(value, rules.heads_of_keys());
     task.query_spans = rules.query_spans.on_device().template data<std::int32_t>();
     task.key_spans = rules.key_spans.on_device().template data<std::int32_t>();
     if (rules.mask.defined()) {
         task.mask = rules.mask.data<std::uint8_t>();
         task.mask_pitch = rules.mask.dim(-1);
-        task.mask_sentence = rules.mask.rank() == 3 ? rules.mask.dim(1) * rules.mask.dim(2) : 0;
+        std::tie(task.mask_sentence, task.mask_head) = mask_strides(rules.mask);
+    }
+    if (bias.defined()) {
+        task.bias = bias.data<device::Accumulator<T>>();
+        task.bias_pitch = bias.dim(2);
+        task.bias_head = bias.dim(0) == 1 ? 0 : bias.dim(1) * bias.dim(2);
     }
     task.heads = static_cast<int>(rules.heads);
+    task.group = static_cast<int>(rules.heads / rules.heads_of_keys());
     task.causal = rules.causal;
     task.vectors = vectors_fit(task.query) && vectors_fit(task.key) && vectors_fit(task.value);
     const double scale = rules.scale.value_or(1 / std::sqrt(static_cast<double>(task.query.width)));
@@ -222,6 +275,10 @@ void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rule
 inline constexpr int kShortSentence = 64;
 void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
 void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
+/// attention_bias.cu, for heads of up to 256 columns, after delta: fills d_bias [heads or 1, queries, keys].
+template <class T>
+void attention_bias_gradient(const AttentionTask<T>& task, const AttentionRules& rules, const AttentionBackwardTask<T>& back,
+                             const Tensor& d_bias);
 /// attention_backward.cu; delta first, which fills back.delta.
 template <class T>
 void attention_delta(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back);

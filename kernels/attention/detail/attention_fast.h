@@ -37,4 +37,11 @@ inline std::int64_t attention_cached_scratch(std::int64_t dk, std::int64_t dv) {
 HEDDLE_DECLARE_LEVELS(void attention_backward_fast(const AttentionView<float>& view, const AttentionBackwardView<float>& back,
                                                    const AttentionItem* items, std::int64_t count, float* scratch))
 
+/// d_bias [queries, view.bias_pitch]: rows [first, first + queries) of one head of dB, up to kQueryBlock of them, from all
+/// sentences. Takes padded(view.bias_pitch) * kQueryBlock floats of scratch memory more than attention_backward_scratch() says.
+HEDDLE_DECLARE_LEVELS(void attention_bias_gradient_fast(const AttentionView<float>& view,
+                                                        const AttentionBackwardView<float>& back, std::int64_t sentences,
+                                                        std::int64_t bias_head, std::int64_t first, std::int64_t queries,
+                                                        float* d_bias, float* scratch))
+
 }  // namespace heddle::kernels

@@ -192,8 +192,7 @@ __device__ __forceinline__ void hide_scores(Accumulator16x8 (&score)[N / 8], con
     for (int slot = 0; slot < Accumulator16x8::kRows; ++slot) {
         const int query = i + Accumulator16x8::row(2 * slot);
         const int end = query < at.queries ? visible_keys(task, at, query) - j : 0;
-        const std::uint8_t* const mask =
-            task.mask == nullptr ? nullptr : task.mask + at.sentence * task.mask_sentence + query * task.mask_pitch + j;
+        const std::uint8_t* const mask = task.mask == nullptr ? nullptr : mask_row(task, at, query) + j;
 #pragma unroll
         for (int n = 0; n < N / 8; ++n)
 #pragma unroll

@@ -100,6 +100,12 @@ __device__ __forceinline__ void update(device::Accumulator<T> (&sum)[Rows][Plain
     }
 }
 
+/// The saved log-sum-exp as the exponent of 2 that a score's is compared with.
+template <class A>
+__device__ __forceinline__ A in_twos(A log_sum) {
+    return log_sum * static_cast<A>(kLog2E);
+}
+
 /// Writes `sum` times `factor`, a row a warp.
 template <class T, int Columns>
 __device__ __forceinline__ void write_row(T* to, const device::Accumulator<T> (&sum)[Columns], device::Accumulator<T> factor,

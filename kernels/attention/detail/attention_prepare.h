@@ -3,6 +3,7 @@
 
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/attention/attention.h"
@@ -18,6 +19,10 @@ DType log_sum_dtype(DType dtype);
 void check_attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                               const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients);
 
+/// How many elements the mask's rows of one sentence lie behind those of the sentence before, and those of one head behind those
+/// of the head before; 0: shared.
+std::pair<std::int64_t, std::int64_t> mask_strides(const Tensor& mask);
+
 /// The arguments as the loops see them. They must outlive the view.
 template <class T>
 AttentionView<T> view_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules);
@@ -31,11 +36,11 @@ HeadRows<T> head_rows(const Columns& columns, std::int64_t heads) {
 /// Zeros in the columns of all rows that no span covers.
 void zero_gaps(const Columns& columns, const Spans& spans);
 
-/// All (sentence, head) items, the longest first, cut into pieces of about the same work: the threads finish together, whatever
-/// the lengths are.
+/// All (sentence, head) items for so many heads, the longest first, cut into pieces of about the same work: the threads finish
+/// together, whatever the lengths are.
 class AttentionPieces {
   public:
-    explicit AttentionPieces(const AttentionRules& rules, std::int64_t work_per_weight);
+    AttentionPieces(const AttentionRules& rules, std::int64_t heads, std::int64_t work_per_weight);
     std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()); }
     std::span<const AttentionItem> operator[](std::int64_t piece) const;
 

@@ -174,17 +174,41 @@ inline void zero(float* at, std::int64_t floats) {
     for (std::int64_t i = 0; i < floats; i += kFloats) store(at + i, VecF{});
 }
 
-/// Zeros for the packed keys and values that the mask hides from every query of the sentence: their weights are 0, but whatever
-/// stands there, 0 * NaN would reach everybody.
-inline void clear_hidden(const AttentionView<float>& view, std::int64_t sentence, float* key, float* value) {
+/// Zeros for the packed keys and values that the mask hides from every query of the sentence in heads [head, head + heads): their
+/// weights are 0, but whatever stands there, 0 * NaN would reach everybody.
+inline void clear_hidden(const AttentionView<float>& view, std::int64_t sentence, std::int64_t head, std::int64_t heads,
+                         float* key, float* value) {
     if (view.mask == nullptr) return;
+    const auto seen = [&](std::int64_t k) {
+        for (std::int64_t h = head; h < head + heads; ++h)
+            for (std::int64_t q = 0; q < view.queries(sentence).length; ++q)
+                if (view.mask_row(sentence, h, q)[k] != 0 && k < view.visible(sentence, q)) return true;
+        return false;
+    };
     for (std::int64_t k = 0; k < view.keys(sentence).length; ++k) {
-        std::int64_t q = 0;
-        while (q < view.queries(sentence).length && (view.mask_row(sentence, q)[k] == 0 || k >= view.visible(sentence, q))) ++q;
-        if (q < view.queries(sentence).length) continue;
+        if (seen(k)) continue;
         zero(key + k * padded(view.dk()), padded(view.dk()));
         zero(value + k * padded(view.dv()), padded(view.dv()));
     }
+}
+
+/// scores [rows, kQueryBlock] += the bias, whose rows are queries: it is transposed in squares.
+inline void add_bias(const AttentionView<float>& view, const Tile& tile, float* scores) {
+    if (view.bias == nullptr) return;
+    for (std::int64_t q = 0; q < tile.queries; q += kFloats)
+        for (std::int64_t k = 0; k < tile.keys; k += kFloats) {
+            VecF rows[kFloats];
+            for (std::int64_t i = 0; i < kFloats; ++i) {
+                const float* from = view.bias_row(tile.head, tile.first_query + q + i) + tile.first_key + k;
+                const std::int64_t left = tile.keys - k;
+                rows[i] = q + i >= tile.queries ? VecF{} : left >= kFloats ? load(from) : load_part(from, static_cast<int>(left));
+            }
+            transpose_lanes(rows);
+            for (std::int64_t i = 0; i < kFloats && k + i < tile.keys; ++i) {
+                float* const at = scores + (k + i) * kQueryBlock + q;
+                store(at, load(at) + rows[i]);
+            }
+        }
 }
 
 /// scores [rows, kQueryBlock]: -inf where the query may not attend.
@@ -204,7 +228,7 @@ inline void mask_scores(const AttentionView<float>& view, const Tile& tile, floa
     }
     if (view.mask == nullptr) return;
     for (std::int64_t q = 0; q < tile.queries; ++q) {
-        const std::uint8_t* row = view.mask_row(tile.sentence, tile.first_query + q) + tile.first_key;
+        const std::uint8_t* row = view.mask_row(tile.sentence, tile.head, tile.first_query + q) + tile.first_key;
         for (std::int64_t k = 0; k < tile.keys; ++k)
             if (row[k] == 0) scores[k * kQueryBlock + q] = -kInfinity;
     }

@@ -22,7 +22,8 @@ struct HeadRows {
     [[gnu::always_inline]] T* at(std::int64_t row, std::int64_t head) const { return data + row * pitch + head * width; }
 };
 
-/// One sentence and one head: the unit of work. Items write disjoint memory.
+/// One sentence and one head: the unit of work. Items write disjoint memory. In backward it is a head of keys, with all query
+/// heads that share it.
 struct AttentionItem {
     std::int64_t sentence = 0;
     std::int64_t head = 0;
@@ -31,16 +32,21 @@ struct AttentionItem {
 template <class T>
 struct AttentionView {
     HeadRows<const T> query;  // [rows, heads * dk]
-    HeadRows<const T> key;    // [rows', heads * dk]
-    HeadRows<const T> value;  // [rows', heads * dv]
+    HeadRows<const T> key;    // [rows', heads / group * dk]
+    HeadRows<const T> value;  // [rows', heads / group * dv]
     const Span* query_spans = nullptr;
     const Span* key_spans = nullptr;
     std::int64_t heads = 1;
+    std::int64_t group = 1;  // query heads that share a head of keys
     std::int64_t longest_key = 0;
     bool causal = false;
     const std::uint8_t* mask = nullptr;  // or null
     std::int64_t mask_sentence = 0;      // elements from one sentence's mask to the next; 0: shared
+    std::int64_t mask_head = 0;          // and from one head's to the next
     std::int64_t mask_pitch = 0;
+    const T* bias = nullptr;     // or null
+    std::int64_t bias_head = 0;  // elements from one head's bias to the next; 0: shared
+    std::int64_t bias_pitch = 0;
     double scale = 1;
     Dropout dropout;
 
@@ -55,9 +61,15 @@ struct AttentionView {
         if (!causal || end >= time) return time;
         return end < 0 ? 0 : end;
     }
-    /// The mask's row for query `i` of the sentence, or null.
-    [[gnu::always_inline]] const std::uint8_t* mask_row(std::int64_t sentence, std::int64_t i) const {
-        return mask == nullptr ? nullptr : mask + sentence * mask_sentence + i * mask_pitch;
+    /// The head of keys and values that a head of queries uses.
+    [[gnu::always_inline]] std::int64_t key_head(std::int64_t head) const { return head / group; }
+    /// The mask's row for query `i` of the sentence and head, or null.
+    [[gnu::always_inline]] const std::uint8_t* mask_row(std::int64_t sentence, std::int64_t head, std::int64_t i) const {
+        return mask == nullptr ? nullptr : mask + sentence * mask_sentence + head * mask_head + i * mask_pitch;
+    }
+    /// The bias' row for query `i` of the head, or null.
+    [[gnu::always_inline]] const T* bias_row(std::int64_t head, std::int64_t i) const {
+        return bias == nullptr ? nullptr : bias + head * bias_head + i * bias_pitch;
     }
 };
 
