@@ -6,8 +6,11 @@ namespace heddle::nn {
 namespace {
 
 AttentionOptions attention_options(const TransformerOptions& options) {
-    return {options.d_model, options.heads, options.head_dim, options.attention_bias.value_or(options.bias),
-            options.attention_dropout.value_or(options.dropout)};
+    return {.d_model = options.d_model,
+            .heads = options.heads,
+            .head_dim = options.head_dim,
+            .bias = options.attention_bias.value_or(options.bias),
+            .dropout = options.attention_dropout.value_or(options.dropout)};
 }
 
 }  // namespace

@@ -5,6 +5,15 @@
 #include "nn/init.h"
 
 namespace heddle::nn {
+namespace {
+
+std::vector<LinearPart> parts_of(const std::vector<std::string>& names, std::int64_t each) {
+    std::vector<LinearPart> parts;
+    for (const std::string& name : names) parts.push_back({name, each});
+    return parts;
+}
+
+}  // namespace
 
 Linear::Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, bool bias) : Module(parent, name) {
     check(in > 0 && out > 0, "linear {}: it has {} inputs and {} outputs, wanted at least one of each", this->name(), in, out);
@@ -16,21 +25,31 @@ Linear::Linear(Module& parent, std::string_view name, std::int64_t in, std::int6
 
 Linear::Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<std::string>& parts, std::int64_t each,
                bool bias)
+    : Linear(parent, name, in, parts_of(parts, each), bias) {}
+
+Linear::Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<LinearPart>& parts, bool bias)
     : Module(parent, name) {
-    check(in > 0 && each > 0 && !parts.empty(), "linear {}: {} projections from {} to {}, wanted at least one of each",
-          this->name(), parts.size(), in, each);
+    std::int64_t out = 0;
+    for (const LinearPart& part : parts) {
+        check(in > 0 && part.out > 0, "linear {}: projection {} from {} to {}, wanted at least one of each", this->name(),
+              part.name, in, part.out);
+        out += part.out;
+    }
+    check(out > 0, "linear {}: it has no projections", this->name());
     std::vector<ParameterSlice> weights;
     std::vector<ParameterSlice> biases;
-    const auto count = static_cast<std::int64_t>(parts.size());
-    Tensor weight = Tensor::empty({count * each, in}, dtype());
-    for (std::int64_t i = 0; i < count; ++i) {
-        const std::string part = parent.dotted(parts[static_cast<std::size_t>(i)]);
-        weights.push_back({part + ".weight", i * each, (i + 1) * each});
-        biases.push_back({part + ".bias", i * each, (i + 1) * each});
-        fill_xavier_uniform(weight.slice(i * each, (i + 1) * each), initial_key(weights.back().name));
+    Tensor weight = Tensor::empty({out, in}, dtype());
+    std::int64_t begin = 0;
+    for (const LinearPart& part : parts) {
+        const std::string dotted = parent.dotted(part.name);
+        const std::int64_t end = begin + part.out;
+        weights.push_back({dotted + ".weight", begin, end});
+        biases.push_back({dotted + ".bias", begin, end});
+        fill_xavier_uniform(weight.slice(begin, end), initial_key(weights.back().name));
+        begin = end;
     }
     weight_ = add_parameter("weight", weight, std::move(weights));
-    if (bias) bias_ = add_parameter("bias", Tensor::zeros({count * each}, dtype()), std::move(biases));
+    if (bias) bias_ = add_parameter("bias", Tensor::zeros({out}, dtype()), std::move(biases));
 }
 
 Variable Linear::forward(const Variable& x, Where where) const {

@@ -7,6 +7,12 @@
 
 namespace heddle::nn {
 
+/// One of several projections of the same input.
+struct LinearPart {
+    std::string name;
+    std::int64_t out = 0;
+};
+
 /// x [rows, in] W^T + b. Weight [out, in] (PyTorch's layout) Xavier uniform, bias [out] zero.
 class Linear : public Module {
   public:
@@ -15,6 +21,8 @@ class Linear : public Module {
     /// names in files are "PARENT.PART.weight" and "PARENT.PART.bias"; each is initialised as a separate matrix.
     Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<std::string>& parts, std::int64_t each,
            bool bias = true);
+    /// The same for parts of different widths, one beside the other.
+    Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<LinearPart>& parts, bool bias = true);
 
     std::string_view kind() const override { return "Linear"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;

@@ -8,8 +8,10 @@ namespace {
 ops::AttentionArguments op_options(const AttentionOptions& options, const AttentionCall& call, const Dropout& dropout) {
     ops::AttentionArguments result;
     result.heads = options.heads;
+    result.key_heads = options.key_heads;
     result.causal = call.causal;
     result.mask = call.mask;
+    result.bias = call.bias;
     result.dropout = dropout;
     result.weights = call.weights;
     return result;
@@ -25,29 +27,39 @@ std::int64_t AttentionOptions::width_of_head() const {
     return head_dim > 0 ? head_dim : d_model / heads;
 }
 
+std::int64_t AttentionOptions::heads_of_keys() const {
+    check(key_heads >= 0 && (key_heads == 0 || heads % key_heads == 0),
+          "attention: {} heads cannot share {} heads of keys evenly", heads, key_heads);
+    return key_heads > 0 ? key_heads : heads;
+}
+
 // ---- self-attention
 
 SelfAttention::SelfAttention(Module& parent, std::string_view name, const AttentionOptions& options)
     : Module(parent, name),
       options_(options),
       width_(options.heads * options.width_of_head()),
-      projection_(*this, "query_key_value", options.d_model, {"query", "key", "value"}, width_, options.bias),
+      key_width_(options.heads_of_keys() * options.width_of_head()),
+      projection_(*this, "query_key_value", options.d_model,
+                  std::vector<LinearPart>{{"query", width_}, {"key", key_width_}, {"value", key_width_}}, options.bias),
       output_(*this, "output", width_, options.d_model, options.bias) {}
 
 Variable SelfAttention::forward(const Variable& x, const Spans& spans, const AttentionCall& call, Where where) const {
     const InModule in_module(name());
     const Variable qkv = projection_.forward(x, where);
     const ops::ColumnsOf query(qkv, 0, width_);
-    const ops::ColumnsOf key(qkv, width_, width_);
-    const ops::ColumnsOf value(qkv, 2 * width_, width_);
+    const ops::ColumnsOf key(qkv, width_, key_width_);
+    const ops::ColumnsOf value(qkv, width_ + key_width_, key_width_);
     const auto options = op_options(options_, call, dropout(options_.dropout, "dropout"));
     return output_.forward(ops::attention(query, key, value, spans, spans, options, where), where);
 }
 
 Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where) const {
     const Tensor qkv = projection_.forward(x, where).value();
-    cache.store(layer, {qkv, width_, 2 * width_});
-    const Tensor attended = kernels::attention_cached({qkv, 0, width_}, cache.keys(layer), options_.heads);
+    cache.store(layer, {qkv, width_, 2 * key_width_});
+    kernels::CachedKeys keys = cache.keys(layer);
+    keys.key_heads = options_.key_heads;
+    const Tensor attended = kernels::attention_cached({qkv, 0, width_}, keys, options_.heads);
     return output_.forward(Variable(attended), where);
 }
 
@@ -57,8 +69,9 @@ CrossAttention::CrossAttention(Module& parent, std::string_view name, const Atte
     : Module(parent, name),
       options_(options),
       width_(options.heads * options.width_of_head()),
+      key_width_(options.heads_of_keys() * options.width_of_head()),
       query_(*this, "query", options.d_model, width_, options.bias),
-      key_value_(*this, "key_value", options.d_model, {"key", "value"}, width_, options.bias),
+      key_value_(*this, "key_value", options.d_model, {"key", "value"}, key_width_, options.bias),
       output_(*this, "output", width_, options.d_model, options.bias) {}
 
 Variable CrossAttention::keys_values(const Variable& memory, Where where) const { return key_value_.forward(memory, where); }
@@ -77,8 +90,8 @@ Variable CrossAttention::attend(const Variable& x, const Variable& keys_values, 
                                 const AttentionCall& call, Where where) const {
     const InModule in_module(name());
     const Variable query = query_.forward(x, where);
-    const ops::ColumnsOf key(keys_values, 0, width_);
-    const ops::ColumnsOf value(keys_values, width_, width_);
+    const ops::ColumnsOf key(keys_values, 0, key_width_);
+    const ops::ColumnsOf value(keys_values, key_width_, key_width_);
     const auto options = op_options(options_, call, dropout(options_.dropout, "dropout"));
     return output_.forward(ops::attention(query, key, value, spans, memory_spans, options, where), where);
 }

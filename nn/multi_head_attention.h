@@ -11,22 +11,28 @@ struct AttentionOptions {
     std::int64_t d_model = 0;
     std::int64_t heads = 1;
     std::int64_t head_dim = 0;  ///< 0: d_model / heads
+    /// Heads of keys and values, which divide `heads`: as many query heads share each (grouped-query attention, Ainslie et al.
+    /// 2023; 1: multi-query). 0: as many as `heads`.
+    std::int64_t key_heads = 0;
     bool bias = true;
     double dropout = 0;  ///< of the attention weights
 
     /// head_dim with its default put in. Error when d_model is not divisible then.
     std::int64_t width_of_head() const;
+    /// key_heads with its default put in. Error when it does not divide heads.
+    std::int64_t heads_of_keys() const;
 };
 
 /// Which positions may attend to which, in addition to the spans, and whether to return the weights.
 struct AttentionCall {
     bool causal = false;
     Tensor mask = {};           ///< as ops::AttentionArguments::mask
+    Variable bias = {};         ///< as ops::AttentionArguments::bias
     Tensor* weights = nullptr;  ///< as ops::AttentionArguments::weights
 };
 
-/// Queries, keys and values of one input: one [3 heads head_dim, d_model] projection whose column slices are q, k and v, then
-/// attention, then `output` (paper, section 3.2.2). In files the slices are named query, key and value.
+/// Queries, keys and values of one input: one [(heads + 2 key_heads) head_dim, d_model] projection whose column slices are q, k
+/// and v, then attention, then `output` (paper, section 3.2.2). In files the slices are named query, key and value.
 class SelfAttention : public Module {
   public:
     SelfAttention(Module& parent, std::string_view name, const AttentionOptions& options);
@@ -43,7 +49,8 @@ class SelfAttention : public Module {
 
   private:
     AttentionOptions options_;
-    std::int64_t width_;  // heads * head_dim
+    std::int64_t width_;      // heads * head_dim
+    std::int64_t key_width_;  // key_heads * head_dim
     Linear projection_;
     Linear output_;
 };
@@ -61,7 +68,7 @@ class CrossAttention : public Module {
                         const AttentionCall& call = {}, Where where = Where::current()) const {
         return forward(x, spans, memory, memory_spans, call, where);
     }
-    /// Keys and values of a memory side by side, [rows', 2 heads head_dim]: computed once per sentence for all steps.
+    /// Keys and values of a memory side by side, [rows', 2 key_heads head_dim]: computed once per sentence for all steps.
     Variable keys_values(const Variable& memory, Where where = Where::current()) const;
     /// One new row per hypothesis attends to the memory of its sentence.
     Variable step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
@@ -72,6 +79,7 @@ class CrossAttention : public Module {
 
     AttentionOptions options_;
     std::int64_t width_;
+    std::int64_t key_width_;
     Linear query_;
     Linear key_value_;
     Linear output_;

@@ -141,6 +141,87 @@ TEST(Attention, TakesABooleanMask) {
     EXPECT_EQ(y.value().slice(2, 3).to_vector(), named_tensor(root, "self.output.bias").to_vector());
 }
 
+// With the bias ALiBi has (Press et al. 2022): each head takes the distance times a slope of its own.
+Tensor alibi(std::int64_t heads, std::int64_t time, DType dtype) {
+    Tensor bias = Tensor::empty({heads, time, time}, DType::f64);
+    for (std::int64_t i = 0; i < bias.numel(); ++i)
+        bias.data<double>()[i] = -std::exp2(-8.0 * static_cast<double>(i / time / time + 1) / static_cast<double>(heads)) *
+                                 std::abs(static_cast<double>(i / time % time - i % time));
+    return bias.to(dtype);
+}
+
+TEST(Attention, WithOneHeadOfKeysIsTheFormulaOnNamedWeights) {
+    Root root;
+    const SelfAttention self(root, "self", {.d_model = 4, .heads = 2, .head_dim = 3, .key_heads = 1});
+    disturb(root);
+    EXPECT_EQ(named_tensor(root, "self.query.weight").shape(), Shape({6, 4}));
+    EXPECT_EQ(named_tensor(root, "self.key.weight").shape(), Shape({3, 4}));
+    EXPECT_EQ(named_tensor(root, "self.value.bias").shape(), Shape({3}));
+    const Variable x = random_rows(5, 4);
+    const auto apply = [&](const Variable& in, const char* part) {
+        const std::string name = std::string("self.") + part;
+        return ops::linear(in, Variable(named_tensor(root, name + ".weight").clone()),
+                           Variable(named_tensor(root, name + ".bias").clone()));
+    };
+    const Variable query = apply(x, "query"), key = apply(x, "key"), value = apply(x, "value");
+    const Tensor bias = alibi(2, 5, x.dtype());
+    std::vector<Variable> heads;
+    for (std::int64_t h = 0; h < 2; ++h) {
+        const Variable scores = ops::matmul(ops::slice(query, 1, 3 * h, 3 * h + 3), key, false, true);
+        const Variable weights =
+            ops::softmax(scores, {}, {}, {.scale = 1 / std::sqrt(3.0), .bias = bias.slice(h, h + 1).reshape({5, 5})});
+        heads.push_back(ops::matmul(weights, value));
+    }
+    const Variable wanted = apply(ops::concat(heads, 1), "output");
+    const Variable y = self.forward(x, Spans::packed(std::vector<std::int64_t>{5}), {.bias = bias});
+    EXPECT_LE(relative_error(y.value(), wanted.value()), 1e-13);
+}
+
+// A learned bias gets its gradient through the module, and self-attention with grouped keys is cross attention to itself.
+TEST(Attention, GroupedKeysAndABiasTrain) {
+    Root root;
+    const SelfAttention self(root, "self", {.d_model = 8, .heads = 4, .key_heads = 2});
+    const CrossAttention cross(root, "cross", {.d_model = 8, .heads = 4, .key_heads = 2});
+    disturb(root);
+    for (auto [name, tensor] : self.named_tensors()) named_tensor(root, "cross" + name.substr(4)).copy_(tensor);
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 4});
+    const Variable x = random_rows(7, 8);
+    Variable bias(alibi(4, 4, x.dtype()), true);
+    const Variable y = self.forward(x, spans, {.causal = true, .bias = bias});
+    EXPECT_LE(relative_error(y.value(), cross.forward(x, spans, x, spans, {.causal = true, .bias = bias}).value()), 1e-14);
+    backward(y, random_rows(7, 8, 3).value());
+    ASSERT_TRUE(bias.grad().defined());
+    EXPECT_EQ(bias.grad().shape(), Shape({4, 4, 4}));
+    double largest = 0;
+    for (std::int64_t i = 0; i < 64; ++i) {
+        const double g = bias.grad().to_vector()[static_cast<std::size_t>(i)];
+        if (i % 4 > i / 4 % 4) {
+            EXPECT_EQ(g, 0) << "what causal attention hides has no gradient, element " << i;
+        }
+        largest = std::max(largest, std::abs(g));
+    }
+    EXPECT_GT(largest, 0);
+    expect_error([&] { SelfAttention(root, "odd", {.d_model = 8, .heads = 4, .key_heads = 3}); },
+                 "attention: 4 heads cannot share 3 heads of keys evenly");
+}
+
+// Decoding token by token over a cache of the narrower keys.
+TEST(Attention, GroupedKeysDecodeWithACacheToTheSameBits) {
+    Root root;
+    const SelfAttention self(root, "self", {.d_model = 8, .heads = 4, .key_heads = 2});
+    disturb(root);
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{6});
+    const NoGrad no_grad;
+    const Variable x = random_rows(6, 8);
+    const Tensor whole = self.forward(x, spans, {.causal = true}).value();
+    DecoderCache cache({Tensor::zeros({1, 8}, x.dtype())}, Spans::packed(std::vector<std::int64_t>{1}), 1, 6);
+    for (std::int64_t i = 0; i < 6; ++i) {
+        cache.advance();
+        const Tensor step = self.step(Variable(x.value().slice(i, i + 1)), cache, 0).value();
+        EXPECT_TRUE(same_bits(step, whole.slice(i, i + 1))) << i;
+    }
+}
+
 TEST(FeedForwardModule, IsTheFormulaForEachActivation) {
     for (const auto activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh}) {
         Root root;
