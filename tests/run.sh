@@ -10,6 +10,8 @@
 #   emulated-asan  the emulated build under AddressSanitizer with UndefinedBehaviorSanitizer, likewise
 #   emulated-tsan  under ThreadSanitizer the emulator's tests and a few kernels (HEDDLE_TEST_FILES in CMakePresets.json): each thread of a block
 #                  is a thread of its own there, so that a missing barrier is a race that TSan sees, too
+#   emulated-fma   the kernels once more, products and sums becoming one operation as nvcc lets them: the device tests, of which some demand that two
+#                  kernels give the same bits
 #   fuzz           where clang is: each fuzz target of tests/fuzz for 20 seconds
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs
 # HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary.
@@ -21,7 +23,7 @@ built=()
 case "${1:-}" in
     "") ;;
     --all)
-        tested+=(release asan tsan emulated-asan emulated-tsan)
+        tested+=(release asan tsan emulated-asan emulated-tsan emulated-fma)
         built+=(plain)
         if bash tests/fuzz/run.sh --can; then tested+=(fuzz); fi
         if { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then built+=(cuda); fi

@@ -73,7 +73,7 @@ __device__ __forceinline__ device::Accumulator<T> dot_product(const T* a, const 
     for (int c = 0; c < width; c += N) {
         const auto x = device::load_vector<N>(a + c), y = device::load_vector<N>(b + c);
 #pragma unroll
-        for (int n = 0; n < N; ++n) sum += device::load(x[n]) * device::load(y[n]);
+        for (int n = 0; n < N; ++n) sum = device::multiply_add(device::load(x[n]), device::load(y[n]), sum);
     }
     return sum;
 }
@@ -95,7 +95,8 @@ __device__ __forceinline__ void add_values(Gathered<A>& all, const DeviceRows<co
         const A own = __shfl_sync(device::kAllLanes, weight, first + j);
 #pragma unroll
         for (int c = 0; c < kColumns; ++c)
-            if (c * kWarp + lane() < values.width) all.mean[c] += own * device::load(value[j][c]);
+            if (c * kWarp + lane() < values.width)
+                all.mean[c] = device::multiply_add(own, device::load(value[j][c]), all.mean[c]);
     }
 }
 

@@ -8,6 +8,7 @@
 //
 // Memory traffic of an element of s bytes: x is read and y written once, 2 s; the residual form reads the sublayer and writes the
 // sum as well, 4 s. A wide row that does not fit in shared memory is read twice more, from the caches.
+#include "kernels/device/contraction.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/random.h"
 #include "kernels/device/rows.h"
@@ -46,7 +47,7 @@ __device__ __forceinline__ Vector<T, N> take_input(const Arrays<T>& a, std::int6
     const auto scale = static_cast<Accumulator<T>>(a.dropout.scale);
 #pragma unroll
     for (int i = 0; i < N; ++i)
-        values[i] = store<T>(load(values[i]) + load(sublayer[i]) * (kept >> i & 1 ? scale : Accumulator<T>{0}));
+        values[i] = store<T>(multiply_add(load(sublayer[i]), kept >> i & 1 ? scale : Accumulator<T>{0}, load(values[i])));
     store_vector(a.sum + at, values);
     return values;
 }

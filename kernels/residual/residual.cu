@@ -4,6 +4,7 @@
 //
 // Memory traffic of an element of s bytes: x and the sublayer's output are read and y written once, 3 s. Dropout and addition one
 // after the other would move 5 s.
+#include "kernels/device/contraction.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/dropout_walk.h"
 #include "kernels/device/sweep.h"
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(kWalkThreads)
         const Vector<T, N> branch = load_vector<N>(sublayer + at);
 #pragma unroll
         for (int j = 0; j < N; ++j)
-            values[j] = store<T>(load(values[j]) + load(branch[j]) * (kept >> j & 1 ? scale : Accumulator<T>{0}));
+            values[j] = store<T>(multiply_add(load(branch[j]), kept >> j & 1 ? scale : Accumulator<T>{0}, load(values[j])));
         store_vector_whole(y + at, values);
     });
 }

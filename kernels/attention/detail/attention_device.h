@@ -12,6 +12,7 @@
 #include "kernels/attention/detail/attention_gaps.h"
 #include "kernels/attention/detail/attention_prepare.h"
 #include "kernels/attention/detail/attention_work.h"
+#include "kernels/device/contraction.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/random.h"
@@ -183,7 +184,7 @@ template <class T, int N>
 __device__ __forceinline__ device::Accumulator<T> dot(const device::Vector<T, N>& a, const device::Vector<T, N>& b) {
     device::Accumulator<T> sum = 0;
 #pragma unroll
-    for (int n = 0; n < N; ++n) sum += device::load(a[n]) * device::load(b[n]);
+    for (int n = 0; n < N; ++n) sum = device::multiply_add(device::load(a[n]), device::load(b[n]), sum);
     return sum;
 }
 

@@ -298,17 +298,19 @@ __device__ __forceinline__ void softmax_tile(Accumulator16x8 (&score)[N / 8], Ru
 #pragma unroll
     for (int s = 0; s < Accumulator16x8::kRows; ++s) {
         top[s] = device::warp_reduce<Accumulator16x8::kRowLanes>(top[s], [](float a, float b) { return fmaxf(a, b); });
-        shift[s] = top[s] == device::lowest<float>() ? 0 : top[s] * scale;  // nothing seen yet: -inf - -inf would be NaN
-        shrink[s] = device::power_of_two(running.largest[s] * scale - shift[s]);
+        shift[s] =
+            top[s] == device::lowest<float>() ? 0 : device::product(top[s], scale);  // nothing seen yet: -inf - -inf would be NaN
+        // Exactly 1 while the maximum stays: the old shift, rounded as it was.
+        shrink[s] = device::power_of_two(device::product(running.largest[s], scale) - shift[s]);
         running.largest[s] = top[s];
-        running.sum[s] *= shrink[s];
+        running.sum[s] = device::product(running.sum[s], shrink[s]);
     }
 #pragma unroll
     for (int n = 0; n < N / 8; ++n)
 #pragma unroll
         for (int e = 0; e < Accumulator16x8::kElements; ++e) {
             const int s = Accumulator16x8::slot(e);
-            score[n][e] = device::power_of_two(score[n][e] * scale - shift[s]);
+            score[n][e] = device::power_of_two(device::multiply_add(score[n][e], scale, -shift[s]));
             running.sum[s] += score[n][e];
         }
 #pragma unroll
@@ -330,7 +332,8 @@ __device__ __forceinline__ void finish_softmax(float (&factor)[Accumulator16x8::
         if (log_sum != nullptr && query < at.queries && device::lane() % Accumulator16x8::kRowLanes == 0)
             log_sum[(at.query_start + query) * task.heads + at.head] =
                 total == 0 ? -device::lowest<float>()
-                           : running.largest[s] * scale * static_cast<float>(kLn2) + device::logarithm(total);
+                           : device::multiply_add(device::product(running.largest[s], scale), static_cast<float>(kLn2),
+                                                  device::logarithm(total));
     }
 }
 

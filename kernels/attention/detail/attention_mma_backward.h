@@ -26,7 +26,8 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[1][D / 8]
             const unsigned kept = kept_in_rows(task, at, own, key / 8 + n);
 #pragma unroll
             for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
-                d_weight[0][n + e / 4][e % 4] *= (kept >> e & 1) != 0 ? kept_scale : 0;
+                d_weight[0][n + e / 4][e % 4] =
+                    device::product(d_weight[0][n + e / 4][e % 4], (kept >> e & 1) != 0 ? kept_scale : 0);
         }
     }
 #pragma unroll
@@ -34,7 +35,8 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[1][D / 8]
 #pragma unroll
         for (int e = 0; e < Accumulator16x8::kElements; ++e) {
             const int s = Accumulator16x8::slot(e);
-            score[0][n][e] = device::power_of_two(score[0][n][e] * scale - level[s]) * (d_weight[0][n][e] - delta[s]);
+            score[0][n][e] =
+                device::power_of_two(device::multiply_add(score[0][n][e], scale, -level[s])) * (d_weight[0][n][e] - delta[s]);
         }
     FragmentA weights[1][N / 16];
     pack_weights<N>(weights[0], score[0]);
@@ -68,10 +70,11 @@ __device__ __forceinline__ void add_d_key(Accumulator16x8 (&d_key)[1][D / 8], Ac
         for (int e = 0; e < Accumulator16x8::kElements; ++e) {
             if (8 * n >= count) continue;
             const int col = 8 * n + Accumulator16x8::col(e);
-            const float p = device::power_of_two(score[0][n][e] * scale - log_sum[col] * static_cast<float>(kLog2E));
+            const float p =
+                device::power_of_two(device::multiply_add(score[0][n][e], scale, -(log_sum[col] * static_cast<float>(kLog2E))));
             const float factor = (kept >> (4 * n + e) & 1) != 0 ? kept_scale : 0;
             score[0][n][e] = p * factor;
-            d_weight[0][n][e] = p * (factor * d_weight[0][n][e] - delta[col]);
+            d_weight[0][n][e] = p * device::multiply_add(factor, d_weight[0][n][e], -delta[col]);
         }
     FragmentA weights[1][N / 16];
     pack_weights<N>(weights[0], score[0]);
