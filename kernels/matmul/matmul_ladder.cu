@@ -21,7 +21,7 @@
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/tile_copy.h"
-#include "kernels/matmul/detail/matmul_ladder.h"
+#include "kernels/matmul/matmul_ladder.h"
 
 namespace heddle::kernels {
 namespace {

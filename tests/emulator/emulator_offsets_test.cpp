@@ -21,7 +21,7 @@
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/linear.h"
 #include "kernels/log_softmax/log_softmax.h"
-#include "kernels/matmul/detail/matmul_ladder.h"
+#include "kernels/matmul/matmul_ladder.h"
 #include "kernels/permute/permute.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/residual/residual.h"

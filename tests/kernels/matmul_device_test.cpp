@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/activation/activation.h"
-#include "kernels/matmul/detail/matmul_ladder.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/matmul_ladder.h"
 #include "kernels/matmul/product.h"
 #include "kernels/matmul/product_cuda.h"
 #include "tests/devices.h"
