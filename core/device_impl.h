@@ -20,9 +20,9 @@ struct MemoryPolicy {
 };
 /// The device's: on a GPU any stream may use a block at once, and blocks are kept; the emulated device is exact, in stream order.
 const MemoryPolicy& memory_policy();
-/// For tests, before the first tensor lies there: memory for tensors on CUDA comes from these two instead, and each has its own,
-/// of exactly its bytes.
-void take_memory_from(std::byte* (*take)(std::int64_t bytes, void* stream), void (*give)(std::byte* block, void* stream));
+/// For tests, before the first tensor lies there: memory for tensors on CUDA comes from these two instead; `exact` as above.
+void take_memory_from(std::byte* (*take)(std::int64_t bytes, void* stream), void (*give)(std::byte* block, void* stream),
+                      bool exact = true);
 /// "12.3 of 79.1 GiB are free"
 std::string memory_left();
 /// Counts one kernel launch.

@@ -62,6 +62,7 @@ const PoolMemory kHost = {
     [](std::int64_t bytes, void*) { return static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))); },
     [](std::byte* block, void*) { std::free(block); }, nullptr, "system"};
 PoolMemory tests_own = {};  // in the device's place
+bool tests_own_exact = true;
 
 }  // namespace
 
@@ -198,10 +199,10 @@ Pool& pool(Device device) {
     static Pool* const host = new Pool(kHost, true, PoolBlocks::rounded);
     if (device == Device::cpu) return *host;
     static Pool* const cuda = [] {
-        if (tests_own.take != nullptr) return new Pool(tests_own, false, PoolBlocks::exact);
         const device::detail::MemoryPolicy& policy = device::detail::memory_policy();
-        return new Pool({policy.take, policy.give, device::detail::memory_left, "CUDA device"}, false,
-                        policy.exact ? PoolBlocks::exact : PoolBlocks::rounded);
+        const bool own = tests_own.take != nullptr;
+        return new Pool(own ? tests_own : PoolMemory{policy.take, policy.give, device::detail::memory_left, "CUDA device"}, false,
+                        (own ? tests_own_exact : policy.exact) ? PoolBlocks::exact : PoolBlocks::rounded);
     }();
     return *cuda;
 }
@@ -235,8 +236,9 @@ MemoryArena::~MemoryArena() = default;
 MemoryArena::Use::Use(MemoryArena& arena) : before_(std::exchange(arena_in_use, arena.pool_)) {}
 MemoryArena::Use::~Use() { arena_in_use = std::move(before_); }
 
-void device::detail::take_memory_from(std::byte* (*take)(std::int64_t, void*), void (*give)(std::byte*, void*)) {
+void device::detail::take_memory_from(std::byte* (*take)(std::int64_t, void*), void (*give)(std::byte*, void*), bool exact) {
     tests_own = {take, give, memory_left, "CUDA device"};
+    tests_own_exact = exact;
 }
 
 MemoryStatistics memory_statistics(Device device) { return pool(device).statistics(); }
