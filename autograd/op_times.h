@@ -43,6 +43,9 @@ class OpTimer {
         if (current_ != nullptr) current_->note(op, true, device);
     }
 
+    /// Whether this thread's ops are timed.
+    static bool timing() { return current_ != nullptr; }
+
   private:
     using Clock = std::chrono::steady_clock;
 

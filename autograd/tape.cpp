@@ -35,6 +35,8 @@ const std::string& module_to_record() {
     return anomaly_mode && current_module != nullptr ? *current_module : none;
 }
 
+bool in_anomaly_mode() { return anomaly_mode; }
+
 void search_for_anomaly(const Tensor& found, const Origin& origin, const char* what, int number) {
     if (!anomaly_mode || !found.defined() || found.dtype() == DType::i32 || found.dtype() == DType::u8) return;
     const Tensor tensor = found.to(Device::cpu).to(found.dtype() == DType::bf16 ? DType::f32 : found.dtype());

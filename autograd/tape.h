@@ -19,6 +19,10 @@
 
 namespace heddle {
 
+namespace kernels {
+class BiasSums;  // kernels/linear/linear.h
+}
+
 /// The interface of a node's backward function: the gradients of the op's outputs, the tensors it saved, and its inputs'
 /// gradients.
 class Gradients {
@@ -41,6 +45,9 @@ class Gradients {
     virtual Tensor accumulate_into(int i) = 0;
     /// The gradient that input `i` has so far; undefined when none arrived yet. Includes what was added in place.
     virtual Tensor so_far(int i) = 0;
+    /// Where an op leaves the sums of rows that are to be added to gradients of biases (from accumulate_into): the walk makes
+    /// them before it reads the gradient and at its end at the latest.
+    virtual kernels::BiasSums& biases() = 0;
 };
 
 using Backward = std::function<void(Gradients&)>;

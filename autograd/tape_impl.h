@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "autograd/tape.h"
+#include "kernels/linear/linear.h"
 
 namespace heddle {
 
@@ -85,6 +86,7 @@ class Tape {
     std::vector<std::int64_t> unheld_;  // nodes without holders that wait to be buried
     bool burying_ = false;
     bool walking_ = false;
+    kernels::BiasSums biases_;  // during a walk
 };
 
 /// "file:line"
@@ -99,6 +101,8 @@ struct Origin {
 
 /// In anomaly mode the innermost InModule's name; else empty.
 const std::string& module_to_record();
+
+bool in_anomaly_mode();
 
 /// In anomaly mode: an Error with op, module, shape, place and element when `tensor` holds a NaN or Inf.
 void search_for_anomaly(const Tensor& tensor, const Origin& origin, const char* what, int number);

@@ -70,8 +70,13 @@ class Tape::Sink final : public Gradients {
 
     Tensor so_far(int i) override {
         const Input& input = input_at(i);
-        return input.needs ? tape_.target(node_, input) : Tensor();
+        if (!input.needs) return {};
+        Tensor& target = tape_.target(node_, input);
+        if (tape_.biases_.waits_for(target)) tape_.biases_.flush();
+        return target;
     }
+
+    kernels::BiasSums& biases() override { return tape_.biases_; }
 
     // What an op added into in place is complete, and can be searched, only when the op is done.
     void finish() const {
@@ -123,6 +128,7 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
         const auto end = std::upper_bound(nodes_.begin(), nodes_.end(), last,
                                           [](std::int64_t wanted, const Node& node) { return wanted < node.number; });
         for (auto i = end - nodes_.begin(); i-- > 0;) visit(nodes_[static_cast<std::size_t>(i)], retain);
+        biases_.flush();
     } catch (...) {
         end_walk();
         throw;
@@ -151,10 +157,14 @@ std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
 void Tape::visit(Node& node, bool retain) {
     const auto reached = [](const Output& output) { return output.gradient.defined(); };
     if (node.dead || !std::any_of(node.outputs.begin(), node.outputs.end(), reached)) return;
+    // A bias that is an op's result: its gradient is read now.
+    for (const Output& output : node.outputs)
+        if (biases_.waits_for(output.gradient)) biases_.flush();
     Sink sink(*this, node);
     const NoGrad no_grad;
     check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, place(node.where));
     node.backward(sink);
+    if (OpTimer::timing() || in_anomaly_mode()) biases_.flush();  // so that the time, or the NaN, is this op's
     sink.finish();
     OpTimer::backward_done(node.op, node.outputs.front().device);
     for (Output& output : node.outputs) output.gradient = Tensor();
@@ -166,6 +176,7 @@ void Tape::end_walk() {
     for (Node& node : nodes_)
         for (Output& output : node.outputs) output.gradient = Tensor();
     walking_ = false;
+    biases_.clear();
     bury_pending();
 }
 

@@ -110,7 +110,10 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
 void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
     check_shape("linear_backward", "dbias", dbias, {dy.cols()});
     check_device("linear_backward", {{"dy", dy}, {"dbias", dbias}});
-    if (dy.device() == Device::cuda) return linear_backward_bias_cuda(dy, dbias);
+    if (dy.device() == Device::cuda) {
+        const BiasSum sum{dy, dbias};
+        return linear_backward_biases_cuda({&sum, 1});
+    }
     constexpr std::int64_t kRows = 128;  // per partial sum: fixed, so that the bits depend on the rows alone
     const std::int64_t rows = dy.rows(), cols = dy.cols(), parts = (rows + kRows - 1) / kRows;
     dispatch_float("linear", dy, [&]<class T>(TypeTag<T>) {
@@ -126,6 +129,42 @@ void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
         T* sum = dbias.data<T>();
         for (std::int64_t part = 0; part < parts; ++part)
             for (std::int64_t j = 0; j < cols; ++j) sum[j] += partial.data<T>()[part * cols + j];
+    });
+}
+
+// ---- sums that wait
+
+void BiasSums::add(const Tensor& dy, const Tensor& dbias) {
+    constexpr std::size_t kMost = 16;                           // what one launch takes
+    constexpr std::int64_t kMostBytes = std::int64_t{1} << 26;  // a tensor that waits here could have been freed
+    if (dy.device() == Device::cpu) {
+        Tensor target = dbias;
+        return linear_backward_bias(dy, target);
+    }
+    check_shape("linear_backward", "dbias", dbias, {dy.cols()});
+    check_device("linear_backward", {{"dy", dy}, {"dbias", dbias}});
+    if (waits_for(dbias)) flush();  // within one launch the two additions would race
+    waiting_.push_back({dy, dbias});
+    bytes_ += dy.bytes();
+    if (waiting_.size() == kMost || bytes_ > kMostBytes) flush();
+}
+
+void BiasSums::flush() {
+    if (!waiting_.empty()) linear_backward_biases_cuda(waiting_);
+    clear();
+}
+
+void BiasSums::clear() {
+    waiting_.clear();
+    bytes_ = 0;
+}
+
+bool BiasSums::waits_for(const Tensor& tensor) const {
+    if (waiting_.empty() || !tensor.defined() || tensor.device() == Device::cpu) return false;
+    const std::byte* const begin = tensor.bytes_data();
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const BiasSum& sum) {
+        const std::byte* const at = sum.dbias.bytes_data();
+        return at < begin + tensor.bytes() && begin < at + sum.dbias.bytes();
     });
 }
 

@@ -8,6 +8,8 @@
 // 128 rows each. Threads leave no trace in the bits.
 #pragma once
 
+#include <vector>
+
 #include "core/tensor.h"
 #include "kernels/matmul/product.h"
 
@@ -24,5 +26,30 @@ Tensor linear_backward_x(const Tensor& dy, const Tensor& weight);
 void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight);
 /// dbias += the sum of dy over its rows.
 void linear_backward_bias(const Tensor& dy, Tensor& dbias);
+
+/// One sum of linear_backward_bias.
+struct BiasSum {
+    Tensor dy, dbias;
+};
+
+/// Sums of linear_backward_bias that may wait for others: on CUDA each is so little work that the launches cost more than the
+/// sums, and one launch makes several. On the CPU none waits. The bits do not depend on the waiting. What still waits when this
+/// object goes is dropped.
+class BiasSums {
+  public:
+    /// Asks for dbias += the sum of dy over its rows. Neither tensor may be changed in another way until flush(), but dbias by
+    /// adding to it.
+    void add(const Tensor& dy, const Tensor& dbias);
+    /// Makes the sums that wait.
+    void flush();
+    /// Forgets them.
+    void clear();
+    /// Whether a sum that will be added to memory of `tensor` still waits.
+    bool waits_for(const Tensor& tensor) const;
+
+  private:
+    std::vector<BiasSum> waiting_;
+    std::int64_t bytes_ = 0;  // of the dy's that are kept for them
+};
 
 }  // namespace heddle::kernels

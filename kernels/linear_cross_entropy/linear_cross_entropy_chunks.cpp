@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/cross_entropy/cross_entropy_cuda.h"
-#include "kernels/linear/linear_cuda.h"
+#include "kernels/linear/linear.h"
 #include "kernels/linear_cross_entropy/detail/linear_cross_entropy.h"
 #include "kernels/matmul/product_cuda.h"
 
@@ -69,7 +69,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                           .b = x_rows,
                           .c = DeviceMatrix(result.dweight),
                           .accumulate = true});
-        if (wants.bias) linear_backward_bias_cuda(logits, result.dbias);
+        if (wants.bias) linear_backward_bias(logits, result.dbias);
     }
     loss_totals_cuda(losses, divisor, result.statistics, result.loss);
     return result;

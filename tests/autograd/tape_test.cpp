@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/gradcheck.h"
+#include "autograd/ops.h"
+#include "core/device.h"
 #include "tests/emulator/planted.h"
 #include "tests/support.h"
 
@@ -391,6 +393,24 @@ TEST(AnomalyMode, SearchesWhatAnOpAddedInPlaceToo) {
                                        g.accumulate_into(0).data<double>()[1] = std::nan("");
                                    }});
     expect_error([&] { backward(y, kOnes); }, "the gradient of input 0 [2] of my_op");
+}
+
+// On CUDA the sums for several biases wait for one launch: for a leaf's until the walk ends, for an op's result until it is read.
+TEST(Tape, MakesTheSumsForBiasesBeforeSomebodyReadsThem) {
+    for (const Device device : {Device::cpu, Device::cuda}) {
+        if (device == Device::cuda && !device::available()) continue;
+        const auto values = [&](const Shape& shape, std::uint64_t seed) {
+            return Variable(random_input(shape, seed).to(device), true);
+        };
+        const Variable x = values({5, 3}, 1), weight = values({4, 3}, 2), bias = values({4}, 3), root = values({4}, 4);
+        for (int time = 1; time <= 2; ++time) {
+            const Variable y = ops::linear(x, weight, bias), z = ops::linear(x, weight, ops::mul(root, root));
+            backward(ops::add(ops::sum(ops::linear(x, weight, bias)), ops::sum(ops::add(y, z))));
+            EXPECT_EQ(bias.grad().to_vector(), std::vector<double>(4, 10 * time));
+            const std::vector<double> at = root.value().to_vector(), gradient = root.grad().to_vector();
+            for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(gradient[i], time * 5 * 2 * at[i], 1e-12) << i;
+        }
+    }
 }
 
 }  // namespace
