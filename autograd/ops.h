@@ -79,6 +79,7 @@ struct EmbeddingOptions {
     Variable positions = {};          ///< [positions, d_model]: a learned or a fixed table, or undefined
     std::int64_t first_position = 0;  ///< the position of each span's first row; decoding with a cache continues from here
     Dropout dropout = {};
+    Tensor order = {};  ///< kernels::rows_by_token() of tokens and spans, i32 [2, rows] beside the tokens: spares CUDA a sort
 };
 /// Row i: dropout(scale * table[tokens[i]] + positions[first_position + i - start of i's span]). table [vocabulary, d_model],
 /// tokens i32 [rows]. Rows outside the spans become zero. Error when a token or a position lies outside its table.

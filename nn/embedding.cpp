@@ -73,13 +73,24 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabul
 
 Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout,
                             std::int64_t first_position, Where where) const {
+    return embed({tokens, spans}, positions, dropout, first_position, where);
+}
+
+Variable Embedding::forward(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
+                            Where where) const {
+    return embed(sentences, positions, dropout, 0, where);
+}
+
+Variable Embedding::embed(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
+                          std::int64_t first_position, Where where) const {
     const InModule in_module(name());
     ops::EmbeddingOptions options;
     options.scale = scale_;
-    options.positions = positions.table(first_position + spans.longest());
+    options.positions = positions.table(first_position + sentences.spans.longest());
     options.first_position = first_position;
     options.dropout = dropout;
-    return ops::embedding(weight_, tokens.to(device()), spans, options, where);
+    if (sentences.order.defined()) options.order = sentences.order.to(device());
+    return ops::embedding(weight_, sentences.tokens.to(device()), sentences.spans, options, where);
 }
 
 Variable Embedding::forward(const Tensor& tokens, Where where) const {

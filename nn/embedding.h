@@ -42,6 +42,13 @@ class PositionalEncoding : public Module {
     mutable std::mutex extending_;
 };
 
+/// Token ids of several sentences: i32 [rows], and where each sentence lies. Packed, or padded with Spans::padded.
+struct Sentences {
+    Tensor tokens;
+    Spans spans;
+    Tensor order = {};  ///< kernels::rows_by_token() of both as i32 [2, rows] beside the tokens, or undefined
+};
+
 /// Weight [vocabulary, d_model].
 class Embedding : public Module {
   public:
@@ -56,11 +63,17 @@ class Embedding : public Module {
     /// sections 3.4, 3.5, 5.4.)
     Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout = {},
                      std::int64_t first_position = 0, Where where = Where::current()) const;
+    /// The same for tokens whose order is known (ops::EmbeddingOptions::order).
+    Variable forward(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
+                     Where where = Where::current()) const;
     /// scale weight[tokens], [rows, d_model]: without positions.
     Variable forward(const Tensor& tokens, Where where = Where::current()) const;
     Variable operator()(const Tensor& tokens, Where where = Where::current()) const { return forward(tokens, where); }
 
   private:
+    Variable embed(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
+                   std::int64_t first_position, Where where) const;
+
     double scale_;
     Variable weight_;
 };

@@ -34,23 +34,32 @@ const Variable& Transformer::output_bias() const {
 }
 
 Variable Transformer::encode(const Tensor& tokens, const Spans& spans, AttentionMaps* maps) const {
+    return encode(Sentences{tokens, spans}, maps);
+}
+
+Variable Transformer::encode(const Sentences& source, AttentionMaps* maps) const {
     const Dropout drop = dropout(options_.dropout, "source_dropout");
-    return encoder_.forward(source_embedding_.forward(tokens, spans, source_positions_, drop), spans, maps);
+    return encoder_.forward(source_embedding_.forward(source, source_positions_, drop), source.spans, maps);
 }
 
 Variable Transformer::decode(const Tensor& target_in, const Spans& target_spans, const Variable& memory,
                              const Spans& memory_spans, AttentionMaps* maps) const {
-    check(target_spans.size() == memory_spans.size(), "decode: {} target sentences, but a memory of {} sentences",
-          target_spans.size(), memory_spans.size());
+    return decode(Sentences{target_in, target_spans}, memory, memory_spans, maps);
+}
+
+Variable Transformer::decode(const Sentences& target_in, const Variable& memory, const Spans& memory_spans,
+                             AttentionMaps* maps) const {
+    check(target_in.spans.size() == memory_spans.size(), "decode: {} target sentences, but a memory of {} sentences",
+          target_in.spans.size(), memory_spans.size());
     const Dropout drop = dropout(options_.dropout, "target_dropout");
-    const Variable x = target_embedding().forward(target_in, target_spans, target_positions_, drop);
-    return decoder_.forward(x, target_spans, memory, memory_spans, maps);
+    const Variable x = target_embedding().forward(target_in, target_positions_, drop);
+    return decoder_.forward(x, target_in.spans, memory, memory_spans, maps);
 }
 
 Variable Transformer::loss(const Sentences& source, const Sentences& target_in, const Tensor& target_out,
                            const ops::LossOptions& options, Tensor* statistics) const {
-    const Variable memory = encode(source.tokens, source.spans);
-    const Variable hidden = decode(target_in.tokens, target_in.spans, memory, source.spans);
+    const Variable memory = encode(source);
+    const Variable hidden = decode(target_in, memory, source.spans);
     return ops::linear_cross_entropy(hidden, output_weight(), output_bias(), target_out.to(device()), options, statistics);
 }
 

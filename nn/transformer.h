@@ -7,12 +7,6 @@
 
 namespace heddle::nn {
 
-/// Token ids of several sentences: i32 [rows], and where each sentence lies. Packed, or padded with Spans::padded.
-struct Sentences {
-    Tensor tokens;
-    Spans spans;
-};
-
 /// Parameters (see named_tensors()): `embedding.weight`, or `source_embedding.weight` and `target_embedding.weight`;
 /// `encoder.layers.0.self_attention.query.weight` ...; `output.weight` when it is not tied.
 class Transformer : public Module {
@@ -27,9 +21,12 @@ class Transformer : public Module {
     /// The encoder's result [rows, d_model], or with MemoryFrom::layer that of each layer, side by side. Rows outside the spans
     /// are unspecified.
     Variable encode(const Tensor& tokens, const Spans& spans, AttentionMaps* maps = nullptr) const;
+    Variable encode(const Sentences& source, AttentionMaps* maps = nullptr) const;
     /// The decoder's last hidden values [rows, d_model], from which logits() follow. Sentence i of `target_in` (the beginning
     /// mark and the sentence) attends to sentence i of the memory.
     Variable decode(const Tensor& target_in, const Spans& target_spans, const Variable& memory, const Spans& memory_spans,
+                    AttentionMaps* maps = nullptr) const;
+    Variable decode(const Sentences& target_in, const Variable& memory, const Spans& memory_spans,
                     AttentionMaps* maps = nullptr) const;
     /// Cross entropy of `target_out` i32 [rows of target_in] (the sentence and the end mark; rows outside the spans hold
     /// options.ignore), a scalar; never holds all logits.

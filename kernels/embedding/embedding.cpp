@@ -140,7 +140,7 @@ Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans&
 }
 
 void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spans, const EmbeddingPlan& plan, Tensor* dtable,
-                        Tensor* dpositions) {
+                        Tensor* dpositions, const Tensor& order) {
     check_rank("embedding_backward", "dy", dy, 2);
     check_shape("embedding_backward", "dy", dy, {spans.rows(), dy.cols()});
     if (dtable == nullptr && dpositions == nullptr) return;
@@ -157,13 +157,52 @@ void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spa
         check_device("embedding_backward", {{"dy", dy}, {"dpositions", *dpositions}});
     }
     if (dy.device() == Device::cuda) {
-        if (dtable != nullptr) embedding_backward_table_cuda(dy, tokens, spans, plan, *dtable);
+        if (order.defined()) {
+            check_shape("embedding_backward", "order", order, {2, spans.rows()});
+            check_dtype("embedding_backward", "order", order, DType::i32);
+            check_device("embedding_backward", {{"dy", dy}, {"order", order}});
+        }
+        if (dtable != nullptr) embedding_backward_table_cuda(dy, tokens, spans, plan, order, *dtable);
         if (dpositions != nullptr) embedding_backward_positions_cuda(dy, spans, plan, *dpositions);
         return;
     }
     const Tensor e = dropout_backward(dy, plan.dropout);  // once for both tables; dy itself without dropout
     if (dtable != nullptr) gather_backward(e, tokens_in_spans(tokens, spans), *dtable, plan.scale);
     if (dpositions != nullptr) add_positions(e, spans, plan.first_position, *dpositions);
+}
+
+std::vector<std::int32_t> rows_by_token(std::span<const std::int32_t> tokens, const Spans& spans) {
+    check(static_cast<std::int64_t>(tokens.size()) >= spans.rows() || spans.within_capacity(),
+          "rows_by_token: {} tokens, but the spans describe {} rows", tokens.size(), spans.rows());
+    const auto token = [&](std::int64_t row) { return tokens[static_cast<std::size_t>(row)]; };
+    // A counting sort: next[t + 1] counts t, then next[t] is where the next row with t goes.
+    std::vector<std::int32_t> next;
+    for (const Span& span : spans)
+        for (std::int64_t row = span.start; row < span.start + span.length; ++row) {
+            check(token(row) >= 0, "rows_by_token: token {} of row {}", token(row), row);
+            const auto at = static_cast<std::size_t>(token(row)) + 1;
+            if (next.size() <= at) next.resize(at + 1, 0);
+            ++next[at];
+        }
+    for (std::size_t t = 1; t < next.size(); ++t) next[t] += next[t - 1];
+    const auto rows = static_cast<std::size_t>(spans.rows());
+    std::vector<std::int32_t> order(2 * rows);
+    const auto place = [&](std::size_t at, std::int32_t of, std::int64_t row) {
+        order[at] = of;
+        order[rows + at] = static_cast<std::int32_t>(row);
+    };
+    auto after = static_cast<std::size_t>(spans.tokens());
+    std::int64_t end = 0;
+    const auto outside = [&](std::int64_t until) {
+        for (; end < until; ++end) place(after++, -1, end);
+    };
+    for (const Span& span : spans) {
+        outside(span.start);
+        for (; end < span.start + span.length; ++end)
+            place(static_cast<std::size_t>(next[static_cast<std::size_t>(token(end))]++), token(end), end);
+    }
+    outside(spans.rows());
+    return order;
 }
 
 Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype) {

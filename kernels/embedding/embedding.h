@@ -9,6 +9,9 @@
 // Source: Vaswani et al., "Attention is all you need" (2017), sections 3.4 (scale), 3.5 (positions), 5.4 (dropout).
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/random.h"
 #include "core/spans.h"
 #include "core/tensor.h"
@@ -27,9 +30,14 @@ struct EmbeddingPlan {
 Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans& spans, const Tensor& positions,
                          const EmbeddingPlan& plan);
 /// Adds the gradients for dy [rows, d_model] to `dtable` and `dpositions`; either may be null. They have dy's dtype, or f32 where
-/// dy is bf16.
+/// dy is bf16. `order` is rows_by_token() of the same tokens and spans as a tensor beside them, or undefined: CUDA then sorts.
 void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spans, const EmbeddingPlan& plan, Tensor* dtable,
-                        Tensor* dpositions);
+                        Tensor* dpositions, const Tensor& order = {});
+
+/// The order in which CUDA sums the table's gradient, i32 [2, rows]: the tokens of all rows, ascending, then the row that each of
+/// them has, equal tokens in ascending order. Rows outside the spans come last, with -1. Who makes a batch on the host sorts it
+/// there for nothing; on the device it takes a dozen launches. Error when a token is negative.
+std::vector<std::int32_t> rows_by_token(std::span<const std::int32_t> tokens, const Spans& spans);
 
 /// The table of sines and cosines [positions, d_model], f32 or f64, interleaved:
 ///   table[p, 2 i] = sin(p / 10000^(2 i / d_model)),  table[p, 2 i + 1] = cos(p / 10000^(2 i / d_model))

@@ -2,7 +2,8 @@
 //
 // Many rows may have the same token. Atomic adds of floats would sum them in another order at each run; instead the rows are
 // sorted by their tokens first, and each token's rows are summed in a fixed order. Sort and sum are gather's (gather_sort.cu,
-// gather.cu: a token that comes often gets a whole block); what is left to do here:
+// gather.cu: a token that comes often gets a whole block), and where the host has sorted the batch already, only the sum is left
+// to do. What stands here:
 //
 //     embedding_tokens_kernel     a thread a row: its token, or -1 outside the spans, which the sort puts last
 //     embedding_positions_kernel  a block for each position: it walks through the sentences that reach it
@@ -91,9 +92,13 @@ void dispatch_gradient(const Tensor& dy, const Tensor& gradient, Body&& body) {
 }  // namespace
 
 void embedding_backward_table_cuda(const Tensor& dy, const Tensor& tokens, const Spans& spans, const EmbeddingPlan& plan,
-                                   const Tensor& dtable) {
+                                   const Tensor& order, const Tensor& dtable) {
     const std::int64_t rows = spans.rows(), vocabulary = dtable.dim(0);
     if (rows == 0 || spans.tokens() == 0) return;
+    if (order.defined()) {
+        const Tensor flat = order.reshape({2 * rows});
+        return gather_sum_cuda(dy, {flat.slice(0, rows), flat.slice(rows, 2 * rows)}, dtable, plan.scale, plan.dropout);
+    }
     const Tensor lengths = spans.on_device();
     const Tensor inside = Tensor::empty({rows}, DType::i32, Device::cuda);
     launch(sweep_config(rows, 1), embedding_tokens_kernel, tokens.data<std::int32_t>(), span_table(spans, lengths), rows,

@@ -52,6 +52,10 @@ struct RowSums {
     Accumulator<T> factor;
     DropoutRule dropout;
 
+    // Whether it names a row of dx: at the end of the list stand those that do not.
+    __device__ __forceinline__ bool names_row(std::int32_t index) const {
+        return static_cast<unsigned>(index) < static_cast<unsigned>(bound);
+    }
     // Whether an index begins at p, and has more than kShort rows.
     __device__ __forceinline__ bool begins(std::int64_t p) const { return p == 0 || indices[p - 1] != indices[p]; }
     __device__ __forceinline__ bool is_long(std::int64_t p) const { return p + kShort < n && indices[p + kShort] == indices[p]; }
@@ -97,7 +101,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) gather_sum_kernel(RowSums<T, G>
     const std::int64_t column = (std::int64_t{blockIdx.x % tiles} * kWarp + lane()) * N;
 
     const std::int64_t mine = first + warp();
-    if (mine < a.n && a.indices[mine] != a.bound && a.begins(mine) && !a.is_long(mine)) {
+    if (mine < a.n && a.names_row(a.indices[mine]) && a.begins(mine) && !a.is_long(mine)) {
         const std::int32_t index = a.indices[mine];
         int rows = 0;
         for (int part = 0; part < kShort; part += kWarp) {
@@ -118,7 +122,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) gather_sum_kernel(RowSums<T, G>
     const std::int32_t index = a.indices[last];
     std::int64_t begin = last;
     while (begin > first && a.indices[begin - 1] == index) --begin;
-    if (index == a.bound || !a.begins(begin) || !a.is_long(begin)) return;
+    if (!a.names_row(index) || !a.begins(begin) || !a.is_long(begin)) return;
     std::int64_t end = begin + kShort + 1, beyond = a.n;  // the first place of another index lies in [end, beyond]
     while (end < beyond) {
         const std::int64_t middle = (end + beyond) / 2;

@@ -15,7 +15,7 @@ HEDDLE_CUDA_FUNCTION(void gather_backward_cuda(const Tensor& dy, const Tensor& i
 
 /// The places 0 .. n - 1 in the order of their indices, and equal ones in ascending order: PlacesOfIndices on the device.
 struct SortedPlaces {
-    Tensor indices;  ///< i32 [n], ascending; negative ones stand last, as `bound`
+    Tensor indices;  ///< i32 [n], ascending; negative ones stand last, as `bound` or -1
     Tensor places;   ///< i32 [n]: where they came from
 };
 /// Of n indices (i32, n < 2^31) below `bound`.

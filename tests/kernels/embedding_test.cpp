@@ -1,6 +1,7 @@
 #include "kernels/embedding/embedding.h"
 
 #include "autograd/ops.h"
+#include "core/device.h"
 #include "kernels/embedding/detail/embedding.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
@@ -114,6 +115,33 @@ TEST(Embedding, AddsToTheGradientThatATableHolds) {
     for (int pass = 0; pass < 2; ++pass)
         backward(ops::embedding(table, tokens, Spans({{0, 2}}, 2)), Tensor::full({2, 3}, 1, DType::f32));
     EXPECT_EQ(table.grad().to_vector(), (std::vector<double>{0, 0, 0, 4, 4, 4, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(Embedding, ListsItsRowsByToken) {
+    const Spans spans({{1, 3}, {4, 0}, {5, 2}}, 9);
+    EXPECT_EQ(kernels::rows_by_token(std::vector<std::int32_t>{9, 4, 0, 4, 9, 0, 2, 9, 9}, spans),
+              (std::vector<std::int32_t>{0, 0, 2, 4, 4, -1, -1, -1, -1, 2, 5, 6, 1, 3, 0, 4, 7, 8}));
+    EXPECT_EQ(kernels::rows_by_token({}, Spans::packed({})), std::vector<std::int32_t>{});
+    // A batch within a capacity has fewer tokens than rows.
+    const Spans within = Spans::packed({2}).within({.rows = 4, .sentences = 2, .longest = 3});
+    EXPECT_EQ(kernels::rows_by_token(std::vector<std::int32_t>{3, 1}, within),
+              (std::vector<std::int32_t>{1, 3, -1, -1, 1, 0, 2, 3}));
+    expect_error([&] { kernels::rows_by_token(std::vector<std::int32_t>{1, -2}, Spans::packed({2})); }, "token -2 of row 1");
+}
+
+TEST(Embedding, HasTheSameGradientInAnOrderFromTheHost) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    std::vector<std::int32_t> tokens;
+    for (std::int32_t i = 0; i < 700; ++i) tokens.push_back(i % 3 == 0 ? 5 : i * 7 % 40);  // one token fills a third of the rows
+    for (const Spans& spans : {Spans::packed({300, 400}), Spans({{3, 200}, {250, 449}}, 700)}) {
+        const Tensor dy = normal({700, 24}, DType::f32, 1).to(Device::cuda), ids = Tensor::from(tokens, {700}).to(Device::cuda);
+        const Tensor order = Tensor::from(kernels::rows_by_token(tokens, spans), {2, 700}).to(Device::cuda);
+        Tensor sorted = Tensor::zeros({40, 24}, DType::f32, Device::cuda), given = sorted.clone();
+        const kernels::EmbeddingPlan plan{.scale = 2, .dropout = Dropout(0.1, 3)};
+        kernels::embedding_backward(dy, ids, spans, plan, &sorted, nullptr);
+        kernels::embedding_backward(dy, ids, spans, plan, &given, nullptr, order);
+        EXPECT_TRUE(same_bits(given.to(Device::cpu), sorted.to(Device::cpu)));
+    }
 }
 
 }  // namespace

@@ -52,9 +52,9 @@ Decoding::Decoding(const Ensemble& models, std::span<const std::vector<std::int3
                    std::int64_t longest)
     : models_(models), sources_(static_cast<std::int64_t>(sources.size())) {
     const NoGrad no_grad;
-    const auto [tokens, spans] = packed(sources);
+    const nn::Sentences source = packed(sources);
     for (const nn::Transformer* model : models.models())
-        caches_.push_back(model->start_decoding(model->encode(tokens, spans).value(), spans, hypotheses, longest));
+        caches_.push_back(model->start_decoding(model->encode(source).value(), source.spans, hypotheses, longest));
 }
 
 Decoding::Start Decoding::start(std::span<const std::int32_t> prefix) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/format.h"
+#include "kernels/embedding/embedding.h"
 
 namespace heddle::app {
 namespace {
@@ -39,7 +40,8 @@ BatchCapacity capacity_of(const Batch& batch, std::optional<std::int64_t> positi
 struct PreparedBatch {
     const StepGraphs* by = nullptr;
     BatchCapacity capacity;
-    Spans spans[2];  // of source and target, within the capacity
+    Spans spans[2];                      // of source and target, within the capacity
+    std::vector<std::int32_t> order[2];  // kernels::rows_by_token
     std::vector<std::pair<SpansTableKey, std::vector<std::int32_t>>> tables[2];
 
     /// use(numbers) with the table that was made ahead, or else now.
@@ -58,6 +60,8 @@ std::shared_ptr<const PreparedBatch> StepGraphs::prepared(const Batch& batch) co
     result->capacity = capacity_of(batch, position_limit_);
     result->spans[0] = batch.source_spans.within(result->capacity.source);
     result->spans[1] = batch.target_spans.within(result->capacity.target);
+    result->order[0] = kernels::rows_by_token(batch.source, result->spans[0]);
+    result->order[1] = kernels::rows_by_token(batch.target_in, result->spans[1]);
     return result;
 }
 
@@ -92,7 +96,7 @@ struct StepGraphs::Captured {
         const auto place = [&](std::int64_t size) { return std::exchange(bytes, bytes + round_up(size, alignment)); };
         const auto ids = [](const Spans& s) { return s.rows() * size_of(DType::i32); };
         const std::int64_t key = place(8), divisor = place(8), from = place(ids(source)), in = place(ids(target)),
-                           out = place(ids(target));
+                           out = place(ids(target)), from_order = place(2 * ids(source)), in_order = place(2 * ids(target));
         std::vector<std::int64_t> places;
         for (const Spans* const one : spans)
             for (const SpansTable& table : one->tables()) places.push_back(place(table.tensor.bytes()));
@@ -102,8 +106,11 @@ struct StepGraphs::Captured {
         };
         inputs.random_key = reinterpret_cast<const std::uint64_t*>(memory.slice(key, key + 8).bytes_data());
         inputs.divisor = part(divisor, 8, DType::f64).reshape({});
-        inputs.source = {part(from, ids(source), DType::i32), source};
-        inputs.target_in = {part(in, ids(target), DType::i32), target};
+        const auto order = [&](std::int64_t begin, const Spans& s) {
+            return part(begin, 2 * ids(s), DType::i32).reshape({2, s.rows()});
+        };
+        inputs.source = {part(from, ids(source), DType::i32), source, order(from_order, source)};
+        inputs.target_in = {part(in, ids(target), DType::i32), target, order(in_order, target)};
         inputs.target_out = part(out, ids(target), DType::i32);
         auto next = places.begin();
         for (int side = 0; side < 2; ++side) {
@@ -133,6 +140,8 @@ void StepGraphs::fill(const Captured& captured, const Batch& batch, const Prepar
     put(inputs.source.tokens, batch.source, 0);
     put(inputs.target_in.tokens, batch.target_in, 0);
     put(inputs.target_out, batch.target_out, -1);
+    put(inputs.source.order, prepared.order[0], 0);
+    put(inputs.target_in.order, prepared.order[1], 0);
     for (int side = 0; side < 2; ++side)
         for (const SpansTable& table : captured.tables[side])
             prepared.with_numbers(side, table.key,
