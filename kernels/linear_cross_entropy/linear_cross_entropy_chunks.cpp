@@ -11,27 +11,34 @@ namespace {
 
 constexpr const char* kLossOp = "linear_cross_entropy";
 
-// A multiple of 128, a product's tile. It depends on the shape alone, and so do the bits.
-std::int64_t rows_of_chunk(std::int64_t vocabulary, DType dtype) {
-    const std::int64_t fit = kChunkBytes / std::max<std::int64_t>(1, vocabulary * size_of(dtype));
-    return std::max<std::int64_t>(128, fit / 128 * 128);
-}
+std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 
 // Sums over rows are f32 for bf16, so that chunk after chunk can be added.
 DType sum_dtype(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 }  // namespace
 
+std::int64_t loss_chunk_rows(std::int64_t rows, std::int64_t vocabulary, std::int64_t d_model, DType dtype) {
+    constexpr std::int64_t kTile = 128;  // of a product: chunks are whole ones
+    const std::int64_t row = std::max<std::int64_t>(1, vocabulary * size_of(dtype));
+    const std::int64_t cached = std::max(kTile, kChunkBytes / row / kTile * kTile);
+    if (vocabulary * d_model * size_of(sum_dtype(dtype)) <= kCachedWeightBytes) return cached;
+    const std::int64_t few = round_up((rows + kMostWeightPasses - 1) / kMostWeightPasses, kTile);
+    return std::max(cached, std::min(few, kMostChunkBytes / row / kTile * kTile));
+}
+
 LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                                      const Tensor& targets, const LossOptions& options,
                                                      const LinearCrossEntropyWants& wants, std::int64_t chunk_rows) {
     const std::int64_t rows = x.rows(), d_model = x.cols(), vocabulary = weight.dim(0);
-    if (chunk_rows == 0) chunk_rows = rows_of_chunk(vocabulary, x.dtype());
+    if (chunk_rows == 0) chunk_rows = loss_chunk_rows(rows, vocabulary, d_model, x.dtype());
     LinearCrossEntropyResult result;
     result.loss = Tensor::empty({}, x.dtype(), Device::cuda);
     result.statistics = Tensor::empty({4}, DType::f64, Device::cuda);
     if (wants.x) result.dx = Tensor::empty(x.shape(), x.dtype(), Device::cuda);
-    if (wants.weight) result.dweight = Tensor::zeros(weight.shape(), sum_dtype(x.dtype()), Device::cuda);
+    if (wants.weight)  // the first chunk starts it
+        result.dweight = rows > 0 ? Tensor::empty(weight.shape(), sum_dtype(x.dtype()), Device::cuda)
+                                  : Tensor::zeros(weight.shape(), sum_dtype(x.dtype()), Device::cuda);
     if (wants.bias) result.dbias = Tensor::zeros({vocabulary}, sum_dtype(x.dtype()), Device::cuda);
     const bool gradient = wants.x || wants.weight || wants.bias;
     const Tensor divisor = loss_divisor_cuda(targets, vocabulary, options);
@@ -68,7 +75,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                           .a = DeviceMatrix(logits).transpose(),
                           .b = x_rows,
                           .c = DeviceMatrix(result.dweight),
-                          .accumulate = true});
+                          .accumulate = first > 0});
         if (wants.bias) linear_backward_bias(logits, result.dbias);
     }
     loss_totals_cuda(losses, divisor, result.statistics, result.loss);

@@ -183,5 +183,23 @@ TEST(LinearCrossEntropyDevice, NamesATargetOutsideTheVocabulary) {
         "a target lies outside the vocabulary");
 }
 
+// A large dW goes through memory once for each chunk.
+TEST(LinearCrossEntropyDevice, PassesALargeWeightsGradientEightTimes) {
+    const auto passes = [](std::int64_t rows, std::int64_t vocabulary, std::int64_t d_model, DType dtype) {
+        const std::int64_t chunk = kernels::loss_chunk_rows(rows, vocabulary, d_model, dtype);
+        EXPECT_EQ(chunk % 128, 0);
+        EXPECT_LE(chunk * vocabulary * size_of(dtype), std::max(kernels::kMostChunkBytes, 128 * vocabulary * size_of(dtype)));
+        return (rows + chunk - 1) / chunk;
+    };
+    for (const DType dtype : {DType::bf16, DType::f32})
+        for (const std::int64_t rows : {1, 500, 3000, 12000, 25000}) {
+            EXPECT_LE(passes(rows, 37000, 512, dtype), 8) << rows << " rows";
+            EXPECT_LE(passes(rows, 32000, 1024, dtype), 8) << rows << " rows";
+        }
+    // One that stays in the cache leaves the logits there, too.
+    EXPECT_EQ(kernels::loss_chunk_rows(25000, 6000, 128, DType::bf16), kernels::kChunkBytes / 12000 / 128 * 128);
+    EXPECT_EQ(kernels::loss_chunk_rows(25000, 100'000'000, 8, DType::f32), 128) << "the least";
+}
+
 }  // namespace
 }  // namespace heddle
