@@ -101,9 +101,8 @@ void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
           "decoder cache: keys and values are [{}, {}], wanted [{}, {}]", keys_values.rows(), keys_values.count, hypotheses(),
           own.cols());
     if (own.device() == Device::cuda) {
-        const Tensor rows = kernels::slice_forward(keys_values.base, 1, keys_values.begin, keys_values.begin + keys_values.count);
-        own.slice(used_rows_ - hypotheses(), used_rows_).copy_(rows);
-        return;
+        const std::int64_t begin = keys_values.begin;
+        return kernels::slice_into(keys_values.base, 1, begin, begin + keys_values.count, place(layer));
     }
     const std::int64_t width = size_of(own.dtype());
     const auto bytes = static_cast<std::size_t>(own.cols() * width);
@@ -111,6 +110,10 @@ void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
     const std::byte* from = keys_values.base.bytes_data() + keys_values.begin * width;
     for (std::int64_t i = 0; i < hypotheses(); ++i, to += bytes, from += keys_values.pitch() * width)
         std::memcpy(to, from, bytes);
+}
+
+Tensor DecoderCache::place(std::int64_t layer) const {
+    return layers_[static_cast<std::size_t>(layer)].own.slice(used_rows_ - hypotheses(), used_rows_);
 }
 
 kernels::CachedKeys DecoderCache::keys(std::int64_t layer) const {

@@ -45,6 +45,8 @@ class DecoderCache {
     void advance();
     /// Stores the newest token's keys and values side by side, one row per hypothesis: [hypotheses, 2 width] columns.
     void store(std::int64_t layer, const Columns& keys_values);
+    /// Where store() puts them, [hypotheses, 2 width]: for a kernel that writes them there itself.
+    Tensor place(std::int64_t layer) const;
     /// The keys and values of all tokens that each hypothesis has read.
     kernels::CachedKeys keys(std::int64_t layer) const;
     /// Keys and values of the memory side by side.

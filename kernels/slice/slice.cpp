@@ -48,14 +48,24 @@ Runs runs_of_part(const char* op, const char* argument, const Tensor& part, int 
 Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
     check_defined("slice", "x", x);
     const int at = axis_of("slice", x.shape(), axis);
-    const Runs runs = runs_of("slice", x.shape(), at, begin, end);
+    runs_of("slice", x.shape(), at, begin, end);  // before there is a shape with a negative extent
     Shape shape = x.shape();
     shape.set(at, end - begin);
     Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-    if (y.device() == Device::cuda) {
-        take_runs_cuda(x, runs, y);
-        return y;
-    }
+    slice_into(x, at, begin, end, y);
+    return y;
+}
+
+void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, const Tensor& y) {
+    check_defined("slice", "x", x);
+    const int at = axis_of("slice", x.shape(), axis);
+    const Runs runs = runs_of("slice", x.shape(), at, begin, end);
+    Shape shape = x.shape();
+    shape.set(at, end - begin);
+    check_shape("slice", "y", y, shape);
+    check_dtype("slice", "y", y, x.dtype());
+    check_device("slice", "y", y, x.device());
+    if (y.device() == Device::cuda) return take_runs_cuda(x, runs, y);
     const std::int64_t size = size_of(x.dtype());
     const std::byte* from = x.bytes_data();
     std::byte* to = y.bytes_data();
@@ -64,7 +74,6 @@ Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t
             std::memcpy(to + i * runs.part * size, from + (i * runs.whole + runs.offset) * size,
                         static_cast<std::size_t>(runs.part * size));
     });
-    return y;
 }
 
 void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) {
