@@ -23,7 +23,7 @@ class Graph {
     /// Captures the work that body() puts into the current stream, without running it. No other thread may use this stream
     /// meanwhile (threads share the process's own stream unless they use WithStream): its work would be captured, too.
     /// Error with CUDA's message when something cannot be captured; exceptions of body() propagate. In both cases there is no
-    /// graph afterwards.
+    /// graph afterwards. Capturing again is cheaper when only arguments have changed since: the prepared graph gets them.
     void capture(const std::function<void()>& body);
     bool captured() const { return executable_ != nullptr; }
     /// Puts the captured work into the current stream. Error when nothing was captured.
@@ -31,6 +31,7 @@ class Graph {
 
   private:
     void forget();
+    bool update(void* captured);
 
     void* executable_ = nullptr;  // a cudaGraphExec_t
 };

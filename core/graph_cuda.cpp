@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/device.h"
 #include "core/device_cuda.h"
@@ -16,9 +17,23 @@ void Graph::forget() {
     executable_ = nullptr;
 }
 
-void Graph::capture(const std::function<void()>& body) {
+// A graph that differs from the one before in arguments alone takes its place without being prepared again.
+bool Graph::update(void* captured) {
+    if (executable_ == nullptr) return false;
+    cudaGraphExecUpdateResultInfo result = {};
+    const cudaError_t error =
+        cudaGraphExecUpdate(static_cast<cudaGraphExec_t>(executable_), static_cast<cudaGraph_t>(captured), &result);
+    if (error == cudaSuccess) return true;
+    cudaGetLastError();
     forget();
+    return false;
+}
+
+void Graph::capture(const std::function<void()>& body) {
     // Relaxed: kernels that were never used are loaded, and arenas grow, while the capture goes on.
+    void* const before = std::exchange(executable_, nullptr);  // there is none unless all goes well
+    Graph last;
+    last.executable_ = before;
     must(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
     cudaGraph_t graph = nullptr;
     detail::set_capturing(true);
@@ -32,6 +47,11 @@ void Graph::capture(const std::function<void()>& body) {
         throw;
     }
     must(cudaStreamEndCapture(stream(), &graph), "cudaStreamEndCapture");
+    if (last.update(graph)) {
+        cudaGraphDestroy(graph);
+        executable_ = std::exchange(last.executable_, nullptr);
+        return;
+    }
     cudaGraphExec_t executable = nullptr;
     const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
     cudaGraphDestroy(graph);

@@ -228,6 +228,31 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
     return cudaSuccess;
 }
 
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result) {
+    if (const cudaError_t error = check_caller("cudaGraphExecUpdate"); error != cudaSuccess) return error;
+    const std::lock_guard lock(streams().mutex());
+    if (result == nullptr || !lives(executable) || !lives(graph))
+        return refuse(cudaErrorInvalidValue, "cudaGraphExecUpdate: not a graph, not an executable graph, or a null pointer");
+    const auto failed = [&](cudaGraphExecUpdateResult why, const std::string& words) {
+        *result = {why, nullptr, nullptr};
+        return refuse(cudaErrorGraphExecUpdateFailure, "cudaGraphExecUpdate: " + words);
+    };
+    const std::vector<GraphNode>&before = executable->nodes, &now = graph->nodes;
+    if (before.size() != now.size() || executable->lanes.size() != std::max<std::size_t>(1, graph->lanes))
+        return failed(cudaGraphExecUpdateErrorTopologyChanged, "the graph has other nodes");
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (before[i].after != now[i].after || before[i].lane != now[i].lane)
+            return failed(cudaGraphExecUpdateErrorTopologyChanged, "node " + std::to_string(i) + " comes after others");
+        if (before[i].operation.what != now[i].operation.what)
+            return failed(cudaGraphExecUpdateErrorNodeTypeChanged, "node " + std::to_string(i) + " is another call");
+        if (before[i].operation.kernel != now[i].operation.kernel)
+            return failed(cudaGraphExecUpdateErrorFunctionChanged, "node " + std::to_string(i) + " is another kernel");
+    }
+    executable->nodes = now;
+    *result = {cudaGraphExecUpdateSuccess, nullptr, nullptr};
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
     if (const cudaError_t error = check_caller("cudaGraphLaunch"); error != cudaSuccess) return error;
     const std::lock_guard lock(streams().mutex());

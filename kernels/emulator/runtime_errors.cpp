@@ -55,6 +55,9 @@ constexpr std::array words = {
           "operation not permitted on an event last recorded in a capturing stream"},
     Words{cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
           "attempt to terminate a thread-local capture sequence from another thread"},
+    Words{cudaErrorGraphExecUpdateFailure, "cudaErrorGraphExecUpdateFailure",
+          "the graph update was not performed because it included changes which violated constraints specific to instantiated "
+          "graph update"},
     Words{cudaErrorInvalidClusterSize, "cudaErrorInvalidClusterSize", "cluster configuration is not possible"},
     Words{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };

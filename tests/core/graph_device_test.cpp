@@ -129,5 +129,29 @@ TEST_F(DeviceGraph, StagingSendsInTheStreamsOrder) {
     expect_error([&] { graph.capture([&] { staging.send(x.bytes_data(), 8); }); }, "while a graph is captured");
 }
 
+TEST_F(DeviceGraph, IsCapturedAgainWithOtherArgumentsAndOtherWork) {
+    const Tensor x = on_device({1, 2, 3});
+    Tensor sum = Tensor::zeros({3}, DType::f32, Device::cuda), other = sum.clone();
+    MemoryArena arena;
+    device::Graph graph;
+    const auto capture = [&](Tensor& to, int times) {
+        const MemoryArena::Use use(arena);
+        graph.capture([&] {
+            for (int i = 0; i < times; ++i) kernels::accumulate(to, x);
+        });
+        graph.launch();
+    };
+    capture(sum, 2);
+    capture(other, 2);  // the same kernels with another argument
+    capture(sum, 3);    // more of them
+    capture(sum, 1);
+    EXPECT_EQ(sum.to_vector(), (std::vector<double>{6, 12, 18}));
+    EXPECT_EQ(other.to_vector(), (std::vector<double>{2, 4, 6}));
+    expect_error([&] { graph.capture([&] { fail("stop"); }); }, "stop");
+    EXPECT_FALSE(graph.captured());
+    capture(other, 1);
+    EXPECT_EQ(other.to_vector(), (std::vector<double>{3, 6, 9}));
+}
+
 }  // namespace
 }  // namespace heddle

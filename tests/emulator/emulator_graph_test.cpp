@@ -258,5 +258,34 @@ TEST(EmulatorGraph, RefusesAllocationsAndGraphsInside) {
     EXPECT_EQ(cudaStreamEndCapture(stream, &none), cudaErrorStreamCaptureInvalidated);
 }
 
+TEST(EmulatorGraph, TakesTheArgumentsOfAnotherGraphOfTheSameCalls) {
+    const Stream stream;
+    DeviceArray<float> x(32, 0.0f), y(32, 0.0f);
+    const Graph executable(stream, [&](cudaStream_t s) { expect_ok(add(x, 1, 32, s)); });
+    const auto update = [&](auto&& body) {
+        expect_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        body();
+        cudaGraph_t graph = nullptr;
+        expect_ok(cudaStreamEndCapture(stream, &graph));
+        cudaGraphExecUpdateResultInfo result = {};
+        const cudaError_t error = cudaGraphExecUpdate(executable, graph, &result);
+        expect_ok(cudaGraphDestroy(graph));
+        EXPECT_EQ(error == cudaSuccess, result.result == cudaGraphExecUpdateSuccess);
+        return error;
+    };
+    expect_ok(update([&] { expect_ok(add(y, 5, 32, stream)); }));
+    EXPECT_EQ(update([&] {
+                  expect_ok(add(y, 7, 32, stream));
+                  expect_ok(add(y, 7, 32, stream));
+              }),
+              cudaErrorGraphExecUpdateFailure);
+    EXPECT_EQ(update([&] { expect_ok(cudaMemsetAsync(y, 0, 128, stream)); }), cudaErrorGraphExecUpdateFailure);
+    expect_ok(cudaGraphLaunch(executable, stream));
+    expect_ok(cudaStreamSynchronize(stream));
+    EXPECT_EQ(x.values()[0], 0) << "the first arguments are gone";
+    EXPECT_EQ(y.values()[31], 5) << "those of refused updates never came";
+    cudaGetLastError();
+}
+
 }  // namespace
 }  // namespace heddle::emulator

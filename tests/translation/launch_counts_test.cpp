@@ -117,6 +117,7 @@ Search search(std::int64_t steps) {
 TEST_F(LaunchCounts, OfATokenStep) {
     const Search shorter = search(26), longer = search(42);
     const Work sixteen = longer.work - shorter.work;
+    EXPECT_EQ(longer.graphs - shorter.graphs, 2) << "one launch for eight token steps";
     print("16 token steps of a decoder of 3 layers in bf16, and 2 looks at what has ended", sixteen);
     EXPECT_LE(total(sixteen), 741);
 }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "core/format.h"
+#include "core/graph.h"
+#include "core/storage.h"
 #include "kernels/beam_step/beam_step.h"
 #include "kernels/gather/gather.h"
 #include "kernels/top_k/top_k.h"
@@ -37,12 +40,13 @@ class Rows {
     const Tensor& slots() const { return slots_; }
     // Of each row.
     const std::vector<std::int32_t>& sentences() const { return sentences_; }
+    // Whether the last follow() changed which rows there are.
+    bool changed() const { return changed_; }
 
     // The rows behind a step of the search, whose results are cut to them. False when there are none.
     bool follow(const kernels::Beams& beams, kernels::BeamStep& step) {
-        const Shape flat{step.parents.numel()};
-        step = {step.parents.reshape(flat), step.tokens.reshape(flat)};
         const bool looks = device_ == Device::cpu || beams.steps % steps_between_looks == 0;
+        changed_ = false;
         if (!looks && beams.steps > 1) return true;  // the rows stay, all of them
         const std::int64_t beam = beams.options.beam;
         const Tensor open = looks ? beams.open.to(Device::cpu) : Tensor();
@@ -64,7 +68,8 @@ class Rows {
             const Tensor rows = i32_tensor(kept, {count}, device_);
             step = {kernels::gather_forward(step.parents, rows), kernels::gather_forward(step.tokens, rows)};
         }
-        if (sentences != sentences_) slots_ = i32_tensor(slots, {static_cast<std::int64_t>(listed.size()), 2}, device_);
+        changed_ = sentences != sentences_;
+        if (changed_) slots_ = i32_tensor(slots, {static_cast<std::int64_t>(listed.size()), 2}, device_);
         listed_ = std::move(listed);
         sentences_ = std::move(sentences);
         return count > 0;
@@ -72,9 +77,19 @@ class Rows {
 
   private:
     Device device_;
+    bool changed_ = false;
     std::vector<std::int32_t> listed_;  // the sentences that have a slot
     std::vector<std::int32_t> sentences_;
     Tensor slots_;
+};
+
+// On a device the token steps between two looks are one graph: its launch costs the host a few microseconds where the launches of
+// the steps would cost hundreds, and the device would often wait for them. The next steps differ in arguments (how many tokens
+// there are), so they are captured anew into the same graph.
+struct OnDevice {
+    MemoryArena arena;
+    MemoryArena::Use use{arena};
+    device::Graph graph;
 };
 
 // The finished hypotheses, read from the trees.
@@ -116,6 +131,8 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     for (const auto& source : sources)
         longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()), prefix));
     const std::int64_t greatest = *std::max_element(longest.begin(), longest.end());
+    std::optional<OnDevice> on_device;
+    if (models.models().front()->device() == Device::cuda) on_device.emplace();
     Decoding decoding(models, sources, count * options.beam, greatest);
     auto [logits, log_probability] = decoding.start(options.prefix);
     const Device device = logits.device();
@@ -128,11 +145,30 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
                          longest, log_probability, device);
     const std::int64_t k = std::min(beams.considered(), models.target_vocabulary());
     Rows rows(count, device);
-    for (;;) {
-        kernels::BeamStep step = kernels::beam_step(beams, kernels::top_k_log_softmax(logits, k), rows.slots());
-        if (beams.length() == greatest || !rows.follow(beams, step)) return found(beams, options.prefix);
+    kernels::BeamStep step;
+    const auto continue_hypotheses = [&] {
+        step = kernels::beam_step(beams, kernels::top_k_log_softmax(logits, k), rows.slots());
+        const Shape flat{step.parents.numel()};
+        step = {step.parents.reshape(flat), step.tokens.reshape(flat)};
+    };
+    const auto token_step = [&] {
         logits = decoding.step(step.parents, step.tokens, rows.sentences());
+        continue_hypotheses();
+    };
+    const auto until_look = [&] {
+        do token_step();
+        while (beams.steps % steps_between_looks != 0 && beams.length() < greatest);
+    };
+    continue_hypotheses();
+    while (beams.length() < greatest && rows.follow(beams, step)) {
+        if (!on_device || rows.changed()) {
+            token_step();  // on a device it makes the tables of the new rows, whose upload no graph can take
+        } else {
+            on_device->graph.capture(until_look);
+            on_device->graph.launch();
+        }
     }
+    return found(beams, options.prefix);
 }
 
 }  // namespace heddle::app

@@ -11,6 +11,7 @@ typedef CUstream_st* cudaStream_t;
 typedef CUevent_st* cudaEvent_t;
 typedef CUgraph_st* cudaGraph_t;
 typedef CUgraphExec_st* cudaGraphExec_t;
+typedef struct CUgraphNode_st* cudaGraphNode_t;
 typedef void (*cudaHostFn_t)(void* userData);
 
 typedef enum cudaError {
@@ -44,6 +45,7 @@ typedef enum cudaError {
     cudaErrorStreamCaptureImplicit = 906,
     cudaErrorCapturedEvent = 907,
     cudaErrorStreamCaptureWrongThread = 908,
+    cudaErrorGraphExecUpdateFailure = 910,
     cudaErrorInvalidClusterSize = 912,
     cudaErrorUnknown = 999,
 } cudaError_t;
@@ -66,6 +68,18 @@ enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusActive = 1,
     cudaStreamCaptureStatusInvalidated = 2,
 };
+
+enum cudaGraphExecUpdateResult {
+    cudaGraphExecUpdateSuccess = 0,
+    cudaGraphExecUpdateError = 1,
+    cudaGraphExecUpdateErrorTopologyChanged = 2,
+    cudaGraphExecUpdateErrorNodeTypeChanged = 3,
+    cudaGraphExecUpdateErrorFunctionChanged = 4,
+};
+typedef struct cudaGraphExecUpdateResultInfo_st {
+    cudaGraphExecUpdateResult result;
+    cudaGraphNode_t errorNode, errorFromNode;  ///< the emulator names them in its message only
+} cudaGraphExecUpdateResultInfo;
 
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,
