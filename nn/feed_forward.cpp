@@ -24,4 +24,8 @@ Variable FeedForward::forward(const Variable& x, Where where) const {
     return outer_.forward(h, where);
 }
 
+void FeedForward::step(FewRows& stream, const LayerNorm* next) const {
+    stream.add(stream.read(inner_, activation_), outer_, next);
+}
+
 }  // namespace heddle::nn

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/ops.h"
+#include "nn/few_rows.h"
 #include "nn/linear.h"
 
 namespace heddle::nn {
@@ -15,6 +16,8 @@ class FeedForward : public Module {
     std::string_view kind() const override { return "FeedForward"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;
     Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
+    /// The same for the stream of a step of decoding, added to it; `next` is the norm behind.
+    void step(FewRows& stream, const LayerNorm* next) const;
 
   private:
     ops::Activation activation_;

@@ -19,6 +19,7 @@ class LayerNorm : public Module {
                                      Where where = Where::current()) const;
     const Variable& weight() const { return weight_; }
     const Variable& bias() const { return bias_; }
+    double eps() const { return eps_; }
 
   private:
     double eps_;

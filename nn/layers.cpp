@@ -28,10 +28,15 @@ Stream Layer::open(const Variable& x, NormPlace norm, const LayerNorm* first) {
     return {x, first->forward(x)};
 }
 
+const LayerNorm* Layer::norm_behind(std::size_t i, const LayerNorm* next) const {
+    if (norm_place_ == NormPlace::post) return norms_[i].get();
+    return i + 1 < norms_.size() ? norms_[i + 1].get() : next;
+}
+
 Stream Layer::join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const {
     const Dropout drop = dropout(dropout_, sublayers_[i] + "_dropout");
     const bool pre = norm_place_ == NormPlace::pre;
-    const LayerNorm* norm = !pre ? norms_[i].get() : i + 1 < norms_.size() ? norms_[i + 1].get() : next;
+    const LayerNorm* norm = norm_behind(i, next);
     if (norm == nullptr) {
         const InModule in_module(name());
         const Variable sum = ops::residual(stream.sum, output, drop);
@@ -74,6 +79,12 @@ Stream DecoderLayer::step(const Stream& stream, DecoderCache& cache, std::int64_
     const Stream read = join(stream, self_attention_.step(stream.input, cache, layer), 0, next);
     const Stream asked = join(read, cross_attention_.step(read.input, cache, layer), 1, next);
     return join(asked, feed_forward_.forward(asked.input), 2, next);
+}
+
+void DecoderLayer::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
+    self_attention_.step(stream, cache, layer, norm_behind(0, next));
+    cross_attention_.step(stream, cache, layer, norm_behind(1, next));
+    feed_forward_.step(stream, norm_behind(2, next));
 }
 
 }  // namespace heddle::nn

@@ -33,6 +33,8 @@ class Layer : public Module {
   protected:
     /// stream + dropout(output of sublayer `i`), and the norm that comes next.
     Stream join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const;
+    /// That norm; null when there is none.
+    const LayerNorm* norm_behind(std::size_t i, const LayerNorm* next) const;
 
   private:
     NormPlace norm_place_;
@@ -65,6 +67,7 @@ class DecoderLayer : public Layer {
                    const LayerNorm* next, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
     /// One new row per hypothesis; `layer` is this layer's number in the cache.
     Stream step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
+    void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
     const CrossAttention& cross_attention() const { return cross_attention_; }
 
   private:

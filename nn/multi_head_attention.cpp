@@ -63,6 +63,12 @@ Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_
     return output_.forward(Variable(attended), where);
 }
 
+// Keys and values go straight to their place in the cache.
+void SelfAttention::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
+    const Tensor query = stream.read(projection_, {}, cache.place(layer));
+    stream.add(kernels::attention_cached({query, 0, width_}, cache.keys(layer), options_.heads), output_, next);
+}
+
 // ---- cross-attention
 
 CrossAttention::CrossAttention(Module& parent, std::string_view name, const AttentionOptions& options)
@@ -84,6 +90,16 @@ Variable CrossAttention::forward(const Variable& x, const Spans& spans, const Va
 // The hypotheses of a sentence are the rows of one span: they attend to its memory together.
 Variable CrossAttention::step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where) const {
     return attend(x, Variable(cache.memory(layer)), cache.groups(), cache.memory_spans(), {}, where);
+}
+
+void CrossAttention::step(FewRows& stream, const DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
+    const Variable query(stream.read(query_));
+    const Variable memory(cache.memory(layer));
+    const auto options = op_options(options_, {}, {});
+    const Variable attended =
+        ops::attention(ops::ColumnsOf(query, 0, width_), ops::ColumnsOf(memory, 0, width_),
+                       ops::ColumnsOf(memory, width_, width_), cache.groups(), cache.memory_spans(), options);
+    stream.add(attended.value(), output_, next);
 }
 
 Variable CrossAttention::attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,

@@ -3,6 +3,7 @@
 
 #include "autograd/ops.h"
 #include "nn/decoder_cache.h"
+#include "nn/few_rows.h"
 #include "nn/linear.h"
 
 namespace heddle::nn {
@@ -46,6 +47,8 @@ class SelfAttention : public Module {
     }
     /// One new row per hypothesis: its key and value go into the cache's `layer`, and it attends to all places so far.
     Variable step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
+    /// The same, read from the stream and added to it; `next` is the norm behind.
+    void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
 
   private:
     AttentionOptions options_;
@@ -72,6 +75,8 @@ class CrossAttention : public Module {
     Variable keys_values(const Variable& memory, Where where = Where::current()) const;
     /// One new row per hypothesis attends to the memory of its sentence.
     Variable step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
+    /// The same, read from the stream and added to it; `next` is the norm behind.
+    void step(FewRows& stream, const DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
 
   private:
     Variable attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,

@@ -1,6 +1,7 @@
 #include "nn/stacks.h"
 
 #include "autograd/checkpoint.h"
+#include "autograd/observe.h"
 #include "autograd/tape.h"
 #include "core/format.h"
 
@@ -113,6 +114,23 @@ Variable Decoder::step(const Variable& x, DecoderCache& cache) const {
     for (std::size_t i = 0; i < layers_.size(); ++i)
         stream = layers_[i]->step(stream, cache, static_cast<std::int64_t>(i), norm_before(i + 1));
     return close(stream, options_.norm, final_norm_.get());
+}
+
+bool Decoder::takes_few_rows(const Tensor& x) const {
+    // Behind a norm that is the stream's own, a final norm would be a second one.
+    if (observed() || training() || (options_.norm == NormPlace::post && final_norm_ != nullptr)) return false;
+    const std::int64_t head = options_.head_dim > 0 ? options_.head_dim : options_.d_model / options_.heads;
+    return options_.d_ff % 32 == 0 && options_.d_ff <= 4096 && head * options_.heads % 32 == 0 && head * options_.heads <= 4096 &&
+           FewRows::takes(x);
+}
+
+FewRows Decoder::step_few_rows(const Tensor& x, DecoderCache& cache) const {
+    const InModule in_module(name());
+    const bool pre = options_.norm == NormPlace::pre;
+    FewRows stream(x, pre ? norm_before(0) : nullptr, pre);
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+        layers_[i]->step(stream, cache, static_cast<std::int64_t>(i), norm_before(i + 1));
+    return stream;
 }
 
 std::vector<Tensor> Decoder::memory_keys_values(const Variable& memory) const {

@@ -48,6 +48,11 @@ class Decoder : public Module {
                      AttentionMaps* maps = nullptr) const;
     /// One new row per hypothesis; the cache has advanced.
     Variable step(const Variable& x, DecoderCache& cache) const;
+    /// Whether x goes through step_few_rows(): few rows on CUDA in bf16, and nobody observes the ops. The results are the same
+    /// within rounding.
+    bool takes_few_rows(const Tensor& x) const;
+    /// step() for such an x; the stream's norm is the last one.
+    FewRows step_few_rows(const Tensor& x, DecoderCache& cache) const;
     /// For each layer the memory's keys and values side by side, [rows', 2 heads head_dim].
     std::vector<Tensor> memory_keys_values(const Variable& memory) const;
 

@@ -88,6 +88,9 @@ Tensor Transformer::step(const Tensor& tokens, DecoderCache& cache) const {
     const std::int64_t position = cache.position();
     cache.advance();
     const Variable x = target_embedding().forward(tokens, cache.rows(), target_positions_, {}, position);
+    if (decoder_.takes_few_rows(x.value()))
+        return decoder_.step_few_rows(x.value(), cache)
+            .logits(output_weight().value(), output_bias().defined() ? output_bias().value() : Tensor());
     return logits(decoder_.step(x, cache).value());
 }
 

@@ -86,6 +86,41 @@ TEST_F(HalfModel, DecodesWithACacheAsWithout) {
     }
 }
 
+// Few rows go through products that take norms, activations and residual sums along; as many launches, and the logits of the ops.
+TEST_F(HalfModel, DecodesFewRowsInFewLaunches) {
+    const NoGrad no_grad;
+    for (const NormPlace norm : {NormPlace::pre, NormPlace::post})
+        for (const bool final_norm : {false, true})
+            for (const ops::Activation activation : {ops::Activation::relu, ops::Activation::gelu}) {
+                TransformerOptions options = tiny_options();
+                options.d_model = 64;
+                options.d_ff = 96;
+                options.norm = norm;
+                options.final_norm = final_norm;
+                options.activation = activation;
+                const auto model = model_in(DType::bf16, options);
+                const Sentences source = packed({random_tokens(4, 11, 1), random_tokens(9, 11, 2)});
+                const Tokens first = random_tokens(6, 13, 3), second = random_tokens(6, 13, 4);
+                const Variable memory = model->encode(source.tokens, source.spans);
+                const Sentences target = packed({first, second});
+                const Tensor whole =
+                    model->logits(model->decode(target.tokens, target.spans, memory, source.spans).value()).to(Device::cpu);
+                DecoderCache cache = model->start_decoding(memory.value(), source.spans, 2, 6);
+                for (std::size_t i = 0; i < first.size(); ++i) {
+                    const std::int64_t before = device::statistics().launches;
+                    const Tensor step = model->step(tokens_of({first[i], second[i]}), cache).to(Device::cpu);
+                    // Two norms in a row are left to the ops. Else 8 launches a layer, the embedding, the cache's table, the
+                    // logits.
+                    if (norm == NormPlace::pre || !final_norm) {
+                        EXPECT_EQ(device::statistics().launches - before, 2 * 8 + 3);
+                    }
+                    const auto at = static_cast<std::int64_t>(i);
+                    EXPECT_LE(relative_error(step.slice(0, 1), whole.slice(at, at + 1)), 30 * std::exp2(-8)) << i;
+                    EXPECT_LE(relative_error(step.slice(1, 2), whole.slice(6 + at, 7 + at)), 30 * std::exp2(-8)) << i;
+                }
+            }
+}
+
 // Kernels of ours that a feed-forward network launches; its two products are cuBLASLt's, biases included.
 std::int64_t launches(ops::Activation activation, bool training, double dropout) {
     Module root(1);

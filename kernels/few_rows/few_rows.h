@@ -1,0 +1,47 @@
+// A linear map of few rows with all that stands around it in a Transformer's decoder, in one launch: CUDA, bf16.
+//
+//     z = norm(x) or x,   y = act(z W^T + b) + residual        x [rows, in], W [out, in], b [out], residual and y [rows, out]
+//     norm(x) = gamma (x - mean) rstd + beta                   as in kernels/layer_norm
+//
+// A token step of decoding has a row for each hypothesis. Its products are small, and what a GPU spends on launches between them
+// (the norm before, the activation, the residual sum behind) is as long as the products themselves.
+#pragma once
+
+#include <optional>
+
+#include "core/tensor.h"
+#include "kernels/feed_forward/feed_forward.h"
+
+namespace heddle::kernels {
+
+/// gamma and beta [in], bf16.
+struct RowNorm {
+    Tensor gamma, beta;
+    double eps = 1e-5;
+};
+
+/// What is multiplied: x, weight and bias (which may be undefined) are bf16 on CUDA.
+struct FewRowsLinear {
+    Tensor x, weight, bias;
+    std::optional<RowNorm> norm = {};
+    std::optional<Activation> activation = {};
+    Tensor residual = {};  ///< or undefined
+};
+
+/// Where it goes: y bf16 or f32.
+struct FewRowsResult {
+    Tensor y;            ///< [rows, out], or with a tail its first columns
+    Tensor tail = {};    ///< bf16: the last columns of the product go here, when it is defined
+    Tensor normed = {};  ///< bf16 [rows, in]: norm(x), when it is defined
+};
+
+/// Whether few_rows_linear takes x [rows, in] and weight: bf16 on CUDA, at most kFewRows rows, `in` a multiple of 32 up to 4096,
+/// 16-byte aligned; and products need not be the same for every number of rows (batch_invariant.h).
+bool takes_few_rows(const Tensor& x, const Tensor& weight);
+/// Beyond, a product that reads its weights once for all rows is faster.
+inline constexpr std::int64_t kFewRows = 128;
+
+/// Fills the result. Each row's bits depend on that row alone. Error when a shape, dtype or device does not fit.
+void few_rows_linear(const FewRowsLinear& call, const FewRowsResult& result);
+
+}  // namespace heddle::kernels
