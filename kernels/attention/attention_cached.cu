@@ -28,10 +28,9 @@ namespace {
 
 using device::kWarp, device::lane, device::warp;
 
-constexpr int kPiece = 64;                                           // keys
-constexpr int kWarps = 4;                                            // of a block
-constexpr int kAtOnce = 4;                                           // values under way in a lane, times its columns
-constexpr int kColumns = static_cast<int>(kWidestCudaHead) / kWarp;  // of a lane, at the most
+constexpr int kPiece = 64;  // keys
+constexpr int kWarps = 4;   // of a block
+constexpr int kAtOnce = 4;  // values under way in a lane, times its columns
 
 template <class T>
 struct CachedTask {
@@ -47,8 +46,9 @@ struct CachedTask {
 };
 
 // A softmax so far: of a piece, or of a row's pieces. `mean` in columns 32 c + lane.
-template <class A>
+template <class A, int D>
 struct Gathered {
+    static constexpr int kColumns = D / kWarp;  // of a lane
     A largest = device::lowest<A>();
     A sum = 0;
     A mean[kColumns] = {};
@@ -80,9 +80,10 @@ __device__ __forceinline__ device::Accumulator<T> dot_product(const T* a, const 
 
 // mean += the values of the keys that lanes [first, first + Keys) hold, times their weights: one after another, but all of them
 // are asked for before the first one is needed.
-template <int Keys, class T, class A>
-__device__ __forceinline__ void add_values(Gathered<A>& all, const DeviceRows<const T>& values, int head, A weight,
+template <int Keys, class T, class A, int D>
+__device__ __forceinline__ void add_values(Gathered<A, D>& all, const DeviceRows<const T>& values, int head, A weight,
                                            std::int64_t slot, int first) {
+    constexpr int kColumns = Gathered<A, D>::kColumns;
     T value[Keys][kColumns];
 #pragma unroll
     for (int j = 0; j < Keys; ++j) {
@@ -100,15 +101,15 @@ __device__ __forceinline__ void add_values(Gathered<A>& all, const DeviceRows<co
     }
 }
 
-template <class T, class A>
-__device__ __forceinline__ void write_mean(T* to, const Gathered<A>& all, int width) {
+template <class T, class A, int D>
+__device__ __forceinline__ void write_mean(T* to, const Gathered<A, D>& all, int width) {
     const A factor = all.sum == 0 ? A{0} : 1 / all.sum;
 #pragma unroll
-    for (int c = 0; c < kColumns; ++c)
+    for (int c = 0; c < Gathered<A, D>::kColumns; ++c)
         if (c * kWarp + lane() < width) to[c * kWarp + lane()] = device::store<T>(all.mean[c] * factor);
 }
 
-template <class T>
+template <class T, int D>
 __global__ void __launch_bounds__(kWarps* kWarp, 4)
     attention_piece_kernel(CachedTask<T> task,
                            DeviceRows<T> output,           // output [rows, heads * dv], written when there is one piece
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 4)
     const A scale = static_cast<A>(task.scale * kLog2E);
     const T* const query = task.query.at(row, head);
 
-    Gathered<A> all;
+    Gathered<A, D> all;
     for (int first = piece * kPiece; first < end; first += kWarp) {
         const int key = first + lane();
         A score = device::lowest<A>();
@@ -146,12 +147,12 @@ __global__ void __launch_bounds__(kWarps* kWarp, 4)
     }
     if (task.pieces == 1) return write_mean(output.at(row, head), all, dv);
 #pragma unroll
-    for (int c = 0; c < kColumns; ++c)
+    for (int c = 0; c < Gathered<A, D>::kColumns; ++c)
         if (c * kWarp + lane() < dv) means[item * dv + c * kWarp + lane()] = all.mean[c];
     if (lane() < 2) largest_and_sums[2 * item + lane()] = lane() == 0 ? all.largest : all.sum;
 }
 
-template <class T>
+template <class T, int D>
 __global__ void __launch_bounds__(kWarps* kWarp)
     attention_combine_kernel(const device::Accumulator<T>* means,             // [rows, heads, pieces, dv]
                              const device::Accumulator<T>* largest_and_sums,  // [rows, heads, pieces, 2]
@@ -160,13 +161,13 @@ __global__ void __launch_bounds__(kWarps* kWarp)
     using A = device::Accumulator<T>;
     const std::int64_t item = std::int64_t{blockIdx.x} * kWarps + warp();
     if (item >= rows * heads) return;
-    Gathered<A> all;
+    Gathered<A, D> all;
     for (std::int64_t piece = item * pieces; piece < (item + 1) * pieces; ++piece) {
         const A largest = largest_and_sums[2 * piece];
         const A weight = device::power_of_two(largest - all.raise(largest));
         all.sum += weight * largest_and_sums[2 * piece + 1];
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
+        for (int c = 0; c < Gathered<A, D>::kColumns; ++c) {
             const int column = c * kWarp + lane();
             if (column < output.width) all.mean[c] += weight * means[piece * output.width + column];
         }
@@ -214,11 +215,17 @@ void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::i
             partial[0] = means.template data<A>();
             partial[1] = largest_and_sums.template data<A>();
         }
-        device::launch({.grid = device::blocks_for(items * task.pieces, kWarps), .block = kWarps * kWarp},
-                       attention_piece_kernel<T>, task, to, partial[0], partial[1]);
-        if (task.pieces > 1)
-            device::launch({.grid = device::blocks_for(items, kWarps), .block = kWarps * kWarp}, attention_combine_kernel<T>,
-                           partial[0], partial[1], to, task.rows, task.heads, task.pieces);
+        const auto run = [&]<int D>(std::integral_constant<int, D>) {
+            device::launch({.grid = device::blocks_for(items * task.pieces, kWarps), .block = kWarps * kWarp},
+                           attention_piece_kernel<T, D>, task, to, partial[0], partial[1]);
+            if (task.pieces > 1)
+                device::launch({.grid = device::blocks_for(items, kWarps), .block = kWarps * kWarp},
+                               attention_combine_kernel<T, D>, partial[0], partial[1], to, task.rows, task.heads, task.pieces);
+        };
+        // A lane holds the columns of four values at a time: as many registers as the heads need, not as the widest would.
+        if (to.width <= 32) return run(std::integral_constant<int, 32>{});
+        if (to.width <= 64) return run(std::integral_constant<int, 64>{});
+        run(std::integral_constant<int, static_cast<int>(kWidestCudaHead)>{});
     });
 }
 
