@@ -43,7 +43,7 @@ struct ForwardSizes {
         sizeof(bf16) * D * (kRows + 2 * kPlaces * kKeys);  // a multiple of 1024 each: nothing is lost between them
 };
 
-template <int D>
+template <int D, bool Biased>
 __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     attention_forward_mma_kernel(AttentionTask<bf16> task, DeviceRows<bf16> output,  // output [rows, heads * dv]
                                  bool output_vectors,                                // its rows may be written 16 bytes at a time
@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
                 task.mask == nullptr && key + kKeys <= at.keys && (!task.causal || key + kKeys - 1 <= own + at.offset());
 #pragma unroll
             for (int m = 0; m < kM; ++m) {
+                if constexpr (Biased) add_bias<kKeys>(score[m], task, at, own + 16 * m, key);
                 if (!inside) hide_scores<kKeys>(score[m], task, at, own + 16 * m, key);
                 softmax_tile<D, kKeys>(score[m], running[m], mean[m], scale);
                 drop_and_pack<kKeys>(weights[m], score[m], task, at, own + 16 * m, key);
@@ -135,7 +136,8 @@ void attention_forward_mma(AttentionTask<bf16> task, const AttentionRules& rules
         device::launch({.grid = task.gaps.grid(device::blocks_for(attention_items(tiles, rules.heads), 1)),
                         .block = Sizes::kThreads,
                         .shared = Sizes::kShared},
-                       attention_forward_mma_kernel<D>, task, output, vectors_fit(output), log_sum);
+                       task.bias == nullptr ? attention_forward_mma_kernel<D, false> : attention_forward_mma_kernel<D, true>,
+                       task, output, vectors_fit(output), log_sum);
     });
 }
 

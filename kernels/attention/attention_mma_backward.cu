@@ -2,7 +2,8 @@
 // tiles of attention_mma.cu.
 //
 //     d_query kernel   own rows: queries    S = Q K^T, dP = dO V^T, dS in registers, dQ += dS K
-//     d_key kernel     own rows: keys       S^T = K Q^T, dP^T = V dO^T, then dV += (P F)^T dO and dK += dS^T Q
+//     d_key kernel     own rows: keys       S^T = K Q^T, dP^T = V dO^T, then dV += (P F)^T dO and dK += dS^T Q, for one head of
+//                                           queries after the other that shares these keys
 //
 // The second works with the transposed scores, so that in both passes the rows of an accumulator are the warp's own: P and dS
 // become left operands of the next product without leaving the registers, and nothing is exchanged between warps. What is saved
@@ -33,7 +34,7 @@ struct BackwardSizes {
         sizeof(bf16) * D * (2 * kRows + 4 * kQueries) + sizeof(float) * 4 * kQueries;
 };
 
-template <int D>
+template <int D, bool Biased>
 __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     attention_d_query_mma_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
     using Sizes = BackwardSizes<D>;
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         if (key >= own_end) continue;  // this warp's queries see none of these
 
         const int stage = key / kKeys % 2 * kKeys * D;
-        add_d_query<D, kKeys>(d_query, task, at, q, d_o, level, delta, own, key, keys + stage, values + stage);
+        add_d_query<D, kKeys, Biased>(d_query, task, at, q, d_o, level, delta, own, key, keys + stage, values + stage);
         pipeline.release();
     }
     const float factor[kSlots] = {task.scale, task.scale};
@@ -94,12 +95,12 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
                          queries, warp() * 16);
 }
 
-template <int D>
+template <int D, bool Biased>
 __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     attention_d_key_mma_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
     using Sizes = BackwardSizes<D>;
     constexpr int kRows = Sizes::kRows, kQueries = Sizes::kQueries, kSlots = Accumulator16x8::kRows;
-    const AttentionPlace at = attention_place(task, blockIdx.x);
+    AttentionPlace at = attention_key_place(task, blockIdx.x);
 
     device::SharedArena arena;
     bf16* const keys = arena.take<bf16>(kRows * D, 1024);            // [64, D]
@@ -112,18 +113,19 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     const int thread = device::thread_in_block();
     const int own = at.first + warp() * 16;  // this warp's first key
     device::Pipeline<1> pipeline;
-    const auto begin_queries = [&](int query) {
-        const int half = query / kQueries % 2;
-        const auto takes_part = [&](int r) { return query_takes_part(task, at, query + r, back.log_sum); };
+    const auto begin_queries = [&](int head, int query, int half) {
+        AttentionPlace from_head = at;
+        from_head.head = head;
+        const auto takes_part = [&](int r) { return query_takes_part(task, from_head, query + r, back.log_sum); };
         const std::int64_t row = at.query_start + query;
         pipeline.acquire();
-        begin_tile<D, kQueries, Sizes::kThreads>(queries + half * kQueries * D, task.query, row, at.head, task.vectors, thread,
+        begin_tile<D, kQueries, Sizes::kThreads>(queries + half * kQueries * D, task.query, row, head, task.vectors, thread,
                                                  takes_part);
-        begin_tile<D, kQueries, Sizes::kThreads>(d_outputs + half * kQueries * D, back.d_output, row, at.head, back.vectors,
-                                                 thread, takes_part);
+        begin_tile<D, kQueries, Sizes::kThreads>(d_outputs + half * kQueries * D, back.d_output, row, head, back.vectors, thread,
+                                                 takes_part);
         if (thread < kQueries) {
             const int valid = takes_part(thread) ? 4 : 0;
-            const std::int64_t from = valid == 0 ? 0 : (row + thread) * task.heads + at.head;
+            const std::int64_t from = valid == 0 ? 0 : (row + thread) * task.heads + head;
             device::copy_async<4>(log_sums + half * kQueries + thread, back.log_sum + from, valid);
             device::copy_async<4>(deltas + half * kQueries + thread, back.delta + from, valid);
         }
@@ -137,33 +139,38 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     const int begin = task.causal ? max(0, at.first - at.offset()) / kQueries * kQueries : 0;
     if (begin < at.queries) {
         const auto there = [&](int r) { return key_takes_part(task, at, at.first + r); };
-        begin_tile<D, kRows, Sizes::kThreads>(keys, task.key, at.key_start + at.first, at.head, task.vectors, thread, there);
-        begin_tile<D, kRows, Sizes::kThreads>(values, task.value, at.key_start + at.first, at.head, task.vectors, thread, there);
-        begin_queries(begin);
+        begin_tile<D, kRows, Sizes::kThreads>(keys, task.key, at.key_start + at.first, at.key_head, task.vectors, thread, there);
+        begin_tile<D, kRows, Sizes::kThreads>(values, task.value, at.key_start + at.first, at.key_head, task.vectors, thread,
+                                              there);
+        begin_queries(at.head, begin, 0);
     }
-    for (int query = begin; query < at.queries; query += kQueries) {
-        pipeline.wait();
-        __syncthreads();  // this tile is there for all, and no thread reads the one before any more
-        if (query + kQueries < at.queries) begin_queries(query + kQueries);
-        if (query == begin) k.hold(), v.hold();
-        if (own >= at.keys || (task.causal && query + kQueries <= own - at.offset()))
-            continue;  // none of these queries sees this warp's keys
+    int half = 0;  // of the double buffer: which tile this is, over all heads
+    for (const int heads_end = at.head + task.group; at.head < heads_end; ++at.head)
+        for (int query = begin; query < at.queries; query += kQueries, half ^= 1) {
+            pipeline.wait();
+            __syncthreads();  // this tile is there for all, and no thread reads the one before any more
+            if (query + kQueries < at.queries)
+                begin_queries(at.head, query + kQueries, half ^ 1);
+            else if (at.head + 1 < heads_end)
+                begin_queries(at.head + 1, begin, half ^ 1);
+            if (query == begin) k.hold(), v.hold();
+            if (own >= at.keys || (task.causal && query + kQueries <= own - at.offset()))
+                continue;  // none of these queries sees this warp's keys
 
-        const int half = query / kQueries % 2;
-        add_d_key<D, kQueries>(d_key, d_value, task, at, k, v, log_sums + half * kQueries, deltas + half * kQueries, own, query,
-                               queries + half * kQueries * D, d_outputs + half * kQueries * D);
-        pipeline.release();
-    }
+            add_d_key<D, kQueries, Biased>(d_key, d_value, task, at, k, v, log_sums + half * kQueries, deltas + half * kQueries,
+                                           own, query, queries + half * kQueries * D, d_outputs + half * kQueries * D);
+            pipeline.release();
+        }
     // Read again and not kept, as in attention_mma.cu.
-    const AttentionPlace here = attention_place(task, blockIdx.x);
+    const AttentionPlace here = attention_key_place(task, blockIdx.x);
     const int first = here.first + warp() * 16;
     const float scales[kSlots] = {task.scale, task.scale}, ones[kSlots] = {1, 1};
     const std::int64_t row = here.key_start + first;
     if (back.d_key.data != nullptr)
-        write_rows<D, kRows>(back.d_key, row, here.head, here.keys - first, back.store_vectors, d_key[0], scales, keys,
+        write_rows<D, kRows>(back.d_key, row, here.key_head, here.keys - first, back.store_vectors, d_key[0], scales, keys,
                              warp() * 16);
     if (back.d_value.data != nullptr)
-        write_rows<D, kRows>(back.d_value, row, here.head, here.keys - first, back.store_vectors, d_value[0], ones, values,
+        write_rows<D, kRows>(back.d_value, row, here.key_head, here.keys - first, back.store_vectors, d_value[0], ones, values,
                              warp() * 16);
 }
 
@@ -179,15 +186,17 @@ void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rule
             device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
                             .block = Sizes::kThreads,
                             .shared = Sizes::kSharedOfQuery},
-                           attention_d_query_mma_kernel<D>, task, back);
+                           task.bias == nullptr ? attention_d_query_mma_kernel<D, false> : attention_d_query_mma_kernel<D, true>,
+                           task, back);
         }
         if (back.d_key.data != nullptr || back.d_value.data != nullptr) {
             const Tensor tiles = attention_tiles(rules.key_spans, Sizes::kRows);
             task.tiles = tiles.data<std::int32_t>();
-            device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1),
+            device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads_of_keys()), 1),
                             .block = Sizes::kThreads,
                             .shared = Sizes::kSharedOfKey},
-                           attention_d_key_mma_kernel<D>, task, back);
+                           task.bias == nullptr ? attention_d_key_mma_kernel<D, false> : attention_d_key_mma_kernel<D, true>,
+                           task, back);
         }
     });
 }

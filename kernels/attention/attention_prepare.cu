@@ -73,7 +73,7 @@ Tensor seen_keys(AttentionTask<T> task, const AttentionRules& rules) {
 // Wide heads do not fit into a warp's registers, and a scale below 0 would turn the largest score into the smallest.
 template <class T>
 bool by_tensor_cores(const AttentionTask<T>& task) {
-    return std::max(task.query.width, task.value.width) <= 128 && task.scale > 0 && task.bias == nullptr && task.group == 1;
+    return std::max(task.query.width, task.value.width) <= 128 && task.scale > 0;
 }
 
 // In the type that the kernels add it in; the same handle when it has that type already.

@@ -28,7 +28,7 @@ struct ShortSizes {
     static constexpr int kWarps = D == 128 ? 2 : 4;
 };
 
-template <int D>
+template <int D, bool Biased>
 __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     attention_forward_short_kernel(AttentionTask<bf16> task, DeviceRows<bf16> output,  // output [rows, heads * dv]
                                    bool output_vectors,  // its rows may be written 16 bytes at a time
@@ -66,6 +66,7 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
         Accumulator16x8 score[1][kKeys / 8];
         FragmentA weights[1][kKeys / 16];
         products<D, kKeys>(score, q, keys, count);
+        if constexpr (Biased) add_bias<kKeys>(score[0], task, at, at.first, 0);
         hide_scores<kKeys>(score[0], task, at, at.first, 0);
         softmax_tile<D, kKeys>(score[0], running, mean[0], scale);
         drop_and_pack<kKeys>(weights[0], score[0], task, at, at.first, 0, count);
@@ -92,7 +93,8 @@ void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rul
         device::launch({.grid = task.gaps.grid(device::blocks_for(items, Sizes::kWarps)),
                         .block = Sizes::kWarps * device::kWarp,
                         .shared = shared},
-                       attention_forward_short_kernel<D>, task, output, vectors_fit(output), log_sum, items, room);
+                       task.bias == nullptr ? attention_forward_short_kernel<D, false> : attention_forward_short_kernel<D, true>,
+                       task, output, vectors_fit(output), log_sum, items, room);
     });
 }
 

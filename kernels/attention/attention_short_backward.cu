@@ -11,7 +11,9 @@
 //     barrier     no thread reads the tiles any more: the results go out through their memory
 // clang-format on
 //
-// Owns     block: a sentence and head; warp: 16 of its keys and 16 of its queries.
+// When several heads of queries share the keys, they take turns in one block: K and V stay, and dK and dV grow from head to head.
+//
+// Owns     block: a sentence and a head of keys; warp: 16 of its keys and 16 of its queries.
 // Traffic  each of Q, K, V, O, dO, dQ, dK, dV once.
 #include "kernels/attention/detail/attention_mma_backward.h"
 
@@ -23,18 +25,14 @@ using device::warp;
 constexpr int kRows = kShortSentence;
 constexpr int kWarps = kRows / 16, kThreads = kWarps * device::kWarp;
 
-template <int D>
+template <int D, bool Biased>
 __global__ void __launch_bounds__(kThreads)
     attention_backward_short_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
     constexpr int kSlots = Accumulator16x8::kRows;
     if (zero_gaps(task.gaps)) return;
-    AttentionPlace at;
-    at.sentence = static_cast<int>(blockIdx.x / static_cast<unsigned>(task.heads));
-    at.head = static_cast<int>(blockIdx.x % static_cast<unsigned>(task.heads));
-    at.query_start = task.query_spans[2 * at.sentence];
-    at.queries = task.query_spans[2 * at.sentence + 1];
-    at.key_start = task.key_spans[2 * at.sentence];
-    at.keys = task.key_spans[2 * at.sentence + 1];
+    const auto key_heads = static_cast<unsigned>(task.group == 1 ? task.heads : task.heads / task.group);
+    AttentionPlace at =
+        attention_place(task, static_cast<int>(blockIdx.x / key_heads), static_cast<int>(blockIdx.x % key_heads) * task.group, 0);
 
     device::SharedArena arena;
     bf16* const queries = arena.take<bf16>(kRows * D, 1024);  // [64, D]
@@ -49,61 +47,68 @@ __global__ void __launch_bounds__(kThreads)
     device::Pipeline<1> pipeline;
     const auto query_there = [&](int r) { return query_takes_part(task, at, r, back.log_sum); };
     const auto key_there = [&](int r) { return key_takes_part(task, at, r); };
-    begin_tile<D, kRows, kThreads>(queries, task.query, at.query_start, at.head, task.vectors, thread, query_there, query_count);
-    begin_tile<D, kRows, kThreads>(d_outputs, back.d_output, at.query_start, at.head, back.vectors, thread, query_there,
-                                   query_count);
-    begin_tile<D, kRows, kThreads>(keys, task.key, at.key_start, at.head, task.vectors, thread, key_there, key_count);
-    begin_tile<D, kRows, kThreads>(values, task.value, at.key_start, at.head, task.vectors, thread, key_there, key_count);
-    pipeline.commit();
-    // L, and O for D, while the copies are under way. A thread takes the pieces of O that it copies of dO (begin_tile deals them
-    // out): no barrier stands between the copy and its reading.
-    if (thread < query_count)
-        log_sums[thread] = query_there(thread) ? back.log_sum[(at.query_start + thread) * task.heads + at.head] : 0;
-    constexpr int kLanes = D / 8;  // of a row, 8 columns each
-    device::Vector<bf16, 8> outputs[kRows * kLanes / kThreads] = {};
-#pragma unroll
-    for (int n = 0; n < kRows * kLanes / kThreads; ++n) {
-        const int row = (thread + n * kThreads) / kLanes, c = thread % kLanes * 8;
-        if (row < query_count && query_there(row))
-            outputs[n] = load_columns<8>(back.output.at(at.query_start + row, at.head), c, task.value.width, back.vectors);
-    }
-    pipeline.wait();
-#pragma unroll
-    for (int n = 0; n < kRows * kLanes / kThreads; ++n) {
-        const int row = (thread + n * kThreads) / kLanes, c = thread % kLanes * 8;
-        if (row >= query_count) continue;  // the whole warp: the count is a multiple of 16
-        const auto piece = device::load_vector<8>(d_outputs + tile_place<D>(row, c));
-        const float sum = device::warp_sum<kLanes>(dot(outputs[n], piece));
-        if (thread % kLanes == 0) deltas[row] = sum;
-    }
-    __syncthreads();  // the tiles, L and D are there for all
-
+    begin_tile<D, kRows, kThreads>(keys, task.key, at.key_start, at.key_head, task.vectors, thread, key_there, key_count);
+    begin_tile<D, kRows, kThreads>(values, task.value, at.key_start, at.key_head, task.vectors, thread, key_there, key_count);
     const int own = warp() * 16;
-    Accumulator16x8 d_query[1][D / 8], d_key[1][D / 8], d_value[1][D / 8];
-    if (own < at.keys) {
-        const OwnRows<D, kRows, 1, false> k{keys, own}, v{values, own};
-        add_d_key<D, kRows>(d_key, d_value, task, at, k, v, log_sums, deltas, own, 0, queries, d_outputs, query_count);
-    }
-    if (own < at.queries) {
-        const OwnRows<D, kRows, 1, false> q{queries, own}, d_o{d_outputs, own};
-        float level[kSlots], delta[kSlots];
-#pragma unroll
-        for (int s = 0; s < kSlots; ++s) {
-            level[s] = log_sums[own + Accumulator16x8::row(2 * s)] * static_cast<float>(kLog2E);
-            delta[s] = deltas[own + Accumulator16x8::row(2 * s)];
-        }
-        add_d_query<D, kRows>(d_query, task, at, q, d_o, level, delta, own, 0, keys, values, key_count);
-    }
-    __syncthreads();  // no thread reads the tiles any more: each warp's rows of them carry its results out
+    Accumulator16x8 d_key[1][D / 8], d_value[1][D / 8];
     const float scales[kSlots] = {task.scale, task.scale}, ones[kSlots] = {1, 1};
-    if (back.d_query.data != nullptr && own < at.queries)
-        write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0],
-                             scales, queries, own);
+    for (const int heads_end = at.head + task.group;;) {
+        begin_tile<D, kRows, kThreads>(queries, task.query, at.query_start, at.head, task.vectors, thread, query_there,
+                                       query_count);
+        begin_tile<D, kRows, kThreads>(d_outputs, back.d_output, at.query_start, at.head, back.vectors, thread, query_there,
+                                       query_count);
+        pipeline.commit();
+        // L, and O for D, while the copies are under way. A thread takes the pieces of O that it copies of dO (begin_tile deals
+        // them out): no barrier stands between the copy and its reading.
+        if (thread < query_count)
+            log_sums[thread] = query_there(thread) ? back.log_sum[(at.query_start + thread) * task.heads + at.head] : 0;
+        constexpr int kLanes = D / 8;  // of a row, 8 columns each
+        device::Vector<bf16, 8> outputs[kRows * kLanes / kThreads] = {};
+#pragma unroll
+        for (int n = 0; n < kRows * kLanes / kThreads; ++n) {
+            const int row = (thread + n * kThreads) / kLanes, c = thread % kLanes * 8;
+            if (row < query_count && query_there(row))
+                outputs[n] = load_columns<8>(back.output.at(at.query_start + row, at.head), c, task.value.width, back.vectors);
+        }
+        pipeline.wait();
+#pragma unroll
+        for (int n = 0; n < kRows * kLanes / kThreads; ++n) {
+            const int row = (thread + n * kThreads) / kLanes, c = thread % kLanes * 8;
+            if (row >= query_count) continue;  // the whole warp: the count is a multiple of 16
+            const auto piece = device::load_vector<8>(d_outputs + tile_place<D>(row, c));
+            const float sum = device::warp_sum<kLanes>(dot(outputs[n], piece));
+            if (thread % kLanes == 0) deltas[row] = sum;
+        }
+        __syncthreads();  // the tiles, L and D are there for all
+
+        Accumulator16x8 d_query[1][D / 8];
+        if (own < at.keys) {
+            const OwnRows<D, kRows, 1, false> k{keys, own}, v{values, own};
+            add_d_key<D, kRows, Biased>(d_key, d_value, task, at, k, v, log_sums, deltas, own, 0, queries, d_outputs,
+                                        query_count);
+        }
+        if (own < at.queries) {
+            const OwnRows<D, kRows, 1, false> q{queries, own}, d_o{d_outputs, own};
+            float level[kSlots], delta[kSlots];
+#pragma unroll
+            for (int s = 0; s < kSlots; ++s) {
+                level[s] = log_sums[own + Accumulator16x8::row(2 * s)] * static_cast<float>(kLog2E);
+                delta[s] = deltas[own + Accumulator16x8::row(2 * s)];
+            }
+            add_d_query<D, kRows, Biased>(d_query, task, at, q, d_o, level, delta, own, 0, keys, values, key_count);
+        }
+        __syncthreads();  // no thread reads the tiles any more: each warp's rows of them carry its results out
+        if (back.d_query.data != nullptr && own < at.queries)
+            write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0],
+                                 scales, queries, own);
+        if (++at.head == heads_end) break;
+        __syncthreads();  // no warp carries its results through the tiles any more: the next head's rows overwrite them
+    }
     if (back.d_key.data != nullptr && own < at.keys)
-        write_rows<D, kRows>(back.d_key, at.key_start + own, at.head, at.keys - own, back.store_vectors, d_key[0], scales, keys,
-                             own);
+        write_rows<D, kRows>(back.d_key, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_key[0], scales,
+                             keys, own);
     if (back.d_value.data != nullptr && own < at.keys)
-        write_rows<D, kRows>(back.d_value, at.key_start + own, at.head, at.keys - own, back.store_vectors, d_value[0], ones,
+        write_rows<D, kRows>(back.d_value, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_value[0], ones,
                              values, own);
 }
 
@@ -113,9 +118,12 @@ void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& ru
     const auto launch = [&](auto width) {
         constexpr int D = width;
         constexpr std::size_t kShared = sizeof(bf16) * D * 4 * kRows + sizeof(float) * 2 * kRows;
-        const unsigned blocks = device::blocks_for(rules.query_spans.size() * rules.heads, 1);
-        device::launch({.grid = task.gaps.grid(blocks), .block = kThreads, .shared = kShared}, attention_backward_short_kernel<D>,
-                       task, back);
+        device::launch(
+            {.grid = task.gaps.grid(device::blocks_for(rules.query_spans.size() * rules.heads_of_keys(), 1)),
+             .block = kThreads,
+             .shared = kShared},
+            task.bias == nullptr ? attention_backward_short_kernel<D, false> : attention_backward_short_kernel<D, true>, task,
+            back);
     };
     if (std::max(task.query.width, task.value.width) <= 32) return launch(std::integral_constant<int, 32>{});
     return launch(std::integral_constant<int, 64>{});

@@ -118,6 +118,45 @@ TEST(AttentionDevice, TakesBiasesMasksOfHeadsAndGroupedKeys) {
         for (const auto& [what, one] : cases_of_biases_and_groups(all_short)) expect_formula(one, what);
 }
 
+// In each kernel that has a form of its own for a bias: tiles and short sentences, every width, every dtype.
+TEST(AttentionDevice, TakesABiasAndGroupedKeysInEveryWidth) {
+    for (const std::vector<std::int64_t>& lengths : {std::vector<std::int64_t>{17, 3}, {5, 66}})
+        for (const std::int64_t width : {40, 72, 136}) {
+            if (width == 136 && lengths.back() == 66) continue;  // the plain kernels know no short sentences
+            AttentionRules rules = self_rules(Spans::packed(lengths), 2);
+            rules.key_heads = 1;
+            add_bias(rules, width == 72, 3);
+            expect_formula(make_case(rules, width, width, true),
+                           fmt::format("bias and grouped keys, {} tokens, {} columns", lengths.back(), width));
+        }
+}
+
+// The bias may be f32 beside bf16: here numbers that bf16 does not have.
+TEST(AttentionDevice, TakesABiasInF32BesideBf16) {
+    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{17, 3}), 2);
+    rules.bias = normal({2, 17, 17}, DType::f32, 3, 0, 40);
+    const AttentionCase at = make_case(rules, 8, 8, true);
+    for (const Numbers& numbers : all_numbers()) {
+        if (numbers.dtype != DType::bf16) continue;
+        AttentionCase reference = reference_of(numbers, at), here = on(numbers, at);
+        reference.rules.bias = at.rules.bias.to(DType::f64);
+        here.rules.bias = at.rules.bias.to(numbers.device);
+        const NaiveAttention want = naive_attention(reference);
+        expect_close(here.forward().output, want.output, numbers, "an f32 bias", {}, naive_attention(reference, true).output);
+        expect_log_sums(here.forward(), reference, "an f32 bias");
+    }
+}
+
+// More sentences than one block of the bias' gradient takes.
+TEST(AttentionDevice, SumsTheGradientOfABiasOverManySentences) {
+    for (const bool shared : {false, true}) {
+        AttentionRules rules = self_rules(Spans::packed(random_lengths(40, 12, 4)), 2);
+        rules.dropout = Dropout(0.2, 3);
+        add_bias(rules, shared, 3);
+        expect_formula(make_case(rules, 8, 8, true), fmt::format("40 sentences, one bias for all heads {}", shared));
+    }
+}
+
 TEST(AttentionDevice, DropsTheSameWeightsInLongSentencesAndWideHeads) {
     for (const auto& [time, width] : {std::pair{131, 33}, {67, 64}, {35, 128}, {18, 136}}) {
         AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{time}), 1);
@@ -153,8 +192,10 @@ TEST(AttentionDevice, ASentenceHasTheSameBitsAloneAndBesideALargeOne) {
     for (const std::int64_t width : {32, 40, 64, 128})
         for (const std::int64_t length : {1, 33, 64})
             for (const bool causal : {false, true}) {
-                AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{length, 70}), 1);
+                AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{length, 70}), causal ? 2 : 1);
                 rules.causal = causal;
+                rules.key_heads = 1;
+                if (causal) add_bias(rules, false, 5);
                 rules.dropout = Dropout(causal ? 0.2 : 0, 3);
                 const AttentionCase both = make_case(rules, width, width, true);
                 AttentionCase alone = both;

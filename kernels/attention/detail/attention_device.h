@@ -53,6 +53,7 @@ struct AttentionTask {
     const std::uint8_t* seen = nullptr;     // [rows']: whether the mask shows the key to any query; null: all
     device::Accumulator<T> scale = 1;       // of the scores
     device::Accumulator<T> scale_log2 = 1;  // scale log2(e): of the scores as powers of two
+    device::Accumulator<T> bias_unit = 1;   // 1 / scale: of the bias where it is added to q . k
     device::Accumulator<T> kept_scale = 1;  // of the weights that dropout keeps
     int heads = 1;
     int group = 1;  // query heads that share a head of keys
@@ -231,6 +232,7 @@ AttentionTask<T> attention_task(const Columns& query, const Columns& key, const 
     const double scale = rules.scale.value_or(1 / std::sqrt(static_cast<double>(task.query.width)));
     task.scale = static_cast<device::Accumulator<T>>(scale);
     task.scale_log2 = static_cast<device::Accumulator<T>>(scale * kLog2E);
+    task.bias_unit = static_cast<device::Accumulator<T>>(1 / scale);
     task.kept_scale = static_cast<device::Accumulator<T>>(rules.dropout.scale());
     task.dropout = device::DropoutRule(rules.dropout);
     return task;

@@ -82,8 +82,8 @@ template <int D, int Keys, int Threads>
 __device__ __forceinline__ void begin_keys(bf16* tile, const DeviceRows<const bf16>& from, const AttentionTask<bf16>& task,
                                            const AttentionPlace& at, int key, int thread, int count = Keys) {
     begin_tile<D, Keys, Threads>(
-        tile, from, at.key_start + key, at.head, task.vectors, thread, [&](int r) { return key_takes_part(task, at, key + r); },
-        count);
+        tile, from, at.key_start + key, at.key_head, task.vectors, thread,
+        [&](int r) { return key_takes_part(task, at, key + r); }, count);
 }
 
 /// The same for a tile of keys and that of their values.
@@ -182,6 +182,40 @@ __device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const F
             }
         }
     }
+}
+
+/// Adds the bias to the products of queries [i, i + 16) and keys [j, j + N). What multiplies the sum later multiplies the bias,
+/// too, so it is divided by the scale before: everything behind this step is the same with a bias and without.
+template <int N>
+__device__ __forceinline__ void add_bias(Accumulator16x8 (&score)[N / 8], const AttentionTask<bf16>& task,
+                                         const AttentionPlace& at, int i, int j) {
+#pragma unroll
+    for (int slot = 0; slot < Accumulator16x8::kRows; ++slot) {
+        const int query = i + Accumulator16x8::row(2 * slot);
+        if (query >= at.queries) continue;
+        const float* const bias = bias_row(task, at, query) + j;
+#pragma unroll
+        for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+            for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+                if (Accumulator16x8::slot(e) != slot) continue;
+                const int col = 8 * n + Accumulator16x8::col(e);
+                if (j + col < at.keys) score[n][e] += bias[col] * task.bias_unit;
+            }
+    }
+}
+
+/// The same for transposed products, of keys [j, j + 16) and queries [i, i + N).
+template <int N>
+__device__ __forceinline__ void add_bias_transposed(Accumulator16x8 (&score)[N / 8], const AttentionTask<bf16>& task,
+                                                    const AttentionPlace& at, int j, int i) {
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < Accumulator16x8::kElements; ++e) {
+            const int query = i + 8 * n + Accumulator16x8::col(e), key = j + Accumulator16x8::row(e);
+            if (query < at.queries && key < at.keys) score[n][e] += bias_row(task, at, query)[key] * task.bias_unit;
+        }
 }
 
 /// Sets the scores of queries [i, i + 16) and keys [j, j + N) to -inf where the query may not attend to the key.

@@ -8,7 +8,7 @@ namespace heddle::kernels {
 
 /// dQ of the warp's queries [own, own + 16) += dS K, for the keys [key, key + N) in shared memory, `count` of them there (a
 /// multiple of 16). `level` and `delta` are L log2(e) and D of this lane's rows.
-template <int D, int N, int Rows, bool Held>
+template <int D, int N, bool Biased, int Rows, bool Held>
 __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[1][D / 8], const AttentionTask<bf16>& task,
                                             const AttentionPlace& at, const OwnRows<D, Rows, 1, Held>& q,
                                             const OwnRows<D, Rows, 1, Held>& d_o, const float (&level)[Accumulator16x8::kRows],
@@ -17,6 +17,7 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[1][D / 8]
     const float scale = task.scale_log2, kept_scale = task.kept_scale;
     Accumulator16x8 score[1][N / 8], d_weight[1][N / 8];
     products<D, N>(score, q, keys, count);
+    if constexpr (Biased) add_bias<N>(score[0], task, at, own, key);
     products<D, N>(d_weight, d_o, values, count);
     const bool inside = task.mask == nullptr && key + N <= at.keys && (!task.causal || key + N - 1 <= own + at.offset());
     if (!inside) hide_scores<N>(score[0], task, at, own, key);
@@ -45,7 +46,7 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[1][D / 8]
 
 /// dV and dK of the warp's keys [own, own + 16) += (P F)^T dO and dS^T Q, for the queries [query, query + N) in shared memory,
 /// `count` of them there (a multiple of 16). `log_sum` and `delta` [N] are L and D of these queries.
-template <int D, int N, int Rows, bool Held>
+template <int D, int N, bool Biased, int Rows, bool Held>
 __device__ __forceinline__ void add_d_key(Accumulator16x8 (&d_key)[1][D / 8], Accumulator16x8 (&d_value)[1][D / 8],
                                           const AttentionTask<bf16>& task, const AttentionPlace& at,
                                           const OwnRows<D, Rows, 1, Held>& k, const OwnRows<D, Rows, 1, Held>& v,
@@ -54,6 +55,7 @@ __device__ __forceinline__ void add_d_key(Accumulator16x8 (&d_key)[1][D / 8], Ac
     const float scale = task.scale_log2, kept_scale = task.kept_scale;
     Accumulator16x8 score[1][N / 8], d_weight[1][N / 8];
     products<D, N>(score, k, queries, count);
+    if constexpr (Biased) add_bias_transposed<N>(score[0], task, at, own, query);
     products<D, N>(d_weight, v, d_outputs, count);
     const bool inside = task.mask == nullptr && query + N <= at.queries && own + 16 <= at.keys &&
                         (!task.causal || own + 15 <= query + at.offset());
