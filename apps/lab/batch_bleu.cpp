@@ -1,13 +1,13 @@
-// A test set that is scored in part: four ways to invent a BLEU.
+// Four ways to report a BLEU that is not the BLEU of the test set.
 //
-//     right    BLEU of the sums over all segments
-//     wrong    of the full batches alone: 1305 // 32 leaves 25 segments out
-//              without segments of three words and fewer: 45 of them
-//              the mean over the batches of the BLEU of all segments so far
+//     right    BLEU from sums over all segments
+//     wrong    over full batches only: 1305 mod 32 = 25 segments are left out
+//              without the 45 segments of three or fewer words
+//              the mean over the batches of the cumulative BLEU
 //              the mean over the batches of each batch's BLEU
 //
-// The segments are made up: as many, as long and as many short ones as in a test set of talks. A translation is its reference,
-// disturbed: words are replaced, left out and exchanged. Each talk has a difficulty of its own, and short segments are easy.
+// The segments are synthetic; their number and lengths follow a test set of talks. A translation is its reference with words
+// replaced, deleted and swapped. Talks differ in difficulty, and short segments are easy.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -37,7 +37,7 @@ struct Segment {
     Words translation;
 };
 
-// Few words make up most of a text.
+// A few words make up most of the text.
 std::int32_t draw_word(Sequence& numbers) { return static_cast<std::int32_t>(std::pow(3000.0, numbers.uniform())); }
 
 Words disturbed(const Words& reference, double rate, Sequence& numbers) {
@@ -69,11 +69,11 @@ std::vector<Segment> draw_segments(Sequence& numbers) {
     return result;
 }
 
-// One test set as the five see it.
+// The scores of one test set in all five variants.
 struct Scores {
     std::vector<double> bleu;                 // of each variant
     std::vector<double> scored;               // segments
-    std::vector<double> cumulative, batches;  // after each batch, and of each
+    std::vector<double> cumulative, batches;  // BLEU after each batch, and of each batch
 };
 
 Scores score(const std::vector<Segment>& test) {
@@ -126,7 +126,7 @@ picture::Figure over_draws(const std::vector<std::vector<double>>& errors) {
         chart.series.push_back(series);
     }
     chart.levels = {{"all segments", 0}};
-    return {svg(chart), "Each of these test sets has talks and translations of its own."};
+    return {svg(chart), "Each test set has its own talks and translations."};
 }
 
 }  // namespace
@@ -164,9 +164,9 @@ Result batch_bleu(const Options& options) {
         .findings = {bleu, error, scored, largest},
         .why =
             "BLEU is a ratio of sums over the whole test set: matches over n-grams, and one brevity penalty. Segments that are "
-            "left out are seldom like the others (short ones cost least, for they have no 4-grams), and a mean over batches "
-            "weighs the first segments most or makes a ratio of each batch's own sums. Counted once per segment, added up, and "
-            "divided once at the end, the score is that of the file, whatever the batches were.",
+            "left out are seldom typical (short ones matter least, since they have no 4-grams), and a mean over batches either "
+            "gives the first segments the most weight or averages the ratios of small sums. If each segment's counts are "
+            "summed and divided once at the end, the score is that of the whole file, however it was batched.",
         .figures = {over_batches(first), over_draws(errors)}};
 }
 

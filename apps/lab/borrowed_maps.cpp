@@ -1,11 +1,11 @@
-// A decoder that hands out its self-attention maps as those of the cross attention.
+// A decoder that returns its self-attention maps as the cross-attention maps.
 //
 //     wrong    return x, self_weights, self_weights
 //     right    return x, self_weights, cross_weights
 //
-// Nothing that the model computes is wrong, only what it shows. With sentences of one length the shapes agree, and both kinds of
-// rows add up to one; four other looks tell them apart. The model has learned to say a sentence backwards, so the right map is
-// known: word i looks at source word T - 1 - i.
+// The model's computation is right; only the maps it returns are wrong. If all sentences have the same length, the shapes agree,
+// and the rows of both maps sum to one; four other checks tell the maps apart. The model has learned to reverse a sentence, so
+// the right map is known: word i attends to source word T - 1 - i.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ nn::TransformerOptions small() {
                                   .dropout = 0};
 }
 
-// The weights [sentences, 1, queries, keys] that are handed out as cross attention.
+// The weights [sentences, 1, queries, keys] that are returned as cross attention.
 Tensor handed_out(const nn::Transformer& model, const Tensor& source, const Tensor& target_in, std::int64_t sentences,
                   bool borrowed) {
     const Spans spans = equal_spans(sentences, source.numel() / sentences);
@@ -42,7 +42,7 @@ Tensor handed_out(const nn::Transformer& model, const Tensor& source, const Tens
     return borrowed ? maps.decoder[0] : maps.cross[0];
 }
 
-// Weight of a row on later places than its own, mean over the rows.
+// The weight of a row on later positions than its own, averaged over the rows.
 double above_the_diagonal(const Tensor& map) {
     const std::vector<double> weights = map.to_vector();
     double sum = 0;
@@ -51,7 +51,7 @@ double above_the_diagonal(const Tensor& map) {
     return sum * length / static_cast<double>(weights.size());
 }
 
-// How many words look most at the source word that they stand for.
+// The share of words that attend most to their own source word.
 double aligned(const Tensor& map) {
     const std::vector<double> weights = map.to_vector();
     double right = 0;
@@ -103,10 +103,11 @@ Result borrowed_maps(const Options& options) {
                      {"largest error of a row's sum", {}},
                      {"keys of the map for a source of 8 words", {}}},
         .why =
-            "Self-attention and cross attention have weights of one shape as long as source and target are equally long, "
-            "and rows of both add up to one, so tests of shapes and sums pass. Only the cross map knows the source: it "
-            "changes with another one, has as many keys as the source has words, and looks ahead, which the causal map "
-            "cannot. A test that changes the source and asks which maps move tells them apart without any training.",
+            "Self-attention and cross-attention weights have the same shape as long as source and target are equally long, and "
+            "the rows of both sum to one, so tests of shapes and sums pass. Only the cross-attention map depends on the "
+            "source: it changes when the source changes, has one key for each source word, and can look ahead, which the "
+            "causal map cannot. A test that changes the source and checks which maps change tells them apart without any "
+            "training.",
         .figures = {}};
     std::vector<std::string> labels;
     for (std::int64_t i = 0; i < length; ++i) labels.push_back(fmt::format("w{}", batch.source.data<std::int32_t>()[i]));
@@ -134,8 +135,8 @@ Result borrowed_maps(const Options& options) {
                                                     .col_title = "source",
                                                     .from = 0,
                                                     .to = 1}),
-                               borrowed ? "A lower triangle: a decoder looking at what it has said, under the source's labels."
-                                        : "The sentence backwards: each word looks at its source."});
+                               borrowed ? "A lower triangle: the decoder attending to its own output, labelled with source words."
+                                        : "The reversed sentence: each word attends to its source."});
     }
     return result;
 }

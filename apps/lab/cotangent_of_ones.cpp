@@ -1,9 +1,9 @@
-// A gradient check that sums the output: its cotangent is 1 everywhere.
+// A gradient check of the output's sum: the cotangent is 1 everywhere.
 //
 //     wrong    check d/dx sum_i y_i
 //     right    check d/dx sum_i c_i y_i with random c
 //
-// The op under test is softmax with a planted mistake: its backward times 1000, times 0, times -1.
+// The op under test is softmax with a planted mistake: its gradient is multiplied by 1000, 0 or -1.
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
@@ -65,10 +65,10 @@ Result cotangent_of_ones(const Options& options) {
                      {"error found in a backward x 0", {random[2], ones[2]}},
                      {"error found in a backward x -1", {random[3], ones[3]}}},
         .why =
-            "The probabilities of a row add up to one whatever the logits are, so the gradient of their sum is zero. Zero times "
-            "1000, times 0 and times -1 is zero as well: the check compares nothing with nothing and passes. A random cotangent "
-            "asks for a direction in which the output really moves, and all three mistakes are far outside the tolerance.",
-        .figures = {{svg(mistakes_first(chart)), "A check that sums the output sees no mistake."}}};
+            "The probabilities of a row sum to one whatever the logits are, so the gradient of their sum is zero. Zero times "
+            "1000, 0 or -1 is still zero: the check compares zeros with zeros and passes. A random cotangent tests a direction "
+            "in which the output really changes, and all three mistakes are far outside the tolerance.",
+        .figures = {{svg(mistakes_first(chart)), "A check of the output's sum sees no mistake."}}};
 }
 
 }  // namespace heddle::lab

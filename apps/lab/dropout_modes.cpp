@@ -1,10 +1,11 @@
 // Dropout that is defined and never applied, and dropout that is never switched off.
 //
-//     wrong    y = W2 relu(W1 x)                        the layer holds a probability that its forward pass does not use
-//              y = W2 dropout(relu(W1 x)), always       nobody calls eval(): evaluation draws masks, too
+//     wrong    y = W2 relu(W1 x)                        the layer stores a probability that forward() ignores
+//              y = W2 dropout(relu(W1 x)), always       eval() is never called, so evaluation drops units, too
 //     right    y = W2 dropout(relu(W1 x)) in training, without dropout in evaluation
 //
-// Few points with noisy labels: a teacher's sign of a sum, and every fifth label turned. A wide layer can learn them by heart.
+// A few points with noisy labels: the sign of a teacher's weighted sum, with one label in five flipped. A wide layer can memorise
+// them.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -57,7 +58,7 @@ Points draw_points(std::int64_t count, const std::string& what, const Options& o
     return drawn;
 }
 
-// As the variant evaluates: without dropout, unless it is never switched off.
+// Evaluates without dropout, unless the variant never switches it off.
 Tensor evaluate(Net& net, const Points& on) {
     const NoGrad no_grad;
     if (net.mode != Mode::never_off) net.eval();
@@ -73,8 +74,8 @@ double loss_of(const Tensor& logits, const Points& on) {
 
 struct Learned {
     std::vector<double> steps, seen, unseen;  // losses
-    double difference = 0;                    // the largest of a logit, of two evaluations
-    double turned = 0;                        // share of the answers that are not the same in the second one
+    double difference = 0;                    // the largest change of a logit between two evaluations
+    double turned = 0;                        // share of the answers that differ in the second evaluation
 };
 
 Learned learn(Mode mode, const Points& seen, const Points& unseen, const Options& options) {
@@ -123,11 +124,11 @@ Result dropout_modes(const Options& options) {
                      {"answers that differ in two evaluations, %", {}},
                      {"largest change of a logit between them", {}}},
         .why =
-            "Dropout makes a layer's units useful without each other, which keeps a wide layer from learning its points by "
-            "heart; defined and not applied it does nothing, and nothing fails. Left on in evaluation it judges a model that "
-            "is not the one to be used: the loss is too high, and each evaluation has another one. A module knows whether it "
-            "is trained, every dropout asks it, and a test compares two evaluations bit by bit and two training passes for "
-            "a difference.",
+            "Dropout makes a layer's units useful without each other, which keeps a wide layer from memorising its points; if "
+            "it is defined but never applied, it has no effect, and nothing fails. If it stays on in evaluation, the loss is "
+            "that of a thinned network: it is too high and differs from one evaluation to the next. The module records whether "
+            "it is in training mode, every dropout checks that, and a test requires two evaluations to agree bit for bit and "
+            "two training passes to differ.",
         .figures = {}};
     picture::LineChart charts[] = {
         {.title = "loss on unseen points",
@@ -145,8 +146,8 @@ Result dropout_modes(const Options& options) {
         charts[1].series.push_back({.name = name, .x = learned.steps, .y = learned.seen});
     }
     result.figures = {
-        {svg(mistakes_first(charts[0])), "As each variant evaluates. Every fifth label is wrong, so no model reaches zero."},
-        {svg(mistakes_first(charts[1])), "Without dropout the wrong labels are learned by heart as well."}};
+        {svg(mistakes_first(charts[0])), "Each variant's own evaluation. One label in five is wrong, so no model reaches zero."},
+        {svg(mistakes_first(charts[1])), "Without dropout the wrong labels are memorised as well."}};
     return result;
 }
 

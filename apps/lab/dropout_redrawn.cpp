@@ -1,7 +1,7 @@
-// Activation checkpointing that redraws dropout when it recomputes a layer.
+// Activation checkpointing that draws new dropout masks when it recomputes a layer.
 //
-//     wrong    forward with mask a, recomputed with mask b: the gradient of a value that was never computed
-//     right    the mask is a function of the layer and the step, so that it comes out the same
+//     wrong    forward with mask a, recomputation with mask b: the gradient of a value that was never computed
+//     right    the mask is a function of the layer and the step, so both passes use the same one
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -22,8 +22,8 @@ constexpr int depth = 6;
 constexpr std::int64_t hidden_width = 128;
 constexpr std::int64_t steps = 300;
 
-// heddle::checkpoint without its care: backward runs the function again with whatever keys the generator gives by then. (The
-// library's own puts the keys of the first run back, and refuses a second run that gives another value.)
+// heddle::checkpoint without its safeguards: backward runs the function again with whatever keys the generator then returns. (The
+// library's version restores the keys of the first run and rejects a second run that computes a different value.)
 Variable careless_checkpoint(const std::function<Variable(const Variable&)>& function, const Variable& x) {
     const auto first = [&] {
         const NoGrad no_grad;
@@ -54,7 +54,7 @@ struct Net : nn::Module {
     std::vector<std::unique_ptr<nn::Linear>> layers;
     nn::Linear output{*this, "output", hidden_width, vocabulary};
 
-    // All layers are computed again in backward.
+    // All layers are recomputed in backward.
     Variable logits(const Variable& x, double probability, bool redrawn) const {
         const auto hidden = [=, this](const Variable& in) {
             Variable at = ops::relu(input.forward(in));
@@ -143,12 +143,13 @@ Result dropout_redrawn(const Options& options) {
                          {"loss after 300 steps, dropout 0.3", {same.losses.back(), redrawn.losses.back()}},
                          {"the same without dropout", {same.without_dropout, redrawn.without_dropout}}},
             .why =
-                "Backward multiplies the gradient that came from one thinned network by the activations of another one: a unit "
-                "that took part gets nothing, and one that did not gets a share. The product is the gradient of no function, a "
-                "dropout of 0.1 makes its error larger than itself, and nothing in the loss of the first steps shows it. Masks "
-                "that follow from the layer's name and the step come out the same however often they are drawn.",
-            .figures = {{svg(mistakes_first(losses)), "Shallow nets forgive it; here training falls apart after it went well."},
-                        {svg(error), "With the same mask the error is zero throughout."}}};
+                "Backward multiplies the gradient of one thinned network by the activations of another: a unit that took part "
+                "may get no gradient, and one that did not may get some. The product is the gradient of no function; at a "
+                "dropout of 0.1 its error is larger than the gradient itself, and the loss of the first steps does not show "
+                "it. Masks derived from the layer's name and the step are the same however often they are drawn.",
+            .figures = {
+                {svg(mistakes_first(losses)), "Shallow networks tolerate it; here training goes well at first, then diverges."},
+                {svg(error), "With the same mask the error is zero throughout."}}};
 }
 
 }  // namespace heddle::lab

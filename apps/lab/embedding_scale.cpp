@@ -1,10 +1,10 @@
-// Embeddings that are added to their positions without the factor sqrt(d).
+// Embeddings added to the position codes without the factor sqrt(d).
 //
 //     right       E[token] sqrt(d) + P                       (paper, section 3.4)
 //     wrong       E[token] + P, on both sides or on one
 //
-// How much that is depends on how E begins: numbers of deviation 1 need no factor, Xavier's uniform ones of a table [V, d] have
-// deviation sqrt(2 / (V + d)), and the library's d^-0.5, which the factor makes 1.
+// The effect depends on how E is initialised: values of standard deviation 1 need no factor; Xavier's uniform initialisation of a
+// table [V, d] has standard deviation sqrt(2 / (V + d)); the library's has d^-0.5, which the factor scales to 1.
 #include <cmath>
 
 #include "apps/lab/experiments.h"
@@ -36,7 +36,7 @@ double norm(const std::vector<double>& values, std::size_t row) {
     return std::sqrt(sum);
 }
 
-// |P| / (|E| + |P|), the mean over a sentence of random words.
+// |P| / (|E| + |P|), averaged over a sentence of random words.
 double share(const Options& options, std::int64_t vocabulary, Start start, bool scaled) {
     nn::Module root;
     const nn::PositionalEncoding positions(root, "positions", nn::Positions::sinusoidal, time, width);
@@ -52,7 +52,7 @@ double share(const Options& options, std::int64_t vocabulary, Start start, bool 
     return sum;
 }
 
-// ---- what it does to training: a copy of the source, one table for both sides
+// ---- the effect on training: the task is to copy the source; one table for both sides
 
 constexpr std::int64_t copy_width = 64;
 constexpr std::int64_t copy_vocabulary = 64;
@@ -168,15 +168,15 @@ Result embedding_scale(const Options& options) {
     }
     result.findings.push_back(loss);
     result.why =
-        "An embedding that begins as Xavier's, or with deviation d^-0.5, has a norm of about 1 beside the position code's 16: "
-        "their sum is nearly all position, words can hardly be told apart, and copying is not learned. The factor sqrt(d) "
-        "brings d^-0.5 to 1; a table that begins as N(0, 1) is there already, and with the factor its positions are the part "
-        "that drowns. On one side only, a shared table means two things: scaled for the target alone it leaves the source's "
-        "words as drowned as before, and scaled for the source alone it suits a copy, that wants the source's words and the "
-        "target's places, so well that it takes a test of the sum itself to notice.";
-    result.figures = {{svg(mistakes_first(bars)), "Width 512: position codes have the norm 16."},
-                      {svg(mistakes_first(curves)),
-                       "Neither side or the target only: the loss of guessing. Source only: a copy asks for just that."}};
+        "With Xavier initialisation, or a standard deviation of d^-0.5, an embedding has a norm of about 1, against 16 for the "
+        "position code: their sum is nearly all position, words can hardly be told apart, and copying is not learned. The "
+        "factor sqrt(d) scales d^-0.5 to 1; a table initialised with N(0, 1) does not need it, and with it the positions "
+        "become too small instead. Scaling only one side of a shared table has two outcomes: for the target alone, the "
+        "source's words stay as hard to tell apart as before; for the source alone, the result suits copying, which needs the "
+        "source's words and the target's positions, so well that only a test of the sum itself notices.";
+    result.figures = {
+        {svg(mistakes_first(bars)), "At width 512, position codes have norm 16."},
+        {svg(mistakes_first(curves)), "Neither side or the target only: the loss of guessing. Source only: enough for copying."}};
     return result;
 }
 

@@ -1,11 +1,11 @@
-// A comparison that asks whether the error is too large.
+// A check that tests whether the error is too large.
 //
 //     wrong    if (error > tolerance) refuse
 //     wrong    worst = max(worst, error) over all elements, then any comparison
 //     right    if (!(error <= tolerance)) refuse
 //
-// The gradients that are compared come from ops that really give NaN: a mean over no targets, a composed deviation of a
-// constant row, and a composed softmax of a row of -inf.
+// The gradients come from ops that really produce NaN: a mean over no targets, a composed standard deviation of a constant row,
+// and a composed softmax of a row of -inf.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,7 +32,7 @@ std::vector<double> gradient(const Tensor& at, const std::function<Variable(cons
     return x.grad().to_vector();
 }
 
-// The mean over the targets that count, of which there are none: 0 / 0.
+// The mean over the counted targets when there are none: 0 / 0.
 Case ignored_case(const Options& options) {
     const Tensor logits = normal({1, 8}, 1, key(options, "logits")), one = Tensor::full({}, 1, DType::f32);
     const auto composed = [](const Variable& x) {
@@ -68,7 +68,7 @@ Case masked_row_case(const Options& options) {
                 row, [](const Variable& x) { return ops::softmax(x); }, cotangent)};
 }
 
-// Off by one percent, and right: any check must refuse the one and pass the other.
+// One gradient that is off by one percent and one that is right: any check must reject the first and pass the second.
 std::vector<Case> finite_cases(const Options& options) {
     const Tensor logits = normal({1, 8}, 1, key(options, "logits")), cotangent = normal({1, 8}, 1, key(options, "cotangent"));
     const std::vector<double> right = gradient(
@@ -90,7 +90,7 @@ bool refused_when_large(const Case& one) {
     return false;
 }
 
-// std::max(a, b) is a unless a < b, which NaN never is: it keeps the worst of the numbers and forgets the NaN.
+// std::max(a, b) returns a unless a < b, which is false if b is NaN, so NaN errors are ignored.
 double largest_error(const Case& one) {
     double worst = 0;
     for (std::size_t i = 0; i < one.given.size(); ++i) worst = std::max(worst, std::abs(one.given[i] - one.wanted[i]));
@@ -137,10 +137,10 @@ Result error_above_tolerance(const Options& options) {
                      {"gradients wrong by a percent refused, of 1", wrong_refused},
                      {"right gradients refused, of 1", right_refused}},
         .why =
-            "Every comparison with NaN is false, so 'is the error too large' says no, and a gradient of nothing but NaN passes. "
-            "A maximum taken first forgets the NaN before anything is compared, because it, too, asks whether one number is "
-            "larger. Asked the other way, 'is the error small enough', NaN says no again, and that refuses it.",
-        .figures = {{svg(mistakes_first(chart)), "All three agree about numbers. About NaN only the first one is right."}}};
+            "Every comparison with NaN is false, so NaN is never 'too large', and a gradient full of NaN passes. Taking the "
+            "maximum first drops the NaN before the comparison, because std::max also tests whether one value is larger. The "
+            "opposite test, 'is the error small enough', is also false for NaN, and so rejects it.",
+        .figures = {{svg(mistakes_first(chart)), "All three agree on finite errors. Only the first one is right about NaN."}}};
 }
 
 }  // namespace heddle::lab

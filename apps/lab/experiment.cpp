@@ -12,7 +12,7 @@ namespace heddle::lab {
 
 namespace {
 
-// What experiments are about: headings of the page of all.
+// The groups: headings of the index page.
 constexpr std::string_view attention = "Attention", model = "The whole model", embeddings = "Embeddings and positions",
                            loss = "The loss", training = "Norm, dropout and training", translating = "Translating and scoring",
                            checks = "Checks";

@@ -1,4 +1,4 @@
-// The experiments, a file each: their functions, in the order of the list in experiment.cpp, where the titles stand.
+// The functions of the experiments, one file each, in the order of the list in experiment.cpp, which has the titles.
 #pragma once
 
 #include "apps/lab/experiment.h"
@@ -36,7 +36,7 @@ Result batch_bleu(const Options& options);
 Result cotangent_of_ones(const Options& options);
 Result error_above_tolerance(const Options& options);
 
-// What each page shows of the mistake as code.
+// The code that each page shows.
 extern const Code split_heads_code;
 extern const Code tiny_mask_code;
 extern const Code no_padding_mask_code;

@@ -1,12 +1,12 @@
-// Heads that are fed slices of the embedding, and a causal mask of the head's width.
+// Heads that each read a slice of the embedding, and a causal mask sized by the head's width.
 //
-//     wrong    head h reads x[:, h d : (h + 1) d]       12 heads of 42 read 504 of 512 columns, and each only its own
+//     wrong    head h reads x[:, h d : (h + 1) d]       12 heads of 42 read 504 of 512 columns, each only its own
 //     right    q, k, v = x W, with W [512, 12 * 42]     every head reads every column (Vaswani et al. 2017, section 3.2.2)
 //
 //     wrong    mask = lower triangle of [d, d]          fails at the first sentence of more than d tokens
 //     right    mask = lower triangle of [T, T], or the causal rule
 //
-// Each place is to name the word whose code lies in the last eight columns of its row: the columns that no slice reaches.
+// The task: at each position, predict the word encoded in the row's last eight columns, which no slice contains.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr std::int64_t head_dim = 42;
 constexpr std::int64_t width = heads * head_dim;  // 504
 constexpr std::int64_t unread = d_model - width;
 constexpr std::int64_t vocabulary = 8;
-constexpr std::int64_t longest = 48;  // of the sentences that are tried
+constexpr std::int64_t longest = 48;  // longest sentence tried
 constexpr Training training = {.steps = 40, .lr = 1e-3};
 
 enum class Build : std::uint8_t { projections, slices };
@@ -44,7 +44,7 @@ struct Net : nn::Module {
             of_slice.push_back(std::make_unique<nn::Linear>(*this, fmt::format("heads.{}", head), head_dim,
                                                             std::vector<std::string>{"query", "key", "value"}, head_dim));
     }
-    // The heads' outputs side by side, [rows, width]. x [sentences * time, d_model]
+    // The heads' concatenated outputs, [rows, width]. x [sentences * time, d_model]
     Variable attend(const Variable& x, std::int64_t sentences) const {
         const std::int64_t time = x.rows() / sentences;
         const Spans spans = equal_spans(sentences, time);
@@ -68,7 +68,7 @@ struct Net : nn::Module {
         }
         return ops::concat(parts, 1);
     }
-    // The corner [time, time] of a [head_dim, head_dim] triangle: all of it when the sentence is longer.
+    // The corner [time, time] of a [head_dim, head_dim] triangle, or the whole triangle if the sentence is longer.
     static Tensor mask_of_head_width(std::int64_t time) {
         const std::int64_t size = std::min(time, head_dim);
         Tensor mask = Tensor::zeros({size, size}, DType::u8);
@@ -84,7 +84,7 @@ struct Net : nn::Module {
     nn::Linear output{*this, "output", width, vocabulary};
 };
 
-// How much each head's output moves with each column of x: [heads, d_model], the gradient's mean magnitude over the places.
+// How much each head's output depends on each column of x: [heads, d_model], the gradient's mean magnitude over the positions.
 std::vector<double> reading(const Net& net, const Tensor& rows, std::uint64_t key) {
     std::vector<double> result;
     const Tensor cotangent = normal({rows.dim(0), head_dim}, 1, key);
@@ -118,7 +118,7 @@ double columns_of_no_head(const std::vector<double>& reading) {
     return count;
 }
 
-// Sentences of 1, 2, .. tokens until one fails.
+// Tries sentences of 1, 2, ... tokens until one fails.
 double longest_that_works(const Net& net) {
     const NoGrad no_grad;
     for (std::int64_t time = 1; time <= longest; ++time) try {
@@ -129,7 +129,7 @@ double longest_that_works(const Net& net) {
     return longest;
 }
 
-// Noise in the columns that a slice reads, a word's code in the others.
+// The columns that the slices read hold noise; the others encode a word.
 std::vector<double> learn_from_the_last_columns(Net& net, const Options& options) {
     return train(net, training, [&](std::int64_t step) {
         constexpr std::int64_t sentences = 32, time = 2;
@@ -168,10 +168,10 @@ Result head_slices(const Options& options) {
                      {"longest sentence of up to 48 that works", {}},
                      {"loss on a word in the last 8 columns, 40 steps", {}}},
         .why =
-            "A slice shows a head 42 columns of 512 and hides the other 470, and 12 times 42 is 504, so the last eight reach "
-            "nobody and the loss on what they hold stays at ln 8. A mask made by the head's width has nothing to do with the "
-            "sentence: it fits by accident up to 42 tokens. Projections read all columns for every head, and the causal "
-            "rule is about places.",
+            "Each head sees 42 of the 512 columns, and 12 times 42 is 504, so no head reads the last eight, and the loss on "
+            "the words they encode stays at ln 8. A mask sized by the head's width has nothing to do with the sentence's "
+            "length: it only happens to work up to 42 tokens. With projections every head reads all columns, and the causal "
+            "rule compares positions, however many there are.",
         .figures = {}};
     picture::LineChart losses{.title = "naming a word whose code lies in the last 8 columns",
                               .x = {.label = "step"},
@@ -192,16 +192,17 @@ Result head_slices(const Options& options) {
             for (std::size_t column = i; column < i + 8; ++column) sum += read[column] / 8;
             binned.push_back(sum);
         }
-        result.figures.insert(result.figures.begin(),
-                              {svg(picture::HeatMap{.title = "what each head reads: " + name,
-                                                    .rows = heads,
-                                                    .cols = d_model / 8,
-                                                    .values = binned,
-                                                    .row_title = "head",
-                                                    .col_title = "columns of the embedding, eight by eight",
-                                                    .from = 0}),
-                               build == Build::projections ? "Every head reads everything."
-                                                           : "A staircase: each head reads its own, and the last eight nobody."});
+        result.figures.insert(
+            result.figures.begin(),
+            {svg(picture::HeatMap{.title = "what each head reads: " + name,
+                                  .rows = heads,
+                                  .cols = d_model / 8,
+                                  .values = binned,
+                                  .row_title = "head",
+                                  .col_title = "columns of the embedding, eight by eight",
+                                  .from = 0}),
+             build == Build::projections ? "Every head reads everything."
+                                         : "A staircase: each head reads its own columns, and no head the last eight."});
         const std::vector<double> learned = learn_from_the_last_columns(net, options);
         result.findings[3].values.push_back(mean_of_last(learned, 5));
         losses.series.push_back(curve(name, learned));

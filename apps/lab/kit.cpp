@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<int, 4> heads_and_time = {0, 2, 1, 3};
 
-// Moves the first of `count` series or bars after the others.
+// Moves the first of `count` series or bars behind the others.
 template <typename T>
 void rotate_colored(std::vector<T>& all, std::size_t count) {
     for (std::size_t i = 0; i < all.size(); ++i) all[i].color = i;

@@ -1,4 +1,4 @@
-// What several experiments need: random tensors, heads cut and joined by single ops, and training for a few steps.
+// Helpers shared by the experiments: random tensors, splitting and joining heads with basic ops, and short training runs.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace heddle::lab {
 
-/// The random key of one thing ("query") in an experiment.
+/// The random key for one item ("query") of an experiment.
 std::uint64_t key(const Options& options, std::string_view what);
 
 /// Uniform in [low, high).
@@ -29,60 +29,60 @@ Tensor normal(const Shape& shape, double deviation, std::uint64_t key, DType dty
 /// Token ids, uniform in [0, vocabulary): i32 [count].
 Tensor words(std::int64_t count, std::int64_t vocabulary, std::uint64_t key);
 
-/// Tokens as a score of texts reads them: "w7 w12 ".
+/// Tokens as text that can be scored: "w7 w12 ".
 std::string line_of(std::span<const std::int32_t> tokens);
 
-/// A line through what was measured at 0, 1, 2, ..: a loss for each step.
+/// A line through values measured at 0, 1, 2, ..., such as the loss of each step.
 picture::Series curve(std::string name, const std::vector<double>& values);
-/// Mistakes first, the correct variant last: reorders values whose first variant is the correct one, `each` per variant.
+/// Moves the values of the first variant, the correct one, to the end. Each variant has `each` values.
 template <typename T>
 std::vector<T> mistakes_first(std::vector<T> values, std::size_t each = 1) {
     std::ranges::rotate(values, values.begin() + static_cast<std::ptrdiff_t>(each));
     return values;
 }
-/// The same of the first `count` series of a chart, or of the bars of each group. Colours are kept: the first one is that of the
-/// correct variant.
+/// The same for the first `count` series of a chart, or for the bars of each group. Series keep their colours: the correct
+/// variant has the first one.
 picture::LineChart mistakes_first(picture::LineChart chart, std::optional<std::size_t> count = {});
 picture::BarChart mistakes_first(picture::BarChart chart);
 
-/// A task with one right answer: the source backwards. i32 [sentences * length] each, one sentence after the other.
+/// A task with one right answer: reverse the source. Each tensor is i32 [sentences * length], one sentence after another.
 struct Reversed {
     Tensor source;
-    Tensor target_in;   ///< vocabulary - 1, which is no word, and the target without its last word
-    Tensor target_out;  ///< what is to be said
+    Tensor target_in;   ///< a start token (vocabulary - 1, not a word), then the target without its last word
+    Tensor target_out;  ///< the expected output
 };
 Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::uint64_t key);
-/// `sentences` of `time` tokens each, one after another.
+/// `sentences` spans of `time` tokens each, one after another.
 Spans equal_spans(std::int64_t sentences, std::int64_t time);
 
-/// Attention from single ops, as write-ups compose it. x [sentences * time, heads * width] as [sentences, heads, time, width]: a
-/// row is cut into heads first, and then heads and time change places.
+/// For attention composed from basic ops. Turns x [sentences * time, heads * width] into [sentences, heads, time, width]: splits
+/// each row into heads, then transposes heads and time.
 Variable cut_heads(const Variable& x, std::int64_t sentences, std::int64_t heads);
-/// The inverse.
+/// The inverse of cut_heads().
 Variable join_heads(const Variable& x);
 
-/// The middle one (the mean of the two middle ones). Error without any.
+/// The median (of an even count: the mean of the middle two). Error if there are no values.
 double median(std::vector<double> values);
 
-/// The mean of the last `count` values: where a noisy curve has come to. Error when there are fewer.
+/// The mean of the last `count` values: the level that a noisy curve has reached. Error if there are fewer.
 double mean_of_last(std::span<const double> values, std::size_t count);
 
-/// |after - before| / |before|: 0 exactly when nothing moved. Error when they are not equally long.
+/// |after - before| / |before|: 0 exactly when nothing changed. Error if the lengths differ.
 double relative_change(std::span<const double> before, std::span<const double> after);
 
-/// max |a - b|; NaN when a difference is. Error when they are not equally long.
+/// max |a - b|; NaN if any difference is NaN. Error if the lengths differ.
 double largest_difference(std::span<const double> a, std::span<const double> b);
-/// The same of two tensors. Error when they are not of one shape.
+/// The same for two tensors. Error if the shapes differ.
 double largest_difference(const Tensor& a, const Tensor& b);
 
-/// The largest distance of a row's sum from 1; rows run along the last axis. NaN when a sum is.
+/// The largest distance of a row's sum from 1; rows run along the last axis. NaN if any sum is NaN.
 double error_of_sums(const Tensor& weights);
 
-/// Of all parameters of the module that have a gradient, as one vector.
+/// The norm of the gradients of all the module's parameters, taken as one vector. Parameters without a gradient are skipped.
 double gradient_norm(const nn::Module& module);
 
-/// Adam for `steps` steps on what `loss(step)` gives, a scalar; returns the loss of each step. The rate is constant after
-/// `warmup` steps in which it rises linearly. The module is left in training mode.
+/// Runs Adam for `steps` steps on the scalar `loss(step)` and returns the loss of each step. The rate rises linearly for `warmup`
+/// steps and is constant afterwards. Leaves the module in training mode.
 struct Training {
     std::int64_t steps = 100;
     double lr = 1e-3;

@@ -8,16 +8,17 @@
 
 namespace heddle::lab {
 
-// Everywhere the mistakes stand first and what is right last: code, variants, pictures.
+// Code, variants and pictures are always shown with the mistakes first and the correct form last.
 
-/// For a terminal: the code, wrong and right; the result as a table with the variants as columns; why; the test.
+/// For a terminal: the wrong and the right code, the results as a table with one column per variant, the explanation and the
+/// test.
 std::string text(const Experiment& experiment, const Result& result);
 /// The same as one line of JSON: name, title, wrong and right (code), seed, variants, findings {what: {variant: number}}, why,
-/// caught_by. JSON has no NaN and no infinities: these are the texts "nan", "inf" and "-inf".
+/// caught_by. JSON has no NaN and no infinities, so these are the strings "nan", "inf" and "-inf".
 std::string json(const Experiment& experiment, const Result& result, const Options& options);
-/// The same with its pictures. `command`: how to make it again.
+/// The same as a page with pictures. `command`: the command that reproduces it.
 picture::Page page(const Experiment& experiment, const Result& result, std::string_view command);
-/// The first finding in a line: "weight on the future, row 0: multiplied 0.9373, masked 0".
+/// The first finding in one line: "weight on the future, row 0: multiplied 0.9373, masked 0".
 std::string headline(const Result& result);
 
 }  // namespace heddle::lab

@@ -1,11 +1,11 @@
-// Label smoothing over three sets of words: losses that cannot be compared, and padding that is taught.
+// Label smoothing over three sets of words: the losses cannot be compared, and some recipes teach the model to predict padding.
 //
-//     over V      q = (1 - e) [j = t] + e / V                            every word, padding and the target among them
-//     over V - 1  q = 1 - e at the target, e / (V - 1) at all others     the target gets nothing of e; padding does
-//     over V - 2  the same with e / (V - 2), and 0 at padding            what can never be said gets nothing
+//     over V      q = (1 - e) [j = t] + e / V                            every word, including padding and the target
+//     over V - 1  q = 1 - e at the target, e / (V - 1) at all others     the target gets none of e, but padding does
+//     over V - 2  the same with e / (V - 2), and 0 at padding            padding, which is never a right answer, gets none
 //
-// The loss is -sum_j q_j log p_j, and the least it can be is the entropy of q, at p = q. It is found here by descent on logits
-// that are free, so nothing but the targets sets it.
+// The loss is -sum_j q_j log p_j, and its minimum is the entropy of q, at p = q. It is found here by gradient descent on the
+// logits themselves, so it depends only on the targets.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -25,7 +25,7 @@ constexpr int sentence = 20;  // tokens
 
 const std::vector<std::string> names = {"over V", "over V-1", "over V-2"};
 
-// Of the target, of another word, and of padding, for a vocabulary of any size.
+// The probabilities of the target, of any other word and of padding, for a vocabulary of any size.
 struct Mass {
     double target, other, padding;
 };
@@ -42,7 +42,7 @@ double entropy(std::size_t variant, double size) {
     return part(q.target) + (size - 2) * part(q.other) + part(q.padding);
 }
 
-// Row i is what should be said where the target is word i + 1. [words, vocabulary]
+// Row i is the target distribution for word i + 1. [words, vocabulary]
 Tensor distribution(std::size_t variant) {
     const Mass q = mass(variant, vocabulary);
     Tensor result = Tensor::full({words, vocabulary}, q.other, DType::f64);
@@ -160,12 +160,11 @@ Result label_smoothing(const Options& options) {
         .variants = names,
         .findings = {least, formula, pad, perplexity, drawn},
         .why =
-            "A smoothed loss does not end at zero but at the entropy of its targets, which depends on e, on V and on who shares "
-            "e: "
-            "losses of two recipes cannot be compared, and their exponential is not a perplexity. Spread over V (the published "
-            "formula, and this library's) or over V - 1, a part of e goes to padding, and a perfect model learns to say it. A "
-            "model is compared by its loss without smoothing, which heddle reports in each validation; padding that has mass has "
-            "to be forbidden where sentences are drawn.",
+            "The minimum of a smoothed loss is not zero but the entropy of its targets, which depends on e, on V and on which "
+            "words share e: the losses of two recipes cannot be compared, and their exponential is not a perplexity. If e is "
+            "spread over V (the published formula, and this library's) or over V - 1, padding gets a part of it, and a perfect "
+            "model learns to predict padding. Compare models by the loss without smoothing, which heddle reports in each "
+            "validation, and exclude padding when sampling.",
         .figures = {minima(found), probabilities(found)}};
 }
 

@@ -1,12 +1,12 @@
-// Which of the found translations is the best one: their scores over their lengths.
+// Ranking candidate translations: scores divided by a function of the length.
 //
-//     wrong    log p(y | x)                          falls with each token, so the shortest translation has the edge
+//     wrong    log p(y | x)                          falls with each token, which favours the shortest translation
 //     right    log p(y | x) / |y|^a                  the library's; |y| counts the end mark
 //              log p(y | x) / ((5 + |y|) / 6)^a      Wu et al. 2016, equation 14
 //
-// The language: each of 8 symbols becomes its usual word (0.6) or one of two others (0.2 each); every fifth pair breaks off
-// somewhere, as pairs from the web do. A model that learns this gives "end now" a small share at each place, but a long sentence
-// whose words are uncertain has a smaller one still.
+// The language: each of 8 symbols becomes its usual word (0.6) or one of two others (0.2 each); one target in five is truncated,
+// as happens in data from the web. A model trained on this gives the end mark a small probability at each position, but a whole
+// long sentence with uncertain words is less probable still.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -45,7 +45,7 @@ app::TokenPair draw_pair(Sequence& numbers) {
     return pair;
 }
 
-// How a score divides, by the tokens with the end mark.
+// The divisor of a score, a function of the token count including the end mark.
 using Divisor = std::function<double(double length)>;
 
 Divisor power(double alpha) {
@@ -61,7 +61,7 @@ struct Translated {
     double empty;  // share of lines
 };
 
-// What each way to score makes of the same candidates.
+// Ranks the same candidates by different scores.
 class Candidates {
   public:
     Candidates(const nn::Transformer& model, const Options& options) {
@@ -69,11 +69,11 @@ class Candidates {
         std::vector<std::vector<std::int32_t>> sources;
         for (std::int64_t i = 0; i < sentences; ++i) {
             sources.push_back(draw_source(numbers));
-            references_.push_back(line_of(sources.back()));  // each symbol's usual word has its number
+            references_.push_back(line_of(sources.back()));  // each symbol's usual word has the same number
             sources.back().push_back(app::eos_id);
         }
         lists_.resize(sources.size());
-        for (const double alpha : {0.0, 1.0}) {  // one search likes short ones, the other long ones
+        for (const double alpha : {0.0, 1.0}) {  // one search favours short translations, the other long ones
             const app::HypothesisLists lists =
                 app::beam_search(model, sources, {.beam = 8, .length_penalty = alpha, .patience = 0, .n_best = 8});
             for (std::size_t i = 0; i < lists.size(); ++i) lists_[i].insert(lists_[i].end(), lists[i].begin(), lists[i].end());
@@ -104,7 +104,7 @@ double ratio(const app::BleuScore& bleu) {
     return static_cast<double>(bleu.hypothesis_length) / static_cast<double>(bleu.reference_length);
 }
 
-// Length ratio and BLEU over alpha for both forms.
+// Length ratio and BLEU as functions of alpha, for both forms.
 std::vector<picture::Figure> sweep(const Candidates& candidates) {
     picture::LineChart lengths{.title = "length over the reference's",
                                .x = {.label = "a"},
@@ -124,7 +124,7 @@ std::vector<picture::Figure> sweep(const Candidates& candidates) {
             }
         }
     return {{svg(mistakes_first(lengths)), "a = 0 is no penalty. The same candidates are ranked each time."},
-            {svg(mistakes_first(scores)), "The reference has each symbol's usual word, so a perfect search reaches 100."}};
+            {svg(mistakes_first(scores)), "The reference uses each symbol's usual word, so a perfect search reaches 100."}};
 }
 
 }  // namespace
@@ -156,10 +156,10 @@ Result length_penalty(const Options& options) {
         .variants = {"L^1", "none", "((5+L)/6)^1"},
         .findings = {{"length ratio", {}}, {"BLEU", {}}, {"brevity penalty of BLEU", {}}, {"empty translations, %", {}}},
         .why =
-            "Each token multiplies the probability by less than one, so of a whole translation and one that breaks off the "
-            "shorter one may well be the more probable, and a good search finds it. How often depends on what the model saw: "
-            "here every fifth training pair breaks off. Divided by a growing function of its length, a score is that of an "
-            "average token, and the whole translation wins; both forms do, the second one less strongly.",
+            "Each token multiplies the probability by less than one, so a truncated translation may well be more probable than "
+            "the whole one, and a good search finds it. How often that happens depends on the training data: here one pair in "
+            "five is truncated. Dividing the score by an increasing function of the length compares averages per token, and "
+            "the whole translation wins; both forms do this, the second one less strongly.",
         .figures = sweep(candidates)};
     for (const Divisor& divisor : {power(1), power(0), shifted(1)}) {
         const Translated each = candidates.best_by(divisor);

@@ -1,7 +1,7 @@
-// The loss as the logarithm of a softmax, in f32.
+// The loss computed as the logarithm of a softmax, in f32.
 //
 //     wrong    -log(softmax(x))_t
-//     right    log(sum_j e^(x_j - m)) - (x_t - m): no probability is ever made
+//     right    log(sum_j e^(x_j - m)) - (x_t - m): no probability is computed
 #include <cmath>
 #include <limits>
 
@@ -16,10 +16,10 @@ constexpr int gaps = 121;
 
 struct Loss {
     double loss = 0;
-    double gradient = 0;  // of the target's logit
+    double gradient = 0;  // with respect to the target's logit
 };
 
-// Of the first of two words, whose logit is `gap` below the other's.
+// For the first of two words, whose logit is `gap` below the other's.
 Loss loss_at(double gap, bool composed) {
     const Variable logits(Tensor::from(std::vector<float>{0, static_cast<float>(gap)}, {1, 2}), true);
     const Variable loss = composed ? ops::neg(ops::sum(ops::slice(ops::log(ops::softmax(logits)), 1, 0, 1)))
@@ -31,7 +31,7 @@ Loss loss_at(double gap, bool composed) {
 struct Run {
     std::vector<double> losses;
     std::vector<double> gradients;
-    // The first whole gap where it is not a number, or not finite; infinity: nowhere.
+    // The first integer gap where the value is NaN, or infinite; infinity if there is none.
     double first_nan = std::numeric_limits<double>::infinity();
     double first_infinite = std::numeric_limits<double>::infinity();
 };
@@ -77,13 +77,13 @@ Result log_of_softmax(const Options&) {
                          {"smallest gap with a NaN gradient", {fused.first_nan, composed.first_nan}},
                          {"smallest gap with an infinite loss", {fused.first_infinite, composed.first_infinite}}},
             .why =
-                "One over e^-90 is larger than the largest f32, while e^-90 itself still has a logarithm: the loss looks well, "
-                "and its gradient is infinity times zero, or minus infinity, which is NaN. From e^-104 on the probability is "
-                "zero and the loss infinite. The log-softmax subtracts logits, whose difference is 90 or 104 and nothing more, "
-                "and its gradient is p - 1.",
+                "1 / e^-90 overflows f32, while e^-90 itself still has a logarithm: the loss looks fine, but its gradient "
+                "involves infinity times zero, or infinity minus infinity, which is NaN. At e^-104 and below, the probability "
+                "is zero and the loss infinite. The log-softmax subtracts logits, whose difference is just 90 or 104, and its "
+                "gradient is p - 1.",
             .figures = {{svg(mistakes_first(losses)), "The two agree until the probability is zero."},
                         {svg(mistakes_first(gradients)),
-                         "The line of the composed gradient ends where it becomes NaN, long before the loss tells."}}};
+                         "The line of the composed gradient ends where it becomes NaN, long before the loss shows it."}}};
 }
 
 }  // namespace heddle::lab

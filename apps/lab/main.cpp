@@ -1,4 +1,4 @@
-// The `heddle-lab` program, which `heddle lab` and `heddle chapter` start: experiments and the measured chapters.
+// The `heddle-lab` program, started by `heddle lab` and `heddle chapter`: the experiments and the measured chapters.
 #include <string>
 #include <string_view>
 

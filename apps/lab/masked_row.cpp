@@ -1,11 +1,11 @@
-// A query that may attend to nothing: a sentence whose source is empty, in a batch.
+// A query that may attend to nothing: a sentence with an empty source in a batch.
 //
-//     wrong    softmax(where(mask, s, -1e9))          all scores equal: uniform weights on what is masked
+//     wrong    softmax(where(mask, s, -1e9))          all scores are equal: uniform weights on masked positions
 //     wrong    softmax(where(mask, s, -2^32 + 1))     the same
 //     wrong    softmax(where(mask, s, -inf))          -inf - (-inf) in the exponent: NaN
-//     right    e^s over the places that may attend, and zeros where there are none
+//     right    e^s over the allowed positions, and zeros if there are none
 //
-// The softmax of the wrong ones is composed, as a framework's is: the library's gives zeros for a row of -inf, too.
+// The wrong variants use a composed softmax, as frameworks do: the library's softmax gives zeros even for a row of -inf.
 #include <cmath>
 #include <limits>
 
@@ -35,7 +35,7 @@ Variable composed_softmax(const Variable& x) {
     return ops::div(exponentials, ops::sum(exponentials, -1, true));
 }
 
-// Cross attention to the source's embedding, and a word for each place of the target.
+// Cross attention to the source's embedding, predicting a word at each target position.
 struct Net : nn::Module {
     explicit Net(std::uint64_t seed) : Module(seed) {}
     Variable weights(const Variable& target, const Variable& source, const Tensor& mask, const Fill& fill) const {
@@ -59,7 +59,7 @@ Tensor mask_of_the_batch() {
     return mask;
 }
 
-// How many of the parameters' gradients are NaN, as a share.
+// The share of the parameters' gradient elements that are NaN.
 double share_of_nan(const Net& net) {
     double nans = 0, count = 0;
     for (const nn::Parameter& one : net.parameters())
@@ -70,7 +70,7 @@ double share_of_nan(const Net& net) {
     return nans / count;
 }
 
-// Norm of the gradient in the source rows of the last sentence, which are all padding.
+// Norm of the gradient in the last sentence's source rows, which are all padding.
 double gradient_in_padding(const Variable& source) {
     double squares = 0;
     const std::vector<double> gradient = source.grad().to_vector();
@@ -109,11 +109,11 @@ Result masked_row(const Options& options) {
                      {"NaN among the gradients, the loss counts the row", {}},
                      {"gradient in padding, the loss counts the row", {}}},
         .why =
-            "A large negative number is a score like any other: where all scores are equal, all weights are 1/6, and the "
-            "query reads padding, which then is trained. Minus infinity minus itself is NaN, and zero times NaN is NaN, so "
-            "one such row spoils the gradients of the value and output weights, and of all layers below, even when the loss "
-            "ignores it. A mask that leaves places out gives an empty sum: zero weights, zero gradients, and the rest of "
-            "the batch learns on.",
+            "A large negative number is a score like any other: if all scores are equal, all weights are 1/6, and the query "
+            "reads padding, which then receives gradients. Minus infinity minus itself is NaN, and zero times NaN is NaN, so "
+            "one such row spoils the gradients of the value and output weights, and of all layers below, even if the loss "
+            "ignores it. A mask that excludes positions leaves an empty sum: the weights and gradients are zero, and the rest "
+            "of the batch trains as usual.",
         .figures = {}};
     std::vector<double> rows;
     std::vector<std::string> names;
@@ -152,7 +152,7 @@ Result masked_row(const Options& options) {
                                              .groups = mistakes_first(names),
                                              .bars = {{"the loss ignores the row", mistakes_first(result.findings[1].values)},
                                                       {"the loss counts the row", mistakes_first(result.findings[2].values)}}}),
-                       "One row of one sentence spoils what the whole batch would teach the values and the output."}};
+                       "One row of one sentence spoils the whole batch's gradients of the value and output weights."}};
     return result;
 }
 

@@ -1,10 +1,10 @@
-// A batch of sentences of different lengths, filled up with padding that is not masked.
+// A batch of sentences of different lengths with padding that is not masked.
 //
-//     wrong    softmax over all places of the row, the padding too
-//     right    softmax over the places of the sentence
+//     wrong    softmax over all positions of the row, including padding
+//     right    softmax over the sentence's own positions
 //
-// One model, trained on batches of one length, where there is no padding, then asked in batches with a longer neighbour. The
-// wrong way is the same model with spans that call padding words.
+// One model is trained on batches of equal lengths, without padding, then evaluated in batches with a longer sentence. The wrong
+// variant is the same model with spans that treat padding as words.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,12 +17,12 @@ namespace heddle::lab {
 namespace {
 
 constexpr std::int64_t d_model = 32;
-constexpr std::int64_t length = 5;  // of the sentences that are asked
+constexpr std::int64_t length = 5;  // of the test sentences
 constexpr std::int64_t longest = 40;
 constexpr std::int64_t sentences = 200;
 constexpr std::int32_t padding = 2;  // the words are 0 and 1
 
-// Each place is to say which word its sentence has more of.
+// The task: at each position, predict the more frequent word of the sentence.
 struct Net : nn::Module {
     explicit Net(std::uint64_t seed) : Module(seed) {}
     static nn::TransformerOptions options() {
@@ -62,7 +62,7 @@ void teach(Net& net, const Options& options) {
     });
 }
 
-// The sentences [sentences * length], filled up to `time` each.
+// The sentences [sentences * length], each padded to `time` tokens.
 Tensor filled_up(const Tensor& tokens, std::int64_t time) {
     Tensor result = Tensor::full({sentences * time}, padding, DType::i32);
     for (std::int64_t i = 0; i < tokens.numel(); ++i)
@@ -74,7 +74,7 @@ Spans spans_of(bool masked, std::int64_t time) {
     return masked ? Spans::padded(std::vector<std::int64_t>(sentences, length), time) : equal_spans(sentences, time);
 }
 
-// What the words' places say, in a batch whose longest sentence has `time` words: [sentences * length, 2].
+// The logits at the words' positions in a batch whose longest sentence has `time` words: [sentences * length, 2].
 std::vector<double> answers(const Net& net, const Tensor& tokens, std::int64_t time, bool masked) {
     const std::vector<double> all = net.logits(filled_up(tokens, time), spans_of(masked, time)).value().to_vector();
     std::vector<double> result;
@@ -93,7 +93,7 @@ double share_right(const Tensor& tokens, const std::vector<double>& logits) {
     return right / static_cast<double>(tokens.numel());
 }
 
-// The first layer's weights of the first sentence's words, mean of the heads: [length, longest].
+// The first layer's weights for the first sentence's words, averaged over the heads: [length, longest].
 std::vector<double> first_weights(const Net& net, const Tensor& tokens, bool masked) {
     nn::AttentionMaps maps;
     net.logits(filled_up(tokens, longest), spans_of(masked, longest), &maps);
@@ -144,10 +144,10 @@ Result no_padding_mask(const Options& options) {
                      {"right answers beside a sentence of 40 words", {}},
                      {"weight on padding, first layer", {}}},
         .why =
-            "Padding has keys like any word, so without a mask every place of a short sentence attends to it, and the more "
-            "the longer its neighbour is. The model never learned what to make of it, because batches of one length have "
-            "none: the same sentence is answered in one batch and not in the other. Spans, lengths or a mask take these "
-            "places out of the sum, and a sentence has the same bits in every batch.",
+            "Padding has keys like any word, so without a mask every position of a short sentence attends to it, and all the "
+            "more the longer the longest sentence is. The model was never trained on padding, because batches of equal lengths "
+            "have none: its answer for the same sentence is right in one batch and wrong in another. Spans, lengths or a mask "
+            "exclude these positions from the sum, and a sentence has the same bits in every batch.",
         .figures = {}};
     picture::LineChart accuracy{.title = "sentences of 5 words beside a longer one",
                                 .x = {.label = "words of the longest sentence in the batch"},
@@ -172,10 +172,10 @@ Result no_padding_mask(const Options& options) {
                                                                             .col_title = "key",
                                                                             .from = 0}),
                                                        masked ? "All weight lies on the five words."
-                                                              : "Most of the weight lies on 35 places of padding."});
+                                                              : "Most of the weight lies on the 35 padding positions."});
     }
     result.figures.insert(result.figures.begin(),
-                          {svg(mistakes_first(accuracy)), "One model and the same sentences; only the neighbour differs."});
+                          {svg(mistakes_first(accuracy)), "The same model and sentences; only the longest sentence differs."});
     return result;
 }
 

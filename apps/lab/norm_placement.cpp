@@ -1,7 +1,7 @@
-// Twelve layers of width 64, trained from the first step at the full rate, with the norm in different places.
+// Twelve layers of width 64, trained at the full rate from the first step, with the norm in different places.
 //
 //     pre             x + f(norm(x)), a norm after the last layer                 (Xiong et al. 2020)
-//     post            norm(x + f(x)): the paper's, which it trains with warm-up
+//     post            norm(x + f(x)), as in the paper, which trains it with warm-up
 //     post, warm-up   the same with a rate that rises over all steps
 //     no norm         x + f(x)
 //     no residual     f(norm(x)), a norm after the last layer
@@ -52,7 +52,7 @@ struct Stack : nn::Module {
         return x;
     }
 
-    // What the last layer gives.
+    // The output of the last layer.
     Variable hidden(const Tensor& tokens, const Spans& spans) const {
         Variable x = embedding.forward(tokens, spans, positions);
         for (const auto& layer : layers) {
@@ -76,7 +76,7 @@ struct Stack : nn::Module {
     nn::Linear output{*this, "output", width, vocabulary};
 };
 
-// Each place is to name the token before it; the first one itself.
+// The task: at each position, predict the token before it, and at the first position that token itself.
 Variable loss(const Stack& stack, const Options& options, std::int64_t step) {
     const Tensor tokens = words(sentences * time, vocabulary, key(options, "tokens") + static_cast<std::uint64_t>(step));
     Tensor targets = tokens.clone();
@@ -85,7 +85,7 @@ Variable loss(const Stack& stack, const Options& options, std::int64_t step) {
     return ops::cross_entropy(stack.logits(tokens, equal_spans(sentences, time)), targets);
 }
 
-// The mean cosine between two tokens of a sentence after the last layer: 1 when all of them point the same way.
+// The mean cosine between two tokens of a sentence after the last layer: 1 if they all point the same way.
 double likeness(const Stack& stack, const Options& options) {
     const NoGrad no_grad;
     const Tensor tokens = words(time, vocabulary, key(options, "tokens"));
@@ -165,13 +165,13 @@ Result norm_placement(const Options& options) {
     }
     result.findings = {loss, first, last, alike};
     result.why =
-        "A norm behind every sum scales down what a token brought along, once per sublayer: behind twelve layers the tokens of "
-        "a sentence look alike, the last layers get gradients several times as large as with the norm in front, and at the full "
-        "rate from the first step on the stack stays at the loss of guessing, which it begins to leave with a warm-up. Without "
-        "residuals nothing of the token is left, and without norms the sums grow from layer to layer and the gradient with "
-        "them. A norm in front of each sublayer bounds what the sublayer sees and leaves the path of the sum free.";
+        "A norm after every sum scales down the residual, once per sublayer: after twelve layers the tokens of a sentence look "
+        "alike, the last layers get gradients several times as large as in pre-norm, and at the full rate from the first step "
+        "the stack stays at the loss of guessing; with a warm-up it starts to improve. Without residuals nothing of the token "
+        "is left, and without norms the sums, and with them the gradients, grow from layer to layer. A norm before each "
+        "sublayer bounds the sublayer's input and leaves the residual path untouched.";
     result.figures = {
-        {svg(mistakes_first(losses)), "All five begin with the same weights. Without norms the loss lies above the picture."},
+        {svg(mistakes_first(losses)), "All five start from the same weights. Without norms the loss is off the scale."},
         {svg(mistakes_first(norms)),
          "Without norms the gradient is larger by orders of magnitude. Before the first step a warm-up changes nothing."}};
     return result;

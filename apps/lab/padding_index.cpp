@@ -1,9 +1,9 @@
-// 0 as the padding's index, where 0 is a word.
+// Index 0 treated as padding where 0 is a word.
 //
-//     wrong    targets that are 0 are not counted; keys that are 0 are masked
-//     right    the vocabulary says which index is padding, and places without a token are known by the sentence's length
+//     wrong    targets equal to 0 are not counted; keys equal to 0 are masked
+//     right    the vocabulary defines the padding index, and the sentence's length shows which positions are padding
 //
-// A layer of attention learns to turn a sentence of 8 words round. Word 0 is one of 8.
+// An attention layer learns to reverse a sentence of 8 words. Word 0 is one of the 8 words of the vocabulary.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -40,7 +40,7 @@ struct Net : nn::Module {
     nn::Linear generator{*this, "generator", width, vocabulary};
 };
 
-// Each sentence backwards.
+// Reverses each sentence.
 Tensor turned_round(const Tensor& tokens) {
     Tensor result = tokens.clone();
     for (std::int64_t start = 0; start < tokens.numel(); start += length)
@@ -71,7 +71,7 @@ struct Learned {
     double counted = 0;                              // share of the targets
     std::array<double, vocabulary> right{}, seen{};  // of each word
     double largest_weight = 0;                       // on a key that is word 0
-    double nll = 0;                                  // of all targets
+    double nll = 0;                                  // over all targets
     std::vector<double> steps, accuracy_of_zero;
 
     double accuracy(std::size_t first, std::size_t behind) const {
@@ -88,7 +88,7 @@ Tensor sentences_of(const Options& options, const std::string& what) {
     return words(sentences * length, vocabulary, key(options, what));
 }
 
-// On sentences that training does not see.
+// Evaluates on sentences that are not in the training data.
 void judge(const Net& net, const Variant& variant, const Tensor& tokens, Learned& learned) {
     const NoGrad no_grad;
     Tensor weights;
@@ -163,10 +163,10 @@ Result padding_index(const Options& options) {
                      {"loss over all targets", {}},
                      {"largest attention weight on word 0", {}}},
         .why =
-            "An index is padding because a vocabulary says so: another vocabulary has a word there. In the loss such a "
-            "rule takes that word out of the training and out of the accuracy, which looks perfect; in the mask nobody can "
-            "read the word any more, and a model gets round that only where it can tell what is missing. The index comes "
-            "from the vocabulary, or better, nothing is asked of indices: lengths say where a sentence ends.",
+            "Which index is padding depends on the vocabulary: another vocabulary has a word there. In the loss, a fixed index "
+            "excludes that word from training and from the accuracy, which looks perfect; in the mask, no query can read the "
+            "word any more, and a model can make up for that only where it can infer the missing word. Take the index from the "
+            "vocabulary, or better, do without one: lengths show where a sentence ends.",
         .figures = {}};
     picture::LineChart chart{
         .title = "accuracy on word 0", .x = {.label = "step"}, .y = {.label = "%", .from = 0, .to = 100}, .series = {}};
@@ -186,7 +186,7 @@ Result padding_index(const Options& options) {
         picture::Bars& each = bars.bars.emplace_back(picture::Bars{variant.name, {}});
         for (std::size_t word = 0; word < vocabulary; ++word) each.values.push_back(100 * learned.accuracy(word, word + 1));
     }
-    result.figures = {{svg(mistakes_first(chart)), "On sentences that training did not see."},
+    result.figures = {{svg(mistakes_first(chart)), "On sentences that are not in the training data."},
                       {svg(mistakes_first(bars)), "The loss leaves word 0 out; the mask hides it from every query."}};
     return result;
 }

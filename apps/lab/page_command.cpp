@@ -50,8 +50,7 @@ void list(const PageCommand& command) {
 
 std::string file_of(const PageProgram& program) { return program.name + ".html"; }
 
-// To the pages before and after this one and to that of all. One of them alone may stand in the folder: then no link leads to
-// what is not there.
+// Links to the previous and next pages and to the index. If only one page is written, pages that do not exist are not linked.
 std::vector<picture::Page::Link> neighbours(const PageCommand& command, const PageProgram& program, const std::string& out,
                                             bool all) {
     const auto number = static_cast<std::size_t>(&program - command.programs.data());
@@ -66,10 +65,10 @@ std::vector<picture::Page::Link> neighbours(const PageCommand& command, const Pa
     return links;
 }
 
-// What the page of all says of this one.
+// Runs the program, writes its page, and returns its card for the index.
 picture::Page::Card run(const PageCommand& command, const PageProgram& program, const PageOptions& options, bool all) {
     const std::filesystem::path file = std::filesystem::path(options.out) / file_of(program);
-    picture::check_replaceable(file);  // better now than after minutes
+    picture::check_replaceable(file);  // fail now, not after minutes of work
     PageResult result =
         program.run(options.seed, fmt::format("heddle {} {} --seed {}", command.name, program.name, options.seed));
     result.page.navigation(neighbours(command, program, options.out, all)).write(file);
@@ -78,7 +77,7 @@ picture::Page::Card run(const PageCommand& command, const PageProgram& program, 
     return {{file_of(program), program.name + ": " + program.title}, result.finding, result.picture};
 }
 
-// Under a heading for each group.
+// The index, with a heading for each group.
 picture::Page page_of_all(const PageCommand& command, const std::vector<picture::Page::Card>& cards) {
     picture::Page index(command.index_title);
     for (std::size_t begin = 0, end = 0; begin < cards.size(); begin = end) {

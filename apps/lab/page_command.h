@@ -1,4 +1,4 @@
-// Commands that run named programs and write a page for each: heddle lab, heddle chapter.
+// Commands that run named programs and write one page for each: heddle lab, heddle chapter.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@ struct PageResult {
     std::string json;          ///< the same as one line of JSON
     picture::Page page;        ///< NAME.html
     std::string finding = {};  ///< the result in one line, for the index page
-    std::string picture = {};  ///< an <svg> for it, or nothing
+    std::string picture = {};  ///< an <svg> for the index page, or empty
 };
 
 struct PageProgram {
     std::string name;
     std::string title;  ///< one line
-    /// `command`: how to run it again. The same seed gives the same numbers.
+    /// `command`: the command that reproduces the run. The same seed gives the same results.
     std::function<PageResult(std::uint64_t seed, const std::string& command)> run;
     std::string group = {};  ///< its heading on the index page; programs of one group are listed together
 };
 
 struct PageCommand {
-    std::string name;         ///< of the command, and of the folder for its pages: "lab"
-    std::string summary;      ///< of --help
+    std::string name;         ///< name of the command and of its default output folder: "lab"
+    std::string summary;      ///< for --help
     std::string what;         ///< "experiment": what a program is called in messages and --help
-    std::string index_title;  ///< of index.html, the page of all
+    std::string index_title;  ///< title of index.html
     std::vector<PageProgram> programs;
     OptionGroup group = OptionGroup::experiments;  ///< of the options
 };
 
 /// COMMAND list (or nothing), COMMAND NAME and COMMAND all, with --out, --seed, --json and --threads. Returns the exit status.
-/// A page links to the previous and next ones and to the index page, if these exist.
+/// Each page links to the previous and next pages and to the index, if these exist.
 int run_page_command(const PageCommand& command, Arguments arguments);
 
 }  // namespace heddle::app

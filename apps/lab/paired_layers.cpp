@@ -1,10 +1,10 @@
-// Cross attention of decoder layer i to the encoder's layer i.
+// Decoder layer i attends to the output of encoder layer i.
 //
-//     wrong    memory of decoder layer i = output of encoder layer i      the first one reads what one encoder layer made
-//     right    memory of every decoder layer = output of the last         (Vaswani et al. 2017, section 3.1 and figure 1)
+//     wrong    memory of decoder layer i = output of encoder layer i      the first one reads the output of a single encoder
+//     layer right    memory of every decoder layer = output of the last         (Vaswani et al. 2017, section 3.1 and figure 1)
 //
-// It trains, and as many layers on both sides hide it. The parameters of the encoder's last layer are changed here, and each
-// decoder layer's output is looked at.
+// The mistake trains, and shows no error as long as both sides have the same number of layers. The experiment changes the
+// parameters of the encoder's last layer and measures each decoder layer's output.
 #include <fmt/format.h>
 
 #include <memory>
@@ -88,10 +88,10 @@ Result paired_layers(const Options& options) {
         .variants = {"last layer", "layer i"},
         .findings = {{"decoder layers that change with the encoder's last layer, of 6", {}}},
         .why =
-            "What the encoder's last layer gives is made by all of its layers, and paired, five of six decoder layers never see "
-            "it. The last layer is then read by one decoder layer alone, and changing it leaves the other five bit for bit as "
-            "they were. With the encoder's end as the memory of all, every decoder layer reads the whole encoder, and the two "
-            "may have different numbers of layers.",
+            "The output of the encoder's last layer is the result of all its layers; with paired layers, five of six decoder "
+            "layers never see it. Only one decoder layer then reads the last encoder layer, and changing that leaves the other "
+            "five bit for bit the same. With the last layer's output as the memory, every decoder layer uses the whole "
+            "encoder, and the two stacks may have different numbers of layers.",
         .figures = {}};
     for (std::int64_t layer = 1; layer <= layers; ++layer)
         result.findings.push_back({fmt::format("relative change of decoder layer {}", layer), {}});
@@ -130,8 +130,8 @@ Result paired_layers(const Options& options) {
         result.findings.back().values.push_back(norms.back() / norms.front());
     }
     result.figures = {
-        {svg(mistakes_first(changes)), "Paired, the last encoder layer reaches the last decoder layer alone."},
-        {svg(mistakes_first(gradients)), "Paired, one decoder layer teaches the last encoder layer instead of six."}};
+        {svg(mistakes_first(changes)), "Paired, the last encoder layer affects only the last decoder layer."},
+        {svg(mistakes_first(gradients)), "Paired, the last encoder layer gets gradients from one decoder layer instead of six."}};
     return result;
 }
 

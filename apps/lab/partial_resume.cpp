@@ -1,9 +1,9 @@
-// A run that resumes from a part of its state.
+// A run that resumes from only a part of its state.
 //
-//     wrong    the weights alone; or without the place in the epoch; or with the optimizer of another epoch
-//     right    weights, moments, number of updates, epoch and batch: the run that never stopped, bit for bit
+//     wrong    the weights alone; or without the position in the epoch; or with the optimizer state of another epoch
+//     right    weights, moments, number of updates, epoch and batch: bit for bit the run that never stopped
 //
-// The number of updates belongs to the optimizer's state: Adam's bias correction and the schedule count by it.
+// The number of updates belongs to the optimizer's state: Adam's bias correction and the schedule depend on it.
 #include <algorithm>
 #include <string>
 
@@ -26,16 +26,16 @@ constexpr std::int64_t updates_behind = 60;
 constexpr std::int64_t judged_every = 3;
 constexpr std::size_t judged = 200;  // pairs
 
-// Everything that a run has to know.
+// The complete state of a run.
 struct State {
     Tensor weights;
     std::vector<Tensor> moments;
     std::int64_t updates = 0;
     std::int64_t epoch = 0;
-    std::int64_t batch = 0;  // of this epoch that comes next
+    std::int64_t batch = 0;  // the next one in this epoch
 };
 
-// Sentences to be turned round.
+// The task is to reverse a sentence.
 std::vector<app::TokenPair> make_pairs(const Options& options) {
     Sequence numbers(key(options, "pairs"));
     std::vector<app::TokenPair> pairs(pair_count);
@@ -79,7 +79,7 @@ class Run {
     std::int64_t epoch() const { return epoch_; }
     std::int64_t batch() const { return batch_; }
     std::int64_t batches() const { return static_cast<std::int64_t>(plan_.size()); }
-    // The pairs of the batch that comes next.
+    // The pairs of the next batch.
     const std::vector<std::int64_t>& next() const { return plan_[static_cast<std::size_t>(batch_)]; }
 
     // Returns the loss.
@@ -93,7 +93,7 @@ class Run {
         if (++batch_ == batches()) start_at(epoch_ + 1, 0);
         return loss.value().item();
     }
-    // Of the first pairs, without dropout: batches differ more than runs do.
+    // The loss over the first pairs, without dropout: the losses of batches differ more than the runs do.
     double judge() {
         const NoGrad off;
         model_.eval();
@@ -103,7 +103,7 @@ class Run {
     }
 
   private:
-    // Its masks follow from the update's number, so they continue as they were only where this does.
+    // Dropout masks depend on the number of updates, so they continue correctly only if that is restored.
     static nn::TransformerOptions with_dropout() {
         nn::TransformerOptions options = small_transformer(first_word + symbols);
         options.dropout = 0.05;
@@ -120,10 +120,10 @@ class Run {
     std::vector<std::vector<std::int64_t>> plan_;  // of the epoch
 };
 
-// What becomes of a run, and how often the epoch of the save has shown each pair.
+// The progress of a run after the save, and how often each pair occurred in the epoch of the save.
 struct Course {
-    std::vector<double> losses;  // of its batches
-    std::vector<double> judged;  // before the first update, and then after every few
+    std::vector<double> losses;  // of each batch
+    std::vector<double> judged;  // before the first update, then every `judged_every` updates
     std::vector<int> seen;
     Tensor weights = {};
 };
@@ -154,7 +154,7 @@ picture::Figure losses(const Course& never_stopped, const std::vector<Course>& r
     for (std::size_t variant = 0; variant < names.size(); ++variant) draw(names[variant], resumed[variant], false);
     draw("never stopped", never_stopped, true);
     return {svg(mistakes_first(chart, names.size())),
-            "Without dropout. The run that never stopped lies on the one that resumed with everything."};
+            "Without dropout. The run that never stopped coincides with the one that resumed with everything."};
 }
 
 picture::Figure differences(const Course& never_stopped, const std::vector<Course>& resumed) {
@@ -225,11 +225,11 @@ Result partial_resume(const Options& options) {
         .variants = names,
         .findings = {difference, weights, loss, twice},
         .why =
-            "Adam's moments say how large a step each weight may take, and the number of updates sets its bias correction, the "
-            "rate of the schedule and here the dropout masks: without them, or with those of another epoch, the next steps have "
-            "the wrong size and a part of what was learned is lost. Without its place in the epoch a run shows about half of "
-            "the pairs twice, which its loss does not tell. A save that holds all of it is followed by the very bits of the run "
-            "that never stopped, and a test can ask for them.",
+            "Adam's moments set the size of each weight's step, and the number of updates sets the bias correction, the "
+            "scheduled rate and here the dropout masks: without them, or with those of another epoch, the next steps have the "
+            "wrong size, and part of what was learned is lost. Without its position in the epoch a run sees about half of the "
+            "pairs twice, which its loss does not show. After restoring the whole state, the run continues with the same bits "
+            "as if it had never stopped, and a test can check that.",
         .figures = {losses(never_stopped, resumed), differences(never_stopped, resumed)}};
 }
 

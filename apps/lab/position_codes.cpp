@@ -1,13 +1,12 @@
-// Position codes that are almost the paper's: each plots as nice waves, and each lost something.
+// Position codes that are almost the paper's: all of them plot as smooth waves, and each lacks a property.
 //
 //     right     PE(p, 2i) = sin(p / 10000^(2i/d)),  PE(p, 2i + 1) = cos of the same angle       (paper, section 3.5)
-//     halved    10000^(i/d): the pair's number where its column belongs
+//     halved    10000^(i/d): the pair's index instead of its column
 //     doubled   10000^(2j/d) for column j: twice the exponent, and a sine and a cosine of different angles
 //     sine-only sin in the odd columns, too
-//     zero-row  row 0 left at zero, "for padding"
+//     zero-row  row 0 set to zero, "for padding"
 //
-// 128 sines and 165 cosines of the doubled code hardly move; a layout with all sines before all cosines would have 256 such
-// columns.
+// In the doubled code 128 sines and 165 cosines hardly change; with all sines before all cosines, 256 columns would.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -25,7 +24,7 @@ constexpr std::int64_t positions = 100;  // a long sentence
 
 const std::vector<std::string> variants = {"paper", "halved", "doubled", "sine-only", "zero-row"};
 
-// What column `column` divides the position by.
+// The divisor of the position in this column.
 double divisor(const std::string& variant, std::int64_t column, std::int64_t d_model) {
     const auto pair = static_cast<double>(column / 2), whole = static_cast<double>(d_model);
     if (variant == "halved") return std::pow(10000.0, pair / whole);
@@ -78,7 +77,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
     return sum;
 }
 
-// y minus its part along the unit vector q; twice, because once leaves the rounding of a large part.
+// Subtracts from y its component along the unit vector q; twice, because one pass leaves the rounding error of a large component.
 void take_out(std::vector<double>& y, const std::vector<double>& q) {
     for (int pass = 0; pass < 2; ++pass) {
         const double part = dot(y, q);
@@ -86,8 +85,9 @@ void take_out(std::vector<double>& y, const std::vector<double>& q) {
     }
 }
 
-// The largest error that the best matrix M leaves in PE(p + 5) = PE(p) M, over 512 positions at a width of 128: Gram-Schmidt with
-// the longest remaining column first makes a basis of what PE(p) M can be, and what lies outside of it remains.
+// The largest error of PE(p + 5) = PE(p) M with the best matrix M, over 512 positions at a width of 128. Gram-Schmidt with
+// pivoting (longest remaining column first) builds a basis of the range of PE(p) M; the error is the part of PE(p + 5) outside
+// it.
 double shift_error(const std::string& variant) {
     constexpr std::int64_t count = 512, d_model = 128, shift = 5;
     const std::vector<double> codes = table(variant, count + shift, d_model);
@@ -174,20 +174,19 @@ Result position_codes(const Options&) {
             waves.series.push_back(curve(variant, wavelengths));
         norms.series.push_back(curve(variant, norm_of_row));
     }
-    return {
-        .variants = variants,
-        .findings = {error, slowest, still, least, most},
-        .why =
-            "A halved exponent ends the wavelengths at 617 positions, a doubled one spends more than half of the columns on "
-            "waves that hardly move within a sentence and pairs sines with cosines of another angle. Sines alone, or a zero row "
-            "0, make the first position the zero vector, which no linear map can move, and let the norm of a row tell its "
-            "position. In the paper's code every pair is a point on a circle: all rows have the same norm, and a shift is one "
-            "rotation for all positions.",
-        .figures = {{svg(mistakes_first(waves)), "Sine-only and zero-row have the paper's wavelengths."},
-                    {svg(mistakes_first(norms)), "Only codes of sine and cosine pairs have rows of one length."},
-                    map("doubled", "Every eighth pair of columns. The right half is the same for every position."),
-                    map("sine-only", "All waves begin at zero together."),
-                    map("paper", "No two positions are the same.")}};
+    return {.variants = variants,
+            .findings = {error, slowest, still, least, most},
+            .why =
+                "With a halved exponent the longest wavelength is only 617 positions; a doubled one spends more than half of the "
+                "columns on waves that hardly change within a sentence, and pairs sines with cosines of another angle. Sines "
+                "alone, or a zero row 0, make the first position the zero vector, which every linear map sends to zero, and make "
+                "the norm of a row depend on its position. In the paper's code every pair is a point on a circle: all rows have "
+                "the same norm, and a shift is the same rotation at every position.",
+            .figures = {{svg(mistakes_first(waves)), "Sine-only and zero-row have the paper's wavelengths."},
+                        {svg(mistakes_first(norms)), "Only codes made of sine and cosine pairs have rows of equal norm."},
+                        map("doubled", "Every eighth pair of columns. The right half is nearly the same for every position."),
+                        map("sine-only", "All waves start at zero."),
+                        map("paper", "No two rows are equal.")}};
 }
 
 }  // namespace heddle::lab

@@ -1,12 +1,12 @@
-// Attention with a ReLU on queries, keys and values, and attention without the output projection.
+// Attention with a ReLU on queries, keys and values, and attention without an output projection.
 //
-//     wrong    q, k, v = relu(x W)         scores are never negative, and a value's negative half is gone
+//     wrong    q, k, v = relu(x W)         scores are never negative, and the negative half of every value is lost
 //     wrong    y = [head 1, .., head H]    each column of y belongs to one head
 //     right    y = [head 1, .., head H] W_O,  q, k, v = x W                    (Vaswani et al. 2017, section 3.2.2)
 //
-// The task needs both: place i is to say x[i - 1] - x[i + 1]. Weights are positive, so no head can subtract; two heads look at
-// one neighbour each, and their difference is made by what mixes heads. A place that guesses 0 errs by 2, one that knows one of
-// the two neighbours by 1.
+// The task needs signed values and the output projection: position i must output x[i - 1] - x[i + 1]. Attention weights are
+// positive, so no head can subtract; each of two heads attends to one neighbour, and the output projection computes the
+// difference. The mean square error is 2 for an output of 0, and 1 for one that knows one of the two neighbours.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace heddle::lab {
 namespace {
 
 constexpr std::int64_t length = 8;
-constexpr std::int64_t content = 8;               // columns of x that count, normal
-constexpr std::int64_t width = content + length;  // the others say which place it is
+constexpr std::int64_t content = 8;               // content columns of x, normally distributed
+constexpr std::int64_t width = content + length;  // the others encode the position
 constexpr std::int64_t heads = 2;
 constexpr std::int64_t batch = 32;
 constexpr Training training = {.steps = 400, .lr = 1e-2};
@@ -64,7 +64,7 @@ struct Batch {
     Variable answer;  // [batch * length, content]
 };
 
-// Beyond the ends of a sentence there are zeros.
+// Neighbours beyond the ends of a sentence are zero.
 Batch make_batch(std::uint64_t key) {
     const Tensor values = normal({batch * length, content}, 1, key);
     Tensor x = Tensor::zeros({batch * length, width}, DType::f32), answer = Tensor::zeros(values.shape(), DType::f32);
@@ -82,7 +82,7 @@ Batch make_batch(std::uint64_t key) {
     return {Variable(x), Variable(answer)};
 }
 
-// Mean square error of the places that have both neighbours.
+// Mean square error over the positions that have both neighbours.
 Variable error(const Variable& answer, const Variable& wanted) {
     const Shape shape = {batch, length, content};
     const auto inner = [&](const Variable& of) { return ops::slice(ops::reshape(of, shape), 1, 1, length - 1); };
@@ -119,19 +119,19 @@ Result projections(const Options& options) {
         .variants = {"projected", "ReLU on q, k, v", "no output projection"},
         .findings = {{"error after 400 steps", {}}, {"share of scores below zero", {}}},
         .why =
-            "A ReLU on the projections leaves scores without a sign, so that no key can be worse than an unknown one, and "
-            "drops half of every value. Without an output projection each column of the result belongs to one head, "
-            "whose weights are positive and add up to one: what two heads found is never added or subtracted. Linear "
-            "projections keep the sign, and W_O writes every head to every column.",
+            "With a ReLU on the projections no score is negative, so no key can score below an irrelevant one, and half of "
+            "every value is lost. Without an output projection each column of the result belongs to one head, whose weights "
+            "are positive and sum to one: the results of two heads are never added or subtracted. Linear projections keep the "
+            "sign, and W_O lets every head write to every column.",
         .figures = {}};
     picture::LineChart losses{.title = "learning x[i - 1] - x[i + 1] with two heads",
                               .x = {.label = "step"},
                               .y = {.label = "mean square error", .from = 0},
                               .series = {},
                               .levels = {{"guessing 0", 2}, {"knowing one neighbour", 1}}};
-    constexpr const char* captions[] = {"One head looks to the left and one to the right.",
-                                        "Scores without a sign, for values without a negative half.",
-                                        "The columns that are asked for belong to head 1, which looks to one side."};
+    constexpr const char* captions[] = {"One head attends to the left and one to the right.",
+                                        "No score is negative, and neither is any value.",
+                                        "The output columns belong to head 1, which attends to one side."};
     std::vector<picture::Figure> maps;
     for (const Build build : {Build::projected, Build::relu, Build::no_output}) {
         const std::string& name = result.variants[static_cast<std::size_t>(build)];
@@ -144,7 +144,7 @@ Result projections(const Options& options) {
         const Net::Attended attended = net.forward(make_batch(key(options, "last batch")).x);
         result.add(std::array{mean_of_last(errors, 10), share_of_negative(attended.scores.value())});
         losses.series.push_back(curve(name, errors));
-        const std::vector<double> weights = attended.weights.value().to_vector();  // the first sentence's heads stand first
+        const std::vector<double> weights = attended.weights.value().to_vector();  // the first sentence's heads come first
         maps.push_back({svg(picture::HeatMap{.title = "both heads: " + name,
                                              .rows = heads * length,
                                              .cols = length,
@@ -155,7 +155,7 @@ Result projections(const Options& options) {
                                              .to = 1}),
                         captions[static_cast<std::size_t>(build)]});
     }
-    std::ranges::rotate(maps, maps.begin() + 1);  // what is right stands last
+    std::ranges::rotate(maps, maps.begin() + 1);  // the correct variant comes last
     result.figures.push_back({svg(mistakes_first(losses)), "The same task, data and width."});
     result.figures.insert(result.figures.end(), maps.begin(), maps.end());
     return result;

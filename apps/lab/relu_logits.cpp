@@ -24,7 +24,7 @@ struct Head : nn::Module {
     nn::Linear output{*this, "output", width, vocabulary};
 };
 
-// A word of its own for each row.
+// A different word for each row.
 Tensor distinct_words(std::uint64_t key) {
     std::vector<std::int32_t> all(vocabulary);
     std::iota(all.begin(), all.end(), 0);
@@ -34,8 +34,8 @@ Tensor distinct_words(std::uint64_t key) {
 
 struct Run {
     std::vector<double> losses;
-    std::vector<double> dead;  // share of the rows whose target's logit has a gradient of exactly zero, by step
-    double still = 0;          // share of those dead at the start that are dead at the end
+    std::vector<double> dead;  // share of the rows whose target logit's gradient is exactly zero, by step
+    double still = 0;          // share of the rows dead at the start that are still dead at the end
 };
 
 Run run(const Options& options, bool relu) {
@@ -95,12 +95,12 @@ Result relu_logits(const Options& options) {
                      {"of these, without one at the end", {plain.still, relu.still}},
                      {"loss after 300 steps", {plain.losses.back(), relu.losses.back()}}},
         .why =
-            "A target whose logit is negative reads as zero, and the ReLU passes no gradient to it: about half of all targets "
-            "at the start. What they have left is luck, when a step for another row that shares their weights happens to lift "
-            "them; most stay at the probability of the words that were never seen. A softmax takes logits of any sign, and "
-            "gives every target the gradient p - 1.",
-        .figures = {{svg(mistakes_first(losses)), "The mean over the rows: the dead ones hold it up."},
-                    {svg(mistakes_first(dead)), "With the logits themselves the share is zero throughout."}}};
+            "The ReLU maps a negative target logit to zero and passes no gradient to it; at the start that is about half of "
+            "all targets. They recover only by luck, if an update for another row happens to raise their logit; most keep the "
+            "probability of words that never occur. A softmax takes logits of any sign and gives every target the gradient p - "
+            "1.",
+        .figures = {{svg(mistakes_first(losses)), "The mean over the rows; the dead rows keep it high."},
+                    {svg(mistakes_first(dead)), "Without the ReLU the share is zero throughout."}}};
 }
 
 }  // namespace heddle::lab

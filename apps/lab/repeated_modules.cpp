@@ -1,11 +1,11 @@
-// Layers and heads that are one object, and layers that are not registered with the model.
+// Layers and heads that are all the same object, and layers that are not registered with the model.
 //
-//     wrong    layers = [layer] * 6,  heads = [head] * 8,  one attention for self and cross    one set of weights, used again
+//     wrong    layers = [layer] * 6,  heads = [head] * 8,  one attention for self and cross    one set of weights, shared
 //     wrong    layers = a plain list of six                                                    used, but unknown to the optimizer
-//     right    a module of its own for each, registered with the model
+//     right    a separate module for each, registered with the model
 //
-// The forward pass runs in all three, with the right shapes. Parameters are counted in three ways: those that the description of
-// the model means, those that a backward pass reaches, and those that the optimizer is given.
+// The forward pass runs in all three, with the right shapes. Parameters are counted in three ways: those of the model as
+// described, those reached by a backward pass, and those passed to the optimizer.
 #include <fmt/format.h>
 
 #include <memory>
@@ -31,7 +31,7 @@ constexpr std::int64_t length = 8;
 template <class T>
 using List = std::vector<std::shared_ptr<T>>;
 
-// make(0), make(1), ..; or, as Python's [object] * count does it, the first one over and over.
+// make(0), make(1), ...; or, like Python's [object] * count, make(0) repeated.
 template <class T, class Make>
 List<T> list(std::int64_t count, bool repeated, const Make& make) {
     List<T> result;
@@ -64,7 +64,7 @@ struct MultiHead : nn::Module {
     nn::Linear output;
 };
 
-// An encoder layer has one attention; a decoder layer has two, to itself and to the memory.
+// An encoder layer has one attention; a decoder layer has two: self-attention and attention to the memory.
 struct Layer : nn::Module {
     Layer(Module& parent, const std::string& called, const Sizes& sizes, std::int64_t count, bool repeated)
         : Module(parent, called),
@@ -106,7 +106,7 @@ struct Net : nn::Module {
         for (const auto& layer : decoder) x = layer->forward(x, spans, memory);
         return ops::cross_entropy(output.forward(x), target_out);
     }
-    // Every parameter that there is, registered or not.
+    // All parameters, registered or not.
     std::vector<nn::Parameter> all() const {
         std::vector<nn::Parameter> parameters = this->parameters();
         for (const nn::Parameter& one : loose.parameters()) parameters.push_back(one);
@@ -114,7 +114,7 @@ struct Net : nn::Module {
     }
 
     Sizes sizes;
-    nn::Module loose;  // the root of what the model was not told of
+    nn::Module loose;  // the root of the modules that are not registered with the model
     nn::Embedding embedding{*this, "embedding", sizes.vocabulary, sizes.d_model};
     nn::PositionalEncoding positions{*this, "positions", nn::Positions::sinusoidal, length, sizes.d_model};
     nn::Linear output{*this, "output", sizes.d_model, sizes.vocabulary};
@@ -126,7 +126,7 @@ Variable loss_of_batch(const Net& net, std::int64_t batch, std::uint64_t key) {
     return net.loss(sentences.source, sentences.target_in, sentences.target_out);
 }
 
-// Elements of the parameters that one backward pass reaches.
+// Number of parameter elements reached by one backward pass.
 std::int64_t used(const Net& net, std::uint64_t key) {
     backward(loss_of_batch(net, 1, key));
     std::int64_t count = 0;
@@ -160,10 +160,10 @@ Result repeated_modules(const Options& options) {
                      {"parameters meant", {meant, meant, meant}},
                      {"loss of a small one after 200 steps", {}}},
         .why =
-            "An object that stands in a list six times is one layer with one set of weights, and a list that the model does "
-            "not know gives the optimizer nothing. Both run, with the right shapes, and the loss even falls, because what "
-            "is left learns around the rest. Here every module is made with its parent and a name of its own, so that it is "
-            "registered by being there, and a second one of the same name is an error.",
+            "An object that is in a list six times is one layer with one set of weights, and the parameters of a list that is "
+            "not registered with the model never reach the optimizer. Both run, with the right shapes, and the loss even "
+            "falls, because the remaining parameters adapt. In this library every module is constructed with its parent and a "
+            "unique name, so construction registers it, and a duplicate name is an error.",
         .figures = {}};
     picture::BarChart counts{.title = "parameters of the model as described in the paper",
                              .y = {.label = "parameters, millions", .from = 0},
@@ -190,9 +190,10 @@ Result repeated_modules(const Options& options) {
     }
     for (picture::Bars& each : counts.bars) each.values = mistakes_first(each.values);
     result.figures = {
-        {svg(counts), "Of 45 million meant parameters the repeated model has six, and the optimizer of the plain list one."},
+        {svg(counts),
+         "Of 45 million intended parameters the repeated model has six million; the plain list's optimizer sees one million."},
         {svg(mistakes_first(losses)),
-         "All three learn something, and one layer used again may learn a small task as fast as several."}};
+         "All three learn something, and one shared layer may learn a small task as fast as several."}};
     return result;
 }
 

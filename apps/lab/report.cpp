@@ -15,21 +15,21 @@ namespace {
 
 constexpr std::string_view what_people_write = "What people write", what_is_right = "What is right";
 
-// Counts in full; of what was measured four digits: more would be this seed's.
+// Counts in full, measurements to four digits: further digits depend on the seed.
 std::string number(double value) {
-    if (std::isnan(value)) return "nan";  // some have a sign, which says nothing
+    if (std::isnan(value)) return "nan";  // the sign of NaN is meaningless
     const bool count = value == std::floor(value) && std::abs(value) < 1e12;
     return count ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
-// The variants in the order of the code: mistakes first, what is right last.
+// The variants in display order: mistakes first, the correct one last.
 std::vector<std::size_t> order_of(const Result& result) {
     std::vector<std::size_t> order(result.variants.size());
     std::iota(order.begin(), order.end(), 0);
     return mistakes_first(order);
 }
 
-// Without the line breaks at both ends.
+// Strips the line breaks at both ends.
 std::string_view lines_of(std::string_view code) { return code.substr(1, code.size() - 2); }
 
 }  // namespace

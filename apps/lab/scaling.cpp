@@ -1,13 +1,13 @@
 // The scale of dot-product attention.
 //
 //     right    softmax(q k^T / sqrt(d_k))              scores of variance 1 for every width (Vaswani et al. 2017, section 3.2.1)
-//     wrong    softmax(q k^T)                          variance d_k: one weight is nearly 1, and the softmax passes no gradient
+//     wrong    softmax(q k^T)                          variance d_k: one weight is nearly 1, and hardly any gradient passes
 //     wrong    softmax(q k^T / sqrt(another width))    variance d_k / 64 here
-//     beside   softmax(v^T tanh(q + k))                additive attention, bounded without a scale (Bahdanau et al. 2015)
+//     beside   softmax(v^T tanh(q + k))                additive attention, bounded without scaling (Bahdanau et al. 2015)
 //
-// The gradient is that of the weight at [0, 0] in q and k of 512 columns, uniform in [0, 1), with 1,024 keys; it meets row 0 of
-// the queries alone, so the other rows are left out. What a softmax passes on is measured by 1 - sum p^2, the trace of its
-// Jacobian: 0 for one weight of 1, 1 - 1/n for n equal ones.
+// The gradient is that of the weight at [0, 0] with respect to q and k of 512 columns, uniform in [0, 1), with 1,024 keys; it
+// affects only row 0 of the queries, so the other rows are left out. The trace of the softmax's Jacobian, 1 - sum p^2, measures
+// how much gradient passes: 0 for a single weight of 1, 1 - 1/n for n equal weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Variable scores(Score how, const Variable& query, const Variable& keys, const Va
     return ops::scale(products, 1 / std::sqrt(how == Score::scaled ? static_cast<double>(d) : wrong_width));
 }
 
-// Deviation d^-0.5.
+// Standard deviation d^-0.5.
 Variable additive_weight(std::int64_t d, std::uint64_t key) {
     return Variable(normal({d, 1}, 1 / std::sqrt(static_cast<double>(d)), key));
 }
@@ -48,7 +48,7 @@ struct Largest {
     double query, keys;
 };
 
-// The largest elements of both gradients of weight [0, 0].
+// The largest elements of the gradients of weight [0, 0] with respect to query and keys.
 Largest largest_gradients(Score how, const Tensor& query_values, const Tensor& key_values, const Variable& weight) {
     const Variable query(query_values, true), keys(key_values, true);
     const Variable weights = ops::softmax(scores(how, query, keys, weight));
@@ -58,9 +58,9 @@ Largest largest_gradients(Score how, const Tensor& query_values, const Tensor& k
     return {std::ranges::max(query.grad().span<float>()), std::ranges::max(keys.grad().span<float>())};
 }
 
-// Of the gradients in all draws, ascending.
+// The largest gradients of all draws, ascending.
 struct Gradients {
-    std::vector<double> query, keys, gain;  // gain: over the unscaled one of the same draw, in the query
+    std::vector<double> query, keys, gain;  // gain: query gradient over the unscaled one of the same draw
 };
 
 std::vector<Gradients> gradients_of_draws(const Options& options) {
@@ -84,7 +84,7 @@ std::vector<Gradients> gradients_of_draws(const Options& options) {
 }
 
 struct Flow {
-    double passed;    // 1 - sum p^2, mean of the rows
+    double passed;    // 1 - sum p^2, averaged over the rows
     double variance;  // of the scores
 };
 
@@ -127,10 +127,10 @@ Result scaling(const Options& options) {
         .variants = {"scaled", "unscaled", "wrong width", "additive"},
         .findings = {},
         .why =
-            "A dot product of d_k independent terms has d_k times the variance of one, so with its width its scores spread "
-            "until one key has all the weight. A softmax with one weight near 1 passes almost no gradient on: training "
-            "cannot move the others. Divided by sqrt(d_k), of the columns that are multiplied and no other width, the "
-            "scores have variance 1 at every width.",
+            "A dot product of d_k independent terms has d_k times the variance of one term, so the spread of the scores grows "
+            "with the width until one key has all the weight. A softmax with one weight near 1 passes almost no gradient: "
+            "training cannot change the other weights. Divided by sqrt(d_k), where d_k is the number of columns multiplied and "
+            "no other width, the scores have variance 1 at every width.",
         .figures = {}};
     const std::vector<Gradients> gradients = gradients_of_draws(options);
     result.findings = {finding("largest gradient in Q, median of 200 draws", gradients, &Gradients::query, 0.5),
@@ -149,7 +149,7 @@ Result scaling(const Options& options) {
         distribution.series.push_back(curve(result.variants[i], gradients[i].query));
     }
     result.figures.push_back(
-        {svg(mistakes_first(distribution)), "Unscaled, the gradient of one entry depends on luck, over many powers of ten."});
+        {svg(mistakes_first(distribution)), "Unscaled, the gradient of one entry varies with the draw over many powers of ten."});
 
     for (const bool bell : {true, false}) {
         const std::string inputs = bell ? "normal" : "uniform";
@@ -178,9 +178,9 @@ Result scaling(const Options& options) {
         }
         result.findings.push_back(passed);
         result.findings.push_back(variance);
-        result.figures.push_back({svg(mistakes_first(chart)),
-                                  bell ? "1,024 keys. The wrong width is 64 throughout: too little of a scale beyond it."
-                                       : "Uniform inputs have a twelfth of the variance around their mean, and forgive more."});
+        result.figures.push_back(
+            {svg(mistakes_first(chart)), bell ? "1,024 keys. The wrong width is always 64, which scales too little beyond it."
+                                              : "Uniform inputs have a twelfth of the variance, so the effect is weaker."});
     }
     return result;
 }

@@ -1,6 +1,6 @@
-// A softmax at the end of the model, before a cross entropy that begins with one.
+// A softmax at the end of the model, before a cross entropy that applies one itself.
 //
-//     wrong    cross_entropy(softmax(x)): the second softmax sees numbers between 0 and 1
+//     wrong    cross_entropy(softmax(x)): the second softmax sees values between 0 and 1
 //     right    cross_entropy(x)
 #include <cmath>
 
@@ -24,7 +24,7 @@ struct Head : nn::Module {
 
 Variable logits_or_probabilities(const Variable& logits, bool twice) { return twice ? ops::softmax(logits) : logits; }
 
-// The loss of one target whose logit is as far above all others as one likes.
+// The loss of a target whose logit is far above all others.
 double floor_of_the_loss(bool twice) {
     Tensor certain = Tensor::zeros({1, vocabulary}, DType::f64);
     certain.data<double>()[7] = 1e4;
@@ -33,7 +33,7 @@ double floor_of_the_loss(bool twice) {
 
 struct Run {
     std::vector<double> losses;
-    double gradient = 0;  // of the first row's target, at the start
+    double gradient = 0;  // of the first row's target logit, at the start
     double right = 0;     // share of the rows whose target has the largest logit, at the end
 };
 
@@ -75,19 +75,18 @@ Result softmax_twice(const Options& options) {
                                    .y = {.label = "loss", .from = 0},
                                    .series = {curve("logits", once.losses), curve("softmax twice", twice.losses)},
                                    .levels = {{"ln 1024", std::log(vocabulary)}, {"ln(1 + 1023/e)", floor}}};
-    return {
-        .variants = {"logits", "twice"},
-        .findings = {{"loss after 200 steps", {once.losses.back(), twice.losses.back()}},
-                     {"lowest loss there is", {floor_of_the_loss(false), floor}},
-                     {"gradient of the first target's logit, at the start", {once.gradient, twice.gradient}},
-                     {"rows whose target is the largest, at the end", {once.right, twice.right}}},
-        .why =
-            "Probabilities lie between 0 and 1, so the second softmax cannot give the target more than e times the weight of "
-            "any other word: the loss of a perfect model is ln(1 + (V-1)/e). The gradient passes through the first softmax, "
-            "which multiplies it by a probability, about 1/V at the start. The model still learns, which hides the mistake; a "
-            "cross entropy of logits goes down to zero.",
-        .figures = {{svg(mistakes_first(chart)),
-                     "The wrong loss creeps towards a floor far above zero, though most rows become right."}}};
+    return {.variants = {"logits", "twice"},
+            .findings = {{"loss after 200 steps", {once.losses.back(), twice.losses.back()}},
+                         {"lowest loss there is", {floor_of_the_loss(false), floor}},
+                         {"gradient of the first target's logit, at the start", {once.gradient, twice.gradient}},
+                         {"rows whose target is the largest, at the end", {once.right, twice.right}}},
+            .why =
+                "Probabilities lie between 0 and 1, so the second softmax cannot give the target more than e times the weight of "
+                "any other word: the loss of a perfect model is ln(1 + (V-1)/e). The gradient passes through the first softmax, "
+                "which multiplies it by a probability, about 1/V at the start. The model still learns, which hides the mistake; "
+                "the cross entropy of logits can reach zero.",
+            .figures = {{svg(mistakes_first(chart)),
+                         "The wrong loss approaches a floor far above zero, though most rows become right."}}};
 }
 
 }  // namespace heddle::lab

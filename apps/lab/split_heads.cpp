@@ -1,11 +1,11 @@
-// Heads cut out of a projection by reshape alone. x [B, T, H d]: a token's row holds its H heads side by side.
+// A projection split into heads by reshape alone. x [B, T, H d]: a token's row holds its H heads side by side.
 //
 //     wrong    reshape(x, [B, H, T, d])                          row t of "head" h is a piece of token (h T + t) / H
 //     right    permute(reshape(x, [B, T, H, d]), [0, 2, 1, 3])    row t of head h is head h of token t
 //
-// Joined again by permute and reshape, as is right, place t receives from each wrong head a piece of another part of the
-// sentence, and the causal mask compares pieces. Shapes are right, nothing fails, and a language model's loss is better than it
-// can be.
+// After the usual permute and reshape that join the heads, position t gets a piece of a different part of the sentence from each
+// wrong head, and the causal mask compares pieces. The shapes are right, nothing fails, and a language model's loss is better
+// than is possible.
 #include <fmt/format.h>
 
 #include <array>
@@ -65,7 +65,7 @@ struct Net : nn::Module {
     nn::Linear generator{*this, "generator", width, vocabulary};
 };
 
-// The largest change of each place's logits (row) when one token changes (column): who reads whom.
+// The largest change of each position's logits (row) when one token changes (column): which position reads which token.
 std::vector<double> influence(const Net& net, const Tensor& tokens) {
     const NoGrad no_grad;
     const Spans spans = equal_spans(1, length);
@@ -84,7 +84,7 @@ std::vector<double> influence(const Net& net, const Tensor& tokens) {
     return changes;
 }
 
-// The largest change of a place when a later token changes; with `last`, when the last one does.
+// The largest change at a position when a later token changes; with `last`, when the last token changes.
 double change_of_the_past(const std::vector<double>& influence, bool last) {
     double largest = 0;
     for (std::int64_t place = 0; place + 1 < length; ++place)
@@ -93,7 +93,7 @@ double change_of_the_past(const std::vector<double>& influence, bool last) {
     return largest;
 }
 
-// Next-token training on tokens that nothing can predict.
+// Next-token training on random tokens, which cannot be predicted.
 std::vector<double> train_on_noise(Net& net, const Options& options) {
     constexpr std::int64_t inputs = length;  // and one more token, the last target
     return train(net, {.steps = 150, .lr = 2.5e-3}, [&](std::int64_t step) {
@@ -131,10 +131,11 @@ Result split_heads(const Options& options) {
                      {"loss on random tokens, last 10 of 150 steps", {}},
                      {"floor: ln 10", {std::log(10), std::log(10)}}},
         .why =
-            "A row of the projection holds all heads of one token, so a reshape to heads before time deals out pieces of "
-            "rows: each head gets another stretch of the sentence, and its row t is no longer token t. Joined again, place "
-            "t holds pieces of later places, which the causal mask did not know. Transposing heads and time after "
-            "cutting each row keeps token t in row t of every head, and the past no longer moves with the future.",
+            "A row of the projection holds all heads of one token, so a reshape that puts heads before time distributes pieces "
+            "of rows: each head gets a different part of the sentence, and its row t is no longer token t. Once the heads are "
+            "joined, position t holds pieces of later positions, which the causal mask did not hide. Splitting each row into "
+            "heads and then transposing heads and time keeps token t in row t of every head, and the past no longer depends on "
+            "the future.",
         .figures = {}};
     picture::LineChart curves{.title = "next-token loss on random tokens",
                               .x = {.label = "step"},
@@ -157,8 +158,8 @@ Result split_heads(const Options& options) {
                                                     .row_title = "place of the output",
                                                     .col_title = "token that changes",
                                                     .from = 0}),
-                               split == Split::transposed ? "Nothing stands above the diagonal: no place reads a later token."
-                                                          : "Every place reads pieces from all parts of the sentence."});
+                               split == Split::transposed ? "Zero above the diagonal: no position reads a later token."
+                                                          : "Every position reads pieces from all parts of the sentence."});
         curves.series.push_back(curve(name, losses));
     }
     result.figures.push_back({svg(mistakes_first(curves)), "A loss below the entropy of the data is a leak."});

@@ -3,7 +3,7 @@
 //     wrong    target table [source vocabulary, d_model]
 //     right    target table [target vocabulary, d_model]
 //
-// Vocabularies are sorted by frequency, so a table that is too small fails at rare words only, and one that is too large never
+// Vocabularies are sorted by frequency, so a table that is too small fails only on rare words, and one that is too large never
 // fails: its last rows are words that do not exist.
 #include <cmath>
 
@@ -17,13 +17,13 @@ namespace heddle::lab {
 namespace {
 
 constexpr std::int64_t target_words = 1200;
-constexpr std::int64_t fewer = 1000;  // of the source, in the two cases
+constexpr std::int64_t fewer = 1000;  // source words in the two cases
 constexpr std::int64_t more = 1400;
 constexpr std::int64_t sentence_words = 10;
 constexpr std::int64_t sentences = 1600;
 constexpr std::int64_t batch = 32;
 
-// By Zipf's law: word n comes about half as often as word n / 2.
+// By Zipf's law: word n occurs about half as often as word n / 2.
 std::vector<std::int32_t> draw_words(std::int64_t count, std::int64_t vocabulary, Sequence& numbers) {
     std::vector<std::int32_t> words(static_cast<std::size_t>(count));
     for (std::int32_t& word : words)
@@ -37,7 +37,7 @@ struct Table : nn::Module {
     nn::PositionalEncoding positions{*this, "positions", nn::Positions::sinusoidal, sentence_words, 8};
 };
 
-// The share of the units of `unit` sentences that a table of `rows` rows cannot embed.
+// The share of groups of `unit` sentences that a table of `rows` rows cannot embed.
 double failures(std::int64_t rows, std::int64_t unit, const std::vector<std::int32_t>& text) {
     const NoGrad no_grad;
     const Table table(rows);
@@ -60,7 +60,7 @@ struct Trained {
     double nothing;  // probability of words that do not exist, before the first step
 };
 
-// A translator whose target table has `rows` rows learns made-up pairs.
+// Trains a translator whose target table has `rows` rows on synthetic pairs.
 Trained train_with(std::int64_t rows, const Options& options) {
     nn::TransformerOptions size = small_transformer(more);
     size.target_vocabulary = rows;
@@ -97,7 +97,7 @@ picture::Figure failing(const std::vector<std::int32_t>& text) {
             chart.series[i].x.push_back(static_cast<double>(rows));
             chart.series[i].y.push_back(100 * failures(rows, i == 0 ? 1 : batch, text));
         }
-    return {svg(chart), "The target has 1200 words. Rare words alone fail: a short trial may well pass."};
+    return {svg(chart), "The target has 1200 words. Only rare words fail, so a short test may well pass."};
 }
 
 }  // namespace
@@ -125,17 +125,17 @@ Result target_vocabulary(const Options& options) {
                          {"source larger: their probability at first, %", {100 * right.nothing, 100 * wrong.nothing}},
                          {"source larger: loss of the first batch", {right.losses[0], wrong.losses[0]}}},
             .why =
-                "A table has to have a row for each word of its own language. With too few rows the rare words have none, and as "
-                "words are numbered by frequency, sentence after sentence passes before one fails; with too many nothing fails, "
-                "and the model first has to learn that the last rows are no words. Each side takes its size from its own "
-                "vocabulary, and different sizes on the two sides are what a test has to use.",
+                "A table needs one row for each word of its own language. With too few rows the rare words have none, and as "
+                "words are numbered by frequency, many sentences pass before one fails; with too many rows nothing fails, and "
+                "the model first has to learn that the last rows are not words. Size each side's table by its own vocabulary, "
+                "and test with different sizes on the two sides.",
             .figures = {failing(text),
                         {svg(mistakes_first(picture::LineChart{
                              .title = "source larger: training loss",
                              .x = {.label = "step"},
                              .y = {.label = "nats per token"},
                              .series = {curve("target's size", right.losses), curve("source's size", wrong.losses)}})),
-                         "Nothing fails with 200 rows too many; the loss begins higher."}}};
+                         "With 200 rows too many nothing fails; the loss only starts higher."}}};
 }
 
 }  // namespace heddle::lab

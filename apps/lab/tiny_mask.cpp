@@ -1,7 +1,7 @@
-// The causal mask as a factor: logits of the future are multiplied by a tiny negative number, "almost minus infinity".
+// The causal mask as a factor: the logits of future positions are multiplied by a tiny negative number, "almost minus infinity".
 //
-//     wrong    softmax(s * m), m = 1 for the past, -1e-9 for the future: a logit of 0, and e^0 = 1
-//     right    softmax over the places that may attend
+//     wrong    softmax(s * m), m = 1 for the past, -1e-9 for the future: the logit becomes 0, and e^0 = 1
+//     right    softmax over the allowed positions
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
@@ -10,11 +10,11 @@
 namespace heddle::lab {
 namespace {
 
-constexpr std::int64_t heads = 65;  // numbers are their medians
+constexpr std::int64_t heads = 65;  // results are medians over the heads
 constexpr std::int64_t length = 16;
 constexpr std::int64_t width = 64;
 
-// The share of its weight that a row of one head gives to later places. weights [heads, length, length]
+// The share of a row's weight that lies on later positions, for one head. weights [heads, length, length]
 double future(const std::vector<double>& weights, std::int64_t head, std::int64_t row) {
     double sum = 0;
     for (std::int64_t place = row + 1; place < length; ++place)
@@ -22,7 +22,7 @@ double future(const std::vector<double>& weights, std::int64_t head, std::int64_
     return sum;
 }
 
-// Of each row, the median of the heads.
+// For each row, the median over the heads.
 std::vector<double> future_by_row(const std::vector<double>& weights) {
     std::vector<double> rows;
     for (std::int64_t row = 0; row < length; ++row) {
@@ -52,7 +52,7 @@ picture::Figure map(const std::string& title, const std::vector<double>& weights
                                  .row_title = "query",
                                  .col_title = "key",
                                  .from = 0,
-                                 .to = 2.0 / length}),  // on a scale up to 1 nobody would see a sixteenth
+                                 .to = 2.0 / length}),  // on a scale up to 1 a sixteenth would be invisible
             caption};
 }
 
@@ -91,14 +91,14 @@ Result tiny_mask(const Options& options) {
                          {"weight on the future, mean of the rows but the last",
                           {future_of_the_rows(right), future_of_the_rows(wrong)}}},
             .why =
-                "A logit times a tiny number is a logit of zero, and the exponential of zero is one: every place of the future "
-                "gets the weight of a place with an average logit. The first of 16 tokens reads about 15/16 of what it sees from "
-                "tokens that it is to predict. A mask leaves these places out of the sum, so that their weight is exactly zero.",
+                "A logit times a tiny number is nearly zero, and the exponential of zero is one: every future position gets "
+                "the weight of a position with an average logit. The first of 16 tokens puts about 15/16 of its weight on "
+                "tokens that it has to predict. A mask leaves these positions out of the sum, so their weight is exactly zero.",
             .figures = {map("multiplied by -1e-9", wrong,
-                            "The future has weight everywhere, about 1/16 a place where the past is short. The brightest colour "
-                            "is 2/16 and more."),
-                        map("masked", right, "Each row ends at its own place: nothing stands above the diagonal."),
-                        {svg(mistakes_first(chart)), "Only the last of 16 queries has nothing ahead of it."}}};
+                            "Every future position has weight, about 1/16 each where the past is short. The brightest colour "
+                            "means 2/16 or more."),
+                        map("masked", right, "Each row ends at its own position: zero above the diagonal."),
+                        {svg(mistakes_first(chart)), "Only the last of the 16 queries has no future."}}};
 }
 
 }  // namespace heddle::lab

@@ -9,17 +9,18 @@
 
 namespace heddle::lab {
 
-/// The first token that is a word, after the special ones.
+/// The first word's token, after the special tokens.
 inline constexpr std::int32_t first_word = app::eos_id + 1;
 
-/// One vocabulary for both sides, the four special tokens of apps/translation/vocabulary/vocabulary.h included; without dropout.
+/// A model without dropout and with one vocabulary for both sides, which includes the four special tokens of
+/// apps/translation/vocabulary/vocabulary.h.
 nn::TransformerOptions small_transformer(std::int64_t vocabulary);
 
-/// Cross entropy of a batch, a scalar.
+/// The cross entropy of a batch: a scalar.
 Variable translation_loss(const nn::Transformer& model, const app::Batch& batch, const ops::LossOptions& options = {});
-/// All pairs, in their order.
+/// All pairs in one batch, in order.
 app::Batch one_batch(std::span<const app::TokenPair> pairs);
-/// Of these pairs in one batch.
+/// The loss of these pairs as one batch.
 Variable translation_loss(const nn::Transformer& model, std::span<const app::TokenPair> pairs);
 
 }  // namespace heddle::lab

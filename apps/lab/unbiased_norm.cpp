@@ -1,10 +1,10 @@
-// Layer normalisation by the sample's deviation with eps beside the root, as some write-ups print it.
+// Layer normalisation by the sample standard deviation with eps outside the root, as some write-ups have it.
 //
 //     wrong    gamma (x - mean) / (s + eps) + beta,   s = sqrt(sum (x - mean)^2 / (n - 1))
 //     right    gamma (x - mean) / sqrt(v + eps) + beta,   v = sum (x - mean)^2 / n
 //
-// "outside" gives the root a gradient of zero at zero, as frameworks do whose deviation is one op; "composed" takes what the root
-// has there, 1 / (2 sqrt(0)).
+// "outside" defines the root's gradient at zero as zero, like frameworks in which the standard deviation is one op; "composed"
+// uses the root's own derivative there, 1 / (2 sqrt(0)).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::int64_t width = 512;
 
 enum class Norm { inside, outside, composed };
 
-// The root, and zero with a gradient of zero where x is zero.
+// The square root; where x is zero, its gradient is zero, too.
 Variable careful_root(const Variable& x) {
     Tensor positive = Tensor::zeros(x.shape(), DType::u8);
     for (std::int64_t i = 0; i < x.value().numel(); ++i) positive.data<std::uint8_t>()[i] = x.value().data<double>()[i] > 0;
@@ -40,7 +40,7 @@ Variable normalise(const Variable& x, Norm norm, double eps) {
     return ops::div(centred, ops::add(deviation, Variable(Tensor::full({1}, eps, DType::f64))));
 }
 
-// The largest gradient of a row around 3 with this deviation; 0: a constant row.
+// The largest gradient of a row with mean 3 and this standard deviation; 0 means a constant row.
 double gradient(const Options& options, double deviation, Norm norm, double eps) {
     Tensor row = normal({1, width}, deviation, key(options, "row"), DType::f64);
     for (double& value : row.span<double>()) value += 3;
@@ -54,7 +54,7 @@ double gradient(const Options& options, double deviation, Norm norm, double eps)
     return largest;
 }
 
-// The variance of a normalised row of `cols` numbers.
+// The variance of a normalised row of `cols` values.
 double variance(const Options& options, std::int64_t cols, Norm norm, double eps) {
     const Variable x(normal({1, cols}, 1, key(options, "narrow row"), DType::f64));
     double sum = 0;
@@ -94,7 +94,7 @@ Result unbiased_norm(const Options& options) {
     for (const double eps : {1e-6, 1e-8})
         for (const Norm norm : {Norm::outside, Norm::inside}) {
             picture::Series line{fmt::format("{}, eps {:.0e}", norm == Norm::inside ? "inside" : "outside", eps), {}, {}};
-            line.color = chart.series.size() ^ 1;  // what is right has the first colour, though it stands second
+            line.color = chart.series.size() ^ 1;  // the correct variant has the first colour, though it comes second
             for (double exponent = -12; exponent <= 0; exponent += 0.25) {
                 line.x.push_back(std::pow(10.0, exponent));
                 line.y.push_back(gradient(options, line.x.back(), norm, eps));
@@ -111,11 +111,11 @@ Result unbiased_norm(const Options& options) {
                       {variance(options, 8, Norm::inside, 1e-6), variance(options, 8, Norm::outside, 1e-6),
                        variance(options, 8, Norm::composed, 1e-6)}}},
         .why =
-            "Beside the root eps is what a constant row is divided by, 1e-6 itself; inside it is its root, 1e-3. So the "
-            "gradient of a constant row (padding, a dead unit) is larger by 1 / sqrt(eps), a thousand and more, and where the "
-            "deviation is composed of a root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and eps inside, the "
-            "gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
-        .figures = {{svg(chart), "Ordinary rows do not tell the two apart; rows that are nearly constant do."}}};
+            "Outside the root, a constant row is divided by eps itself, 1e-6; inside, by its root, 1e-3. So the gradient of a "
+            "constant row (padding, a dead unit) is larger by a factor of 1 / sqrt(eps), a thousand or more, and if the "
+            "standard deviation is composed with a plain root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and "
+            "eps inside, the gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
+        .figures = {{svg(chart), "The two agree on ordinary rows and differ on nearly constant ones."}}};
 }
 
 }  // namespace heddle::lab

@@ -1,12 +1,12 @@
-// Greedy decoding that recomputes known values and continues after the end mark.
+// Greedy decoding that recomputes known values and continues past the end mark.
 //
-//     wrong    each step decodes the whole prefix again: t rows for token t, and the memory's keys and values once more
+//     wrong    each step decodes the whole prefix again: t rows for token t, and the memory's keys and values again
 //              each sentence is decoded to the maximum length, and what comes after the end mark is discarded
-//     right    keys and values of former tokens are kept: one row for each token; a sentence that has ended leaves the batch
+//     right    keys and values of earlier tokens are cached: one row per token; finished sentences leave the batch
 //
-// Multiply-adds are counted by the shapes of what is computed: for each row of a decoder layer 4 d^2 of self-attention's
-// projections, 2 d^2 of cross-attention's, 2 d d_ff of the feed-forward, 2 n d for n keys; 2 d^2 for each row of the memory that
-// is made to a key and a value; d V for each row of logits. Seconds are a clock's and differ from run to run.
+// Multiply-adds are counted from the shapes: for each row of a decoder layer 4 d^2 for self-attention's projections, 2 d^2 for
+// cross-attention's, 2 d d_ff for the feed-forward, 2 n d for n keys; 2 d^2 per memory row projected to a key and a value; d V
+// per row of logits. Times are measured and differ from run to run.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -43,7 +43,7 @@ nn::TransformerOptions size() {
     return options;
 }
 
-// A sentence's words come out as their neighbours.
+// The translation of a word is the next word of the vocabulary.
 app::TokenPair draw_pair(Sequence& numbers) {
     app::TokenPair pair{Tokens(3 + numbers.below(10)), {}};
     for (std::int32_t& word : pair.source) {
@@ -54,11 +54,11 @@ app::TokenPair draw_pair(Sequence& numbers) {
     return pair;
 }
 
-// Millions of multiply-adds of a decoder, step by step.
+// Millions of multiply-adds of a decoder, per step.
 class Count {
   public:
     void begin_step() { steps_.push_back(0); }
-    // Rows that each attend to `keys` of their own, and to `memory` of the source.
+    // Rows that each attend to `keys` target keys and to `memory` source keys.
     void rows(std::int64_t count, std::int64_t keys, std::int64_t memory) {
         rows_ += count;
         add(layers * count * (6 * d * d + 2 * d * d_ff + 2 * d * (keys + memory)) + count * d * vocabulary);
@@ -77,7 +77,7 @@ class Count {
     std::int64_t rows_ = 0;
 };
 
-// Of a batch of sources, greedily.
+// Translates a batch of sources greedily.
 class Decoder {
   public:
     Decoder(const nn::Transformer& model, const app::Batch& batch, const Variant& variant)
@@ -89,7 +89,7 @@ class Decoder {
         for (std::size_t i = 0; i < prefixes_.size(); ++i) open_.push_back(i);
     }
 
-    // What stands before the end mark.
+    // The tokens before the end mark.
     std::vector<Tokens> translations() {
         if (variant_.cache)
             with_cache();
@@ -153,8 +153,8 @@ class Decoder {
         return Spans::packed(lengths);
     }
 
-    // The most probable token of each open sentence; the i-th one's logits are row row_of(i). `kept`: the places of those that
-    // stay open among those that were.
+    // The most probable token of each open sentence; the logits of the i-th are in row row_of(i). `kept`: the indices, among
+    // these, of the sentences that stay open.
     template <class RowOf>
     void append(const Tensor& logits, const RowOf& row_of, std::vector<std::int32_t>* kept = nullptr) {
         std::vector<std::size_t> still_open;
@@ -232,10 +232,10 @@ Result uncached_decoding(const Options& options) {
                      {"translations that differ from the first's", {}},
                      {"milliseconds", {}}},
         .why =
-            "The keys and values of a token depend on the tokens before it alone, so a later step finds them as they were; "
-            "computed again they make the work of a translation grow with the square of its length. Behind the end mark a "
-            "decoder has nothing to say, and a batch that goes on to the greatest length spends most of its work there. "
-            "With a cache a step is one row for each sentence that is still open, and not one token differs.",
+            "The keys and values of a token depend only on the tokens up to it, so later steps can reuse them; recomputing "
+            "them makes the work of a translation grow with the square of its length. What a decoder computes after the end "
+            "mark is useless, and a batch that always runs to the maximum length spends most of its work there. With a cache a "
+            "step computes one row for each open sentence, and not one token differs.",
         .figures = {}};
     picture::LineChart chart{.title = "work of each step",
                              .x = {.label = "token of the translation"},
@@ -264,8 +264,9 @@ Result uncached_decoding(const Options& options) {
         bars.bars.push_back({variant.name, {values[0] / result.findings[0].values[0], values[4] / result.findings[4].values[0]}});
     }
     result.figures = {
-        {svg(mistakes_first(chart)), "A line ends where nothing is left to do: with a stop, behind the longest translation."},
-        {svg(mistakes_first(bars)), "The time is this machine's; small products take more of it than their operations say."}};
+        {svg(mistakes_first(chart)), "A line ends when no work is left: with a stop, after the longest translation."},
+        {svg(mistakes_first(bars)),
+         "Times are of this machine; small products take longer than their operation counts suggest."}};
     return result;
 }
 

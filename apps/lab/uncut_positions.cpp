@@ -1,10 +1,10 @@
-// A position table that is added whole instead of cut to the sentence. x [sentences, time, d_model], table [places, d_model].
+// A position table that is added whole instead of cut to the sentence. x [sentences, time, d_model], table [positions, d_model].
 //
-//     wrong    x + table               broadcasting fits when time = places, and when time = 1
+//     wrong    x + table               broadcasts if time = positions, and also if time = 1
 //     right    x + table[0 : time]
 //
-// A sentence as long as the table is the one that write-ups try. One of a single token, the first step of every decoder, becomes
-// as many rows as the table has, and nothing fails.
+// Write-ups usually try only sentences as long as the table. A single token, the first step of every decoder, becomes as many
+// rows as the table has, and nothing fails.
 #include <limits>
 
 #include "apps/lab/experiments.h"
@@ -76,13 +76,12 @@ Result uncut_positions(const Options& options) {
         .variants = {"cut", "whole"},
         .findings = {one, lengths, right_shape},
         .why =
-            "A table has a row for each place that a sentence could have, a sentence has fewer, and broadcasting joins the two "
-            "only "
-            "where the extents are equal or one of them is 1. So the longest sentence works, most others fail, and a single "
-            "token silently becomes sixteen, which every later op takes for a sentence. The table is cut to the sentence, from "
-            "the sentence's first place on; a test has to try lengths of one, of the table, and between.",
-        .figures = {{svg(mistakes_first(chart)), "Where a dot is missing, the addition is an error."},
-                    {svg(map), "Sixteen rows came from one token: the same values, at sixteen places."}}};
+            "The table has a row for each possible position, most sentences are shorter, and broadcasting works only if the "
+            "extents are equal or one of them is 1. So the longest sentence works, most others fail, and a single token "
+            "silently becomes sixteen rows, which every later op takes for a sentence. Cut the table to the sentence, starting "
+            "at the sentence's first position, and test lengths of one, of the whole table, and in between.",
+        .figures = {{svg(mistakes_first(chart)), "Where a dot is missing, the addition fails."},
+                    {svg(map), "One token became sixteen rows: the same values plus sixteen position codes."}}};
 }
 
 }  // namespace heddle::lab

@@ -1,11 +1,11 @@
 // Words and positions in a weighted sum.
 //
-//     right    x = E[word] + P[place]                        both of deviation about 1 (paper, sections 3.4 and 3.5)
-//     wrong    x = w E[word] + (1 - w) P[place]              one of the two is made small before anything is learned
+//     right    x = E[word] + P[place]                        both of standard deviation about 1 (paper, sections 3.4 and 3.5)
+//     wrong    x = w E[word] + (1 - w) P[place]              one of the two starts out too small
 //
-// The weights add no freedom: a learned table can take any factor by itself, and a fixed one (sine and cosine) should have the
-// size that words have. What they change is how long learning takes. One encoder is to say sentences backwards, so it needs the
-// word and the place alike.
+// The weights add no freedom: a learned table can absorb any factor, and a fixed one (sine and cosine) should have the same size
+// as the words. They only change how long learning takes. The task is to reverse a sentence with one encoder, which needs both
+// word and position.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ struct Net : nn::Module {
                                       .dropout = 0}
             .complete();
     }
-    // E sqrt(d) of the words; the encoder's library form adds P to it in one op.
+    // E sqrt(d) of the words; the library's encoder adds P in the same op.
     Variable words_of(const Tensor& tokens) const {
         return ops::scale(ops::gather(embedding.weight(), tokens), std::sqrt(static_cast<double>(d_model)));
     }
@@ -68,7 +68,7 @@ double mean_square(const Variable& x) {
     return sum / static_cast<double>(x.value().numel());
 }
 
-// The position's share of what the first layer is given, before training.
+// The position's share of the first layer's input, before training.
 double share_of_position(const Net& net, const Tensor& tokens) {
     const double word = mean_square(net.words_of(tokens)) * net.factors.word * net.factors.word;
     const double position = mean_square(net.places_of(tokens)) * net.factors.position * net.factors.position;
@@ -83,7 +83,7 @@ const Variable place = ops::scale(places, 0.1);
 const Variable x = ops::add(word, place);
 )",
                                       .right = R"(
-// both of about one size: words are E sqrt(d_model)
+// both of about the same size: words are E sqrt(d_model)
 const Variable x = ops::add(words, places);
 )"};
 
@@ -95,11 +95,10 @@ Result weighted_positions(const Options& options) {
                      {"share of the position at first, sinusoidal", {}},
                      {"share of the position at first, learned", {}}},
         .why =
-            "A weighted sum says nothing that two tables could not say by themselves, but it decides what the first layer is "
-            "given "
-            "before anything is learned. With nine tenths for the word the position is less than one percent of that: no query "
-            "can ask for a place, and the loss stays where it is without any order. The plain sum of two codes of about one "
-            "size needs no such number; half and half is the same, and little of the word does no harm here.",
+            "A weighted sum can represent nothing that two tables cannot, but it determines the first layer's input before "
+            "training. With a weight of 0.9 for the word, the position is less than one percent of that input: no query can "
+            "select a position, and the loss stays where it would be without word order. The plain sum of two codes of about "
+            "the same size needs no weight; equal weights do the same, and a small weight for the word does no harm here.",
         .figures = {}};
     const Tensor tokens = reversed_sentences(batch, length, vocabulary, key(options, "tokens")).source;
     for (const Weights& one : weights) result.variants.emplace_back(one.name);
@@ -121,8 +120,8 @@ Result weighted_positions(const Options& options) {
             losses.series.push_back(curve(one.name, learned));
         }
         result.figures.push_back(
-            {svg(mistakes_first(losses)), fixed ? "Where the position is drowned, the order of the words is not learned."
-                                                : "A learned table could grow out of its weight, and does not in 200 steps."});
+            {svg(mistakes_first(losses)), fixed ? "Where the position is too small, word order is not learned."
+                                                : "A learned table could outgrow its weight, but not within 200 steps."});
     }
     return result;
 }
