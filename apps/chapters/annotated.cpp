@@ -1,5 +1,5 @@
-// The line-by-line model: what its notes say of layers, norms, positions, heads, the generator, decoding, the schedule and
-// smoothed labels, measured with the widths, the table and the rates of the preset `annotated`; heads at half its width.
+// The line-by-line model: its statements on layers, norms, positions, heads, the generator, decoding, the schedule and smoothed
+// labels, measured with the widths, the table and the rates of the preset `annotated` (heads at half its width).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace heddle::chapters {
 namespace {
 
-// Whole models of 2 layers on each side; a layer more on each adds a layer's parameters.
+// Counts whole models; one more layer on each side should add the parameters of one encoder and one decoder layer.
 Statement layers_have_their_own_weights(const Options& options) {
     constexpr std::int64_t words = 10;
     const auto parameters = [&](std::int64_t layers) {
@@ -40,7 +40,7 @@ Statement layers_have_their_own_weights(const Options& options) {
             six - two == 4 * (encoder.parameter_count() + decoder.parameter_count())};
 }
 
-// The root of the mean square of a row's numbers after each layer, before and after the final norm.
+// The root mean square of a row's values after each layer, before and after the final norm.
 Statement sums_grow_without_norms(const Options& options) {
     constexpr std::int64_t tokens = 10;
     const nn::TransformerOptions preset = model_of("annotated", 10);
@@ -72,7 +72,7 @@ struct Sentence {
     nn::Sentences source, target;
 };
 
-// The public calls, one after another, on a model of random weights.
+// Calls the public functions one after another on a model with random weights.
 Statement generator_gives_probabilities(const nn::Transformer& model, const Sentence& sentence) {
     const Variable memory = model.encode(sentence.source.tokens, sentence.source.spans);
     const Variable hidden = model.decode(sentence.target.tokens, sentence.target.spans, memory, sentence.source.spans);
@@ -92,7 +92,7 @@ Statement generator_gives_probabilities(const nn::Transformer& model, const Sent
             error < 1e-5};
 }
 
-// Ten words, each the best one after those before: read one by one with a cache, and as a prefix that is decoded again each time.
+// Decodes ten words greedily: one by one with a cache, and by decoding the whole prefix again each time.
 Statement steps_are_the_whole_prefix(const nn::Transformer& model, const nn::Sentences& source) {
     constexpr std::int64_t length = 10;
     const auto best = [](const Tensor& logits) {
@@ -101,7 +101,7 @@ Statement steps_are_the_whole_prefix(const nn::Transformer& model, const nn::Sen
     };
     const Tensor memory = model.encode(source.tokens, source.spans).value();
     nn::DecoderCache cache = model.start_decoding(memory, source.spans, 1, length);
-    Tensor prefix = Tensor::zeros({length, 1}, DType::i32);  // token 0 stands for the beginning
+    Tensor prefix = Tensor::zeros({length, 1}, DType::i32);  // token 0 is the start mark
     std::vector<double> with_cache, without;                 // the scores of all words
     std::int64_t rows_with_cache = 0, rows_without = 0;
     for (std::int64_t i = 0; i < length; ++i) {
@@ -140,7 +140,7 @@ Statement shifts_are_rotations() {
     statement.figures.push_back(
         {svg(picture::LineChart{
              .title = "four columns of 20", .x = {.label = "position"}, .y = {.label = "value"}, .series = waves}),
-         "A sine and a cosine of one frequency are a point on a circle; the next pair turns more slowly."});
+         "A sine and a cosine of one frequency form a point on a circle; the next pair turns more slowly."});
     return statement;
 }
 
@@ -150,7 +150,7 @@ double multiply_adds(std::int64_t tokens, std::int64_t d_model, std::int64_t hea
     return projections + 2.0 * static_cast<double>(heads * tokens * tokens * width);
 }
 
-// Of several runs the fastest: other programs of the machine can only slow one down.
+// The fastest of several runs: other programs on the machine can only slow a run down.
 double least_seconds(const nn::SelfAttention& attention, const Variable& x, const Spans& spans) {
     double least = std::numeric_limits<double>::infinity();
     const NoGrad none;
@@ -162,7 +162,7 @@ double least_seconds(const nn::SelfAttention& attention, const Variable& x, cons
     return least;
 }
 
-// Section 3.2.2 of the paper. The times are this machine's, now: the counts alone are the same for every run.
+// Section 3.2.2 of the paper. The times differ from run to run; the counts do not.
 Statement heads_cost_nothing(const Options& options) {
     constexpr std::int64_t tokens = 256, d_model = 256;
     const Variable x(lab::normal({tokens, d_model}, 1, lab::key(options, "tokens of heads")));
@@ -207,7 +207,7 @@ Statement schedules_differ() {
     return statement;
 }
 
-// The loss of one target among `words`, which the model gives probability p and every other word the same share of the rest.
+// The loss of one target among `words` if the model gives it probability p and each other word an equal share of the rest.
 double smoothed_loss(double p, std::int64_t words, double smoothing) {
     Tensor logits = Tensor::full({1, words}, std::log((1 - p) / static_cast<double>(words - 1)), DType::f64);
     logits.data<double>()[0] = std::log(p);

@@ -1,4 +1,4 @@
-// The chapters' programs, a file each, in the order of the list in chapter.cpp.
+// The functions of the chapters, one file each, in the order of the list in chapter.cpp.
 #pragma once
 
 #include "apps/chapters/chapter.h"

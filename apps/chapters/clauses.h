@@ -1,5 +1,5 @@
-// A made-up pair of languages that a small model learns in seconds. Source clauses end with their verb, target clauses have it in
-// second place, as German subordinate clauses and English ones do: "s o o v" becomes "s v o o". Each word has one translation.
+// An artificial language pair that a small model learns in seconds. The verb comes last in source clauses and second in target
+// clauses, as in German subordinate clauses and in English: "s o o v" becomes "s v o o". Each word has one translation.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,40 @@
 namespace heddle::chapters {
 
 struct ClausePair : app::TokenPair {
-    std::vector<std::size_t> origins;  ///< of each target word: the place of its word in the source
+    std::vector<std::size_t> origins;  ///< for each target word: the index of its source word
 
     /// The first `count` words of each side.
     ClausePair cut(std::size_t count) const;
 };
 
-/// Words of a sentence that is short, as in the preset `translator`.
+/// The most words of a short sentence, as in the preset `translator`.
 inline constexpr std::int64_t short_words = 10;
-/// Words of the longest sentence: four clauses of six words, and what joins them.
+/// Words of the longest sentence: four clauses of six words and the conjunctions.
 inline constexpr std::int64_t longest_sentence = 4 * 6 + 3;
 
 /// Sentences of one to four clauses, of 2 to 6 words each.
 std::vector<ClausePair> draw_clauses(std::size_t count, Sequence& numbers);
-/// Those of at most `words` words (`within`), or the longer ones.
+/// The pairs of at most `words` words (`within`), or the longer ones.
 std::vector<ClausePair> by_length(std::span<const ClausePair> pairs, std::int64_t words, bool within);
-/// As the rest of the program takes them.
+/// The same as token pairs.
 std::vector<app::TokenPair> token_pairs(std::span<const ClausePair> pairs);
-/// The short ones among `count` pairs, as the rest of the program takes them.
+/// The short ones among `count` pairs, as token pairs.
 std::vector<app::TokenPair> short_pairs(std::size_t count, Sequence& numbers);
-/// The source of each pair with its end mark, as a search reads it.
+/// The source of each pair with its end mark, as beam search expects it.
 std::vector<std::vector<std::int32_t>> sources_of(std::span<const app::TokenPair> pairs);
-/// Packed tokens at the places of `padded`, whose spans begin farther apart, and `filling` in between: i32 [padded.rows()].
+/// Copies packed tokens to the positions of `padded`, whose spans begin farther apart, and puts `filling` in between: i32
+/// [padded.rows()].
 Tensor filled_up(std::span<const std::int32_t> tokens, const Spans& packed, const Spans& padded, std::int32_t filling);
 
-/// Small, without dropout, with learned positions: a table of 32 rows on each side, five more than the longest sentence.
+/// A small model without dropout and with learned positions: 32 rows on each side, five more than the longest sentence needs.
 nn::TransformerOptions clause_transformer();
-/// Adam on batches of 32 random pairs; the loss of each step.
+/// Trains with Adam on batches of 32 random pairs and returns the loss of each step.
 std::vector<double> teach_clauses(nn::Transformer& model, std::span<const app::TokenPair> pairs, std::int64_t steps,
                                   std::uint64_t key);
 
-/// Greedy translations, without marks, all sentences together. The model must be in evaluation mode.
+/// Greedy translations of all sentences in one batch, without end marks. The model must be in evaluation mode.
 std::vector<std::vector<std::int32_t>> translated(const nn::Transformer& model, std::span<const app::TokenPair> pairs);
-/// The share of these translations that is right word for word.
+/// The share of the translations that are right word for word.
 double share_right(const std::vector<std::vector<std::int32_t>>& translations, std::span<const app::TokenPair> pairs);
 
 }  // namespace heddle::chapters

@@ -1,4 +1,4 @@
-// The sinusoidal position codes as a table of numbers, and what chapters measure on it.
+// The sinusoidal position codes as a table, and the chapters' measurements of it.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct PositionCodes {
     double norm(std::int64_t row) const;
     double distance(std::int64_t a, std::int64_t b) const;
     double cosine(std::int64_t a, std::int64_t b) const;
-    /// The greatest error of the rotation that should lead from each code to the one `k` positions on: every pair (sin, cos) of
-    /// columns i, i + 1 turns by k 10000^(-i / cols).
+    /// The largest error of the rotation that should map each code to the one `k` positions later: every pair (sin, cos) of
+    /// columns i, i + 1 is rotated by k 10000^(-i / cols).
     double shift_error(std::int64_t k) const;
-    /// What fits on a terminal: the first three rows and the last one, of the first four and the last two columns.
+    /// An excerpt for a terminal: the first three rows and the last one, with the first four and the last two columns.
     std::string corners() const;
     PositionCodes first(std::int64_t count) const;
     picture::Figure picture(const std::string& title, const std::string& caption) const;

@@ -1,4 +1,4 @@
-// The encoder explained step by step: what it says of position codes, heads, residual connections and layer norm, measured with
+// The encoder explained step by step: its statements on position codes, heads, residual connections and layer norm, measured with
 // the widths of the preset `explained`. The statements about normalisation are in explained_norm.cpp.
 #include <fmt/format.h>
 
@@ -53,10 +53,10 @@ Statement low_columns_turn_fast() {
                                      .x = {.label = "column"},
                                      .y = {.label = "changes of sign", .logarithmic = true},
                                      .series = {turns}}),
-              "From twice in 2 pi positions to less than once in all."}}};
+              "From twice in 2 pi positions to less than once in 5000."}}};
 }
 
-// Rows in the opposite order.
+// The rows in reverse order.
 Tensor backwards(const Tensor& rows) {
     Tensor turned = Tensor::empty(rows.shape(), rows.dtype());
     for (std::int64_t row = 0; row < rows.shape()[0]; ++row)
@@ -64,7 +64,7 @@ Tensor backwards(const Tensor& rows) {
     return turned;
 }
 
-// Two layers of the encoder, f64, read a sentence forwards and backwards.
+// Two encoder layers in f64 read a sentence forwards and backwards.
 Statement order_is_in_the_codes(const Options& options) {
     constexpr std::int64_t tokens = 10;
     nn::TransformerOptions model = model_of("explained", 20, 2);
@@ -77,7 +77,7 @@ Statement order_is_in_the_codes(const Options& options) {
     const nn::PositionalEncoding positions(place, "positions", model.positions, model.position_table, model.d_model);
     const Tensor codes = positions.table(tokens).value().slice(0, tokens);
     const Tensor no_codes = Tensor::zeros(codes.shape(), DType::f64);
-    // How far a word's row is from its row in the sentence that is turned round.
+    // The distance of a word's row from its row in the reversed sentence.
     const auto moved = [&](const Tensor& code) {
         const auto read = [&](const Tensor& sentence) {
             return encoder.forward(ops::add(Variable(sentence), Variable(code)), lab::equal_spans(1, tokens)).value();
@@ -90,7 +90,7 @@ Statement order_is_in_the_codes(const Options& options) {
             without < 1e-12 && with > 0.1};
 }
 
-// The head as its formula reads: softmax(q k^T / sqrt(width)) v of three projections of all columns, and the output projection.
+// The head as in its formula: softmax(q k^T / sqrt(width)) v with three projections of all columns, and the output projection.
 Variable single_head(const Variable& x, const nn::NamedTensors& weights, std::int64_t width) {
     const auto project = [&](const Variable& from, const std::string& name) {
         Variable weight, bias;
@@ -127,7 +127,7 @@ Statement one_head_is_the_single_head(const Options& options) {
     return statement;
 }
 
-// Weights and biases of query, key and value.
+// The number of weights and biases of query, key and value.
 Statement a_head_has_fewer_parameters(const Options& options) {
     constexpr std::int64_t d_model = 512;
     Statement statement{
@@ -147,7 +147,7 @@ Statement a_head_has_fewer_parameters(const Options& options) {
     return statement;
 }
 
-// The output projection is a sum over heads: each has columns of its own in it.
+// The output projection is a sum over heads: each head has its own columns in it.
 Statement heads_add_up(const Options& options) {
     constexpr std::int64_t tokens = 20, d_model = 512, heads = 8, width = 64;
     nn::Module root(options.seed, DType::f64);
@@ -169,7 +169,7 @@ Statement heads_add_up(const Options& options) {
     return {"Eight heads side by side are the sum of eight single heads.", {{"largest difference", error}}, error < 1e-12};
 }
 
-// One head of 42, causal, over as many tokens as the table has places, and over the first 43 of them.
+// One causal head of width 42 over as many tokens as the table has positions, and over the first 43 of them.
 Statement causal_heads_read_any_length(const Options& options) {
     constexpr std::int64_t d_model = 512, beginning = 43;
     const std::int64_t all = model_of("explained", 20).position_table;
@@ -189,8 +189,8 @@ Statement causal_heads_read_any_length(const Options& options) {
             text.shape()[0] == all && moved == 0};
 }
 
-// One draw is far from what the head gives without dropout; were the mean of n draws not that, it would be further away than
-// one draw by the root of n.
+// One draw is far from the head's output without dropout. The mean of n unbiased draws is closer by a factor of about sqrt(n); a
+// bias would keep it away.
 Statement dropout_keeps_the_mean(const Options& options) {
     constexpr std::int64_t tokens = 12, width = 42;
     constexpr int draws = 2000;
@@ -218,7 +218,8 @@ Statement dropout_keeps_the_mean(const Options& options) {
         of_the_mean < 2 * of_one_draw / std::sqrt(draws)};
 }
 
-// A layer of a deep network: x W^T after a ReLU, alone or added to x. f64: without the residual gradients become very small.
+// A layer of a deep network: x W^T after a ReLU, alone or added to x. In f64, because without the residual the gradients become
+// very small.
 struct Stack : nn::Module {
     explicit Stack(std::int64_t depth, std::uint64_t seed) : nn::Module(seed, DType::f64) {
         for (std::int64_t i = 0; i < depth; ++i)
@@ -227,7 +228,7 @@ struct Stack : nn::Module {
     static constexpr std::int64_t width = 64;
     std::vector<std::unique_ptr<nn::Linear>> layers;
 
-    // The norm of the gradient at the input, of the cotangent's.
+    // The norm of the gradient at the input, relative to the cotangent's.
     double gradient(const Variable& x, const Tensor& cotangent, bool residual, double gain) const {
         Variable y = x;
         for (const auto& layer : layers) {
@@ -271,10 +272,11 @@ Statement residuals_carry_gradients(const Options& options) {
                                  .x = {.label = "layers", .logarithmic = true},
                                  .y = {.label = "norm of the gradient", .logarithmic = true},
                                  .series = {with, without}}),
-          "Layers that change little: their gradients are the small factors, and the residual's 1 stays."}}};
+          "Each layer changes its input little: without the residual, small factors multiply; with it, each factor is close to "
+          "1."}}};
 }
 
-// Mean, variance, scale: one after another, of the rows (layer norm) or of the columns (batch norm while it trains).
+// Mean, variance and scale in separate steps, over rows (layer norm) or over columns (batch norm in training).
 Variable normalised(const Variable& x, int axis, double eps) {
     const Variable centered = ops::sub(x, ops::mean(x, axis, true));
     const Variable variance = ops::mean(ops::mul(centered, centered), axis, true);

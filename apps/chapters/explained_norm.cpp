@@ -1,8 +1,8 @@
-// The four benefits that are claimed for normalisation, each measured with and without it on one network: eight residual blocks
+// Four claimed benefits of normalisation, each measured with and without it on the same network: eight residual blocks
 //
 //     x + W2 relu(W1 n(x))        n = layer norm, or nothing
 //
-// that learn 10 classes, drawn by a random network, of 512 points in 16 dimensions.
+// that learn to classify 512 points in 16 dimensions; a random network assigns the 10 classes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Block : nn::Module {
 };
 
 struct Network : nn::Module {
-    // `scale`: of the initial weights of all blocks.
+    // `scale`: factor of the initial weights of all blocks.
     Network(bool normalise, double scale, std::uint64_t seed, std::int64_t depth = 8) : nn::Module(seed), normalised(normalise) {
         for (std::int64_t i = 0; i < depth; ++i) {
             blocks.push_back(std::make_unique<Block>(*this, fmt::format("blocks.{}", i)));
@@ -58,7 +58,7 @@ struct Data {
     Tensor classes;  // i32 [points]
 };
 
-// The classes are a random network's first choices.
+// The class of a point is a random network's largest output.
 Data draw(const Options& options, std::string_view what) {
     const Variable x(lab::normal({points, inputs}, 1, lab::key(options, what)));
     const Variable hidden =
@@ -107,7 +107,7 @@ double gradient_norm(const nn::Linear& layer) {
     return std::sqrt(squares);
 }
 
-// The gradient of the first block at the start, with weights twice as large as Xavier's, by depth.
+// The first block's gradient before training as a function of depth, with weights twice as large as Xavier's.
 Statement gradients(const Options& options) {
     const Data data = draw(options, "points to learn");
     Statement statement{"Normalisation keeps gradients stable over the depth.", {}, false};
@@ -134,7 +134,7 @@ Statement gradients(const Options& options) {
     return statement;
 }
 
-// One seed more or less decides between two networks that are nearly as good as each other: medians over three.
+// The difference between the networks is of the order of the differences between seeds, so medians over three seeds are compared.
 std::vector<Learned> learn_three(const Setting& setting, const Options& options) {
     std::vector<Learned> all;
     for (std::uint64_t i = 0; i < 3; ++i) all.push_back(learn(setting, {.seed = options.seed + 1000 * i}));
@@ -163,8 +163,8 @@ Statement convergence(const Options& options) {
             {{svg(chart), "Eight residual blocks, the same rate; the first of three networks each."}}};
 }
 
-// Of several settings: in how many the loss comes below 0.5 in 60 steps, and in how many it ends above that of guessing, ln 10.
-// The network that is thrown off in fewer of them is the less sensitive one.
+// Counts in how many of several settings the loss falls below 0.5 in 60 steps, and in how many it ends above that of guessing, ln
+// 10. The network that fails in fewer settings is the less sensitive one.
 template <class Settings>
 Statement sensitivity(std::string claim, const std::string& of, const Settings& settings, const Options& options) {
     constexpr double learned = 0.5, guessing = 2.302585;

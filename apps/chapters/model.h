@@ -1,4 +1,4 @@
-// Models of the presets, and sentences for them, as several chapters measure them.
+// Models of the presets and sentences for them, shared by several chapters.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace heddle::chapters {
 
-/// What the preset describes, with `words` tokens on each side; `layers`: on each side, instead of its own number.
+/// The preset's model with `words` tokens on each side; `layers`, if given, replaces its number of layers on each side.
 nn::TransformerOptions model_of(const std::string& preset, std::int64_t words, std::optional<std::int64_t> layers = {});
 
-/// `count` sentences of `length` tokens each, below `words`.
+/// `count` sentences of `length` tokens each; tokens are below `words`.
 nn::Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t words, std::uint64_t key);
 
-/// The row of this module. Error when the summary has none.
+/// The row of this module. Error if the summary has none.
 const nn::SummaryRow& row_of(const nn::ModelSummary& summary, std::string_view module);
 
 }  // namespace heddle::chapters

@@ -1,5 +1,4 @@
-// An encoder-decoder "from zero", as a notebook builds it block by block: what it says of them, measured on the preset
-// `notebook`.
+// An encoder-decoder "from zero", built block by block in a notebook: its statements, measured on the preset `notebook`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 namespace heddle::chapters {
 namespace {
 
-constexpr std::int64_t printed = 100;  // positions of the notebook's table as it prints it
+constexpr std::int64_t printed = 100;  // positions in the table as printed in the notebook
 constexpr std::int64_t d_model = 512;
 constexpr std::int64_t words = 1000;
 
@@ -54,7 +53,7 @@ Statement every_code_is_its_own(const PositionCodes& codes) {
             {codes.first(printed).picture("position codes (100, 512)", "The table as the notebook prints it.")}};
 }
 
-// Each pair (sin, cos) turns by the same angle from each position to the next: all neighbours are equally far from each other.
+// Each pair (sin, cos) turns by the same angle from each position to the next, so all neighbours are equally far apart.
 Statement neighbours_are_alike(const PositionCodes& codes) {
     double least = std::numeric_limits<double>::infinity(), greatest = 0;
     for (std::int64_t row = 1; row < codes.rows; ++row) {
@@ -126,7 +125,7 @@ Statement padding_changes_nothing(const nn::Transformer& model, const Options& o
             difference == 0 && on_padding == 0};
 }
 
-// [3, 4, 512] through the block and the norm after it, as torchinfo's table shows it.
+// Input [3, 4, 512] through the block and the norm after it, as in torchinfo's table.
 Statement tokens_by_themselves(nn::Transformer& model, const Options& options) {
     constexpr std::int64_t batch = 3, time = 4;
     const nn::ModelSummary summary =
@@ -191,7 +190,7 @@ struct Translated {
     nn::AttentionMaps maps;
 };
 
-// The decoder's rows for this source and target.
+// The decoder's output rows for this source and target.
 Translated translated(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& target) {
     const NoGrad none;
     Translated result;
@@ -200,7 +199,7 @@ Translated translated(const nn::Transformer& model, const nn::Sentences& source,
     return result;
 }
 
-// rows: the decoder's for this source and target.
+// rows: the decoder's output for this source and target.
 Statement decoder_does_not_look_ahead(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& target,
                                       const Tensor& rows) {
     const std::int64_t length = target.spans.rows();

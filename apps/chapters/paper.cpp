@@ -1,5 +1,5 @@
-// Vaswani et al., "Attention is all you need" (2017): what it says in sections 3 and 5, measured with the widths and
-// lengths of the preset `paper`.
+// Vaswani et al., "Attention is all you need" (2017): statements of sections 3 to 5, measured with the widths and lengths of the
+// preset `paper`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ double variance(const std::vector<double>& values) {
     return squares / static_cast<double>(values.size() - 1);
 }
 
-// Products of 4096 pairs of vectors of `width` independent entries with mean 0 and variance 1.
+// Dot products of 4096 pairs of vectors with `width` independent entries of mean 0 and variance 1.
 std::vector<double> dot_products(std::int64_t width, const Options& options) {
     constexpr std::int64_t pairs = 4096;
     const Variable a(lab::normal({pairs, width}, 1, lab::key(options, fmt::format("a {}", width))));
@@ -35,8 +35,8 @@ std::vector<double> dot_products(std::int64_t width, const Options& options) {
     return ops::sum(ops::mul(a, b), 1).value().to_vector();
 }
 
-// Section 3.2.1, footnote 4. The variance of an estimate from 4096 normal products is within 7 % of the truth three times out of
-// a hundred; a tenth is allowed.
+// Section 3.2.1, footnote 4. A variance estimated from 4096 normal products has a standard error of about 2.2 %; an error of 10 %
+// is allowed.
 Statement dot_products_grow(const Options& options) {
     Statement statement{
         "The dot product of two vectors of width d, whose entries are independent with variance 1, has variance d; "
@@ -59,7 +59,7 @@ Statement dot_products_grow(const Options& options) {
                                                         .x = {.label = "width d", .logarithmic = true},
                                                         .y = {.label = "variance", .logarithmic = true},
                                                         .series = {measured, line, scaled}}),
-                                 "Why scores are divided: their spread would grow with the width of a head."});
+                                 "Why scores are divided: otherwise their spread grows with the width of a head."});
     return statement;
 }
 
@@ -102,8 +102,8 @@ Statement shifts_are_linear() {
     statement.printed.push_back(codes.corners());
     statement.figures.push_back(
         codes.picture("position codes (64, 512)",
-                      "Sines in even columns, cosines in odd ones. Columns on the right turn so slowly that 64 "
-                      "positions hardly move them."));
+                      "Sines in even columns, cosines in odd ones. Columns on the right turn so slowly that they hardly change "
+                      "within 64 positions."));
     for (const std::int64_t k : {1, 5, 32}) {
         const double error = codes.shift_error(k);
         statement.numbers.push_back({fmt::format("largest error, k = {}", k), error});
@@ -112,7 +112,7 @@ Statement shifts_are_linear() {
     return statement;
 }
 
-// Sections 3.1 and 3.2.3, with a sentence of 32 tokens on the encoder's side and the first 16 tokens of its translation.
+// Sections 3.1 and 3.2.3, with a source sentence of 32 tokens and the first 16 tokens of its translation.
 Statement blocks_keep_shapes(const Options& options) {
     constexpr std::int64_t words = 1024, source_length = 32, target_length = 16;
     nn::Transformer model(model_of("paper", words), options.seed);
@@ -140,8 +140,8 @@ Statement blocks_keep_shapes(const Options& options) {
                      of_one(memory.shape()), of_one(hidden.shape()), maps.cross[0].shape().str(), of_one(words_of_all.shape()))}};
 }
 
-// Section 4, table 1: n^2 d against n d^2. Counted are the products that are made; a recurrent layer h' = tanh(W x + U h) makes
-// two of d x d for each token.
+// Section 4, table 1: n^2 d against n d^2. Counts the multiplications; a recurrent layer h' = tanh(W x + U h) has two d x d
+// products for each token.
 Statement short_sentences_are_cheap(const Options& options) {
     nn::Module root(options.seed);
     const nn::SelfAttention attention(root, "attention", {.d_model = d_model, .heads = 8});

@@ -1,5 +1,5 @@
-// A translator from raw files: what its chapter says of pairing lines, leaving pairs out, packing batches, going on and scoring.
-// What it says of learning and decoding stands in translator_training.cpp.
+// A translator from raw files: its chapter's statements on pairing lines, leaving pairs out, packing batches, resuming and
+// scoring. Those on learning and decoding are in translator_training.cpp.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -32,7 +32,7 @@ app::TextFile tagged_talks(std::string name) {
     return file;
 }
 
-// What may stand in one file alone.
+// What may be in only one of the two files.
 enum class Odd { text_line, metadata_line, heart };
 
 void make_odd(app::TextFile& file, Odd odd, std::size_t sentence) {
@@ -40,7 +40,7 @@ void make_odd(app::TextFile& file, Odd odd, std::size_t sentence) {
     switch (odd) {
         case Odd::text_line: file.lines.insert(at, "(applause)"); break;
         case Odd::metadata_line: file.lines.insert(at, "<reviewer>somebody</reviewer>"); break;
-        case Odd::heart: *at = "<3 " + *at; break;  // a sentence that begins as a tag does
+        case Odd::heart: *at = "<3 " + *at; break;  // a sentence that begins like a tag
     }
 }
 
@@ -51,14 +51,14 @@ std::int64_t wrong_pairs(const app::TextFile& sources, const app::TextFile& targ
     return wrong;
 }
 
-// Each file by itself: what begins with "<" goes.
+// Cleans each file separately: lines that begin with "<" are dropped.
 std::int64_t wrong_when_apart(app::TextFile sources, app::TextFile targets) {
     for (app::TextFile* file : {&sources, &targets})
         std::erase_if(file->lines, [](const std::string& line) { return line.starts_with('<'); });
     return wrong_pairs(sources, targets);
 }
 
-// As the program reads them; -1: an error.
+// The number of wrong pairs when read by the program; -1: an error.
 std::int64_t wrong_side_by_side(app::TextFile sources, app::TextFile targets) {
     try {
         app::align(sources, targets, {});
@@ -105,7 +105,7 @@ Statement lines_stay_in_step(const Options& options) {
     try_all(Odd::heart, "a sentence that begins with <3", true, false);
     try_all(Odd::metadata_line, "a metadata line more", false, true);
     statement.numbers.push_back({"wrong pairs of all these files when read side by side", wrong_side_by_side_in_all});
-    statement.figures.push_back({svg(chart), "Read side by side, each of these files is an error that names the place."});
+    statement.figures.push_back({svg(chart), "Read side by side, each of these files gives an error that names the line."});
     return statement;
 }
 
@@ -116,7 +116,7 @@ struct Course {
     double exact = 0;  // % of the unseen pairs
 };
 
-// What `steps` steps cost on average, one point for each.
+// The mean loss of every `steps` steps, one point for each.
 picture::Series means(std::string name, const std::vector<double>& losses, std::size_t steps) {
     picture::Series series{.name = std::move(name), .x = {}, .y = {}};
     for (std::size_t end = steps; end <= losses.size(); end += steps) {
@@ -126,8 +126,8 @@ picture::Series means(std::string name, const std::vector<double>& losses, std::
     return series;
 }
 
-// Three models that see as much: of short pairs alone, of these and the long ones cut to their length, and of as many short
-// pairs.
+// Three models with equally much training: on the short pairs alone, on these and the long ones cut to their length, and on as
+// many pairs that are all short.
 std::vector<Statement> long_pairs_are_left_out(const Options& options) {
     constexpr std::size_t pairs = 1000;
     Sequence numbers(lab::key(options, "pairs"));
@@ -166,7 +166,7 @@ std::vector<Statement> long_pairs_are_left_out(const Options& options) {
                                                     .y = {.label = "nats per token", .logarithmic = true},
                                                     .series = {means("long pairs left out", left_out.losses, 20),
                                                                means("long pairs cut", cut.losses, 20)}}),
-                             "Words whose source was cut off can only be guessed: the loss of cut pairs has a floor."});
+                             "Words whose source was cut off can only be guessed, so the loss of cut pairs has a floor."});
     return {words,
             {"A model learns more from the short pairs alone than from these and the cut ones.",
              {{"unseen short pairs translated exactly, long pairs left out, %", left_out.exact},
@@ -177,7 +177,7 @@ std::vector<Statement> long_pairs_are_left_out(const Options& options) {
 
 // ---- packing
 
-// Rows of batches that are filled up to their longest sentence, on each side, for every token in them.
+// Rows per token of batches that are padded to their longest sentence on each side.
 double padded_rows_per_token(const std::vector<app::TokenPair>& pairs, const std::vector<std::vector<std::int64_t>>& batches) {
     double rows = 0, tokens = 0;
     for (const std::vector<std::int64_t>& indices : batches) {
@@ -239,7 +239,8 @@ Statement packed_batches_have_no_padding(const Options& options) {
     statement.numbers.insert(statement.numbers.end(),
                              {{"packed rows per token", rows}, {"relative difference of the losses", difference}});
     statement.holds = rows == 1 && chart.bars[0].values[0] > 1.2 && difference < 1e-6;
-    statement.figures.push_back({svg(chart), "Sorting by length saves most of the padding of small batches; packing has none."});
+    statement.figures.push_back(
+        {svg(chart), "Sorting by length removes most of the padding of small batches; packing needs none."});
     return statement;
 }
 

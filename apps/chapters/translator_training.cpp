@@ -20,7 +20,7 @@ namespace {
 
 constexpr double smoothing = 0.1;
 
-// -sum_j q_j log p_j with q = (1 - e) y + e / V, a row for each target.
+// -sum_j q_j log p_j with q = (1 - e) y + e / V, one row for each target.
 double hand_made_loss(const nn::Transformer& model, const app::Batch& batch) {
     const app::BatchTensors read = app::tensors_of(batch);
     const Variable memory = model.encode(read.source.tokens, read.source.spans);
@@ -59,7 +59,7 @@ Statement smoothing_is_the_formula(const Options& options) {
     return statement;
 }
 
-// A padded batch: targets are filled up with padding, which counts as a word unless it is ignored.
+// A padded batch, in which padding counts as a word unless the loss ignores it.
 app::BatchTensors padded(std::span<const app::TokenPair> pairs) {
     const app::Batch batch = lab::one_batch(pairs);
     const Spans target = lab::equal_spans(batch.sentences, batch.target_spans.longest());
@@ -103,7 +103,7 @@ Statement padding_flatters(const Options& options) {
                                  .y = {.label = "%", .from = 0, .to = 100},
                                  .series = {lab::curve("padding counted", all), lab::curve("without padding", words)},
                                  .levels = {{"share of padding", 100 * padding / positions}}}),
-          "The same model on the same batches. Padding is the first thing that it learns to name."}}};
+          "The same model on the same batches. Padding is the first thing that it learns to predict."}}};
     for (const std::size_t step : {20, 50, 149}) {
         statement.numbers.push_back({fmt::format("accuracy with padding, step {}, %", step), all[step]});
         statement.numbers.push_back({fmt::format("without, step {}, %", step), words[step]});
@@ -113,11 +113,11 @@ Statement padding_flatters(const Options& options) {
     return statement;
 }
 
-// Adam's second moment of one weight after so many gradients of 1, one of 100, and then 1 again.
+// Adam's second moment of one weight after many gradients of 1, one of 100, and then 1 again.
 struct Memory {
     double forgotten = 0;              // updates without a gradient until a moment has fallen to 1/e
-    double recovered = 0;              // updates after the large one until a step is half as long as before again
-    std::vector<double> step_lengths;  // of what it was before the large one
+    double recovered = 0;              // updates after the large gradient until a step is half as long as before it
+    std::vector<double> step_lengths;  // relative to those before the large gradient
 };
 
 Memory remember(double beta2) {
@@ -163,7 +163,7 @@ Statement adam_forgets() {
                   .x = {.label = "updates"},
                   .y = {.label = "of what it was before", .from = 0},
                   .series = {lab::curve("beta2 0.99", shorter.step_lengths), lab::curve("beta2 0.999", longer.step_lengths)}}),
-              "One over the root of the second moment. A line ends where a step is half as long as before again."}}};
+              "One over the root of the second moment. A line ends where a step is again half as long as before."}}};
 }
 
 // ---- a model that has learned from short pairs
@@ -185,7 +185,7 @@ Tensor table(const nn::Transformer& model, const std::string& name) {
     fail_with("chapter: the model has no {}", name);
 }
 
-// How far each row of both tables has moved.
+// The distance that each row of both tables has moved.
 std::vector<picture::Series> moved_rows(const Options& options, const Taught& taught) {
     const nn::Transformer untaught(clause_transformer(), lab::key(options, "taught"));
     std::vector<picture::Series> sides;
@@ -209,7 +209,7 @@ std::vector<picture::Series> moved_rows(const Options& options, const Taught& ta
 struct ByLength {
     picture::Series exact{.name = "exact", .x = {}, .y = {}, .dots = true};  // %
     double short_right = 0, long_right = 0;                                  // %
-    double relative_length = 0;                                              // of the long ones, to their references
+    double relative_length = 0;                                              // of the long ones, relative to their references
 };
 
 ByLength translate_by_length(const Taught& taught) {
@@ -264,15 +264,15 @@ Statement unseen_positions_stay(const Options& options, const Taught& taught) {
                                  .x = {.label = "position"},
                                  .y = {.label = "distance", .from = 0},
                                  .series = tables}),
-          "Ten words and a mark use eleven rows. No other row ever gets a gradient."},
+          "Ten words and the end mark use eleven rows. No other row ever gets a gradient."},
          {svg(picture::LineChart{.title = "unseen sentences translated exactly",
                                  .x = {.label = "words"},
                                  .y = {.label = "%", .from = 0, .to = 100},
                                  .series = {found.exact}}),
-          "Training ended at ten words, and so does what was learned."}}};
+          "Training had at most ten words; longer sentences fail."}}};
 }
 
-// The whole prefix again for each word.
+// Decodes the whole prefix again for each word.
 app::Hypothesis without_cache(const nn::Transformer& model, const std::vector<std::int32_t>& source) {
     const Spans source_spans = lab::equal_spans(1, static_cast<std::int64_t>(source.size()));
     const Variable memory = model.encode(Tensor::from(source, {source_spans.rows()}), source_spans);
