@@ -18,7 +18,7 @@ namespace {
     fail_with("a temporary file cannot be written: {}; make room there", std::generic_category().message(errno));
 }
 
-/// Which of this process's files are the child's standard ones.
+/// Maps files of this process to the child's standard streams.
 class ChildFiles {
   public:
     ChildFiles() { posix_spawn_file_actions_init(&actions_); }

@@ -3,7 +3,7 @@
 namespace heddle::app {
 namespace {
 
-// Digests of the repository's files; the address below names the commit, so they stay what they are.
+// Digests of the repository's files; the address below names a commit, so they do not change.
 constexpr CorpusFile multi30k_files[] = {
     {"train.de", "train.de.gz", "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72"},
     {"train.en", "train.en.gz", "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6"},

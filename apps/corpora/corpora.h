@@ -1,4 +1,4 @@
-// The corpora of `heddle data`: rows of a table.
+// The table of corpora for `heddle data`.
 #pragma once
 
 #include <span>
@@ -6,24 +6,24 @@
 
 namespace heddle::app {
 
-/// A text of a set, published under an address whose content never changes.
+/// A text of a set, published at an address whose content never changes.
 struct CorpusFile {
     std::string_view name;       ///< its local name: train.de, val.en
     std::string_view published;  ///< its name at the address, gzipped or not
-    std::string_view sha256;     ///< of the text, unpacked: 64 hexadecimal digits
+    std::string_view sha256;     ///< of the unpacked text: 64 hexadecimal digits
 };
 
 /// A set has files, or an archive to split, or instructions for the user.
 struct CorpusSet {
     std::string_view name;
-    std::string_view holds;  ///< what text it is, how many pairs, how much is fetched
+    std::string_view holds;  ///< the kind of text, number of pairs, download size
     std::string_view licence;
     std::string_view source;     ///< the page that publishes it
-    std::string_view base = {};  ///< what stands before the names of its files: "https://HOST/FOLDER/"
+    std::string_view base = {};  ///< prefix of its files' addresses: "https://HOST/FOLDER/"
     std::span<const CorpusFile> files = {};
-    std::string_view archive = {};  ///< a ZIP file that changes with time, so no digest of it can be known
+    std::string_view archive = {};  ///< a ZIP file that changes over time, so it has no known digest
     std::string_view member = {};   ///< the text in the archive: English, tab, German on each line
-    std::string_view steps = {};    ///< what to do by hand
+    std::string_view steps = {};    ///< manual instructions
 };
 
 /// In the order of `heddle data list`.

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 ScratchFile download(const std::string& address) {
     const ScratchFile nothing;
     ScratchFile file;
-    // Nothing unencrypted, redirections included: some corpora have no digest to be checked against.
+    // HTTPS only, including redirects, because some corpora have no digest to check.
     const ChildResult curl = run_child(
         {"curl", "--proto", "=https,file", "--fail", "--location", "--silent", "--show-error", "--", address}, nothing, file);
     check(curl.found, "curl is missing: install it (apt install curl), or fetch {} by hand and name its folder with --from",
@@ -29,20 +29,20 @@ ScratchFile download(const std::string& address) {
     return file;
 }
 
-// A file, and what messages call it.
+// A file and its name in messages.
 struct Published {
     std::string name;
     ScratchFile file;
 };
 
-// A set, and where its files come from.
+// A set and the source of its files.
 struct Origin {
     const CorpusSet& set;
     const fs::path& from;
     const Say& say;
 
     std::string address(std::string_view name) const { return fmt::format("{}{}", set.base, name); }
-    // A file as it was published: from its address, or from the folder, where it may be `plain`, unpacked.
+    // A file as published: downloaded, or from the folder, where it may also be unpacked (`plain`).
     Published file(const std::string& name, const std::string& plain) const {
         if (from.empty()) {
             say("fetching " + address(name));
@@ -62,7 +62,7 @@ std::string unpacked(const Published& published) {
     return text;
 }
 
-// The member of a ZIP file; anything else is that member itself.
+// Extracts the member of a ZIP file; any other file is taken as the member itself.
 ScratchFile member_of(ScratchFile file, const CorpusSet& set) {
     constexpr std::string_view zip_magic = "PK\x03\x04";
     if (!file.text().starts_with(zip_magic)) {
@@ -77,14 +77,14 @@ ScratchFile member_of(ScratchFile file, const CorpusSet& set) {
     return text;
 }
 
-// Nothing is ever written over another file.
+// Existing files are never overwritten.
 void check_same(const fs::path& path, std::string_view wanted) {
     const std::string found = sha256(read_file(path));
     check(found == wanted, "{} is another file: its SHA-256 is {}, wanted {}; move it away, or give another folder with --out",
           path.string(), found, wanted);
 }
 
-// All of them are looked at before the first one is written: a folder never gets a part of a corpus beside another one's files.
+// Checks all files before writing the first, so that a folder never mixes parts of different corpora.
 template <class File, class Digest>
 std::vector<File> missing(std::vector<File> files, const fs::path& out, const Say& say, Digest digest) {
     std::erase_if(files, [&](const File& file) {

@@ -12,7 +12,7 @@
 namespace heddle::app {
 namespace {
 
-// The words of a sentence in lower case: what makes two sentences the same.
+// The words of a sentence in lower case; sentences with equal words count as equal.
 std::string words_alone(const std::string& sentence) {
     std::u32string words;
     for (const char32_t character : to_lower(decode_utf8(sentence)))
@@ -30,7 +30,7 @@ SentencePair columns_of(const std::string& line, const LineReader& lines) {
     return {.source = line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1), .target = line.substr(0, tab)};
 }
 
-// 0 to 99, by a digest that is the same on every machine.
+// 0 to 99, from a digest that is the same on every machine.
 std::uint64_t percentile(const std::string& words) { return std::stoull(digest(words), nullptr, 16) % 100; }
 
 }  // namespace
@@ -48,7 +48,7 @@ DividedCorpus divide_corpus(LineReader& lines) {
         (place == 0 ? test : place == 1 ? val : train).push_back(std::move(pair));
     }
 
-    std::unordered_set<std::string> held_out;  // targets; equal sources always go the same way
+    std::unordered_set<std::string> held_out;  // targets; equal sources are always in the same part
     const auto keep = [&](std::vector<SentencePair>& pairs, Corpus& part) {
         for (SentencePair& pair : pairs)
             if (held_out.contains(words_alone(pair.target)))

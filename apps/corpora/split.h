@@ -1,4 +1,4 @@
-// One text with two columns, divided into training, validation and test.
+// Divides a text with two columns into training, validation and test.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ struct DividedCorpus {
     std::int64_t left_out = 0;  ///< pairs, because one of their sentences is in val or test, or is empty
 };
 
-/// Divides the lines "target, tab, source"; further columns are ignored. Where a pair goes follows from the words of its source
-/// alone, case and punctuation aside: one in a hundred goes to test, one to val. So all translations of a sentence stay together,
-/// and a text that grows later keeps its test sentences. No sentence of val or test, on either side, is in train, and none of
-/// test in val: pairs that would bring one there are left out. Error with name and line when a line has no tab or is not UTF-8.
+/// Divides the lines "target, tab, source"; further columns are ignored. The part depends only on the words of the source,
+/// ignoring case and punctuation: one pair in a hundred goes to test, one to val. So all translations of a sentence stay
+/// together, and a text that grows later keeps its test sentences. No sentence of val or test, on either side, is in train, and
+/// none of test is in val: pairs that would violate this are left out. Error with file name and line number if a line has no tab
+/// or is not UTF-8.
 DividedCorpus divide_corpus(LineReader& lines);
 
 }  // namespace heddle::app

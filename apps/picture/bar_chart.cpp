@@ -11,7 +11,7 @@
 namespace heddle::picture {
 namespace {
 
-constexpr double turned_width = 150;  // a group's name that does not fit upright may be as long
+constexpr double turned_width = 150;  // maximum length of a rotated group name
 
 void check_chart(const BarChart& chart) {
     for (const Bars& one : chart.bars)
@@ -20,14 +20,14 @@ void check_chart(const BarChart& chart) {
               one.values.size(), chart.groups.size());
 }
 
-// Bars stand on zero; where there is none, on the lower end of the axis.
+// Bars start at zero, or at the lower end of an axis without zero.
 Scale scale_of(const BarChart& chart) {
     std::vector<double> all;
     for (const Bars& one : chart.bars) all.insert(all.end(), one.values.begin(), one.values.end());
     for (const Level& level : chart.levels) all.push_back(level.y);
     if (!chart.y.logarithmic) all.push_back(0);
     Scale scale{.range = range_of(chart.y, all, true, chart.title), .logarithmic = chart.y.logarithmic};
-    // Of the least bar something is seen, too.
+    // Even the smallest bar is visible.
     if (chart.y.logarithmic && !chart.y.from) scale.range.low = std::pow(10, std::floor(std::log10(scale.range.low)));
     return scale;
 }
@@ -50,7 +50,7 @@ struct Slots {
     double bar = 0;
 };
 
-// "0 1.5 1 nan": what the bars of a set say, group by group.
+// "0 1.5 1 nan": the values of a set of bars by group.
 std::string points_of(const Bars& bars) {
     std::string text;
     for (std::size_t group = 0; group < bars.values.size(); ++group)
@@ -58,7 +58,7 @@ std::string points_of(const Bars& bars) {
     return text;
 }
 
-// The number above a bar, or below one that hangs; none where it would run into its neighbour.
+// The value above a bar, or below a negative one; omitted if it would overlap its neighbour.
 void draw_value(Drawing& drawing, double value, double x, double top, double bottom, double room) {
     std::string text = number(value);
     if (text_width(text, text_size) + 4 > room) text = number(value, 2);
@@ -94,7 +94,7 @@ bool names_fit(const BarChart& chart, double width) {
                        [&](const std::string& name) { return text_width(name, text_size) <= width - 4; });
 }
 
-// Returns how much room the names took.
+// Returns the height of the names.
 double draw_groups(Drawing& drawing, const BarChart& chart, const Area& area, const Slots& slots, double group_width) {
     const bool upright = names_fit(chart, slots.group);
     double deepest = 18;
@@ -118,7 +118,7 @@ std::string svg(const BarChart& chart) {
     Scale y = scale_of(chart);
     const std::vector<Tick> y_ticks = ticks(y.range, y.logarithmic);
     Drawing drawing;
-    const double top = draw_head(drawing, chart.title, legend_of(chart)) + 18;  // room for a value above the highest bar
+    const double top = draw_head(drawing, chart.title, legend_of(chart)) + 18;  // space for a value above the highest bar
     const Area area{left_margin(y_ticks, chart.y.label), top, chart_width - 24, top + plot_height};
     y.start = area.bottom, y.end = area.top;
     draw_left_axis(drawing, area, y, y_ticks, chart.y.label);
@@ -129,7 +129,7 @@ std::string svg(const BarChart& chart) {
     slots.bar = std::min(slots.group * 0.8 / bars, 90.0);
     slots.start = area.left + (slots.group - slots.bar * bars) / 2;
     const double base = y.logarithmic ? area.bottom : std::clamp(y(0), area.top, area.bottom);
-    // One step from group to group, for the script.
+    // The distance between groups, for the script.
     const double first = slots.start + slots.bar * bars / 2;
     const Scale places{.range = {0, 1}, .logarithmic = false, .start = first, .end = first + slots.group};
     drawing.open_group("plot", {{"names", data_of(chart.groups)}, {"x", data_of(places)}, {"y", data_of(y)}});

@@ -1,5 +1,5 @@
-// Charts as SVG: text that a browser draws without a script, a font or the network. They hold their values, too, for the script
-// of a page (scripts.h).
+// Charts as SVG, which a browser renders without scripts, fonts or network access. They also contain their values, for the page's
+// script (scripts.h).
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,21 @@ namespace heddle::picture {
 /// One axis of a chart.
 struct Axis {
     std::string label;
-    bool logarithmic = false;         ///< values that are not positive are left out then
-    std::optional<double> from = {};  ///< default: what the values need
+    bool logarithmic = false;         ///< then values that are not positive are left out
+    std::optional<double> from = {};  ///< default: from the values
     std::optional<double> to = {};
 };
 
-/// A named row of points, in the order in which a line joins them. x and y are as long as each other; where one is not finite
-/// the line has a gap.
+/// A named sequence of points, joined by a line in this order. x and y have equal length; a value that is not finite makes a gap.
 struct Series {
     std::string name;
     std::vector<double> x;
     std::vector<double> y;
-    bool dots = false;                      ///< points instead of a line
-    std::optional<std::size_t> color = {};  ///< which of the colours (drawing.h); default: its own place in the chart
+    bool dots = false;                      ///< draw points instead of a line
+    std::optional<std::size_t> color = {};  ///< index of the colour (drawing.h); default: its index in the chart
 };
 
-/// A level to compare with: "ln 10", "floor".
+/// A reference level: "ln 10", "floor".
 struct Level {
     std::string name;
     double y = 0;
@@ -41,11 +40,11 @@ struct LineChart {
     std::vector<Level> levels = {};  ///< dashed lines across
 };
 
-/// A bar for each group and each set of bars: bars.values[group]. A value that is not finite is written instead of drawn.
+/// A set of bars, one for each group: values[group]. A value that is not finite is written instead of drawn.
 struct Bars {
     std::string name;
     std::vector<double> values;
-    std::optional<std::size_t> color = {};  ///< as that of a series
+    std::optional<std::size_t> color = {};  ///< as for a series
 };
 
 struct BarChart {
@@ -61,21 +60,20 @@ struct HeatMap {
     std::string title;
     std::int64_t rows = 0;
     std::int64_t cols = 0;
-    std::vector<double> values;                ///< [rows, cols]; what is not finite gets a colour of its own
-    std::vector<std::string> row_labels = {};  ///< rows of them, or none: then numbers, as many as there is room for
+    std::vector<double> values;                ///< [rows, cols]; values that are not finite get a separate colour
+    std::vector<std::string> row_labels = {};  ///< one per row; if empty, as many row numbers as fit
     std::vector<std::string> col_labels = {};
     std::string row_title = {};
     std::string col_title = {};
-    std::optional<double> from = {};  ///< value of the first colour; default: the least value
+    std::optional<double> from = {};  ///< value of the first colour; default: the smallest value
     std::optional<double> to = {};
-    bool diverging = false;  ///< colours go two ways from 0, as far to both sides
-    bool key = true;         ///< beside the map: which colour means what
-    double side = 380;       ///< pixels of the longer side; more where names need it, less where cells would be too large
+    bool diverging = false;  ///< use a diverging colour scale, symmetric around 0
+    bool key = true;         ///< draw a colour key beside the map
+    double side = 380;       ///< length of the longer side in pixels; more if names need it, less if cells would be too large
 };
 
-/// An <svg> element, which names its extent and scales with the page; colours tell eight series apart, dashes the
-/// next ones. The same chart gives the same bytes. Error when series and axes do not fit together: the message names the chart
-/// and both extents.
+/// An <svg> element that states its size and scales with the page. Eight series differ by colour, further ones by dashes. The
+/// same chart gives the same bytes. Error if series and axes do not match: the message names the chart and both sizes.
 std::string svg(const LineChart& chart);
 std::string svg(const BarChart& chart);
 std::string svg(const HeatMap& map);

@@ -14,7 +14,7 @@ constexpr double padding = 7;
 constexpr double plus_radius = 9;
 constexpr double head_length = 7;
 
-// Pale, so that the dark text on them is read on white and on black pages.
+// Pale, so that dark text on them is legible on white and on black pages.
 std::string_view fill_of(Part part) {
     switch (part) {
         case Part::data: return "#e8eaed";

@@ -17,7 +17,7 @@ struct Point {
 /// The kind of a box; each has a colour.
 enum class Part { data, embedding, attention, feed_forward, norm, projection };
 
-/// A box that was drawn: where arrows begin and end.
+/// The position of a drawn box, for arrows.
 struct Box {
     double left = 0;
     double top = 0;
@@ -33,25 +33,25 @@ struct Box {
 class Diagram {
   public:
     static constexpr double line_height = 17;
-    static constexpr double gap = 22;  ///< between two boxes that an arrow joins
+    static constexpr double gap = 22;  ///< distance between two boxes joined by an arrow
 
-    /// A box around these lines of text, the first one bold, `width` wide around `center`; its height follows from the lines. A
-    /// line that is too long is cut.
+    /// A box with these lines of text, the first one in bold, `width` wide and centred at `center`; the number of lines gives its
+    /// height. Lines that are too long are truncated.
     Box box(double center, double top, double width, std::span<const std::string> lines, Part part);
-    /// How high box() is with so many lines.
+    /// The height of a box() with this many lines.
     static double box_height(std::size_t lines);
     /// A sum: a circle with a plus.
     Box plus(double center, double top);
-    /// A line through these points with a head at the last one; `label` stands beside its first piece.
+    /// An arrow through these points with its head at the last one; `label` is beside the first segment.
     void arrow(std::span<const Point> points, std::string_view label = "");
     void arrow(Point from, Point to, std::string_view label = "");
-    /// The same without a head.
+    /// The same without an arrowhead.
     void line(Point from, Point to, std::string_view label = "");
-    /// A dashed frame around what stands within, with a label in its upper right corner, or in the left one.
+    /// A dashed frame with a label in its upper right or upper left corner.
     void frame(const Box& around, std::string_view label, bool label_left = false);
-    /// A square matrix whose row i is filled up to column i: who may attend to whom. `side` wide and high.
+    /// A square matrix whose row i is filled up to column i: a causal mask. `side` is its width and height.
     Box triangle(double left, double top, double side, int rows);
-    /// A remark without a box, its middle at x.
+    /// Text without a box, centred at x.
     void note(double x, double y, std::string_view text);
 
     std::string svg(double width, double height, std::string_view title) const { return drawing_.svg(width, height, title); }

@@ -1,4 +1,4 @@
-// The elements of an SVG picture, written one after another. Nothing has an id: several pictures may stand in one page.
+// Writes the elements of an SVG picture one after another. No element has an id, because a page may contain several pictures.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace heddle::picture {
 
-inline constexpr std::string_view ink = "currentColor";  ///< the page's colour of text
+inline constexpr std::string_view ink = "currentColor";  ///< the page's text colour
 
 enum class Anchor { start, middle, end };
 
@@ -17,8 +17,8 @@ struct TextStyle {
     double size = 12;
     Anchor anchor = Anchor::start;
     bool bold = false;
-    double turned = 0;      ///< degrees, clockwise, around its own place
-    std::string fill = {};  ///< default: the page's colour of text
+    double turned = 0;      ///< rotation around its position, degrees clockwise
+    std::string fill = {};  ///< default: the page's text colour
     double opacity = 1;
 };
 
@@ -28,32 +28,32 @@ class Drawing {
     void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width, std::string_view dashes = "",
               double opacity = 1);
     void rect(double x, double y, double width, double height, std::string_view fill, std::string_view tip = "");
-    /// With an edge and round corners.
+    /// A rectangle with a border and rounded corners.
     void rounded(double x, double y, double width, double height, std::string_view fill, std::string_view stroke,
                  double radius = 5);
     void circle(double x, double y, double radius, std::string_view fill);
-    /// `data` as in <path d="...">, without a filling.
+    /// `data` as in <path d="...">, without a fill.
     void path(std::string_view data, std::string_view stroke, double width, std::string_view dashes = "");
-    /// What is drawn until close() is cut to this part of the picture.
+    /// Clips everything drawn until close() to this rectangle.
     void open_clip(double x, double y, double width, double height);
-    /// What is drawn until close() has a unit of its own: (0, 0) lies at (x, y), 1 is `width` across and `height` down, and edges
-    /// stay sharp.
+    /// Scales the coordinates of everything drawn until close(): (0, 0) is at (x, y), one unit is `width` across and `height`
+    /// down, and edges stay sharp.
     void open_grid(double x, double y, double width, double height);
-    /// What is drawn until close() belongs together, for a script: class="NAME" data-KEY="VALUE" ...
+    /// Groups everything drawn until close() for a script: class="NAME" data-KEY="VALUE" ...
     void open_group(std::string_view name, const std::vector<std::pair<std::string_view, std::string>>& data);
     void close();
 
-    /// The whole picture, `width` by `height` pixels at most; `title` is what a screen reader says.
+    /// The whole picture, `width` by `height` pixels at most; `title` is read by screen readers.
     std::string svg(double width, double height, std::string_view title) const;
 
   private:
     std::string body_;
-    std::string ends_;  // the tags that close() has to write, 'g' or 's' each
+    std::string ends_;  // the closing tags for close() to write: 'g' or 's' each
 };
 
-/// Colours of series: those of Okabe and Ito (2008, "Color Universal Design"; their yellow is darkened), which people with any
-/// kind of colour vision tell apart, in an order in which the first ones are dark and bright enough for white and for black
-/// pages; the eighth is the page's colour of text. From the ninth on they come again, with dashes.
+/// Colours of series: those of Okabe and Ito (2008, "Color Universal Design"; with a darker yellow), which can be told apart with
+/// any kind of colour vision, ordered so that the first ones are legible on white and on black pages; the eighth is the page's
+/// text colour. From the ninth on they repeat with dashes.
 std::string_view series_color(std::size_t index);
 std::string_view series_dashes(std::size_t index);
 

@@ -25,7 +25,7 @@ void draw_mark(Drawing& drawing, double x, double y, const LegendEntry& entry) {
 
 std::string data_of(double value) {
     const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
-    return whole ? fmt::format("{:.0f}", value + 0.0) : fmt::format("{:.6g}", value);  // + 0: of -0 no sign
+    return whole ? fmt::format("{:.0f}", value + 0.0) : fmt::format("{:.6g}", value);  // + 0 drops the sign of -0
 }
 
 std::string data_of(const Scale& scale) {

@@ -15,10 +15,10 @@ namespace heddle::picture {
 namespace {
 
 constexpr double label_size = 12;
-constexpr double label_width = 130;  // the longest that a row's or a column's name may be
-constexpr double label_step = 14;    // closer than this, names would lie over each other
+constexpr double label_width = 130;  // the longest row or column name
+constexpr double label_step = 14;    // closer names would overlap
 constexpr double largest_cell = 48;
-constexpr double least_side = 160;  // of a map with few rows and many columns, or the reverse
+constexpr double least_side = 160;  // shorter side of a map with few rows and many columns, or the reverse
 
 void check_map(const HeatMap& map) {
     check(map.rows >= 0 && map.cols >= 0 && map.values.size() == static_cast<std::size_t>(map.rows * map.cols),
@@ -60,30 +60,30 @@ double widest(const std::vector<std::string>& labels, std::int64_t count) {
     return std::min(width, label_width);
 }
 
-// Of labels that would lie over each other every second, fifth, tenth ... is left.
+// If labels would overlap, only every second, fifth, tenth ... one is drawn.
 std::int64_t stride(double cell) {
     for (std::int64_t power = 1;; power *= 10)
         for (const std::int64_t factor : {1, 2, 5})
             if (static_cast<double>(factor * power) * cell >= label_step) return factor * power;
 }
 
-// Upright where all of them fit, otherwise standing.
+// Whether column labels are rotated because they do not all fit horizontally.
 bool columns_stand(const HeatMap& map, double cell) {
     return widest(map.col_labels, map.cols) + 4 > cell * static_cast<double>(stride(cell));
 }
 
-// What is not finite has a level of its own after the last.
+// Values that are not finite have a separate level after the last.
 int level_of(double value, const Range& range) {
     if (!std::isfinite(value)) return ramp_levels;
     return ramp_level(value / (range.high - range.low) - range.low / (range.high - range.low));
 }
 
-// Its values are not written beside its colours.
+// Large maps do not contain their values, only colours.
 bool is_large(const HeatMap& map) { return map.values.size() > 2500; }
 
-// Lines as wide as a row of cells, all of one colour in one path: a map with a thousand cells stays small.
+// Cells are drawn as thick horizontal lines, with all of one colour in one path, so a map of a thousand cells stays small.
 void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
-    std::array<std::string, ramp_levels + 1> paths;  // the last one is of what is not finite
+    std::array<std::string, ramp_levels + 1> paths;  // the last one is for values that are not finite
     const auto level_at = [&](std::int64_t row, std::int64_t col) {
         return level_of(map.values[static_cast<std::size_t>(row * map.cols + col)], range);
     };
@@ -107,7 +107,7 @@ void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const 
     drawing.close();
 }
 
-// The values that a page's script shows for a cell. For a large map it only has the colours.
+// The values that the page's script shows for cells. For a large map the script has only the colours.
 std::vector<std::pair<std::string_view, std::string>> values_of(const HeatMap& map, const Layout& layout) {
     std::string values;
     if (!is_large(map))
@@ -123,7 +123,7 @@ std::vector<std::pair<std::string_view, std::string>> values_of(const HeatMap& m
             {"values", values}};
 }
 
-// Into the cells, where all of them have room for their values.
+// Writes the values into the cells if they all fit.
 void draw_numbers(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
     if (layout.height < 2 * label_size) return;
     std::vector<std::string> numbers;
@@ -155,7 +155,7 @@ void draw_labels(Drawing& drawing, const HeatMap& map, const Layout& layout) {
     }
 }
 
-// The colours beside the map, and what they mean. Returns its right and its lower end.
+// The colour key beside the map. Returns its right and lower edges.
 std::pair<double, double> draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
     const double left = layout.area.right + 12, height = std::max(110.0, std::min(layout.area.bottom - layout.area.top, 220.0));
     drawing.open_grid(left, layout.area.top, 12, height / ramp_levels);
@@ -179,7 +179,7 @@ Layout layout_of(const HeatMap& map, double top) {
     const double rows = static_cast<double>(std::max<std::int64_t>(map.rows, 1));
     const double cols = static_cast<double>(std::max<std::int64_t>(map.cols, 1));
     double cell = std::clamp(map.side / std::max(rows, cols), 0.5, largest_cell);
-    // Names of words are read, numbers are looked up: cells with names are as high as a line where the map stays on a screen.
+    // Names must be legible, so cells with names are as high as a text line unless the map would not fit on a screen.
     if (!map.row_labels.empty() || !map.col_labels.empty())
         cell = std::max(cell, std::min(label_step, 900 / std::max(rows, cols)));
     Layout layout{.width = std::max(cell, std::min(least_side / cols, largest_cell)),

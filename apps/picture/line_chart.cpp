@@ -23,7 +23,7 @@ void check_chart(const LineChart& chart) {
               one.x.size(), one.y.size());
 }
 
-// Pieces between gaps, in pixels.
+// The segments between gaps, in pixels.
 std::vector<std::vector<Point>> pieces(const Series& series, const Scale& x, const Scale& y) {
     std::vector<std::vector<Point>> all(1);
     for (std::size_t i = 0; i < series.x.size(); ++i) {
@@ -36,8 +36,8 @@ std::vector<std::vector<Point>> pieces(const Series& series, const Scale& x, con
     return all;
 }
 
-// Of neighbours in the same column of pixels the first, the lowest, the highest and the last: a line through these covers the
-// same pixels, and a long run does not make a large file.
+// Of the points in one column of pixels, keeps the first, the lowest, the highest and the last: a line through these covers the
+// same pixels, and long runs do not make large files.
 std::vector<Point> thinned(const std::vector<Point>& points) {
     if (points.size() < 4 * static_cast<std::size_t>(chart_width)) return points;
     std::vector<Point> kept;
@@ -76,7 +76,7 @@ void draw(Drawing& drawing, const Series& series, std::size_t index, double widt
     if (!lines.empty()) drawing.path(lines, color, width, series_dashes(color_of(series, index)));
 }
 
-// "x y x y": what can be drawn; of many points some, the newest among them.
+// "x y x y" of the points that can be drawn; of many points a subset, including the last.
 std::string points_of(const Series& series, const Scale& x, const Scale& y) {
     const std::size_t step = series.x.size() / (2 * static_cast<std::size_t>(chart_width)) + 1;
     const auto drawn = [&](std::size_t i) {
@@ -134,7 +134,7 @@ std::string svg(const LineChart& chart) {
     drawing.open_group("plot", {{"name", chart.x.label}, {"x", data_of(x)}, {"y", data_of(y)}});
     drawing.open_clip(area.left - 2, area.top - 2, area.right - area.left + 4, area.bottom - area.top + 4);
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
-        // Wide ones below narrow ones: where lines coincide, all of them are seen.
+        // Wide lines below narrow ones, so that all are visible where they coincide.
         const double above = static_cast<double>(chart.series.size() - 1 - i);
         const Series& one = chart.series[i];
         drawing.open_group("series", {{"name", one.name}, {"points", points_of(one, x, y)}});

@@ -16,7 +16,7 @@
 namespace heddle::picture {
 namespace {
 
-// In the head of every page, so that a command recognises files that it may replace.
+// In the head of every page, so that commands recognise files that they may replace.
 constexpr std::string_view page_mark = "<meta name=\"generator\" content=\"heddle\"/>";
 
 constexpr std::string_view base_style = R"(
@@ -58,7 +58,7 @@ a { color: #0063a3; }
 }
 )";
 
-// What XML cannot hold, and controls that a terminal or a browser might act on.
+// Characters that XML does not allow, and control characters that a terminal or browser might act on.
 bool is_forbidden(char32_t letter) {
     const bool control = letter < 0x20 || (letter >= 0x7f && letter < 0xa0);
     return (control && letter != U'\n' && letter != U'\t') || letter == 0xFFFE || letter == 0xFFFF;
@@ -73,7 +73,7 @@ bool reads_as_number(std::string text) {
     return !text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size();
 }
 
-// A file's name as an address: what has a meaning there is written as %XX.
+// A file name as a URL: reserved characters become %XX.
 std::string address(std::string_view file) {
     std::string text;
     for (const char letter : file) {
@@ -88,7 +88,7 @@ std::string cell(std::string_view text) {
     return fmt::format("<td{}>{}</td>", reads_as_number(std::string(text)) ? " class=\"n\"" : "", escaped(text));
 }
 
-// As the <svg> says it in its first tag.
+// The width stated in the <svg> tag.
 double width_of(const std::string& svg) {
     constexpr std::string_view name = " width=\"";
     const std::size_t at = svg.find(name);
@@ -101,7 +101,7 @@ bool can_answer(const std::string& svg) {
     return svg.find("<g class=\"plot\"") != std::string::npos || svg.find("<g class=\"map\"") != std::string::npos;
 }
 
-// Without the values that a script would read: data-NAME="..", which no text can look like, because its quotes are escaped.
+// Removes the values for scripts, data-NAME="..". Text cannot be mistaken for them, because its quotes are escaped.
 std::string without_values(const std::string& svg) {
     std::string rest;
     std::size_t end = 0;
@@ -194,7 +194,7 @@ Page& Page::mistake(const Listing& wrong, const Listing& right) {
 Page& Page::table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
     std::string html = "<div class=\"wide\"><table>\n<tr>";
     for (std::size_t i = 0; i < header.size(); ++i) {
-        // A column's header stands where its numbers do.
+        // A column's header is aligned like its numbers.
         const bool numbers = !rows.empty() && i < rows[0].size() && reads_as_number(rows[0][i]);
         html += fmt::format("<th{}>{}</th>", numbers ? " class=\"n\"" : "", escaped(header[i]));
     }
@@ -289,7 +289,7 @@ Page& Page::script(std::string_view text) {
 
 std::string Page::html() const {
     const std::string scripts = scripts_ + (answers_ ? fmt::format("<script>{}</script>\n", chart_js) : "");
-    // The empty icon keeps a browser from asking a server for one, the policy from asking for anything.
+    // The empty icon keeps browsers from requesting one; the policy blocks all other requests.
     return fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>{7}<title>{0}</title>"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; img-src data:; "

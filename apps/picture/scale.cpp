@@ -26,7 +26,8 @@ double linear_step(const Range& range) { return round_step((range.high - range.l
 
 int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9)); }
 
-// All labels of an axis have the same decimals. Millions are counted, larger and very small numbers have an exponent.
+// All labels of an axis have the same number of decimals. Millions are written with M, larger and very small numbers with an
+// exponent.
 std::string label(double value, double step, double extent) {
     if (value == 0) return "0";
     const auto decimals = [&](double unit) { return std::clamp(-exponent_of(step / unit), 0, 15); };
@@ -42,7 +43,7 @@ std::vector<Tick> linear_ticks(const Range& range) {
     const double extent = std::max(std::abs(range.low), std::abs(range.high));
     std::vector<Tick> all;
     const double first = std::ceil(range.low / step - 1e-6);
-    // Counted in steps: sums of steps would drift away from round numbers.
+    // Multiples of the step: summing steps would drift away from round numbers.
     for (double i = first; i <= range.high / step + 1e-6 && i < first + 100; ++i)
         all.push_back({i * step, label(i * step, step, extent)});
     return all;
@@ -79,7 +80,7 @@ void check_limit(const std::optional<double>& limit, const Axis& axis, const std
           axis.logarithmic ? "logarithmic" : "linear", axis.label, *limit);
 }
 
-// Around a single value, so that there is something to divide.
+// Widens the range around a single value, which avoids a division by zero.
 Range widened(const Range& range, bool logarithmic) {
     if (logarithmic) return range.high / range.low > 1 + 1e-9 ? range : Range{range.low / 2, range.high * 2};
     const double extent = std::max(std::abs(range.low), std::abs(range.high));
@@ -129,7 +130,7 @@ std::vector<Tick> ticks(const Range& range, bool logarithmic) {
 double Scale::operator()(double value) const {
     const double share = logarithmic ? (std::log(value) - std::log(range.low)) / (std::log(range.high) - std::log(range.low))
                                      : (value - range.low) / (range.high - range.low);
-    // Far outside of a clipped axis: a browser's coordinates end somewhere.
+    // Limits values far outside a clipped axis, because browsers limit coordinates.
     return start + (end - start) * std::clamp(share, -100.0, 100.0);
 }
 

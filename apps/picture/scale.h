@@ -1,4 +1,4 @@
-// From values to pixels: the range of an axis, its ticks at round numbers, the place of a value.
+// From values to pixels: the range of an axis, its ticks at round numbers, the position of a value.
 #pragma once
 
 #include <string>
@@ -21,17 +21,16 @@ struct Range {
 /// Whether an axis can show the value: finite, positive on a logarithmic axis, and not so large that a range would overflow.
 bool drawable(double value, bool logarithmic);
 
-/// What an axis covers: its own limits where it has them, otherwise what `values` need. Never empty: a single value lies in the
-/// middle, no value at all gives 0 to 1 (1 to 10). With `rounded` free ends move outwards: to the next tick, on a
-/// logarithmic axis by a quarter. Error when `from` is not below
-/// `to`, or when a limit cannot be drawn; `chart` is its title.
+/// The range of an axis: its own limits if set, otherwise those of `values`. Never empty: a single value is in the middle, and no
+/// value gives 0 to 1 (logarithmic: 1 to 10). With `rounded`, ends that are not set move outwards to the next tick, on a
+/// logarithmic axis by a quarter. Error if `from` is not below `to`, or if a limit cannot be drawn; `chart` is its title.
 Range range_of(const Axis& axis, const std::vector<double>& values, bool rounded, const std::string& chart);
 
 /// About six ticks within the range, at 1, 2 or 5 times a power of ten; on a logarithmic axis at powers of ten where it covers
-/// enough of them. Their labels have as many digits as tell them apart.
+/// enough of them. Their labels have enough digits to differ.
 std::vector<Tick> ticks(const Range& range, bool logarithmic);
 
-/// Where values lie between two ends in pixels.
+/// Maps values to pixels between two ends.
 struct Scale {
     Range range;
     bool logarithmic = false;

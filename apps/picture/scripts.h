@@ -1,4 +1,4 @@
-// The scripts of interactive pages: the files of apps/picture/scripts, which are compiled into the program.
+// The scripts of interactive pages: the files in apps/picture/scripts, compiled into the program.
 #pragma once
 
 #include <string_view>
@@ -7,6 +7,6 @@ namespace heddle::picture {
 
 extern const std::string_view attention_css;
 extern const std::string_view attention_js;  ///< for apps/translation/report/attention.h
-extern const std::string_view chart_js;      ///< for charts and heat maps; a page with one has it
+extern const std::string_view chart_js;      ///< for pages with charts or heat maps
 
 }  // namespace heddle::picture

@@ -9,7 +9,7 @@
 namespace heddle::picture {
 namespace {
 
-// In units of the font size. East Asian letters and emoji are as wide as high; combining marks take no room.
+// In units of the font size. East Asian characters and emoji are as wide as high; combining marks have no width.
 double width_of(char32_t letter) {
     if (letter >= 0x300 && letter < 0x370) return 0;
     if (letter >= 0x1100) return letter >= 0x2000 && letter < 0x2E80 ? 0.8 : 1.0;
@@ -53,7 +53,7 @@ std::string whole_number(double value) {
 }
 
 std::string number(double value, int digits) {
-    if (std::isnan(value)) return "nan";  // some have a sign, which says nothing
+    if (std::isnan(value)) return "nan";  // the sign of NaN is meaningless
     if (std::abs(value) < 1e9 && value == std::round(value)) return whole_number(value);
     if (std::abs(value) >= 1000 && std::abs(value) < 1e6) return whole_number(std::round(value));
     return short_exponent(fmt::format("{:.{}g}", value, digits));

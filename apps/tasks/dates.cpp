@@ -1,7 +1,7 @@
-// Dates of 1950-2049 in English, in many ways of writing, to ISO 8601.
+// English dates of 1950-2049 in many formats to ISO 8601.
 //
-// Where digits alone could be read in two ways, the sign between them decides: 3/4/1998 is March 4 (American), 3.4.1998 is April
-// 3 (German), 1998/3/4 goes from large to small. A year of two digits stands for 1950-2049.
+// Where digits alone would be ambiguous, the separator decides: 3/4/1998 is March 4 (American), 3.4.1998 is April 3 (German),
+// 1998/3/4 is year, month, day. A two-digit year is in 1950-2049.
 #include <array>
 #include <chrono>
 
@@ -54,7 +54,7 @@ Date draw_date(Sequence& numbers) {
     return {year, month, static_cast<unsigned>(1 + numbers.below(static_cast<unsigned>(last.day())))};
 }
 
-/// One way of writing a date.
+/// One date format.
 using Style = std::string (*)(const Date&);
 
 constexpr std::array<Style, 18> styles{

@@ -16,7 +16,7 @@ void draw_splits(TaskCorpus& task, const SplitSizes& sizes, const std::function<
     std::unordered_set<std::string> seen;
     for (const SentencePair& pair : task.training.pairs) seen.insert(pair.source);
     const auto fill = [&](Corpus& corpus, std::int64_t size) {
-        constexpr int most_repeats = 10000;  // in a row: then the task has run out of sentences
+        constexpr int most_repeats = 10000;  // in a row: the task has run out of sentences
         for (int repeats = 0; corpus.size() < size;) {
             SentencePair pair = draw();
             if (!seen.insert(pair.source).second) {

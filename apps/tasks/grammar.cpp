@@ -49,7 +49,7 @@ std::string german_noun(const Noun& noun, Case wanted, bool plural) {
     return wanted == Case::nominative ? noun.german : noun.german_oblique;
 }
 
-/// Joins the parts that are there.
+/// Joins the parts that are not empty.
 std::string phrase(const std::vector<std::string>& parts) {
     std::vector<std::string> words;
     for (const std::string& part : parts) {
@@ -76,19 +76,19 @@ std::string finite_verb(const Clause& clause) {
     return plural ? "haben" : "hat";
 }
 
-/// What of the verb stands at the end of a main clause: a separable prefix, an infinitive or a participle.
+/// The part of the verb at the end of a main clause: a separable prefix, an infinitive or a participle.
 std::string verb_end(const Clause& clause) {
     if (clause.modal != nullptr) return std::string(clause.verb->prefix) + clause.verb->german_plural;
     return clause.tense == Tense::past ? clause.verb->participle : clause.verb->prefix;
 }
 
-/// In a subordinate clause the prefix is one word with its verb again.
+/// In a subordinate clause prefix and verb are one word.
 std::string whole_verb(const Clause& clause) {
     if (clause.modal == nullptr && clause.tense == Tense::present) return verb_end(clause) + finite_verb(clause);
     return phrase({verb_end(clause), finite_verb(clause)});
 }
 
-/// Everything between the verb's two places: pronouns, then the time, then nouns, then with whom and where.
+/// Everything between the two parts of the verb: pronouns, time, nouns, companion and place, in this order.
 std::string middle(const Clause& clause) {
     std::string pronouns, nouns;
     const auto add = [&](const std::optional<NounPhrase>& object, Case wanted) {

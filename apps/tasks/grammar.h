@@ -1,4 +1,4 @@
-// The grammar of the `sentences` task: noun phrases in three cases, clauses with the verb in second place or at the end.
+// The grammar of the `sentences` task: noun phrases in three cases, clauses with the verb in second position or at the end.
 #pragma once
 
 #include <array>
@@ -11,17 +11,17 @@ namespace heddle::app {
 
 enum class Case { nominative, accusative, dative };
 
-/// the, this and every decline like der; a and my like ein. `a` and `every` have no plural.
+/// the, this and every are declined like der; a and my like ein. `a` and `every` have no plural.
 enum class Determiner { the, this_, every, a, my };
 
-/// Somebody or something, in all its forms.
+/// A noun phrase or pronoun in all its forms.
 struct NounPhrase {
     std::string english;         ///< as a subject
     std::string english_object;  ///< he, him
     std::array<std::string, 3> german;
     bool plural = false;
     bool pronoun = false;
-    bool definite = true;  ///< not a or every: German negates those with kein
+    bool definite = true;  ///< not a or every, which German negates with kein
 
     const std::string& in(Case wanted) const { return german[static_cast<std::size_t>(wanted)]; }
 };
@@ -39,7 +39,7 @@ struct Clause {
     NounPhrase subject;
     const Verb* verb = nullptr;
     const Modal* modal = nullptr;      ///< present tense only
-    std::optional<NounPhrase> dative;  ///< in English it stands before the other object
+    std::optional<NounPhrase> dative;  ///< in English it comes before the other object
     std::optional<NounPhrase> accusative;
     const Phrase* time = nullptr;
     std::optional<NounPhrase> companion;  ///< with ...: mit and the dative
@@ -50,11 +50,11 @@ struct Clause {
 
 /// "he does not see the dog today".
 std::string english_clause(const Clause& clause);
-/// Everything of the English clause but subject and time: "does not see the dog".
+/// The English clause without subject and time: "does not see the dog".
 std::string english_predicate(const Clause& clause);
-/// Verb in second place behind the subject: er sieht heute den Hund nicht.
+/// The verb second, after the subject: er sieht heute den Hund nicht.
 std::string german_main(const Clause& clause);
-/// The verb first, for a clause whose first place something else has: sieht er heute den Hund nicht.
+/// The verb first, for a clause that follows another constituent: sieht er heute den Hund nicht.
 std::string german_inverted(const Clause& clause);
 /// The verb at the end: er heute den Hund nicht sieht.
 std::string german_subordinate(const Clause& clause);

@@ -17,14 +17,14 @@ struct Noun {
     const char* german_dative_plural;
 };
 
-/// English past stands for the German perfect: "he slept", "er hat geschlafen".
+/// The English past translates to the German perfect: "he slept", "er hat geschlafen".
 struct Verb {
     const char* english;
     const char* english_third;  ///< he ...
     const char* english_past;
     const char* prefix;           ///< separable: "an" of anrufen; "" otherwise
     const char* german_singular;  ///< er ...
-    const char* german_plural;    ///< sie ..., the infinitive too
+    const char* german_plural;    ///< sie ...; also the infinitive
     const char* participle;       ///< prefix included
     bool with_sein;               ///< ist gekommen, hat gesehen
 };
@@ -34,7 +34,7 @@ struct Adjective {
     const char* german;  ///< stem
 };
 
-/// A word that only has one form in each language.
+/// A phrase with only one form in each language.
 struct Phrase {
     const char* english;
     const char* german;
@@ -47,7 +47,7 @@ struct Modal {
     const char* german_plural;
 };
 
-/// Nominative, accusative and dative of the German.
+/// German nominative, accusative and dative.
 struct Pronoun {
     const char* english_subject;
     const char* english_object;

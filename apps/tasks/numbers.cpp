@@ -62,8 +62,8 @@ std::string german_below_thousand(std::int64_t number, bool ends_word) {
 
 void check_range(std::int64_t number) { check(number >= 0 && number <= 999999, "number words: {} is outside 0..999999", number); }
 
-/// Six digits mostly, fewer now and then, with more zeros than chance gives: "seven hundred thousand five" has to be seen to be
-/// learned. 100 or more: smaller numbers are words of their own that nobody can guess.
+/// Mostly six digits, with more zeros than by chance: "seven hundred thousand five" must occur to be learned. At least 100:
+/// smaller numbers have irregular words that cannot be inferred.
 std::int64_t draw_number(Sequence& numbers) {
     const double share = numbers.uniform();
     std::int64_t place = share < 0.03 ? 100 : share < 0.10 ? 1000 : share < 0.30 ? 10000 : 100000;
@@ -102,8 +102,8 @@ TaskCorpus numbers_task(std::uint64_t seed) {
     task.description = "English number words to German ones, 0-999,999: units come before tens, and all is one word";
     task.source_language = "en";
     task.target_language = "de";
-    // 200 tokens: about one for each part of a number word, 9 on the English side and 6 on the German one. The parts are
-    // the same in any 4000 lines, and training on all long German words takes seconds.
+    // 200 tokens are about one for each part of a number word (9 in an English number, 6 in a German one). 4000 lines contain all
+    // parts, and training on all the long German words would take seconds.
     task.vocabulary = {.type = VocabularyType::bpe, .size = 200, .max_lines = 4000};
     for (std::int64_t number = 0; number < 100; ++number) task.training.pairs.push_back(number_pair(number));
     Sequence numbers = task_numbers(task.name, seed);

@@ -1,13 +1,13 @@
 // A small English-German grammar. What a model has to learn: three genders and three cases with their articles and adjective
-// endings, weak nouns (der Junge, den Jungen), verbs that want a dative, separable verbs (er ruft sie an, ... dass er sie anruft,
-// er hat sie angerufen), the verb in second place, and at the end of subordinate and relative clauses.
+// endings, weak nouns (der Junge, den Jungen), verbs with a dative object, separable verbs (er ruft sie an, ... dass er sie
+// anruft, er hat sie angerufen), the verb in second position, and at the end of subordinate and relative clauses.
 #include "apps/tasks/drawing.h"
 #include "apps/tasks/grammar.h"
 
 namespace heddle::app {
 namespace {
 
-/// Makes random statements.
+/// Generates random statements.
 class Speaker {
   public:
     explicit Speaker(Sequence numbers) : numbers_(numbers) {}

@@ -1,5 +1,4 @@
-// The toy languages: small translation tasks that are generated from a seed, so that no file is needed to see a Transformer
-// learn.
+// The toy languages: small translation tasks generated from a seed, so that a Transformer can be trained without any files.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +15,18 @@ namespace heddle::app {
 struct TaskCorpus {
     std::string name;
     std::string description;      ///< one line
-    std::string source_language;  ///< file endings for the pairs, such as "en" and "de"
+    std::string source_language;  ///< file extensions of the pairs, such as "en" and "de"
     std::string target_language;
     Corpus training;
     Corpus validation;
     Corpus test;
-    VocabularyOptions vocabulary;   ///< what the task is best learned with
+    VocabularyOptions vocabulary;   ///< the vocabulary that suits the task best
     bool shared_vocabulary = true;  ///< one vocabulary for both sides
 };
 
 /// The names that generate_task takes: numbers, dates, sentences, copy, digits, reverse.
 const std::vector<std::string>& task_names();
-/// A pure function of its arguments. Error that lists the names when there is no such task.
+/// A pure function of its arguments. Error, listing the names, if there is no such task.
 TaskCorpus generate_task(std::string_view name, std::uint64_t seed);
 
 TaskCorpus numbers_task(std::uint64_t seed);    ///< English number words to German ones, 0-999,999

@@ -1,6 +1,6 @@
 // The page of `heddle translate --attention`: one translation, one kind of attention, one layer, one head or their mean. The data
-// is that of apps/translation/report/attention_data.h. All heads are drawn small, one of them large as a table; the row under the
-// pointer or the arrow keys as lines from token to token; the likeliest tokens of the step that was clicked as bars.
+// comes from apps/translation/report/attention_data.h. All heads are drawn small, one of them large as a table; the row selected
+// by pointer or arrow keys as lines from token to token; the likeliest tokens of the clicked step as bars.
 (() => {
 'use strict';
 const data = JSON.parse(document.getElementById('attention-data').textContent);
@@ -15,10 +15,10 @@ const line = () => data.lines[at.line];
 const queries = () => line()[kinds[at.kind][2]];
 const keys = () => line()[kinds[at.kind][3]];
 const layers = () => line().maps[kinds[at.kind][0]];
-const or_nan = value => value ?? NaN;  // null is what JSON has for a number that is not finite
+const or_nan = value => value ?? NaN;  // JSON has null for numbers that are not finite
 const mean = maps => maps[0].map((_, i) => maps.reduce((sum, map) => sum + or_nan(map[i]), 0) / maps.length);
 const map = () => at.head < 0 ? mean(layers()[at.layer]) : layers()[at.layer][at.head];
-const weight = (weights, row, col) => or_nan(weights[row * keys().length + col]) / 1000;  // of a thousand
+const weight = (weights, row, col) => or_nan(weights[row * keys().length + col]) / 1000;  // stored in thousandths
 const color = value => value === value ? data.ramp[Math.round(value * (data.ramp.length - 1))] : data.not_finite;
 const said = value => value === value ? value.toFixed(3) : 'not a number';
 const percent = value => value === null ? 'not a number' : (100 * value).toFixed(1) + ' %';
@@ -101,7 +101,7 @@ function draw_table() {
     table.setAttribute('aria-label', `${kinds[at.kind][0]} attention; the arrow keys go from cell to cell`);
 }
 
-// Both sides as columns of tokens, and between them a line for each weight of the current row.
+// Both sides as columns of tokens, with a line between them for each weight of the current row.
 function draw_lines() {
     const height = 24, size = Math.max(queries().length, keys().length) * height, weights = map();
     const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
@@ -130,7 +130,7 @@ function draw_lines() {
 
 function draw_steps() {
     steps.replaceChildren();
-    if (kinds[at.kind][2] !== 'written') return;  // the encoder writes nothing
+    if (kinds[at.kind][2] !== 'written') return;  // the encoder generates no tokens
     const {read, written, steps: all} = line(), step = all[at.step];
     const words = read.slice(Math.max(0, at.step - 4), at.step + 1).join(' ');
     const bar = ([token, probability]) => make('li', {class: token === written[at.step] ? 'written' : false},
@@ -142,7 +142,7 @@ function draw_steps() {
                  make('ol', {}, ...step.likeliest.map(bar)));
 }
 
-// ---- what a reader does
+// ---- user input
 
 function look(row, col) {
     const moved = row !== at.row;
@@ -177,7 +177,7 @@ function move(event) {
     document.getElementById(`cell-${at.row}-${at.col}`).scrollIntoView({block: 'nearest', inline: 'nearest'});
 }
 
-// Another sentence or kind begins at its first token; what it does not have is not kept.
+// Another sentence or kind starts at its first token; selections that do not exist there are reset.
 function set(change) {
     Object.assign(at, change);
     if ('line' in change || 'kind' in change) at.row = at.col = at.step = 0;

@@ -1,6 +1,6 @@
-// Pictures that answer: the values under the pointer or the arrow keys, in a line below the caption, and series that a click on
-// their legend takes away. Works on what line_chart.cpp and bar_chart.cpp write (<g class="plot">, "series" and "entry") and on
-// what heat_map.cpp does ("map" and "level").
+// Interactive pictures: shows the values at the pointer or arrow-key position in a line below the caption, and hides series when
+// their legend entry is clicked. Works on the output of line_chart.cpp and bar_chart.cpp (<g class="plot">, "series" and "entry")
+// and of heat_map.cpp ("map" and "level").
 (() => {
 'use strict';
 
@@ -8,7 +8,7 @@ function set(element, attributes) {
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
 }
 
-// Whole numbers in full, of others four digits; what is no number ("nan") as it is written.
+// Integers in full, other numbers with four digits, anything else ("nan") as written.
 function number(text) {
     const value = Number(text);
     if (!Number.isFinite(value)) return text;
@@ -18,12 +18,13 @@ function number(text) {
 const hint = 'Point at a picture, or focus it and use the arrow keys, for its values.';
 let hints = 0;
 
-// nearest(x, y): the place at a point of the picture; moved(place, key): where a key leads; neither: undefined. show(place) marks
-// it and returns what is said of it; show(null) takes the mark away. Returns a function that shows the current place again.
+// nearest(x, y): the place nearest to a point of the picture; moved(place, key): the place that a key leads to; both may be
+// undefined. show(place) marks it and returns its description; show(null) removes the mark. Returns a function that shows the
+// current place again.
 function answer(svg, {nearest, moved, show}) {
-    const readout = document.createElement('p'), silent = hints++ === 0 ? hint : '';  // said once
+    const readout = document.createElement('p'), silent = hints++ === 0 ? hint : '';  // shown once
     set(readout, {class: 'readout', role: 'status'});
-    svg.parentNode.append(readout);  // below the caption: most of the time it is empty
+    svg.parentNode.append(readout);  // below the caption, because it is usually empty
     let at = null;
     const go = place => {
         at = place;
@@ -37,7 +38,7 @@ function answer(svg, {nearest, moved, show}) {
     };
     svg.addEventListener('pointermove', point);
     svg.addEventListener('pointerdown', point);
-    // A finger that leaves the screen has read nothing yet.
+    // Keep the values after a finger leaves the screen: they have not been read yet.
     svg.addEventListener('pointerleave', event => event.pointerType === 'touch' || go(null));
     svg.addEventListener('keydown', event => {
         if (event.target !== svg) return;
@@ -53,7 +54,7 @@ function answer(svg, {nearest, moved, show}) {
 
 // ---- line charts and bar charts: a place is an x
 
-// "low high start end logarithmic": from a value to a place in the picture.
+// "low high start end logarithmic": maps a value to a coordinate of the picture.
 function scale(text) {
     const [low, high, start, end, logarithmic] = text.split(' ').map(Number), of = logarithmic ? Math.log : value => value;
     return value => start + (of(value) - of(low)) / (of(high) - of(low)) * (end - start);
@@ -113,7 +114,7 @@ function chart(plot) {
 
 // ---- heat maps: a place is the number of a cell, row by row
 
-// Those of a large map follow from its colours: of each of them a path "M col row h count ..".
+// A large map's values are derived from its colours: each has a path "M col row h count ..".
 function values_of(group) {
     if (group.dataset.values) return group.dataset.values.split(' ').map(number);
     const values = [];
