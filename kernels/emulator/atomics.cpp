@@ -1,4 +1,4 @@
-// Atomics on integers: real ones, for blocks run on several CPU threads. Relaxed, as in CUDA: they order nothing.
+// Integer atomics: real atomic operations, because blocks run on several CPU threads. Relaxed, as in CUDA: they order nothing.
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/scheduler.h"
@@ -48,7 +48,7 @@ std::uint64_t atomic(Atomic kind, void* address, std::size_t bytes, bool is_sign
                 ": the address is not a multiple of that");
     if (++self.spins > kMostSpins)
         violate("spins at " + text_of(place) + ": a billion atomics, and no thread of the block came any further");
-    // Others may come between two atomics: a thread that spins until another one writes would spin for ever.
+    // Other threads must run between two atomics, or a thread that spins on another's write would spin forever.
     if ((self.random.next() & 7u) == 0) self.step_aside();
     if constexpr (checker::kEnabled) checker::atomic_access(address, bytes, true, true, place);
     return bytes == 4 ? apply<std::uint32_t, std::int32_t>(kind, address, is_signed, value, compare)

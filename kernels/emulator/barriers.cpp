@@ -22,7 +22,7 @@ void tell_checker(const std::vector<Thread*>& threads) {
     }
 }
 
-// A barrier that everybody must come to, and at the same place in the source.
+// A barrier that all threads must reach at the same source location.
 int meet_all(Barrier& barrier, int expected, int predicate, const char* what, Place place) {
     Scheduler& self = *scheduler;
     if (!barrier.waiting.empty() && !same_place(barrier.place, place)) {
@@ -96,7 +96,7 @@ void named_barrier(int id, int threads, Place place) {
                 std::to_string(barrier.count) + " threads");
     }
     barrier.count = threads;
-    if (static_cast<int>(barrier.waiting.size()) == threads - 1) {  // complete: warps come as a whole
+    if (static_cast<int>(barrier.waiting.size()) == threads - 1) {  // complete: warps arrive as a whole
         unsigned lanes[32] = {};
         lanes[thread.number / 32] |= 1u << thread.lane();
         for (const Thread* other : barrier.waiting) lanes[other->number / 32] |= 1u << other->lane();
@@ -149,7 +149,8 @@ void fence(int scope, Place place) {
     in_kernel("__threadfence");
     if (skipped(place, scope == 0 ? "__threadfence_block" : "__threadfence")) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    // For ThreadSanitizer every fence follows the ones before it. That is more order than there is; the checker knows better.
+    // For ThreadSanitizer every fence is ordered after all earlier ones. That is stronger than CUDA's rule, which the checker
+    // implements.
     static char all_fences;
     race_release(&all_fences);
     race_acquire(&all_fences);

@@ -1,4 +1,4 @@
-// The checker's rules for one access, and what the scheduler and the runtime tell it.
+// The checker's rules for one access, and its interface to the scheduler and the runtime.
 #include "kernels/emulator/checker.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
@@ -43,7 +43,7 @@ Origin intern(Place place) {
 
 namespace {
 
-/// One access on its way through the checks.
+/// One access being checked.
 struct Visit {
     Space& space;
     Arena* arena;  // null: device memory
@@ -102,7 +102,7 @@ void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t byte
     for (std::size_t i = 0; i < bytes; ++i) enter_or_report(v, page.byte(at + i));
 }
 
-/// Whether the words that hold the bytes are settled for plain reads of the thread.
+/// Whether the words that contain the bytes are settled for plain reads by the thread.
 bool are_settled(const Space& space, const void* address, std::size_t bytes, std::uint32_t crowd, int thread) {
     const std::size_t offset = space.offset(address), at = offset % kPage;
     const Page* const page = space.page(offset);
@@ -112,7 +112,7 @@ bool are_settled(const Space& space, const void* address, std::size_t bytes, std
     return true;
 }
 
-/// For touched(): the launch accesses those of the 64 bytes at `offset` that the mask names.
+/// For touched(): records that the launch accesses the bytes in `mask` of the 64 bytes at `offset`.
 void note(Page& page, std::size_t offset, std::uint64_t mask, Kind kind) {
     State& s = state();
     if (page.launch != s.first_ordinal) {
@@ -138,7 +138,7 @@ void visit(const Visit& v) {
         }
         if (!v.arena) note(page, offset, mask, v.target.kind);
         const std::size_t stop = offset + count;
-        // Cells of shared memory fill the second-level cache. Calling for all of them at once, one does not wait for the other.
+        // Shared memory's cells fill the L2 cache. Prefetching all of them overlaps the misses.
         for (std::size_t at = offset / 4 * 4; page.words && at < stop; at += 4) {
             const auto* const cell = reinterpret_cast<const std::byte*>(&page.word(at % kPage));
             __builtin_prefetch(cell, 1);
@@ -161,7 +161,7 @@ bool lies_in(const void* address, const void* start, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(start) < bytes;
 }
 
-/// Host memory that belongs to the kernel's thread: the emulator's indices, the launch's arguments, constants.
+/// Host memory that the kernel's thread may use: the emulator's indices, the launch's arguments, constants.
 bool is_own_host_memory(const void* address, Kind kind) {
     if (lies_in(address, &indices, sizeof indices)) return true;
     if (is_write(kind)) return false;
@@ -192,7 +192,7 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     for (const auto& arena : s.arenas)
         if (arena->block && arena->shadow->holds(address)) return look_into(*arena->shadow, arena.get());
     if (is_own_host_memory(address, kind)) return;
-    const Running thread_that_runs = std::exchange(running, {});  // strings below come here, too
+    const Running thread_that_runs = std::exchange(running, {});  // the strings below are instrumented, too
     const bool is_library = is_library_code(origin);
     running = thread_that_runs;
     if (!is_library) report_host_memory({static_cast<const std::byte*>(address), bytes, kind, origin});
@@ -230,7 +230,7 @@ void block_begins(std::uint64_t number, int threads, std::span<std::byte> memory
     s.blocks.push_back(std::move(block));
     s.current = s.blocks.back().get();
     if (memory.empty()) return;
-    // Locations in shared memory begin anew with their block.
+    // Locations in shared memory start fresh with each block.
     std::erase_if(s.releases, [&](const auto& location) { return lies_in(location.first, memory.data(), memory.size()); });
     std::erase_if(s.arenas, [&](const auto& arena) {
         const Space& shadow = *arena->shadow;
@@ -247,7 +247,7 @@ void block_begins(std::uint64_t number, int threads, std::span<std::byte> memory
     Space& shadow = *(*arena)->shadow;
     shadow.set(&Page::allocated, 0, shadow.bytes(), false, true);
     shadow.set(&Page::written, 0, shadow.bytes(), false, true);
-    shadow.since = s.blocks.front()->ordinal;  // of the blocks that live beside it
+    shadow.since = s.blocks.front()->ordinal;  // of the blocks that are resident with it
     (*arena)->block = s.current;
     (*arena)->pieces.clear();
 }

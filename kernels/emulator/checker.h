@@ -1,8 +1,8 @@
-// What the scheduler, the runtime and instrumented code tell the checker: it keeps for each byte of device and shared memory
-// whether it is allocated, written, in flight, and by whom it was last touched, and for each thread what happened before it. In a
-// build without instrumentation (HEDDLE_EMULATOR_CHECK undefined) every function is empty.
+// The checker's interface for the scheduler, the runtime and instrumented code. For each byte of device and shared memory the
+// checker records whether it is allocated, written or in flight, and its last accesses; for each thread, what happened before it.
+// In a build without instrumentation (HEDDLE_EMULATOR_CHECK undefined) every function is empty.
 //
-// Threads are numbered within their block; calls about a thread are made on its fiber unless a parameter names it.
+// Threads are numbered within their block. Functions about a thread are called on its fiber unless a parameter names it.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,15 @@
 
 namespace heddle::emulator::checker {
 
-/// (block, thread) pairs, for barriers across blocks. `block` counts all blocks of the grid, x first; threads are numbered alike.
+/// (block, thread) pairs, for barriers across blocks. `block` is the linear index in the grid, x fastest; threads are numbered
+/// alike.
 struct ThreadId {
     std::uint64_t block;
     int thread;
 };
 
-/// The thread that runs: the scheduler sets it whenever it goes to a thread's fiber, and back to {} when it leaves for its own
-/// stack. The checker looks at nothing while thread is -1, nor at the fiber's own stack.
+/// The running thread: the scheduler sets it when it switches to a thread's fiber, and resets it to {} when it returns to its own
+/// stack. The checker ignores all accesses while thread is -1, and those to the fiber's own stack.
 struct Running {
     std::uint64_t block = 0;
     int thread = -1;
@@ -42,9 +43,8 @@ inline constexpr bool kEnabled = true;
 
 extern thread_local constinit Running running;
 
-/// While one lives no other thread uses the checker's state: a checked launch holds one from its beginning to its end, so that
-/// what other threads allocate, free and copy meanwhile waits for it. Nested ones of one thread count. Taken before the memory's
-/// books.
+/// A recursive lock on the checker's state. A checked launch holds it from beginning to end, so allocations, frees and copies of
+/// other threads wait for it. Acquired before the lock of the memory's bookkeeping.
 class Alone {
   public:
     Alone();
@@ -53,34 +53,33 @@ class Alone {
     Alone& operator=(const Alone&) = delete;
 };
 
-/// Blocks of a checked launch run one at a time (or one group of co-resident blocks at a time) on one CPU thread. The request
-/// must be the one whose `thread` then runs: the arguments inside it may be read by every thread.
+/// Blocks of a checked launch run one at a time (or one group of co-resident blocks at a time) on one CPU thread. `request` must
+/// be the request whose `thread` runs, because all threads may read its arguments.
 void launch_begins(const LaunchRequest& request);
-/// Also after a violation.
+/// Also called after a violation.
 void launch_ends();
-/// The arena is the block's shared memory, poisoned and nowhere valid; its pieces are announced by shared_piece when a thread
-/// first takes them (again and again does no harm), everything between is red zone.
+/// The arena is the block's shared memory, poisoned and initially invalid. shared_piece() makes a piece valid when a thread takes
+/// it (repeated calls are harmless); everything between pieces is red zone.
 void block_begins(std::uint64_t block, int threads, std::span<std::byte> arena);
 /// Of the running thread's block.
 void shared_piece(std::byte* start, std::size_t bytes);
 void block_ends(std::uint64_t block);
 
-/// The threads have met at a barrier of any kind (block, warp mask, named, cluster, grid): whatever each did before happened
-/// before whatever each does from now on. Called once, before any of them continues.
+/// The threads have met at a barrier of any kind (block, warp mask, named, cluster, grid): everything that each of them did
+/// before happened before everything that each does from now on. Called once, before any of them continues.
 void joined(std::span<const ThreadId> threads);
-/// The running thread passed a fence: scope 0 the block, 1 the device. A fence before an atomic releases, an atomic before a
-/// fence acquires.
+/// The running thread passed a fence; scope 0 is the block, 1 the device. A fence before an atomic releases, a fence after an
+/// atomic acquires.
 void fence(int scope);
 /// The running thread made an atomic access (it orders nothing by itself). Called before the access.
 void atomic_access(const void* address, std::size_t bytes, bool reads, bool writes, Place place);
-/// A plain access of the running thread that is not seen by instrumentation: vector accesses, ldmatrix rows. Called before the
-/// access.
+/// A plain access of the running thread that is not instrumented: vector accesses, ldmatrix rows. Called before the access.
 void read(const void* address, std::size_t bytes, Place place);
 void write(void* address, std::size_t bytes, Place place);
 
-/// The running thread issues an asynchronous copy: until it waits for it, nobody may touch the destination, nor write the source,
-/// of which the first `valid` bytes are read. `copy` numbers it. `landed`: its issuer has waited; the destination now counts as
-/// written by the issuer.
+/// The running thread issues an asynchronous copy: until it has waited for it, no thread may touch the destination or write the
+/// source, whose first `valid` bytes are read. `copy` is the copy's number. `landed`: the issuer has waited; the destination now
+/// counts as written by the issuer.
 void copy_issued(std::uint64_t copy, void* to, const void* from, int bytes, int valid, Place place);
 void copy_landed(std::uint64_t copy);
 
@@ -88,10 +87,9 @@ void copy_landed(std::uint64_t copy);
 void allocated(std::byte* start, std::size_t bytes);
 void released(std::byte* start, std::size_t bytes);
 void host_wrote(const void* start, std::size_t bytes);
-/// The first of the bytes that was never written, or null.
+/// The first byte that was never written, or null.
 const void* first_unwritten(const void* start, std::size_t bytes);
-/// What the launch that ended last has touched of device memory, byte for byte: what operations of other streams are compared
-/// with.
+/// The bytes of device memory that the last launch touched, to be compared with operations of other streams.
 std::vector<Touched> touched();
 
 #else
@@ -99,7 +97,7 @@ std::vector<Touched> touched();
 inline constexpr bool kEnabled = false;
 
 struct Alone {
-    Alone() {}  // so that it is used, for the compiler
+    Alone() {}  // avoids an unused-variable warning
 };
 
 inline void launch_begins(const LaunchRequest&) {}
@@ -122,7 +120,7 @@ inline std::vector<Touched> touched() { return {}; }
 
 #endif
 
-/// Says who runs now. Free of charge in a build without the checker.
+/// Sets the running thread. Costs nothing in a build without the checker.
 inline void runs([[maybe_unused]] const Running& thread) {
 #if defined(HEDDLE_EMULATOR_CHECK)
     running = thread;

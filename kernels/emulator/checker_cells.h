@@ -1,9 +1,9 @@
-// Races on one word (or byte): what a cell keeps, and when two accesses meet.
+// Races on one word (or byte): which accesses a cell keeps, and when two of them are a race.
 //
-// Kept are the last plain write and, since then, up to two atomic writes and four reads. An access drops every earlier one that
-// happened before it and that is in conflict with nothing but what is in conflict with it too: whoever misses the order behind
-// the new one then also misses it behind the old one. When places run out, the accesses that are kept are the most different ones
-// - from different blocks, then warps, then quarters of a warp - because a barrier that is too small then leaves one of them out.
+// A cell keeps the last plain write and, since then, up to two atomic writes and four reads. A new access replaces every earlier
+// one that happened before it and whose conflicts are all conflicts of the new one, too: a later access that is not ordered after
+// the old one is not ordered after the new one either. If there are more, the cell keeps the most different ones (from different
+// blocks, then warps, then quarters of a warp), because a barrier that is too small then leaves one of them out.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace heddle::emulator::checker {
 
 namespace detail {
 
-/// How much alike the threads of two accesses are.
+/// How close the threads of two accesses are.
 inline int likeness(const Access& a, const Access& b) {
     if (a.block != b.block) return 0;
     const int different = a.thread() ^ b.thread();
@@ -25,7 +25,7 @@ inline bool before(const Access& old, const Access& now, const Block& block) {
     return knows(block, now.thread(), old.block, old.thread(), old.clock);
 }
 
-/// Puts `now` among the kept accesses. False when it is left out.
+/// Adds `now` to the kept accesses. Returns false if it is not kept.
 template <std::size_t N>
 bool keep(std::array<Access, N>& kept, const Access& now, const Block& block, std::uint32_t since) {
     Access* place = nullptr;
@@ -57,14 +57,14 @@ bool keep(std::array<Access, N>& kept, const Access& now, const Block& block, st
     return place != nullptr;
 }
 
-/// Same thread, same time, same kind: the origin may differ.
+/// Same thread, same clock, same kind; the origin may differ.
 inline bool is_repeated(const Access& a, const Access& b) {
     return a.block == b.block && a.clock == b.clock && a.thread() == b.thread() && a.kind() == b.kind();
 }
 
 }  // namespace detail
 
-/// What became of an access.
+/// The result of entering an access.
 struct Entered {
     const Access* race = nullptr;  // the earlier access that it races with
     bool kept = false;             // a read that the cell now keeps
@@ -76,7 +76,7 @@ inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uin
     const Kind kind = now.kind();
     if (!is_write(kind))
         for (Access& old : cell.reads)
-            if (detail::is_repeated(old, now)) {  // whatever has come between was compared with the first one
+            if (detail::is_repeated(old, now)) {  // accesses in between were compared with the first one
                 old.code = now.code;
                 return {};
             }
@@ -105,8 +105,8 @@ inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uin
     return {};
 }
 
-/// What follows from a plain read that the cell has left out: reads of threads that know as much, and are as much like the reads
-/// kept, are left out, too. Its crowd must know of all writes, for the thread itself may have made one of them.
+/// The consequence of a plain read that the cell did not keep: it need not keep reads by threads with the same knowledge and the
+/// same distance to the kept reads either. The crowd must know all writes, because the thread itself may have made one of them.
 inline Settled settle(const Cell& cell, const Access& now, const Block& block, std::uint32_t since) {
     const int thread = now.thread();
     const auto is_known = [&](const Access& old) {

@@ -19,13 +19,13 @@ void raise(Clocks& clocks, const Clocks& by) {
     for (std::size_t i = 0; i < by.size(); ++i) clocks[i] = std::max(clocks[i], by[i]);
 }
 
-/// What several threads know together, as it is gathered.
+/// Accumulates the joint knowledge of several threads.
 struct Gathered {
-    std::vector<Heard> foreign;  // unsorted, with repetitions
+    std::vector<Heard> foreign;  // unsorted, may contain duplicates
     void add(const std::shared_ptr<const Foreign>& more) {
         if (more) foreign.insert(foreign.end(), more->begin(), more->end());
     }
-    /// Of all blocks but `own`, whose clocks are raised instead.
+    /// For all blocks but `own`, whose clocks are raised instead.
     std::shared_ptr<const Foreign> without(std::uint32_t own, Clocks& clocks) {
         if (foreign.empty()) return nullptr;
         std::stable_sort(foreign.begin(), foreign.end(), [](const Heard& a, const Heard& b) { return a.ordinal < b.ordinal; });
@@ -45,7 +45,7 @@ struct Gathered {
     }
 };
 
-/// The clocks that members of one block know of their block; their foreign knowledge goes to `gathered`.
+/// The joint knowledge of members of one block about that block; what they know of other blocks goes to `gathered`.
 Clocks together(const Block& block, std::span<const Member> members, Gathered& gathered) {
     Clocks clocks(block.threads.size(), 0);
     std::vector<const Snapshot*> bases;
@@ -78,14 +78,14 @@ void teach(Block& block, std::span<const Member> members, std::shared_ptr<const 
         block.has_own = true;
         for (const Member& member : members) block.threads[member.thread].own = snapshot;
     }
-    const std::uint32_t crowd = block.has_own ? 0 : new_crowd();  // members of a part may have overlays that differ
+    const std::uint32_t crowd = block.has_own ? 0 : new_crowd();  // the members' overlays may differ
     for (const Member& member : members) {
         block.threads[member.thread].crowd = crowd;
         ++block.threads[member.thread].clock;
     }
 }
 
-/// A barrier of the whole block: everybody knows everybody's clock, whatever was known before.
+/// A barrier of the whole block: every thread then knows every thread's clock, whatever it knew before.
 void join_block(Block& block) {
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->clocks.reserve(block.threads.size());
@@ -111,7 +111,7 @@ void join_block(Block& block) {
     ++block.epoch;
 }
 
-/// Lanes of one warp that have the same snapshot: only their overlays meet.
+/// Lanes of one warp with the same snapshot: only their overlays are joined.
 void join_lanes(Block& block, std::span<const Member> members) {
     std::array<std::uint32_t, 32> merged{};
     if (members.size() < 32) {
@@ -158,7 +158,7 @@ void join(std::span<const Member> members) {
         if (members.size() == first.threads.size()) return join_block(first);
         if (one_warp(members)) return join_lanes(first, members);
     }
-    // Several blocks, or some of a block's threads: what each block's members know, then all of it for all of them.
+    // Several blocks, or some of a block's threads: gather what each block's members know, then give all of it to all of them.
     std::vector<Member> sorted(members.begin(), members.end());
     std::sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) {
         return a.block->ordinal != b.block->ordinal ? a.block->ordinal < b.block->ordinal : a.thread < b.thread;
@@ -217,7 +217,7 @@ void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_
     Thread& t = block.threads[thread];
     if (reads && releases && std::find(t.seen.begin(), t.seen.end(), releases) == t.seen.end()) t.seen.push_back(releases);
     if (!writes) return;
-    if (!t.to_block) {  // nothing released: a read-modify-write hands on what was there, a plain store ends it
+    if (!t.to_block) {  // nothing released: a read-modify-write keeps the earlier release, a plain store ends it
         if (!reads) releases.reset();
         return;
     }

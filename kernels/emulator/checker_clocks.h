@@ -1,14 +1,14 @@
-// Who knows what: the happens-before order of a launch, as vector clocks.
+// The happens-before order of a launch as vector clocks.
 //
-// Every thread has a clock that ticks when it synchronises; an access is stamped with its thread's clock. It happened before what
-// thread t does now when t knows that thread's clock at that time, or a later one. What a thread knows of its own block is
+// Every thread has a clock that advances when it synchronises; an access is stamped with its thread's clock. It happened before
+// what thread t does now if t knows that thread's clock at that time or a later one. A thread's knowledge of its own block is
 //
 //     the block's snapshot   the threads' clocks at the last barrier of the whole block, one array for all of them,
 //     or an own snapshot     after named barriers, grid barriers and acquired fences,
 //     and an overlay         32 clocks of its own warp, from __syncwarp.
 //
-// Most kernels only ever use the first and the last, so a barrier costs one pass over the threads. What is known of other blocks
-// hangs on the snapshot: one array of clocks for each block that was heard of.
+// Most kernels use only the first and the last, so a barrier costs one pass over the threads. Knowledge of other blocks belongs
+// to the snapshot: one array of clocks for each known block.
 #pragma once
 
 #include <array>
@@ -23,22 +23,21 @@ namespace heddle::emulator::checker {
 
 using Clocks = std::vector<std::uint32_t>;
 
-/// The clocks of another block's threads. Blocks are numbered through the process (their ordinal), so that no launch is taken for
-/// another.
+/// The clocks of another block's threads. Blocks are numbered process-wide (their ordinal), so that launches cannot be confused.
 struct Heard {
     std::uint32_t ordinal;
     std::shared_ptr<const Clocks> clocks;
 };
 using Foreign = std::vector<Heard>;  // ascending ordinals
 
-/// What somebody knows: of his own block, and of others.
+/// Knowledge of the own block and of others.
 struct Snapshot {
     Clocks clocks;
     std::shared_ptr<const Foreign> foreign;  // null: nothing
 };
 
-/// What a thread let others know with an atomic behind a fence: to its own block, and to the device (null: its fence was for the
-/// block only).
+/// What a thread released with an atomic after a fence: to its own block, and to the device (null: the fence was for the block
+/// only).
 struct Released {
     std::uint32_t ordinal;
     int thread;
@@ -48,13 +47,13 @@ using Releases = std::vector<Released>;
 
 struct Thread {
     std::uint32_t clock = 1;
-    std::uint32_t fence_clock = 0;  // at its last fence
-    std::uint32_t crowd = 0;  // threads of one number, which is unique in the process, know the same of all others; 0: alone
-    std::uint32_t overlay_epoch = 0;  // the overlay counts while this is the block's epoch
+    std::uint32_t fence_clock = 0;    // at its last fence
+    std::uint32_t crowd = 0;          // threads with the same number, unique in the process, know the same of all others; 0: none
+    std::uint32_t overlay_epoch = 0;  // the overlay is valid while this is the block's epoch
     std::array<std::uint32_t, 32> overlay;
-    std::shared_ptr<const Snapshot> own;                  // instead of the block's
+    std::shared_ptr<const Snapshot> own;                  // replaces the block's
     std::shared_ptr<const Snapshot> to_block, to_device;  // since its last fences
-    std::vector<std::shared_ptr<const Releases>> seen;    // by atomics, not yet acquired by a fence
+    std::vector<std::shared_ptr<const Releases>> seen;    // seen by atomics, not yet acquired by a fence
 };
 
 struct Block {
@@ -62,7 +61,7 @@ struct Block {
     std::uint32_t ordinal = 0;  // in the process
     std::uint32_t epoch = 1;    // counts its barriers
     std::shared_ptr<const Snapshot> base;
-    bool has_own = false;  // some thread has a snapshot of its own
+    bool has_own = false;  // some thread has its own snapshot
     std::vector<Thread> threads;
 };
 
@@ -70,7 +69,7 @@ inline const Snapshot* base_of(const Block& block, int thread) {
     const Thread& t = block.threads[thread];
     return t.own ? t.own.get() : block.base.get();
 }
-/// What a snapshot of the block `own` says of thread `other` of the block `ordinal`: whether it holds the clock. Null holds
+/// Whether a snapshot of the block `own` includes this clock of thread `other` of the block `ordinal`. A null snapshot includes
 /// nothing.
 bool holds(const Snapshot* snapshot, std::uint32_t own, std::uint32_t ordinal, int other, std::uint32_t clock);
 /// Whether `thread` of `block` knows what thread `other` of the block `ordinal` did at `clock`.
@@ -81,29 +80,29 @@ inline bool knows(const Block& block, int thread, std::uint32_t ordinal, int oth
     if (const Snapshot* base = base_of(block, thread); base && base->clocks[other] >= clock) return true;
     return thread / 32 == other / 32 && t.overlay_epoch == block.epoch && t.overlay[other % 32] >= clock;
 }
-/// Whether all threads of the running thread's `crowd` know it, too: what it knows except for what it did itself.
+/// Whether all threads of the running thread's `crowd` know it, too: everything that it knows except its own accesses.
 inline bool crowd_knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
     const Thread& t = block.threads[thread];
     return holds(base_of(block, thread), block.ordinal, ordinal, other, clock) ||
            (ordinal == block.ordinal && thread / 32 == other / 32 && t.overlay_epoch == block.epoch &&
             t.overlay[other % 32] >= clock);
 }
-/// A number for threads that know the same from now on.
+/// A new number for threads with the same knowledge from now on.
 std::uint32_t new_crowd();
-/// All of `threads` (positions in `blocks` and thread numbers) learn what any of them knows.
+/// Gives all of `threads` (indices in `blocks` and thread numbers) the joint knowledge of all of them.
 struct Member {
     Block* block;
     int thread;
 };
 void join(std::span<const Member> members);
-/// The thread passes a fence: it acquires what its atomics saw and may release what it now knows.
+/// The thread passes a fence: it acquires what its atomics saw, and its later atomics release what it now knows.
 void pass_fence(Block& block, int thread, bool device_wide);
-/// The clock that an atomic access is stamped with. Right behind a fence it is the fence's: whoever acquires what the fence
-/// released has seen the atomic itself, and may then touch its memory plainly (the last block resets its ticket).
+/// The clock that an atomic access is stamped with. Right after a fence it is the fence's: a thread that acquires what the fence
+/// released has also seen the atomic itself, and may then access its memory plainly (the last block resets its ticket).
 inline std::uint32_t clock_of_atomic(const Thread& thread) {
     return thread.fence_clock + 1 == thread.clock ? thread.fence_clock : thread.clock;
 }
-/// The thread made an atomic access to a location; `releases` (null: none) is what the location hands on.
+/// The thread made an atomic access to a location; `releases` (null: none) is what the location passes on.
 void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases);
 
 }  // namespace heddle::emulator::checker

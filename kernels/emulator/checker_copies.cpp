@@ -1,4 +1,4 @@
-// Asynchronous copies: from their issue to the issuer's wait nobody may touch what they write, nor write what they read.
+// Asynchronous copies: between issue and the issuer's wait no thread may touch what they write, or write what they read.
 #include "kernels/emulator/checker.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
@@ -73,7 +73,7 @@ void copy_landed(std::uint64_t number) {
     const Copy landed = s.copies[index];
     lift_marks(s.copies[index]);
     retire(index);
-    // Read and written between issue and wait: the next access of somebody else must be after the wait.
+    // The copy reads and writes between issue and wait, so the next access of another thread must come after the wait.
     check(landed.from, static_cast<std::size_t>(landed.valid), Kind::read, landed.issue.origin());
     check(landed.to, static_cast<std::size_t>(landed.bytes), Kind::write, landed.issue.origin());
 }

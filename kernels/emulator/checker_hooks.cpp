@@ -1,12 +1,12 @@
-// The callbacks that GCC puts before each memory access of a file compiled with -fsanitize=thread. The program is linked without
-// ThreadSanitizer's library: these functions are in its place. What GCC 12 emits, and what it does not, is in the README.
+// The callbacks that GCC inserts before each memory access in a file compiled with -fsanitize=thread. The program is linked with
+// these functions instead of ThreadSanitizer's library. The README lists what GCC 12 instruments and what it does not.
 #include "kernels/emulator/checker.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 
 #include "kernels/emulator/checker_state.h"
 
-// The names are the compiler's, and so are the missing declarations.
+// The compiler prescribes the names and declares the functions itself.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 #pragma GCC diagnostic ignored "-Wpedantic"
 
@@ -15,7 +15,7 @@ namespace {
 using heddle::emulator::checker::Kind;
 using heddle::emulator::checker::Origin;
 
-// Host code of the same files comes here too, outside any thread of a kernel: it leaves at once.
+// Host code in the same files also calls these, outside any kernel thread; it returns immediately.
 inline __attribute__((always_inline)) void access(const volatile void* address, std::size_t bytes, Kind kind,
                                                   bool reads = false) {
     namespace checker = heddle::emulator::checker;
@@ -39,7 +39,7 @@ void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 
-// 16 bytes may be two numbers of 8: only the smaller ones have an alignment that is known here.
+// 16 bytes may be two values of 8, so only the alignment to 8 is certain.
 void __tsan_read1(void* p) { access(p, 1, Kind::read); }
 void __tsan_read2(void* p) { aligned_access(p, 2, Kind::read); }
 void __tsan_read4(void* p) { aligned_access(p, 4, Kind::read); }
@@ -63,8 +63,8 @@ void __tsan_write_range(void* p, std::size_t bytes) { access(p, bytes, Kind::wri
 void __tsan_vptr_read(void** p) { access(p, sizeof *p, Kind::read); }
 void __tsan_vptr_update(void** p, void*) { access(p, sizeof *p, Kind::write); }
 
-// Atomic operations of host code in these files (a shared_ptr's count, a static's guard) are done as the strongest kind; kernels
-// use CUDA's atomics, which come to the checker by themselves.
+// Atomic operations of host code in these files (a shared_ptr's count, a static's guard) use the strongest memory order; kernels
+// use CUDA's atomics, which call the checker themselves.
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 

@@ -1,4 +1,4 @@
-// The runtime's side of the checker: what is allocated and written in device memory.
+// The checker's interface for the runtime: which device memory is allocated and written.
 #include "kernels/emulator/checker.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
@@ -13,7 +13,7 @@
 namespace heddle::emulator::checker {
 
 namespace {
-/// Never destroyed: memory is given back in destructors of statics, too.
+/// Never destroyed, because destructors of statics may free memory.
 std::recursive_mutex& mutex() {
     static auto* const mutex = new std::recursive_mutex;
     return *mutex;
@@ -23,7 +23,7 @@ std::recursive_mutex& mutex() {
 Alone::Alone() { mutex().lock(); }
 Alone::~Alone() { mutex().unlock(); }
 
-/// Allocations that no kernel and no copy has touched have no pages: a page takes over what is allocated of it when it is made.
+/// Allocations that no kernel or copy has touched have no pages: a page gets its allocated bits when it is created.
 Page& new_device_page(std::size_t offset) {
     State& s = state();
     Page& page = s.device->make_page(offset);
@@ -94,7 +94,7 @@ std::vector<Touched> touched() {
             const Uses& uses = *s.device->page(page)->uses;
             const auto& bits = written ? uses.changed : uses.read;
             for (std::size_t i = 0; i < bits.size(); ++i)
-                for (std::uint64_t left = bits[i]; left != 0;) {  // run after run of ones
+                for (std::uint64_t left = bits[i]; left != 0;) {  // runs of ones
                     const auto first = static_cast<std::size_t>(std::countr_zero(left));
                     const auto count = static_cast<std::size_t>(std::countr_one(left >> first));
                     add(s.device->start() + page + i * 64 + first, count, written);

@@ -1,4 +1,4 @@
-// What the checker says: each report names both places and what is missing between them.
+// The checker's reports: each names both source locations and what is missing between them.
 #include "kernels/emulator/checker.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
@@ -76,7 +76,7 @@ std::string in_arena(const std::byte* address, const Arena& arena) {
     return "byte " + std::to_string(address - arena.shadow->start()) + " of the arena";
 }
 
-/// What would have ordered the two accesses.
+/// The synchronisation that would have ordered the two accesses.
 std::string missing(const Target& target, const Block& block, const Access& other) {
     if (is_atomic(target.kind) || is_atomic(other.kind()))
         return "and nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
@@ -148,7 +148,7 @@ void report_unwritten(const Target& target, const std::byte* byte, const Arena* 
 void report_not_allocated(const Target& target, const std::byte* byte) {
     running = {};
     std::optional<Allocation> nearest = nearest_allocation(target.address);
-    // An allocation that begins a little later is the one that was meant when its start is nearer than the other one's end.
+    // If the next allocation's start is nearer than this one's end, it is the one that was probably meant.
     for (std::size_t ahead = 32; ahead <= 256; ahead += 32) {
         const std::optional<Allocation> next = nearest_allocation(target.address + ahead);
         if (!next || (nearest && next->start == nearest->start) || next->freed) continue;

@@ -1,6 +1,5 @@
-// What is remembered of every byte: whether it is allocated, whether it was ever written; of every 4-byte word: by whom it was
-// last touched. Shadows come by pages of 4 KB of memory, when a page is first touched, so that a sparse tensor costs what is used
-// of it.
+// Shadow memory: for every byte, whether it is allocated and was ever written; for every 4-byte word, its last accesses. Shadows
+// are allocated for pages of 4 KB when a page is first touched, so a sparse tensor costs only what is used of it.
 #pragma once
 
 #include <array>
@@ -15,10 +14,10 @@ namespace heddle::emulator::checker {
 enum class Kind : std::uint8_t { read, write, atomic_read, atomic_write };
 constexpr bool is_write(Kind kind) { return kind == Kind::write || kind == Kind::atomic_write; }
 constexpr bool is_atomic(Kind kind) { return kind == Kind::atomic_read || kind == Kind::atomic_write; }
-/// Two accesses that nothing orders are a race when one of them writes, but atomics among themselves are not.
+/// Two unordered accesses are a race if one of them writes, unless both are atomic.
 constexpr bool conflict(Kind a, Kind b) { return (is_write(a) || is_write(b)) && !(is_atomic(a) && is_atomic(b)); }
 
-/// Where an access comes from: a return address, or a Place that intern() numbered.
+/// The origin of an access: a return address, or the number of a Place from intern().
 struct Origin {
     std::uint64_t bits = 0;
     bool is_place() const { return bits >> 63 != 0; }
@@ -29,11 +28,11 @@ struct Origin {
     static Origin of_place(std::uint64_t number) { return {number | std::uint64_t{1} << 63}; }
 };
 
-/// One access, in 16 bytes: who, when, from where, how.
+/// One access in 16 bytes: thread, clock, origin, kind.
 struct Access {
     std::uint32_t block = 0;  // ordinal; 0: none
     std::uint32_t clock = 0;
-    std::uint64_t code = 0;  // origin: 48 bits, thread: 10, kind: 2, whether the origin numbers a Place: the last
+    std::uint64_t code = 0;  // origin: 48 bits, thread: 10, kind: 2, last bit: whether the origin is the number of a Place
 
     int thread() const { return static_cast<int>(code >> 48 & 1023); }
     Kind kind() const { return static_cast<Kind>(code >> 58 & 3); }
@@ -43,18 +42,18 @@ inline Access make_access(std::uint32_t block, int thread, std::uint32_t clock, 
     return {block, clock, origin.bits | static_cast<std::uint64_t>(thread) << 48 | static_cast<std::uint64_t>(kind) << 58};
 }
 
-/// The accesses to a word, or to a byte of a word that is used in parts, which a later one may be in conflict with.
+/// The accesses to a word, or to a byte of a word that is used in parts, that a later access may conflict with.
 struct Cell {
     Access write;                   // the last plain one
     std::array<Access, 2> atomics;  // writing ones since then
     std::array<Access, 4> reads;    // plain ones, and atomic ones that only read
-    std::uint32_t destination = 0;  // of the copy in flight with this number
-    std::uint32_t sources = 0;      // of so many copies in flight
-    std::uint32_t split = 0;        // its bytes have cells of their own since this ordinal
+    std::uint32_t destination = 0;  // number of the copy in flight that writes it
+    std::uint32_t sources = 0;      // number of copies in flight that read it
+    std::uint32_t split = 0;        // its bytes have had separate cells since this ordinal
 };
 
-/// Of which threads a further plain read of a word is no race and leaves its cells as they are, so that nothing need be looked
-/// at: of those of a crowd (checker_clocks.h) in some quarters of one warp, or in all warps.
+/// The threads whose further plain reads of a word are no race and do not change its cells, so that they need no check: those of
+/// a crowd (checker_clocks.h) in some quarters of one warp, or in all warps.
 struct Settled {
     std::uint32_t crowd = 0;  // 0: of none
     std::uint8_t warp = 0, quarters = 0;
@@ -67,16 +66,16 @@ struct Settled {
 
 inline constexpr std::size_t kPage = 4096;
 
-/// A bit for each byte of a page that a launch has read, that it has written.
+/// Two bits for each byte of a page: whether a launch has read it, and written it.
 struct Uses {
     std::array<std::uint64_t, kPage / 64> read{}, changed{};
 };
 
 struct Page {
     std::array<std::uint64_t, kPage / 64> allocated{}, written{};  // a bit for each byte
-    std::uint32_t launch = 0;                                      // the launch, by its first ordinal, of which `uses` tells
+    std::uint32_t launch = 0;                                      // the launch that `uses` belongs to, by its first ordinal
     std::unique_ptr<Uses> uses;
-    Cell* words = nullptr;       // [1024], zeroed when they come
+    Cell* words = nullptr;       // [1024], zeroed when allocated
     Cell* bytes = nullptr;       // [4096]
     Settled* settled = nullptr;  // [1024] of the words
 
@@ -126,19 +125,19 @@ class Space {
     }
     std::byte* start() const { return start_; }
     std::size_t bytes() const { return bytes_; }
-    /// The page of this offset; null when nobody made it yet.
+    /// The page at this offset; null if it does not exist yet.
     Page* page(std::size_t offset) const { return pages_[offset / kPage]; }
     Page& make_page(std::size_t offset);
 
     using Bits = std::array<std::uint64_t, kPage / 64> Page::*;
-    /// Sets or clears the bits of a range; makes the pages that it needs unless `only_existing`.
+    /// Sets or clears the bits of a range; creates missing pages unless `only_existing`.
     void set(Bits bits, std::size_t offset, std::size_t bytes, bool value, bool only_existing = false);
-    /// The first byte of the range whose bit is clear, or its end.
+    /// The first byte of the range whose bit is clear, or the range's end.
     std::size_t first_clear(Bits bits, std::size_t offset, std::size_t bytes) const;
-    /// Forgets the accesses to the pages that lie wholly in the range.
+    /// Drops the accesses to the pages that are entirely in the range.
     void forget(std::size_t offset, std::size_t bytes);
 
-    std::uint32_t since = 0;  // accesses of blocks with a lower ordinal are of another time
+    std::uint32_t since = 0;  // accesses of blocks with a lower ordinal are outdated
 
   private:
     std::byte* start_;

@@ -1,4 +1,4 @@
-// What the lanes of a warp do together: __syncwarp, shuffles, votes. The last lane that comes computes every lane's result.
+// Warp collectives: __syncwarp, shuffles, votes. The last lane to arrive computes every lane's result.
 #include <cstdio>
 
 #include "kernels/emulator/checker.h"
@@ -22,7 +22,7 @@ std::string hexadecimal(unsigned mask) {
     return text;
 }
 
-// The mask names lanes that cannot come, or the calling lane is not among them.
+// The mask has lanes that cannot arrive, or lacks the calling lane.
 [[gnu::cold]] void bad_mask(const Warp& warp, const Thread& thread, const char* what, unsigned mask, Place place) {
     const std::string call = std::string(what) + " at " + text_of(place) + " with mask " + hexadecimal(mask);
     if ((mask >> thread.lane() & 1u) == 0)
@@ -40,7 +40,7 @@ Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place
     Meeting* joined = nullptr;
     for (int i = 0; i < warp.meetings; ++i) {
         Meeting& meeting = warp.meeting[i];
-        if ((meeting.mask & own) == 0 || (meeting.arrived & mask) == 0) continue;  // not each of them waits for the other
+        if ((meeting.mask & own) == 0 || (meeting.arrived & mask) == 0) continue;  // these lanes do not wait for each other
         if (meeting.mask == mask && meeting.what == what && same_place(meeting.place, place)) {
             joined = &meeting;
             continue;
@@ -95,7 +95,8 @@ std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane,
     if (width < 1 || width > 32 || (width & (width - 1)) != 0)
         violate(std::string(what) + " at " + text_of(place) + ": the width is " + std::to_string(width) +
                 ", wanted a power of two up to 32");
-    // PTX ISA, shfl.sync: the last five bits of `lane` count; whoever would read outside of its group gets its own value.
+    // PTX ISA, shfl.sync: only the last five bits of `lane` are used; a lane that would read outside its group gets its own
+    // value.
     const int base = own & ~(width - 1), number = lane & 31;
     int source = own;
     switch (kind) {

@@ -1,4 +1,4 @@
-// Memory accesses that are more than a load or a store: vectors, shared memory's pieces, asynchronous copies.
+// Memory accesses other than plain loads and stores: vectors, shared memory's pieces, asynchronous copies.
 #include <cstring>
 
 #include "kernels/emulator/checker.h"
@@ -12,14 +12,15 @@ constexpr int kPoison = 0xff;  // four of them are a NaN
 
 bool aligned(const void* address, std::size_t to) { return reinterpret_cast<std::uintptr_t>(address) % to == 0; }
 
-// Not memset, whose writes ThreadSanitizer would take for the running thread's.
+// Not memset, because ThreadSanitizer would attribute its writes to the running thread.
 void fill(std::byte* begin, std::byte* end) {
     while (begin != end && !aligned(begin, 8)) *const_cast<volatile std::byte*>(begin++) = std::byte{kPoison};
     for (; end - begin >= 8; begin += 8) *reinterpret_cast<volatile std::uint64_t*>(begin) = ~std::uint64_t{0};
     while (begin != end) *const_cast<volatile std::byte*>(begin++) = std::byte{kPoison};
 }
 
-// A piece lies at its logical place plus one red zone for each piece before it and one in front: alignments up to 1024 stay.
+// A piece starts at its logical offset plus one red zone for each piece before it and one in front. Alignments up to 1024 are
+// kept.
 std::byte* place_of_piece(const Block& block, int start, std::size_t part) {
     return block.arena + start + (part + 1) * static_cast<std::size_t>(kRedZone);
 }
@@ -115,7 +116,8 @@ void land(const PendingCopy& copy) {
 
 }  // namespace
 
-// In flight from here until the thread's own wait. When the bytes move is not said: here they move at once or only then, by lot.
+// The copy is in flight until the thread's own wait. CUDA does not specify when the bytes move: here either at once or at the
+// wait, at random.
 void copy_async(void* to, const void* from, int bytes, int valid, Place place) {
     Scheduler& self = in_kernel("copy_async");
     Thread& thread = *self.current;
@@ -147,7 +149,7 @@ void copy_wait(int pending, Place place) {
     Thread& thread = *in_kernel("copy_wait").current;
     if (skipped(place, "copy wait")) return;
     std::size_t kept = 0;
-    for (const PendingCopy& copy : thread.copies) {  // in the order of their issue, and so of their groups
+    for (const PendingCopy& copy : thread.copies) {  // in issue order, hence in group order
         if (copy.group + static_cast<std::uint64_t>(pending) >= thread.groups) {
             thread.copies[kept++] = copy;
             continue;

@@ -1,5 +1,5 @@
-// A kernel's thread that touches an address where nothing is, divides an integer by zero, or runs out of its stack into the guard
-// below: the signal is turned into a call on another stack, from where it is reported like every other violation.
+// Handles signals of kernel threads: accesses to unmapped addresses, integer division by zero, stack overflow into the guard
+// page. The handler redirects the thread to a call on another stack, which reports it like any other violation.
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -17,7 +17,7 @@ namespace heddle::emulator {
 namespace {
 
 constexpr std::size_t kSpare = 256 * 1024;
-thread_local constinit std::byte* spare = nullptr;  // the signal's stack, then the report's
+thread_local constinit std::byte* spare = nullptr;  // the stack of the signal handler, then of the report
 
 // What happened, for report().
 struct Fault {
@@ -44,7 +44,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 #if defined(__x86_64__) && defined(__linux__)
     if (spare != nullptr && in_a_kernel()) {
         auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-        // One byte on, for place_of_code takes addresses behind an instruction.
+        // Plus one byte, because place_of_code expects return addresses.
         fault = {signal, info->si_addr, reinterpret_cast<const std::byte*>(registers[REG_RIP]) + 1};
         registers[REG_RSP] = reinterpret_cast<greg_t>(spare + 2 * kSpare - 8);  // as after a call: 8 below a multiple of 16
         registers[REG_RIP] = reinterpret_cast<greg_t>(&report);
@@ -63,7 +63,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
         before.sa_sigaction(signal, info, context);
     } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-        sigaction(signal, &before, nullptr);  // the access is tried again, and then ends the process as it would have
+        sigaction(signal, &before, nullptr);  // the access is retried and then ends the process
     } else {
         before.sa_handler(signal);
     }
@@ -72,7 +72,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 void catch_faults() {
-    fiber_stacks();  // so that the handler finds it made
+    fiber_stacks();  // must exist before the handler runs
     if (spare != nullptr) return;
     void* const memory = mmap(nullptr, 2 * kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return;

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <stdexcept>
 
-// The sanitizers' hooks: null in builds without them.
+// The sanitizers' hooks; null in builds without them.
 extern "C" {
 [[gnu::weak]] void* __tsan_get_current_fiber();
 [[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
@@ -24,9 +24,9 @@ extern "C" {
 }
 
 #if !defined(HEDDLE_EMULATOR_USES_UCONTEXT)
-// heddle_fiber_switch(void** save, void* to): what a function must keep (System V ABI, AAPCS64) goes onto the stack, whose
-// pointer is saved; the other stack's comes back. heddle_fiber_start is where a new fiber's first switch returns to: r12 (x19)
-// holds the function. A debugger's backtrace ends there (return address undefined).
+// heddle_fiber_switch(void** save, void* to): pushes the callee-saved registers (System V ABI, AAPCS64), saves the stack pointer,
+// and restores those of the other stack. A new fiber's first switch returns to heddle_fiber_start, with the function in r12
+// (x19). A debugger's backtrace ends there (return address undefined).
 extern "C" void heddle_fiber_switch(void** save, void* to);
 extern "C" void heddle_fiber_start();
 #if defined(__x86_64__)
@@ -116,7 +116,7 @@ heddle_fiber_start:
 namespace heddle::emulator {
 namespace {
 
-constexpr std::size_t kGuard = 64 * 1024;  // as wide as a stack: a large local array should not step over it
+constexpr std::size_t kGuard = 64 * 1024;  // as large as a stack, so that a large local array cannot skip it
 
 std::size_t stack_size() {
     static const std::size_t bytes = [] {
@@ -151,8 +151,7 @@ bool give_stack(Fiber& fiber) {
     auto* const start = const_cast<std::byte*>(fiber_stacks().begin) + number * stride + kGuard;
     if (mprotect(start, stack_size(), PROT_READ | PROT_WRITE) != 0) return false;
     fiber.stack = start;
-    // Stacks begin at different offsets within a page: else the busiest lines of all of them would meet in the same sets of the
-    // cache.
+    // Stacks start at different offsets within a page, or their hottest lines would all map to the same cache sets.
     fiber.stack_bytes = stack_size() - number % 32 * 128;
     fiber.lowest = start;
     fiber.size = fiber.stack_bytes;
@@ -207,7 +206,7 @@ void entered() {
 
 void switch_fiber(Fiber& from, Fiber& to) {
     left = &from;
-    if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to.race_context, 1);  // 1: a switch orders nothing
+    if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to.race_context, 1);  // 1: a switch does not synchronise
     if (__sanitizer_start_switch_fiber != nullptr) __sanitizer_start_switch_fiber(&from.fake_stack, to.lowest, to.size);
 #if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
     swapcontext(&from.context, &to.context);

@@ -1,5 +1,5 @@
-// What a kernel file sees of the emulator: CUDA's words for a compiler that does not know them, and the calls behind the device
-// layer (kernels/device). Declared like CUDA's, each with a last parameter that remembers the caller's place in the source.
+// The emulator's interface for kernel files: CUDA's keywords and built-ins for other compilers, and the calls that the device
+// layer (kernels/device) uses. Declared like CUDA's, each with a last parameter for the caller's source location.
 #pragma once
 
 #include <cmath>
@@ -22,30 +22,30 @@
 
 namespace heddle::emulator {
 
-/// One kernel launch, as it waits in its stream.
+/// One kernel launch queued in a stream.
 struct LaunchRequest {
-    const void* kernel = nullptr;  ///< its address: where its name comes from
+    const void* kernel = nullptr;  ///< its address, from which its name is derived
     dim3 grid, block;
     std::size_t shared = 0;
     int cluster = 1;
     bool cooperative = false;
     std::size_t parameter_bytes = 0;
     std::shared_ptr<const void> arguments;  ///< the kernel's arguments, frozen
-    std::size_t argument_bytes = 0;         ///< what `arguments` points to: every thread may read it
+    std::size_t argument_bytes = 0;         ///< size of what `arguments` points to, which every thread may read
     std::function<void()> thread;           ///< what each thread runs; refers to the arguments
 };
 
-/// Puts the launch into a stream (a cudaStream_t). Returns a cudaError_t: the geometry is checked here, the kernel runs later.
+/// Queues the launch in a stream (a cudaStream_t). Returns a cudaError_t: the geometry is checked now, the kernel runs later.
 int enqueue(LaunchRequest request, void* stream);
 
-/// The indices of the thread that is running.
+/// The indices of the running thread.
 struct Indices {
     uint3 thread, block;
     dim3 block_size, grid_size;
 };
 extern thread_local constinit Indices indices;
 
-/// `bytes` of the block's arena at `start`, the part-th piece that a SharedArena takes; pieces lie apart by red zones.
+/// `bytes` of the block's arena at `start`: the part-th piece that a SharedArena takes. Red zones separate the pieces.
 void* shared_memory(int start, int bytes, int part, Place place = Place::current());
 
 void load_vector(void* to, const void* from, std::size_t bytes, Place place);
@@ -53,11 +53,11 @@ void store_vector(void* to, const void* from, std::size_t bytes, Place place);
 
 void copy_async(void* to, const void* from, int bytes, int valid, Place place);
 void copy_commit();
-/// Until all but the last `pending` groups of this thread have landed.
+/// Waits until all but the last `pending` groups of this thread have landed.
 void copy_wait(int pending, Place place);
 
 void block_barrier(Place place);
-/// __syncthreads_count and its kin: how many threads came with a nonzero predicate.
+/// __syncthreads_count and its variants: the number of threads with a nonzero predicate.
 int block_barrier_count(int predicate, Place place);
 void named_barrier(int id, int threads, Place place = Place::current());
 void cluster_barrier(Place place = Place::current());
@@ -67,7 +67,7 @@ void warp_barrier(unsigned mask, Place place);
 void fence(int scope, Place place);
 
 enum class Shuffle { index, exclusive_or, down, up };
-/// `bits` of the lane that `lane` names (an index, a mask, a distance), within groups of `width` lanes.
+/// `bits` of the lane selected by `lane` (an index, a mask or a distance) within groups of `width` lanes.
 std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane, int width, Place place);
 /// Bit l: the predicate of lane l of the mask.
 unsigned ballot(unsigned mask, int predicate, Place place);
@@ -75,14 +75,14 @@ unsigned ballot(unsigned mask, int predicate, Place place);
 void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed, Place place = Place::current());
 void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
 void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
-/// The nearest number with 10 mantissa bits, ties away from zero.
+/// The nearest value with 10 mantissa bits, ties away from zero.
 std::uint32_t round_tf32(float x);
 
 /// device::require failed.
 [[noreturn]] void failed_requirement(const char* message, Place place);
 
 enum class Atomic { add, minimum, maximum, exchange, compare_exchange, bit_or, bit_and };
-/// A relaxed atomic on 4 or 8 bytes of integers; returns the old value.
+/// A relaxed atomic on an integer of 4 or 8 bytes; returns the old value.
 std::uint64_t atomic(Atomic kind, void* address, std::size_t bytes, bool is_signed, std::uint64_t value, std::uint64_t compare,
                      Place place);
 
@@ -196,7 +196,8 @@ inline long long __double_as_longlong(double x) { return heddle::emulator::from_
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(unsigned x) { return __builtin_ffs(static_cast<int>(x)); }
 inline int __clz(unsigned x) { return x == 0 ? 32 : __builtin_clz(x); }
-// Of integers of one type: CUDA's of two types convert by rules of their own, and those of floating-point numbers drop a NaN.
+// Only for integers of one type: CUDA's overloads for two types have their own conversion rules, and those for floating point
+// drop a NaN.
 template <class A, class B>
 constexpr A min(A a, B b) {
     static_assert(std::is_integral_v<A> && std::is_same_v<A, B>,

@@ -1,5 +1,4 @@
-// Kernels' names as people write them, from those of the linker. Plain C++ that knows nothing of the emulator: launches on a GPU
-// use it, too.
+// Readable kernel names from mangled ones. Independent of the emulator: launches on a GPU use it, too.
 #pragma once
 
 #include <cxxabi.h>
@@ -10,7 +9,7 @@
 
 namespace heddle::emulator {
 
-/// "void heddle::(anonymous namespace)::rows_kernel<float>(float const*, int)"; what is no mangled name stays as it is.
+/// "void heddle::(anonymous namespace)::rows_kernel<float>(float const*, int)"; a name that is not mangled is returned unchanged.
 inline std::string demangled(const char* symbol) {
     int status = 0;
     char* const text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);

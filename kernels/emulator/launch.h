@@ -1,4 +1,4 @@
-// How a kernel is started in the emulator: a function instead of <<<>>>.
+// Starts a kernel in the emulator: a function instead of <<<>>>.
 //
 //     launch({.grid = 2, .block = 64}, add_kernel, x, y, n);
 #pragma once
@@ -22,10 +22,10 @@ struct LaunchConfig {
     dim3 block{1};             ///< threads, up to 1024
     std::size_t shared = 0;    ///< bytes of dynamic shared memory
     int cluster = 1;           ///< blocks of a cluster along x
-    bool cooperative = false;  ///< all blocks are resident at once, as grid_barrier() wants it
+    bool cooperative = false;  ///< all blocks are resident at once, as grid_barrier() requires
 };
 
-/// The launch of kernel(arguments...) as a stream takes it; the arguments are copied now.
+/// The launch of kernel(arguments...) for a stream; the arguments are copied now.
 template <class... Parameters>
 LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...),
                       std::type_identity_t<std::remove_cvref_t<Parameters>>... arguments) {
@@ -34,8 +34,7 @@ LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...),
         void (*kernel)(Parameters...);
         std::tuple<std::remove_cvref_t<Parameters>...> arguments;
     };
-    // In memory that was zero before: the emulator looks for stale pointers among the arguments, and must not find one in their
-    // padding.
+    // In zeroed memory: the emulator searches the arguments for stale pointers, and must not find one in their padding.
     struct alignas(Call) Zeros {
         std::byte bytes[sizeof(Call)];
     };
@@ -43,7 +42,7 @@ LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...),
     asm volatile(""
                  :
                  : "r"(memory->bytes)
-                 : "memory");  // keeps the zeros, which an object's beginning would let the compiler drop
+                 : "memory");  // keeps the compiler from dropping the zeros when the object is constructed
     const auto* const made = new (memory->bytes) Call{kernel, {arguments...}};  // trivial: never destroyed
     const std::shared_ptr<const Call> call(memory, made);
     LaunchRequest request;
@@ -60,8 +59,8 @@ LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...),
     return request;
 }
 
-/// Puts kernel(arguments...) into the stream (null: the default stream). Throws std::runtime_error when the geometry is refused;
-/// what goes wrong inside the kernel is reported by a later call, as with a GPU: cudaDeviceSynchronize, or a copy to the host.
+/// Queues kernel(arguments...) in the stream (null: the default stream). Throws std::runtime_error if the geometry is invalid;
+/// errors inside the kernel are reported by a later call, as on a GPU: cudaDeviceSynchronize, or a copy to the host.
 template <class... Parameters>
 void launch(const LaunchConfig& config, void (*kernel)(Parameters...),
             std::type_identity_t<std::remove_cvref_t<Parameters>>... arguments) {

@@ -1,4 +1,4 @@
-// What a chip allows a launch (CUDA C++ programming guide, "Technical specifications per compute capability").
+// The limits of a launch on each chip (CUDA C++ programming guide, "Technical specifications per compute capability").
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -21,7 +21,7 @@ std::string text_of(const dim3& size) {
     return std::to_string(size.x) + " x " + std::to_string(size.y) + " x " + std::to_string(size.z);
 }
 
-// How many blocks one multiprocessor holds. Registers, which nobody counts here, may allow fewer.
+// The number of blocks that fit on one multiprocessor. Registers, which are not counted here, may allow fewer.
 std::uint64_t resident_blocks(const Profile& chip, std::uint64_t threads, std::size_t shared) {
     const std::uint64_t whole_warps = (threads + 31) / 32 * 32;
     return std::min({static_cast<std::uint64_t>(chip.blocks_per_multiprocessor),

@@ -26,13 +26,13 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kRange = std::size_t{1} << 40;
-/// Up to here memory is filled when it is allocated; larger memory shows one file of 0xff again and again, so that only touched
-/// pages cost.
+/// Up to this size memory is filled when it is allocated; larger allocations map one file of 0xff repeatedly, so only touched
+/// pages cost memory.
 constexpr std::size_t kFilled = std::size_t{1} << 20;
 constexpr std::size_t kFile = std::size_t{1} << 24;
-/// The range's first bytes are never given away: what a kernel touches before the first allocation is still seen.
+/// The range's first bytes are never allocated, so that accesses before the first allocation are detected.
 constexpr std::size_t kBefore = 1 << 20;
-/// So many freed allocations are remembered for reports.
+/// The number of freed allocations that are remembered for reports.
 constexpr std::size_t kRemembered = 1 << 16;
 
 constexpr std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -52,7 +52,7 @@ std::size_t device_memory() {
     return static_cast<std::size_t>(number * unit);
 }
 
-/// A file of kFile bytes of 0xff that has no name.
+/// An unnamed file of kFile bytes of 0xff.
 int poison_file() {
 #if defined(__linux__)
     const int file = memfd_create("heddle emulator poison", MFD_CLOEXEC);
@@ -68,11 +68,11 @@ int poison_file() {
     return file;
 }
 
-/// The books. Pages are closed (PROT_NONE) unless they belong to a living allocation while open_ > 0.
+/// The allocator's state. Pages are closed (PROT_NONE) unless they belong to a live allocation while open_ > 0.
 class Memory {
   public:
     Memory() : total_(device_memory()) {
-        // Less where the process may not reserve so much (ulimit -v).
+        // Less if the process may not reserve that much (ulimit -v).
         for (std::size_t size = kRange; size >= kRange >> 6 && begin_ == nullptr; size /= 2) {
             void* const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (range == MAP_FAILED) continue;
@@ -87,7 +87,7 @@ class Memory {
         watch_faults();
     }
 
-    /// Null when there is no room, or the system gives no more pages.
+    /// Null if there is no room, or the system has no more pages.
     std::byte* allocate(std::size_t bytes, const std::string& place) {
         const checker::Alone alone;
         const std::lock_guard lock(mutex_);
@@ -98,7 +98,7 @@ class Memory {
         std::byte* const start = first + (pages - up(bytes, kAlignment)) / kAlignment * kAlignment;
         try {
             poison(first, pages);
-        } catch (const std::runtime_error&) {  // the books still say that nobody lives there
+        } catch (const std::runtime_error&) {  // the range is still recorded as free
             mmap(first, pages, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0);
             keep_apart(first, pages, false);
             return nullptr;
@@ -122,8 +122,8 @@ class Memory {
         std::byte* const first = const_cast<std::byte*>(found->first);
         address_unpoison(first, std::min(pages, page_));
         address_unpoison(first + pages - page_, page_);
-        map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // gives the pages back; throws before the books change
-        keep_apart(first, pages, false);  // as around it: one piece with its neighbours again, of which a process has few
+        map(first, pages, PROT_NONE, MAP_ANONYMOUS, -1);  // releases the pages; throws before any state changes
+        keep_apart(first, pages, false);  // like its neighbours, so that they merge again: the number of mappings is limited
         checker::released(allocation.start, allocation.bytes);
         used_ -= allocation.bytes;
         living_.erase(found);
@@ -141,7 +141,7 @@ class Memory {
         const auto* const byte = static_cast<const std::byte*>(address);
         const Allocation* best = nullptr;
         if (auto found = living_.upper_bound(byte); found != living_.begin()) best = &std::prev(found)->second.allocation;
-        // In the padding before its start an allocation is the nearest one, too.
+        // An allocation is also the nearest one for addresses in the padding before its start.
         if (auto found = freed_.upper_bound(byte); found != freed_.begin())
             if (const Allocation& old = std::prev(found)->second; best == nullptr || old.start > best->start) best = &old;
         return best;
@@ -169,7 +169,7 @@ class Memory {
         std::size_t pages;  // bytes, whole pages
     };
 
-    /// The next free addresses, going round the range: what was freed rests as long as possible.
+    /// The next free addresses, cycling through the range: freed addresses are reused as late as possible.
     std::byte* find_room(std::size_t size) {
         for (int round = 0; round < 2; ++round) {
             std::byte* at = next_;
@@ -187,7 +187,7 @@ class Memory {
         return nullptr;
     }
 
-    /// What was freed between the addresses is no longer to be named: they are used again.
+    /// Drops freed allocations in this range from reports, because the addresses are reused.
     void forget(const std::byte* first, const std::byte* last) {
         freed_.erase(freed_.lower_bound(first), freed_.lower_bound(last));
     }
@@ -202,8 +202,8 @@ class Memory {
             throw std::runtime_error(
                 "emulator: the system allows no more than so many pieces of device memory (vm.max_map_count)");
     }
-    /// Closing an allocation would make the system join its pages with the closed ones round them, and opening part them again:
-    /// 30 us for each here. Pages that are to be in a core dump and pages that are not cannot be joined: 2 us.
+    /// Closing an allocation would make Linux merge its pages with the closed ones around them, and opening would split them
+    /// again: 30 us each. Mappings that differ in MADV_DONTDUMP are not merged, which reduces that to 2 us.
     static void keep_apart([[maybe_unused]] std::byte* start, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] bool apart) {
 #if defined(MADV_DONTDUMP)
         madvise(start, bytes, apart ? MADV_DODUMP : MADV_DONTDUMP);
@@ -240,7 +240,7 @@ class Memory {
     int file_ = -1;
     std::map<const std::byte*, Living> living_;     // by first page
     std::map<const std::byte*, Allocation> freed_;  // by start
-    std::deque<const std::byte*> order_;            // in which they were freed
+    std::deque<const std::byte*> order_;            // order in which they were freed
     std::mutex mutex_;
 };
 

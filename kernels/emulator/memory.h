@@ -1,10 +1,9 @@
-// The emulated device memory: one reserved range of addresses, far larger than the machine's memory. Pages come when they are
-// touched, so a tensor of 20 GB of which a kernel reads three rows costs three pages. Between kernels the range is closed to the
-// host.
+// The emulated device memory: one reserved address range, far larger than the machine's memory. Pages are committed when touched,
+// so a tensor of 20 GB of which a kernel reads three rows costs three pages. Between kernels the host cannot access the range.
 //
-// Each allocation has pages of its own and ends at a page's end (except for padding to 256 bytes), with a closed page behind it:
-// most accesses past its end hit that page in every build. Freed pages are given back and stay closed; their addresses are used
-// again only when the whole range has been used once, so a pointer that outlives its memory is found.
+// Each allocation has its own pages and ends at a page's end (except for padding to 256 bytes), followed by a closed page: most
+// accesses past its end hit that page in every build. Freed pages are released and stay closed; their addresses are reused only
+// after the whole range has been used once, so use after free is detected.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +12,11 @@
 
 namespace heddle::emulator {
 
-/// Memory of `bytes` bytes (more than 0) on the device, aligned to 256 and fenced by closed pages; null when more is asked for
-/// than the device has left: HEDDLE_EMULATOR_MEMORY ("500M", "80G", the default). `place` says in reports who asked. All bytes
-/// are 0xff, a NaN in every floating-point type: never written, and reading it is reported by the checker.
+/// Allocates `bytes` bytes (more than 0) on the device, aligned to 256 and surrounded by closed pages; null if the device has
+/// less left: HEDDLE_EMULATOR_MEMORY ("500M"; default "80G"). `place` names the caller in reports. All bytes are 0xff, a NaN in
+/// every floating-point type; they count as never written, and the checker reports reading them.
 std::byte* allocate(std::size_t bytes, const std::string& place);
-/// From here on touching it is reported. False when `start` is not the start of an allocation that lives.
+/// Frees an allocation; touching it is then reported. False if `start` is not the start of a live allocation.
 bool release(const void* start);
 
 struct Allocation {
@@ -26,10 +25,10 @@ struct Allocation {
     std::string place;
     bool freed;
 };
-/// The allocation that holds the address, or the nearest one before it, freed ones too; none when there is none or the address is
-/// no device address.
+/// The allocation that contains the address, or the nearest one before it, including freed ones; none if there is none or the
+/// address is not a device address.
 std::optional<Allocation> nearest_allocation(const void* address);
-/// Whether all the bytes lie in one allocation that lives.
+/// Whether all bytes are in one live allocation.
 bool lives(const void* start, std::size_t bytes);
 /// "12 bytes into an allocation of 400 bytes made at core/device_cuda.cpp:90", "4 bytes past the end of ..", ".. which was
 /// freed".
@@ -39,19 +38,19 @@ struct MemoryUse {
     std::size_t total, used;
 };
 MemoryUse memory_use();
-/// Its total alone: nothing is reserved for it, so who only asks what device there is needs no addresses.
+/// Only the total. Reserves no addresses, so querying the device is cheap.
 std::size_t memory_total();
 
 namespace detail {
 extern constinit const std::byte* device_range_start;
 extern constinit const std::byte* device_range_end;
 }  // namespace detail
-/// Whether the address lies in the device's range.
+/// Whether the address is in the device's range.
 inline bool is_device_memory(const void* address) {
     return address >= detail::device_range_start && address < detail::device_range_end;
 }
 
-/// While one exists, host code of this process may touch device memory: kernels and copies run inside. Nested ones count.
+/// While one exists, host code of this process may touch device memory: kernels and copies run inside one. They may be nested.
 class Opened {
   public:
     Opened();
@@ -60,10 +59,11 @@ class Opened {
     Opened& operator=(const Opened&) = delete;
 };
 
-/// Reports touches of closed device memory (memory_fault.cpp): called once, when the range is reserved.
+/// Installs the handler that reports accesses to closed device memory (memory_fault.cpp). Called once, when the range is
+/// reserved.
 void watch_faults();
-/// describe() for a signal handler: false when another thread holds the books. At most `size` bytes with the closing zero;
-/// nothing is allocated.
+/// describe() for a signal handler: false if another thread holds the lock. Writes at most `size` bytes, including the
+/// terminating zero, and allocates nothing.
 bool describe_fault(const void* address, bool& open, char* text, std::size_t size);
 
 }  // namespace heddle::emulator

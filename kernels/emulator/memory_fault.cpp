@@ -1,4 +1,4 @@
-// What happens when somebody touches device memory that is closed to him: a message that says so, then the usual end.
+// Handles host accesses to closed device memory: prints a message, then the process ends as usual.
 #include <unistd.h>
 
 #include <csignal>
@@ -27,7 +27,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     if ((former.sa_flags & SA_SIGINFO) != 0 && former.sa_sigaction != nullptr) return former.sa_sigaction(signal, info, context);
     if ((former.sa_flags & SA_SIGINFO) == 0 && former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN)
         return former.sa_handler(signal);
-    sigaction(signal, &former, nullptr);  // the access happens again, and now ends the program as it would have
+    sigaction(signal, &former, nullptr);  // the access is retried and now ends the program as usual
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 void watch_faults() {
     struct sigaction action = {};
     action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // the stack may be what has run out
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // SA_ONSTACK, because the stack may have overflowed
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &former);
 }

@@ -1,4 +1,4 @@
-// Pinned host memory: what the device reads and writes later than the call that asks for it.
+// Pinned host memory, which the device reads and writes after the call that queues the operation.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 
 namespace heddle::emulator {
 
-/// cudaHostAlloc's memory, aligned to 4096, all 0xff; null when there is none.
+/// cudaHostAlloc's memory, aligned to 4096, all 0xff; null if out of memory.
 void* allocate_pinned(std::size_t bytes);
-/// False when `start` is not the start of pinned memory.
+/// False if `start` is not the start of pinned memory.
 bool release_pinned(void* start);
-/// Whether the first byte lies in pinned memory.
+/// Whether the first byte is in pinned memory.
 bool is_pinned(const void* address);
 
 void fill(const Rows& rows, int byte);
-/// A sum that changes when any byte does, except for one chance in 2^64.
+/// A checksum that changes when any byte does, except with probability 2^-64.
 std::uint64_t sum_of(const Rows& rows);
 
-/// Throws Violation when the operation's pinned memory was freed, or touched by the host since the operation was queued.
+/// Throws Violation if the operation's pinned memory was freed, or touched by the host since the operation was queued.
 void check_pinned(const Operation& operation);
 
 }  // namespace heddle::emulator

@@ -1,9 +1,9 @@
-// Where a call stands in the source, for reports.
+// The source location of a call, for reports.
 #pragma once
 
 namespace heddle::emulator {
 
-/// A place in the source: as a last parameter with the default current(), the caller's.
+/// A source location. As a last parameter with the default current(), it is the caller's.
 struct Place {
     const char* file = "";
     int line = 0;

@@ -8,20 +8,19 @@
 namespace heddle::emulator {
 namespace {
 
-/// A pair of pieces, one of each list, that share a byte.
+/// A pair of pieces, one from each list, that share a byte.
 struct Overlap {
     const Rows *first = nullptr, *second = nullptr;
 };
 
 bool before(const Rows& a, const Rows& b) { return a.start < b.start; }
 
-/// The lists are sorted by address. Pieces of one list may lie between the rows of another one, so all that reach as far are
-/// compared.
+/// The lists are sorted by address. A piece may lie between the rows of another, so all pieces whose ranges overlap are compared.
 Overlap overlap(const std::vector<Rows>& firsts, const std::vector<Rows>& seconds) {
     std::size_t longest = 0;
     for (const Rows& rows : seconds) longest = std::max(longest, rows.extent());
     for (const Rows& first : firsts) {
-        // The first piece that may reach into this one.
+        // The first piece that may overlap this one.
         const auto from = std::partition_point(seconds.begin(), seconds.end(),
                                                [&](const Rows& rows) { return rows.start + longest <= first.start; });
         for (auto second = from; second != seconds.end() && second->start < first.start + first.extent(); ++second)
@@ -49,7 +48,7 @@ void compare(const Operation& operation, const std::vector<Rows>& touched, bool 
 bool overlap(const Rows& a, const Rows& b) {
     if (a.empty() || b.empty() || a.start + a.extent() <= b.start || b.start + b.extent() <= a.start) return false;
     if (a.pitch != b.pitch || (a.height == 1 && b.height == 1)) return true;
-    // Two column ranges of one matrix: a's begin at 0, b's at `shift`, both round the pitch.
+    // Two column ranges of one matrix: a's begin at 0, b's at `shift`, both modulo the pitch.
     const auto pitch = static_cast<std::ptrdiff_t>(a.pitch);
     const std::ptrdiff_t shift = ((b.start - a.start) % pitch + pitch) % pitch;
     return shift < static_cast<std::ptrdiff_t>(a.width) || shift + static_cast<std::ptrdiff_t>(b.width) > pitch;

@@ -1,5 +1,4 @@
-// Races between streams: operations that touch the same device memory, at least one of them writing, without an event between
-// them.
+// Races between streams: operations on the same device memory, at least one of them writing, that no event orders.
 #pragma once
 
 #include <deque>
@@ -10,12 +9,12 @@
 
 namespace heddle::emulator {
 
-/// What the operations that ran touched, as long as others may still conflict with it.
+/// The memory touched by operations that ran, as long as others may conflict with it.
 class RaceHistory {
   public:
-    /// Adds what the operation touches. Throws Violation when one of another stream that nothing orders before it conflicts.
+    /// Adds what the operation touches. Throws Violation if it conflicts with an unordered operation of another stream.
     void add(const std::shared_ptr<Operation>& operation, const std::vector<Rows>& reads, const std::vector<Rows>& writes);
-    /// Drops operations that happened before everything that is still to run.
+    /// Drops operations that happened before everything still queued.
     void forget(const Clock& before_all);
 
   private:

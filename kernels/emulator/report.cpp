@@ -21,7 +21,7 @@
 namespace heddle::emulator {
 namespace {
 
-// The folder that this file was compiled from, with its last slash: what reports leave away.
+// The project folder with a trailing slash, from this file's path at compile time. Reports omit it.
 std::string_view project_folder() {
     static const std::string_view folder = [] {
         constexpr std::string_view own = "kernels/emulator/report.cpp";
@@ -45,7 +45,7 @@ std::string address_text(const void* address) {
 }
 
 #if defined(HEDDLE_HAS_BACKTRACE)
-// libbacktrace reads the program's own symbols, local ones too, and its lines.
+// libbacktrace reads the program's symbols, including local ones, and line numbers.
 std::mutex& backtrace_mutex() {
     static std::mutex& made = *new std::mutex;
     return made;
@@ -57,8 +57,7 @@ backtrace_state* state() {
 }
 #endif
 
-/// Runs it on a stack of its own: the stacks of kernels' threads are too small for libbacktrace, which recurses, and for the
-/// demangler.
+/// Runs it on a separate stack: those of kernel threads are too small for libbacktrace, which recurses, and for the demangler.
 std::string on_another_stack(const std::function<std::string()>& work) {
     std::string result;
     std::thread([&] { result = work(); }).join();
@@ -125,7 +124,7 @@ std::string place_of_code(const void* address) {
 }
 
 std::string kernel_name(const void* kernel) {
-    // Never destroyed: names are asked for at the end of the process, too.
+    // Never destroyed, because names are also needed when the process ends.
     static std::mutex& mutex = *new std::mutex;
     static auto& names = *new std::map<const void*, std::string>;
     const std::lock_guard lock(mutex);

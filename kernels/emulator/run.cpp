@@ -1,4 +1,4 @@
-// A launch from its first block to its last: groups of blocks go to whichever CPU thread is free.
+// Runs a launch from its first block to its last: any free CPU thread takes the next group of blocks.
 #include "kernels/emulator/run.h"
 
 #include <unistd.h>
@@ -29,13 +29,13 @@ thread_local constinit const std::vector<std::uint64_t>* chosen = nullptr;
 
 int wanted_workers() {
     const char* const text = std::getenv("HEDDLE_EMULATOR_THREADS");
-    // Every one may hold a whole block's fibers.
+    // Each may hold the fibers of a whole block.
     const int most = static_cast<int>(kMostFibers / 1024);
     const int count = text != nullptr ? std::atoi(text) : static_cast<int>(std::thread::hardware_concurrency());
     return std::clamp(count, 1, most);
 }
 
-// The CPU threads that run blocks. The one that launches is the first of them; the others sleep between launches.
+// The CPU threads that run blocks: the launching thread and others that sleep between launches.
 class Pool {
   public:
     explicit Pool(int workers) : process_(getpid()) {
@@ -64,9 +64,9 @@ class Pool {
         }
         scheduler = nullptr;
         std::unique_lock lock(mutex_);
-        launch_ = nullptr;  // who has not begun by now is too late
+        launch_ = nullptr;  // threads that have not started by now are too late
         idle_.wait(lock, [this] { return working_ == 0; });
-        const std::exception_ptr others = std::exchange(error_, nullptr);  // also when it is not told: it is this launch's
+        const std::exception_ptr others = std::exchange(error_, nullptr);  // reset it even if it is not thrown
         if (error == nullptr) error = others;
         if (error != nullptr) std::rethrow_exception(error);
     }
@@ -107,14 +107,14 @@ class Pool {
 };
 
 Pool& pool() {
-    // Never ended: its threads sleep when the process ends, and after a fork they are not here.
+    // Never destroyed: its threads sleep when the process ends, and do not exist after a fork.
     static Pool* made = nullptr;
     if (made == nullptr || !made->is_of_this_process()) made = new Pool(checker::kEnabled ? 1 : wanted_workers());
     return *made;
 }
 
-// Groups run in the order first, first + stride, ...: another one with each seed, and each group once, for stride and groups have
-// no common factor. Beyond 2^32 groups they go up.
+// Groups run in the order first, first + stride, ... (mod groups), which depends on the seed; stride and groups are coprime, so
+// each group runs once. Above 2^32 groups the order is ascending.
 void draw_order(Launch& launch) {
     Random random(Random(seed() + launch.number).next());
     launch.first = 0;

@@ -22,7 +22,7 @@ struct Copy {
     bool to_device, from_device;
 };
 
-/// What the copy does when it runs.
+/// Performs the copy when it runs.
 void run_copy(const Copy& copy, const std::string& name) {
     try {
         if (copy.from_device) check_device(copy.from, false);
@@ -34,7 +34,7 @@ void run_copy(const Copy& copy, const std::string& name) {
     if (copy.to_device) wrote(copy.to);
 }
 
-/// Why the copy is refused at the call, or "".
+/// The reason why the copy is refused at the call, or "".
 std::string why_refused(const Copy& copy, cudaMemcpyKind kind) {
     if (copy.to.start == nullptr || copy.from.start == nullptr) return "a null pointer";
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return "no such kind of copy";
@@ -56,7 +56,7 @@ std::string why_refused(const Copy& copy, cudaMemcpyKind kind) {
     return "";
 }
 
-/// Puts the copy into the stream. `waits`: the host waits for it anyway.
+/// Queues the copy in the stream. `waits`: the host waits for it anyway.
 cudaError_t copy_in(const char* call, Copy copy, cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
     if (const cudaError_t error = check_caller(call); error != cudaSuccess) return error;
     if (Streams::all().find(stream) == nullptr)

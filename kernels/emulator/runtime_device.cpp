@@ -1,4 +1,4 @@
-// The emulated device itself: what it is called and what it has.
+// The emulated device's name and properties.
 #include <algorithm>
 #include <cstdio>
 #include <limits>

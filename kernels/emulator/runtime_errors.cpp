@@ -1,4 +1,4 @@
-// Errors as CUDA's runtime names them, and in the emulator's own words.
+// CUDA's error codes, with CUDA's names and the emulator's messages.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -67,8 +67,8 @@ const Words* words_of(cudaError_t error) {
     return found == words.end() ? nullptr : found;
 }
 
-thread_local cudaError_t last = cudaSuccess;       // what cudaGetLastError tells
-thread_local cudaError_t explained = cudaSuccess;  // the code that `explanation` is of
+thread_local cudaError_t last = cudaSuccess;       // returned by cudaGetLastError
+thread_local cudaError_t explained = cudaSuccess;  // the code that `explanation` belongs to
 thread_local const char* explanation = nullptr;
 
 }  // namespace

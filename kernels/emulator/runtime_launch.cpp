@@ -12,8 +12,7 @@
 namespace heddle::emulator {
 namespace {
 
-/// Throws when an argument is a pointer into memory that was freed. Arguments are searched word by word, so pointers inside
-/// structures are seen.
+/// Throws if an argument points into freed memory. Arguments are searched word by word, so pointers inside structures are found.
 void check_arguments(const LaunchRequest& request) {
     const auto* const bytes = static_cast<const std::byte*>(request.arguments.get());
     for (std::size_t i = 0; i + sizeof(void*) <= request.argument_bytes; i += alignof(void*)) {

@@ -1,4 +1,4 @@
-// Memory of the device and pinned memory of the host.
+// Device memory and pinned host memory.
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/memory.h"
 #include "kernels/emulator/pinned.h"
@@ -15,7 +15,7 @@ cudaError_t take(void** pointer, std::size_t bytes, Place place, const char* cal
     if (bytes == 0) return cudaSuccess;
     *pointer = allocate(bytes, text_of(place));
     if (*pointer == nullptr) {
-        // Memory that is freed in a stream's order comes back when that work has run.
+        // Memory freed in stream order is available again when that work has run.
         Streams::all().wait_for_all(true);
         *pointer = allocate(bytes, text_of(place));
     }
@@ -26,7 +26,7 @@ cudaError_t take(void** pointer, std::size_t bytes, Place place, const char* cal
                                                  std::to_string(use.total) + " are free (HEDDLE_EMULATOR_MEMORY)");
 }
 
-/// "" when `pointer` is the start of an allocation that lives.
+/// "" if `pointer` is the start of a live allocation.
 std::string why_not_freed(const void* pointer, const char* call) {
     const std::optional<Allocation> found = nearest_allocation(pointer);
     if (found && found->start == pointer && !found->freed) return "";
@@ -49,8 +49,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
         return spoil(stream, cudaErrorNotSupported, "cudaMallocAsync: the emulator captures no allocations");
     if (const cudaError_t error = take(pointer, bytes, place, "cudaMallocAsync"); error != cudaSuccess || bytes == 0)
         return error;
-    // In the stream's order the memory is there from here on: an operation of another stream that uses it must come after this
-    // one.
+    // The memory exists from here on in stream order: operations of other streams that use it must be ordered after this one.
     Operation operation;
     operation.what = "cudaMallocAsync";
     operation.place = place;

@@ -19,7 +19,7 @@ namespace {
 std::atomic<bool> some_abandoned{false};
 }
 
-// LeakSanitizer asks this at the end of a process. Dropped fibers leave the strings behind that their reports were made of.
+// LeakSanitizer calls this at the end of a process. Dropped fibers leak the strings of their reports.
 extern "C" int __lsan_is_turned_off();
 extern "C" int __lsan_is_turned_off() { return some_abandoned; }
 
@@ -42,8 +42,8 @@ Scheduler& in_kernel(const char* what) {
 
 // ---- switching ----
 
-// What every fiber runs: threads, one after another. A thread that never waits is done without a switch: the next fresh one
-// begins on the same fiber. (Not under ThreadSanitizer, which takes what one fiber does for ordered.)
+// Every fiber runs threads one after another. A thread that never waits needs no switch: the next fresh thread starts on the same
+// fiber. (Not under ThreadSanitizer, which considers everything on one fiber ordered.)
 void Scheduler::fiber_main() {
     entered();
     Scheduler& self = *scheduler;
@@ -88,7 +88,7 @@ void Scheduler::now_runs(Thread* thread) {
     checker::runs({thread->block->number, thread->number, thread->fiber->stack, thread->fiber->stack_bytes});
 }
 
-// Goes on with the thread, or with the CPU thread itself when there is none.
+// Switches to the thread, or to the CPU thread itself if it is null.
 void Scheduler::enter(Fiber& from, Thread* thread) {
     if (thread == nullptr) {
         now_runs(nullptr);
@@ -132,8 +132,8 @@ Thread* Scheduler::draw() {
     Thread* const thread = ready_[place];
     ready_[place] = ready_.back();
     ready_.pop_back();
-    // Most of a switch is waiting for the other stack to come from memory. The one that is drawn next, unless others get ready
-    // meanwhile, can be called for now.
+    // Most of a switch's time is cache misses on the other stack. Prefetch the stack that is drawn next unless other threads
+    // become ready first.
     if (!ready_.empty()) {
         Random next = random;
         if (const Fiber* const fiber = ready_[next.below(ready_.size())]->fiber) prefetch_stack(*fiber);
@@ -147,7 +147,7 @@ void Scheduler::wait(const char* what, Place place) {
     thread->waits_in = what;
     thread->place = place;
     spins = 0;
-    race_release(&end_order_);  // should the launch be abandoned before this thread continues
+    race_release(&end_order_);  // in case the launch is abandoned before this thread continues
     Thread* const next = draw();
     if (next != thread) enter(*thread->fiber, next);
 }
@@ -201,7 +201,7 @@ std::string whereabouts(const Thread& thread) {
 void Scheduler::deadlock() {
     std::string text = "deadlock: no thread can go on.";
     for (const Block& block : blocks) {
-        for (int i = 0; i < block.threads;) {  // runs of threads in one place
+        for (int i = 0; i < block.threads;) {  // runs of threads at the same location
             const std::string where = whereabouts(block.first[i]);
             int end = i + 1;
             while (end < block.threads && whereabouts(block.first[end]) == where) ++end;
@@ -219,7 +219,7 @@ void Scheduler::deadlock() {
 }
 
 void Scheduler::abandon(const std::string& what, const Block* block, const Thread* thread) {
-    checker::runs({});  // what follows is the emulator's own business
+    checker::runs({});  // from here on the emulator's own code runs
     some_abandoned = true;
     {
         const std::lock_guard lock(launch->mutex);
@@ -231,8 +231,8 @@ void Scheduler::abandon(const std::string& what, const Block* block, const Threa
     }
     dropped_ = true;
     race_release(&end_order_);
-    if (current == nullptr) throw Violation("");  // found by the CPU thread itself, between fibers: work() continues from there
-    Fiber here;                                   // what is saved of the dropped fiber is never used
+    if (current == nullptr) throw Violation("");  // found by the CPU thread itself, between fibers; work() catches it
+    Fiber here;                                   // the dropped fiber's saved state is never used
     now_runs(nullptr);
     switch_fiber(here, own_);
     __builtin_unreachable();
@@ -363,8 +363,8 @@ void Scheduler::work(Launch& its_launch) {
         blocks[i].arena = arenas_[i].start;
         blocks[i].arena_bytes = arena_bytes;
     }
-    // Nothing grows while threads run: ThreadSanitizer would take one thread's new memory for a race with the other that freed
-    // it.
+    // Reserve everything before threads run: ThreadSanitizer would report reused memory as a race between the thread that frees
+    // it and the one that allocates it.
     ready_.reserve(members * threads);
     group_barrier.waiting.reserve(members * threads);
     for (Block& block : blocks) {
@@ -380,7 +380,7 @@ void Scheduler::work(Launch& its_launch) {
     for (std::uint64_t i = launch->next++; i < launch->groups && !launch->failed; i = launch->next++) {
         try {
             run_group((launch->first + i * launch->stride) % launch->groups);
-        } catch (const Violation&) {  // found between fibers, and noted
+        } catch (const Violation&) {  // found between fibers and already recorded
         }
         if (dropped_ || fibers_are_threads()) {
             idle_.clear();

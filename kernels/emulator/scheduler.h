@@ -1,10 +1,10 @@
 // The scheduler: the threads of one block (or of a group of blocks that must be resident together), each on a fiber, all on one
 // CPU thread.
 //
-// A thread runs until it must wait. Then it is put down where it waits, and another one that can continue is drawn at random.
-// Whoever lets it continue (the last one at a barrier, the last lane of a shuffle) puts it among the ready ones. Waiting for a
-// condition that nobody signals is wait_until(): such conditions are looked at when nobody is ready. When nobody is ready and no
-// condition holds, it is a deadlock.
+// A thread runs until it must wait. It is then registered with what it waits for, and another ready thread is drawn at random.
+// The thread that ends the wait (the last one at a barrier, the last lane of a shuffle) makes it ready again. wait_until() waits
+// for a condition without a signal; such conditions are checked when no thread is ready. If no thread is ready and no condition
+// holds, that is a deadlock.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace heddle::emulator {
 struct Block;
 struct Warp;
 
-/// Random numbers (splitmix64, Steele et al. 2014): good enough for orders, two nanoseconds.
+/// Random numbers (splitmix64, Steele et al. 2014): good enough for scheduling, about two nanoseconds.
 class Random {
   public:
     explicit Random(std::uint64_t seed = 0) : state_(seed) {}
@@ -45,7 +45,7 @@ struct PendingCopy {
     const std::byte* from;
     int bytes, valid;
     std::uint64_t group;
-    bool landed;  ///< early
+    bool landed;  ///< the bytes moved before the wait
     Place place;
 };
 
@@ -59,27 +59,27 @@ struct Thread {
     uint3 index = {};
     int number = 0;  ///< in its block
     State state = State::fresh;
-    const char* waits_in = "";  ///< what it waits in, and where, while it waits
+    const char* waits_in = "";  ///< while it waits: the call, and its location
     Place place;
     bool (*condition)(void*) = nullptr;
     void* argument = nullptr;
     std::vector<PendingCopy> copies;
-    std::uint64_t groups = 0;  ///< of copies, committed
+    std::uint64_t groups = 0;  ///< committed groups of copies
     int lane() const { return number % 32; }
 };
 
-/// Where a set of threads meets: a barrier of any kind but a warp's.
+/// A barrier of any kind except a warp's.
 struct Barrier {
     std::vector<Thread*> waiting;
     Place place;
-    int count = 0;       ///< named: how many were announced
-    int predicates = 0;  ///< of those who came so far
+    int count = 0;       ///< named barriers: the announced number of threads
+    int predicates = 0;  ///< of the threads that have arrived
     int result = 0;      ///< of the last meeting
     unsigned generation = 0;
     char order[2] = {};  ///< addresses for ThreadSanitizer, one for each of two meetings in a row
 };
 
-/// A warp's collective that some of its lanes have come to.
+/// A warp collective that some lanes have reached.
 struct Meeting {
     const char* what;
     unsigned mask, arrived;
@@ -88,10 +88,10 @@ struct Meeting {
 struct Warp {
     Thread* threads = nullptr;  ///< lane 0's
     unsigned exists = 0, exited = 0;
-    std::uint64_t value[32];  ///< what each lane brought
+    std::uint64_t value[32];  ///< each lane's value
     std::uint64_t result[32];
-    std::uint8_t source[32];  ///< whose value a shuffle gives it
-    void* part[32];           ///< what it brought to mma or ldmatrix
+    std::uint8_t source[32];  ///< the lane whose value a shuffle returns
+    void* part[32];           ///< each lane's operand for mma or ldmatrix
     int meetings = 0;
     Meeting meeting[32];
     char order[32][2];
@@ -117,31 +117,31 @@ struct Block {
     std::size_t arena_bytes = 0;
 };
 
-/// A launch under way. Shared by the CPU threads that work on it.
+/// A running launch, shared by the CPU threads that work on it.
 struct Launch {
     const LaunchRequest* request;
-    std::uint64_t number;  ///< of the launches since the seed was set
+    std::uint64_t number;  ///< index among the launches since the seed was set
     const std::vector<std::uint64_t>* chosen;
-    std::uint64_t groups;  ///< how many groups of blocks there are
+    std::uint64_t groups;  ///< number of groups of blocks
     int blocks_per_group;
     std::uint64_t first, stride;  ///< groups run in the order first, first + stride, ... (mod groups)
     std::atomic<std::uint64_t> next{0};
     std::atomic<bool> failed{false};
-    std::atomic<std::uint64_t> copies{0};  ///< asynchronous ones, numbered
+    std::atomic<std::uint64_t> copies{0};  ///< number of asynchronous copies so far
     std::mutex mutex;
     std::string error;  ///< ", block .., thread ..: what"
 };
 
-/// A CPU thread's share of the emulator.
+/// The emulator's state for one CPU thread.
 class Scheduler {
   public:
     Scheduler() = default;
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
-    /// Makes the running CPU thread the one that works with it.
+    /// Binds it to the running CPU thread.
     void attach();
-    /// Takes groups of blocks of the launch until none is left or one has failed.
+    /// Runs groups of blocks of the launch until none is left or one has failed.
     void work(Launch& launch);
 
     Thread* current = nullptr;  ///< null outside of kernels
@@ -149,19 +149,19 @@ class Scheduler {
     Random random;
     std::vector<Block> blocks;  ///< of the group
     Barrier group_barrier;      ///< of all blocks of the group: a cluster's, or a grid's
-    std::uint64_t spins = 0;    ///< atomic accesses since anything else happened
+    std::uint64_t spins = 0;    ///< consecutive atomic accesses with nothing else in between
 
-    /// The running thread waits in `what`: others run until someone has called make_ready() for it.
+    /// The running thread waits in `what`: others run until make_ready() is called for it.
     void wait(const char* what, Place place);
     void make_ready(Thread* thread) {
         thread->state = State::ready;
         ready_.push_back(thread);
     }
-    /// Waits until condition(argument) holds; it is looked at again and again, whenever no thread is ready.
+    /// Waits until condition(argument) holds; it is checked whenever no thread is ready.
     void wait_until(bool (*condition)(void*), void* argument, const char* what, Place place);
     /// Lets another thread run first, if one can.
     void step_aside();
-    /// Gives the launch up with this message. The running fiber is dropped.
+    /// Abandons the launch with this message. The running fiber is dropped.
     [[noreturn]] void abandon(const std::string& what, const Block* block, const Thread* thread);
 
   private:
@@ -181,7 +181,7 @@ class Scheduler {
 
     Fiber own_;
     std::vector<std::unique_ptr<Fiber>> fibers_;
-    std::vector<Fiber*> idle_;  // fibers at rest in fiber_main, or never begun
+    std::vector<Fiber*> idle_;  // fibers idle in fiber_main, or never started
     std::vector<Thread> threads_;
     std::vector<Warp> warps_;
     std::vector<Thread*> ready_, conditional_;
@@ -195,29 +195,29 @@ class Scheduler {
     char begin_order_ = 0, end_order_ = 0;  // addresses for ThreadSanitizer
 };
 
-/// This CPU thread's, while it works on a launch; else null.
+/// This CPU thread's scheduler while it works on a launch, else null.
 extern thread_local constinit Scheduler* scheduler;
-/// The scheduler, in a function that only kernels may call: anything else is a host's mistake and throws.
+/// The scheduler, for functions that only kernels may call; throws if host code calls them.
 Scheduler& in_kernel(const char* what);
 
-/// Arrives at a barrier that `expected` threads come to; the last one lets all continue. Returns the sum of predicates.
+/// Arrives at a barrier of `expected` threads; the last one releases all. Returns the sum of the predicates.
 int meet(Barrier& barrier, int expected, int predicate, const char* what, Place place);
 
 bool same_place(const Place& a, const Place& b);
-/// Notes that a kernel synchronises here; true when a mutation says to skip it.
+/// Records that a kernel synchronises here; true if a mutation skips it.
 bool skipped(const Place& place, const char* what);
 std::string text_of(const uint3& index);
-/// "thread (5, 0, 0)", and the block when it is not `beside`'s.
+/// "thread (5, 0, 0)", with the block if it differs from that of `beside`.
 std::string name_of(const Thread& thread, const Thread* beside = nullptr);
 /// "waits in __syncthreads at kernels/x.cu:41", "has left the kernel", ...
 std::string whereabouts(const Thread& thread);
-/// The address of shared memory of the running block that lies in a piece from `address` on for `bytes`; null pieces are none.
+/// Whether `bytes` bytes from `address` on are in one piece of the block's shared memory.
 bool in_shared_piece(const Block& block, const void* address, std::size_t bytes);
 
-/// Between the pieces of an arena, and around them.
+/// The size of the red zones between and around the pieces of an arena.
 inline constexpr int kRedZone = 1024;
 inline constexpr int kMostPieces = 64;
-/// Checks the red zones of a block that has ended: "" or what was written there.
+/// Checks the red zones of a block that has ended; returns "" or what was written there.
 std::string damage(const Block& block);
 
 }  // namespace heddle::emulator

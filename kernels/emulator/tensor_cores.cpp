@@ -1,8 +1,7 @@
-// Products on tensor cores and what loads their operands, by the fragment layouts of the PTX manual (drawn in
-// kernels/device/mma.h).
+// Tensor-core products and loads of their operands, in the fragment layouts of the PTX manual (drawn in kernels/device/mma.h).
 //
 // A product is summed in f32, k ascending, starting with D. A GPU sums in another order and with other intermediate rounding;
-// products of two bf16 or tf32 numbers are exact in f32 either way.
+// products of two bf16 or tf32 values are exact in f32 either way.
 #include <cstring>
 
 #include "kernels/emulator/checker.h"
@@ -20,7 +19,7 @@ float high_bf16(std::uint32_t pair) { return float_of(pair & 0xffff0000u); }
 // Tensor cores read 19 bits of a tf32 operand: sign, exponent, 10 of mantissa.
 float tf32(std::uint32_t bits) { return float_of(bits & 0xffffe000u); }
 
-// What a lane brings to a product. It stays on the lane's stack.
+// A lane's operands for a product. They stay on the lane's stack.
 struct Operands {
     float* d;
     const std::uint32_t* a;
@@ -29,7 +28,7 @@ struct Operands {
 
 const Operands& operands(const Warp& warp, int lane) { return *static_cast<const Operands*>(warp.part[lane]); }
 
-// D [16, 8] += A [16, K] B [K, 8]. The sum over k is the outer loop, so that eight columns are added at once.
+// D [16, 8] += A [16, K] B [K, 8]. The loop over k is the outer one, so that eight columns are added at once.
 template <int K>
 void product(const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) {
     float d[16][8];
@@ -102,7 +101,7 @@ std::uint32_t round_tf32(float x) {
     const auto bits = static_cast<std::uint32_t>(to_bits(x));
     if ((bits & 0x7f800000u) == 0x7f800000u)
         return (bits & 0x007fffffu) == 0 ? bits : 0x7fffffffu;  // infinity; the canonical NaN
-    return (bits + 0x1000u) & 0xffffe000u;  // half of the last kept place is added to the magnitude: ties go away from zero
+    return (bits + 0x1000u) & 0xffffe000u;  // adds half a unit of the last kept bit to the magnitude: ties away from zero
 }
 
 void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed, Place place) {

@@ -1,16 +1,17 @@
-// The meeting of a warp's lanes at one call.
+// Meetings of a warp's lanes at a collective.
 #pragma once
 
 #include "kernels/emulator/scheduler.h"
 
 namespace heddle::emulator {
 
-/// The running thread comes to `what` (a literal: compared by address). Checks mask and place against those who wait there.
+/// The running thread arrives at `what` (a literal, compared by address). Checks its mask and location against those of the
+/// waiting lanes.
 Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place place);
-/// Everybody has come: lets all but the last one, who is running, continue.
+/// All lanes have arrived: makes all ready except the last one, which is running.
 void close(Warp& warp, Meeting* meeting, const Thread& last);
 
-/// Waits until every lane of the mask has come; the last one then calls compute(warp) before anybody continues.
+/// Waits until every lane of the mask has arrived; the last one calls compute(warp) before any lane continues.
 template <class Compute>
 void together(const char* what, unsigned mask, Place place, Compute&& compute) {
     Thread& thread = *scheduler->current;
