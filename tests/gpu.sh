@@ -8,7 +8,7 @@
 #   build        the program, the device tests and the tests of training, with nvcc, for the GPU's chip alone (sm_90a when none is there)
 #   test         the device layer's tests, every other *_device_test, training_*_test, heddle gradcheck --device cuda; then some of them
 #                under compute-sanitizer; if the tool cannot run, that is recorded, not a failure
-#   bench-ops    heddle bench ops beside PyTorch's ops
+#   bench-ops    heddle bench ops beside PyTorch's ops, heddle bench ladder
 #   bench-train  heddle bench train beside the pack's PyTorch program, eager and compiled
 #
 # All but build need a GPU, and end with status 3 where there is none. Left out, --out is $OUT or build/gpu-results, --build is build/gpu.
@@ -310,6 +310,7 @@ stage_bench_ops() {
     measure "heddle translator f32" 15 "${bench[@]}" --sizes translator --seconds 0.05
     measure "torch other ops" 30 "$python" tests/gpu/torch_ops.py --device cuda --sizes large,translator \
         --op softmax,log_softmax,layer_norm,cross_entropy,linear,adam
+    measure "heddle ladder" 15 "$heddle" bench ladder --json
     return $failed
 }
 

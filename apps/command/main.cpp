@@ -38,7 +38,7 @@ constexpr Command commands[] = {
      [](Arguments arguments) { return run_lab_program("lab", arguments); }},
     {"chapter", "checks the claims of five Transformer tutorials by measurement",
      [](Arguments arguments) { return run_lab_program("chapter", arguments); }},
-    {"bench", "measures training (bench train) or the ops (bench ops)", bench_command},
+    {"bench", "measures training (bench train), the ops (bench ops) or the steps of a kernel (bench ladder)", bench_command},
 };
 
 int print_help() {

@@ -4,6 +4,7 @@
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/traffic_notes.h"
 
 namespace heddle::emulator {
 namespace {
@@ -94,6 +95,7 @@ void load_vector(void* to, const void* from, std::size_t bytes, Place place) {
         violate("loads " + std::to_string(bytes) + " bytes at " + text_of(place) +
                 " from an address that is not a multiple of that");
     if constexpr (checker::kEnabled) checker::read(from, bytes, place);
+    if (counts_traffic.load(std::memory_order_relaxed)) note_traffic(from, bytes, place);
     std::memcpy(to, from, bytes);
 }
 
@@ -102,6 +104,7 @@ void store_vector(void* to, const void* from, std::size_t bytes, Place place) {
         violate("stores " + std::to_string(bytes) + " bytes at " + text_of(place) +
                 " to an address that is not a multiple of that");
     if constexpr (checker::kEnabled) checker::write(to, bytes, place);
+    if (counts_traffic.load(std::memory_order_relaxed)) note_traffic(to, bytes, place);
     std::memcpy(to, from, bytes);
 }
 
@@ -139,6 +142,7 @@ void copy_async(void* to, const void* from, int bytes, int valid, Place place) {
     PendingCopy copy{++self.launch->copies, static_cast<std::byte*>(to),     source, bytes, valid,
                      thread.groups,         (self.random.next() >> 63) != 0, place};
     if constexpr (checker::kEnabled) checker::copy_issued(copy.number, to, from, bytes, valid, place);
+    if (counts_traffic.load(std::memory_order_relaxed)) note_traffic(from, static_cast<std::size_t>(valid), place);
     if (copy.landed) land(copy);
     thread.copies.push_back(copy);
 }

@@ -15,8 +15,10 @@
 // Blocks count tiles of C row by row, in one grid dimension: y and z stop at 65,535.
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "kernels/device/dispatch.h"
+#include "kernels/device/inspect.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
@@ -39,6 +41,16 @@ __device__ __forceinline__ TilePlace tile_place(std::int64_t n, int tile) {
     return {blockIdx.x / across * tile, blockIdx.x % across * tile};
 }
 
+// One element of global memory. Through the device layer, so that the emulator can count what each step asks for.
+template <class T>
+__device__ __forceinline__ T one_of(const T* from) {
+    return device::load_vector<1>(from)[0];
+}
+template <class T>
+__device__ __forceinline__ void to_one(T* to, std::type_identity_t<T> value) {
+    device::store_vector(to, device::Vector<T, 1>{{value}});
+}
+
 // ---- 1. naive: three loops, of which two are threads
 //
 // Thread (x, y) computes one element. Neighbouring x read neighbouring elements of B and the same element of A: each row of B
@@ -52,8 +64,9 @@ __global__ void __launch_bounds__(kNaiveTile* kNaiveTile) naive_product_kernel(c
     const std::int64_t row = tile.row + threadIdx.y, col = tile.col + threadIdx.x;
     if (row >= e.m || col >= e.n) return;
     device::Accumulator<T> sum = 0;
-    for (std::int64_t k = 0; k < e.k; ++k) sum += device::load(a[row * e.k + k]) * device::load(b[k * e.n + col]);
-    c[row * e.n + col] = device::store<T>(sum);
+    for (std::int64_t k = 0; k < e.k; ++k)
+        sum += device::load(one_of(a + row * e.k + k)) * device::load(one_of(b + k * e.n + col));
+    to_one(c + row * e.n + col, device::store<T>(sum));
 }
 
 // ---- 2. shared tile: read once per block, use 32 times
@@ -72,13 +85,13 @@ __global__ void __launch_bounds__(kTile* kTile) shared_tile_product_kernel(const
     const std::int64_t row = tile.row + y, col = tile.col + x;
     float sum = 0;
     for (std::int64_t first = 0; first < e.k; first += kTile) {
-        tile_a[y * kTile + x] = row < e.m && first + x < e.k ? a[row * e.k + first + x] : 0;
-        tile_b[y * kTile + x] = first + y < e.k && col < e.n ? b[(first + y) * e.n + col] : 0;
+        tile_a[y * kTile + x] = row < e.m && first + x < e.k ? one_of(a + row * e.k + first + x) : 0;
+        tile_b[y * kTile + x] = first + y < e.k && col < e.n ? one_of(b + (first + y) * e.n + col) : 0;
         __syncthreads();  // both tiles are whole: each thread reads what others copied
         for (int k = 0; k < kTile; ++k) sum += tile_a[y * kTile + k] * tile_b[k * kTile + x];
         __syncthreads();  // everybody has read them: the next step overwrites them
     }
-    if (row < e.m && col < e.n) c[row * e.n + col] = sum;
+    if (row < e.m && col < e.n) to_one(c + row * e.n + col, sum);
 }
 
 // ---- 3. register tile: what has come from shared memory is used 8 times, too
@@ -102,11 +115,12 @@ __global__ void __launch_bounds__(kSide* kSide)
     for (std::int64_t first = 0; first < e.k; first += kDepth) {
         for (int i = thread; i < kBlockTile * kDepth; i += kSide * kSide) {
             const int row = i / kDepth, k = i % kDepth;
-            tile_a[k * kPitch + row] = tile.row + row < e.m && first + k < e.k ? a[(tile.row + row) * e.k + first + k] : 0;
+            tile_a[k * kPitch + row] =
+                tile.row + row < e.m && first + k < e.k ? one_of(a + (tile.row + row) * e.k + first + k) : 0;
         }
         for (int i = thread; i < kDepth * kBlockTile; i += kSide * kSide) {
             const int k = i / kBlockTile, col = i % kBlockTile;
-            tile_b[i] = first + k < e.k && tile.col + col < e.n ? b[(first + k) * e.n + tile.col + col] : 0;
+            tile_b[i] = first + k < e.k && tile.col + col < e.n ? one_of(b + (first + k) * e.n + tile.col + col) : 0;
         }
         __syncthreads();  // the tiles are whole
 #pragma unroll
@@ -128,7 +142,7 @@ __global__ void __launch_bounds__(kSide* kSide)
 #pragma unroll
         for (int j = 0; j < kThreadTile; ++j) {
             const std::int64_t row = tile.row + y + kSide * i, col = tile.col + x + kSide * j;
-            if (row < e.m && col < e.n) c[row * e.n + col] = sum[i][j];
+            if (row < e.m && col < e.n) to_one(c + row * e.n + col, sum[i][j]);
         }
 }
 
@@ -147,7 +161,7 @@ __device__ __forceinline__ device::Vector<float, 4> load_four(const float* row, 
         if (col < cols) four = device::load_vector<4>(row + col);
     } else {
         for (int i = 0; i < 4; ++i)
-            if (col + i < cols) four[i] = row[col + i];
+            if (col + i < cols) four[i] = one_of(row + col + i);
     }
     return four;
 }
@@ -158,7 +172,7 @@ __device__ __forceinline__ void store_four(float* row, std::int64_t col, std::in
         if (col < cols) device::store_vector(row + col, four);
     } else {
         for (int i = 0; i < 4; ++i)
-            if (col + i < cols) row[col + i] = four[i];
+            if (col + i < cols) to_one(row + col + i, four[i]);
     }
 }
 
@@ -282,7 +296,7 @@ __global__ void __launch_bounds__(kCoreThreads) tensor_core_product_kernel(const
             for (int at = 0; at < device::Accumulator16x8::kElements; ++at) {
                 const std::int64_t row = tile.row + warp_row + 16 * i + sum[i][j].row(at);
                 const std::int64_t col = tile.col + warp_col + 8 * j + sum[i][j].col(at);
-                if (row < e.m && col < e.n) c[row * e.n + col] = device::store<bf16>(sum[i][j][at]);
+                if (row < e.m && col < e.n) to_one(c + row * e.n + col, device::store<bf16>(sum[i][j][at]));
             }
 }
 
@@ -338,6 +352,18 @@ Tensor matmul_ladder(LadderStep step, const Tensor& a, const Tensor& b) {
     else
         run_f32(step, e, a.data<float>(), b.data<float>(), c.data<float>());
     return c;
+}
+
+int matmul_ladder_registers(LadderStep step) {
+    const auto of = [](auto* kernel) { return device::registers_of(reinterpret_cast<const void*>(kernel)); };
+    switch (step) {
+        case LadderStep::naive: return of(naive_product_kernel<float>);
+        case LadderStep::shared_tile: return of(shared_tile_product_kernel);
+        case LadderStep::register_tile: return of(register_tile_product_kernel);
+        case LadderStep::vector_loads: return of(vector_loads_product_kernel<4>);
+        case LadderStep::tensor_cores: return of(tensor_core_product_kernel<8>);
+    }
+    return 0;
 }
 
 }  // namespace heddle::kernels

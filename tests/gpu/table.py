@@ -38,7 +38,7 @@ def results(records):
     ours, theirs = {}, {}
     for record in records:
         result = record.get("result")
-        if record["stage"] != "bench-ops" or not result: continue
+        if record["stage"] != "bench-ops" or not result or "ladder" in result: continue
         if "ops" in result:
             for row in result["ops"]:
                 of_all = {"copy": result["copy_gb_per_second"], "mode": result["mode"]}
@@ -101,6 +101,15 @@ def say_attention(ours, theirs, sizes, title):
         table(["case, " + side, "dtype", "Heddle", *names, "x", "x deterministic"], rows)
 
 
+def say_ladders(records):
+    for ladder in (r["result"] for r in records if "ladder" in r.get("result", {})):
+        print(f"\n## The ladder of {ladder['ladder']}\n\nMatrices of {ladder['size']} rows and columns; bytes: each matrix once.")
+        table(["step", "dtype", "us", "TFLOP/s", "% of peak", "% copy", "registers"],
+              [(step["step"], step["dtype"], f"{step['microseconds']:.1f}", f"{step['tflops']:.1f}",
+                f"{step['percent_of_peak']:.0f}" if "percent_of_peak" in step else "-", f"{step['percent_of_copy']:.0f}",
+                step.get("registers", "-")) for step in ladder["steps"] if "microseconds" in step])
+
+
 def say_training(records):
     found = {}
     for record in records:
@@ -133,6 +142,7 @@ def main():
     say_attention(ours, theirs, "sentences", "Attention over sentences of 10 to 60 tokens")
     say_plain(ours, theirs, "large", "Tensors of 512 MB")
     say_plain(ours, theirs, "translator", "At the sizes of the small translator")
+    say_ladders(records)
     say_training(records)
     failures = [r for r in records if r.get("status") in ("failed", "stopped") and r["stage"].startswith("bench")]
     if failures: print("\n## What did not end well")

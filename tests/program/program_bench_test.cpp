@@ -1,6 +1,7 @@
 // heddle bench ops, on the CPU and on the CUDA device, emulated or real.
 #include <gmock/gmock.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -51,6 +52,52 @@ TEST(ProgramBench, MeasuresEveryOpOnTheDevice) {
     ops[0].erase("adam");
     ops[0].erase("gradient_norm");
     EXPECT_EQ(ops[0], ops[1]);  // but for the optimizer, whose numbers are f32
+}
+
+// The numbers of steps whose tiles fill C exactly: what each of their comments promises.
+TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
+    const Workplace here;
+    expect_complaint(here.run("bench ladder softmax"), 2, "choose one of matmul");
+    if (!device::available()) {
+        expect_complaint(here.run("bench ladder"), 2, "its steps are CUDA kernels");
+        return;
+    }
+    const ProgramResult result = here.run("bench ladder matmul --size 128 --seconds 0 --json");
+    ASSERT_EQ(result.status, 0) << result.err;
+    const auto object = nlohmann::json::parse(result.out);
+    EXPECT_EQ(object["size"], 128);
+    std::map<std::string, nlohmann::json> steps;
+    for (const auto& step : object["steps"])
+        steps[step["step"].get<std::string>() + " " + step["dtype"].get<std::string>()] = step;
+    ASSERT_EQ(steps.size(), 7u) << result.out;
+    if (!device::emulated()) {
+        for (const auto& [name, step] : steps) {
+            EXPECT_GT(step["microseconds"], 0) << name;
+            EXPECT_GT(step["percent_of_copy"], 0) << name;
+            EXPECT_EQ(step.contains("registers"), !name.starts_with("cuBLASLt")) << name;
+        }
+        return;
+    }
+    constexpr std::int64_t n = 128, c = n * n;
+    const auto expect = [&](const char* name, std::int64_t bytes, std::int64_t accesses, std::int64_t sectors) {
+        EXPECT_EQ(steps[name]["launches"], 1) << name;
+        EXPECT_EQ(steps[name]["bytes"], bytes) << name;
+        EXPECT_EQ(steps[name]["accesses"], accesses) << name;
+        EXPECT_EQ(steps[name]["sectors"], sectors) << name;
+    };
+    // A warp has 2 rows of 16 columns: 2 numbers of A, 64 bytes of B and 2 x 64 bytes of C.
+    expect("naive f32", (2 * c * n + c) * 4, c / 32 * (2 * n + 1), c / 32 * (n * (2 + 2) + 4));
+    // A row of 32 elements a warp, of A, of B and of C; each element of A and B is read by 128 / 32 blocks.
+    expect("shared_tile f32", (4 * c + 4 * c + c) * 4, 9 * c / 32, 9 * c / 32 * 4);
+    // Each once. Four rows of 8 elements of A, a row of 32 of B, two rows of 16 of C.
+    expect("register_tile f32", 3 * c * 4, 3 * c / 32, 3 * c / 32 * 4);
+    // 16 bytes a lane: of A two lanes a row, of which 16 rows meet a warp.
+    expect("vector_loads f32", 3 * c * 4, 3 * c / 128, 3 * c / 128 * 16);
+    // Copies of 16 bytes; of C one bf16 a lane: 8 rows of 8 columns of which each element of a fragment has every second one.
+    expect("tensor_cores bf16", 3 * c * 2, 2 * c / 256 + c / 32, 2 * c / 256 * 16 + c / 32 * 8);
+    EXPECT_FALSE(steps["cuBLASLt f32"].contains("bytes"));
+    const ProgramResult table = here.run("bench ladder --size 32");
+    EXPECT_THAT(table.out, testing::AllOf(HasSubstr("sectors"), HasSubstr("tensor_cores"), HasSubstr("cuBLASLt")));
 }
 
 TEST(ProgramBench, PrintsATable) {

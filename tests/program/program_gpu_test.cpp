@@ -62,6 +62,11 @@ TEST(ProgramGpu, MakesATable) {
                R"("dtype": "bf16", "how": "math", "deterministic": true, "forward_microseconds": 400, )"
                R"("refused": "no backward"}})"
                "\n"
+               R"({"stage": "bench-ops", "name": "heddle ladder", "result": {"mode": "a device", "ladder": "matmul", "size": 4096, )"
+               R"("steps": [{"step": "naive", "dtype": "f32", "microseconds": 2000, "tflops": 68.7, "percent_of_peak": 50.4, )"
+               R"("percent_of_copy": 3.2, "registers": 40}, )"
+               R"({"step": "cuBLASLt", "dtype": "f32", "microseconds": 1000, "tflops": 137, "percent_of_copy": 6}]}})"
+               "\n"
                R"({"stage": "bench-train", "name": "heddle small f32", "result": {"parameters": 2000000, )"
                R"("tokens_per_second": 3000}})"
                "\n"
@@ -84,7 +89,9 @@ TEST(ProgramGpu, MakesATable) {
     EXPECT_THAT(made.text, HasSubstr("| two | bf16 | 300.0 (150) | 600.0 (75) | refused | 2.00x | - |"));
     EXPECT_THAT(made.text, HasSubstr("| small | f32 | 2,000,000 | 3,000 | 2,000 | 1.50x | - | - |"));
     EXPECT_THAT(made.text, HasSubstr("| bench-train | torch compile small f32 | failed | 60 | no end within the time |"));
-    EXPECT_EQ(nlohmann::json::parse(here.read("results.json")).size(), 9u);
+    EXPECT_THAT(made.text, AllOf(HasSubstr("| naive | f32 | 2000.0 | 68.7 | 50 | 3 | 40 |"),
+                                 HasSubstr("| cuBLASLt | f32 | 1000.0 | 137.0 | - | 6 | - |")));
+    EXPECT_EQ(nlohmann::json::parse(here.read("results.json")).size(), 10u);
 }
 
 TEST(ProgramGpu, SaysWhatIsMissing) {

@@ -122,7 +122,8 @@ TEST(Program, EndsUsageErrorsWithStatusTwo) {
     expect_complaint(here.run("version x"), 2, "unexpected argument 'x'; heddle version takes no arguments");
     expect_complaint(here.run("--version --json"), 2, "unexpected argument '--json'; heddle --version takes no arguments");
     expect_complaint(here.run("help trian"), 2, "there is no command 'trian'; did you mean train? see heddle --help");
-    expect_complaint(here.run("bench tran"), 2, "did you mean train? wanted heddle bench train or heddle bench ops");
+    expect_complaint(here.run("bench tran"), 2,
+                     "did you mean train? wanted heddle bench train, heddle bench ops or heddle bench ladder");
     expect_complaint(here.run("train"), 2, "--out RUN");
     expect_complaint(here.run("train --out RUN"), 2, "--task numbers");
     expect_complaint(here.run("train --out RUN --train x"), 2, "--source de --target en");

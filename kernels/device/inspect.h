@@ -1,0 +1,29 @@
+// What kernels ask of the chip, and what it could give: for teaching and measuring. Host code.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/dtype.h"
+#include "kernels/device/declare.h"
+
+namespace heddle::device {
+
+/// What kernels ask of global memory by the device layer's vectors and asynchronous copies, before any cache.
+struct Traffic {
+    std::int64_t accesses = 0;  ///< of warps
+    std::int64_t bytes = 0;     ///< that threads ask for
+    std::int64_t sectors = 0;   ///< of 32 bytes, that the warps' accesses touch
+};
+
+/// Runs `work`, waits for the device and returns what it asked for. Error on a GPU, which does not count that.
+HEDDLE_CUDA_FUNCTION(Traffic traffic_of(const std::function<void()>& work))
+
+/// The most operations a second at the highest clock, two for a multiply-add: f32 outside of tensor cores, bf16 with f32 sums on
+/// them. 0 for chips and dtypes of which it is not known here, and for the emulated device.
+HEDDLE_CUDA_FUNCTION(double peak_operations(DType dtype))
+
+/// Registers of a thread of this kernel; 0 on the emulated device.
+HEDDLE_CUDA_FUNCTION(int registers_of(const void* kernel))
+
+}  // namespace heddle::device

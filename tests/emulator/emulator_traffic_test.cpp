@@ -1,0 +1,92 @@
+// What is counted of the accesses that kernels make: bytes of threads, accesses and sectors of warps.
+#include <cstring>
+
+#include "kernels/device/pipeline.h"
+#include "kernels/device/shared.h"
+#include "kernels/device/vector.h"
+#include "kernels/emulator/traffic.h"
+#include "tests/emulator/emulator_support.h"
+
+namespace heddle::emulator {
+namespace {
+
+constexpr std::size_t kFloats = 1 << 14;
+struct Memory {
+    alignas(256) float x[kFloats] = {};
+    alignas(256) float y[kFloats] = {};
+};
+
+template <class Work>
+void expect_traffic(const Traffic& wanted, const Work& work) {
+    for (std::uint64_t order = 0; order < 10; ++order) {
+        set_seed(order);
+        begin_traffic();
+        work();
+        const Traffic got = end_traffic();
+        ASSERT_EQ(got.accesses, wanted.accesses) << "seed " << order;
+        ASSERT_EQ(got.bytes, wanted.bytes);
+        ASSERT_EQ(got.sectors, wanted.sectors);
+    }
+}
+
+// y[t] = x[stride t + first]
+__global__ void strided_copy_kernel(const float* x, float* y, int stride, int first) {
+    const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    const auto one = device::load_vector<1>(x + stride * t + first);
+    device::store_vector(y + t, one);
+}
+
+TEST(EmulatorTraffic, CountsTheSectorsThatAWarpTouches) {
+    const auto memory = std::make_unique<Memory>();
+    const auto copy = [&](int stride, int first) {
+        return [&memory, stride, first] { run_kernel({}, strided_copy_kernel, memory->x, memory->y, stride, first); };
+    };
+    expect_traffic({2, 256, 4 + 4}, copy(1, 0));   // 128 bytes in a row
+    expect_traffic({2, 256, 5 + 4}, copy(1, 1));   // which begin inside of a sector
+    expect_traffic({2, 256, 8 + 4}, copy(2, 0));   // every other number
+    expect_traffic({2, 256, 32 + 4}, copy(8, 0));  // each lane in a sector of its own
+    expect_traffic({2, 256, 1 + 4}, copy(0, 0));   // all the same
+}
+
+TEST(EmulatorTraffic, CountsEachWarpAndBlockByItself) {
+    const auto memory = std::make_unique<Memory>();
+    // Three blocks of 33 threads: a warp of 32, and one of 1.
+    expect_traffic({12, 3 * 33 * 8, 3 * (1 + 1) + (4 + 5 + 5) + 3},
+                   [&] { run_kernel({.grid = {3}, .block = {33}}, strided_copy_kernel, memory->x, memory->y, 0, 0); });
+}
+
+// Lanes go round a loop as often as their number says, and take vectors of four through shared memory.
+__global__ void vectors_kernel(const float* x, float* y, int valid) {
+    auto* const tile = device::shared<float>(128);
+    const int t = static_cast<int>(threadIdx.x);
+    for (int i = 0; i < t % 2 + 1; ++i) {
+        const auto four = device::load_vector<4>(x + 128 * i + 4 * t);
+        device::store_vector(tile + 4 * t, four);
+    }
+    device::copy_async<16>(tile + 4 * t, x + 4 * t, valid);
+    device::Pipeline<1> pipeline;
+    pipeline.commit();
+    pipeline.wait();
+    device::store_vector(y + 4 * t, device::load_vector<4>(tile + 4 * t));
+}
+
+TEST(EmulatorTraffic, CountsVectorsAndCopiesButNoSharedMemory) {
+    const auto memory = std::make_unique<Memory>();
+    const auto run_with = [&](int valid) {
+        return [&memory, valid] { run_kernel({.shared = 128 * sizeof(float)}, vectors_kernel, memory->x, memory->y, valid); };
+    };
+    // 16 sectors for all lanes; the odd lanes' second vectors touch each sector of the next 512 bytes; the copy; the store.
+    expect_traffic({4, 512 + 256 + 512 + 512, 16 + 16 + 16 + 16}, run_with(16));
+    expect_traffic({4, 512 + 256 + 128 + 512, 16 + 16 + 16 + 16}, run_with(4));
+    expect_traffic({3, 512 + 256 + 512, 16 + 16 + 16}, run_with(0));
+}
+
+TEST(EmulatorTraffic, CountsNothingOutsideOfACount) {
+    const auto memory = std::make_unique<Memory>();
+    run_kernel({}, strided_copy_kernel, memory->x, memory->y, 1, 0);
+    begin_traffic();
+    EXPECT_EQ(end_traffic().bytes, 0u);
+}
+
+}  // namespace
+}  // namespace heddle::emulator
