@@ -39,23 +39,27 @@ FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weight
         if (x.dtype() == DType::bf16) return feed_forward_fused_cuda(x, weights, activation, dropout, keep);
         return {feed_forward_fused_f32_cuda(x, weights, activation, dropout), {}};
     }
-    // Two products, and one kernel between them. cuBLASLt's GELU is the tanh form; it is taken where it is the whole way from the
+    // cuBLASLt's GELU is the tanh form; it is taken where it is the whole way from the
     // product to h.
     const bool whole_gelu =
         activation == Activation::gelu_tanh && x.dtype() == DType::bf16 && !dropout.active() && !keep && d_model > 0;
-    Tensor u = Tensor::empty({rows, d_ff}, x.dtype(), Device::cuda);
-    product_cuda({.op = "feed_forward",
-                  .m = rows,
-                  .n = d_ff,
-                  .k = d_model,
-                  .a = DeviceMatrix(x),
-                  .b = DeviceMatrix(weights.w1).transpose(),
-                  .c = DeviceMatrix(u),
-                  .bias = weights.b1,
-                  .gelu_tanh = whole_gelu});
     const bool in_place = activation == Activation::relu || !keep;
+    Tensor u = Tensor::empty({rows, d_ff}, x.dtype(), Device::cuda);
     Tensor h = in_place ? u : Tensor::empty(u.shape(), u.dtype(), Device::cuda);
-    if (!whole_gelu) feed_forward_activate_cuda(u, activation, dropout, h);
+    if (!whole_gelu && feed_forward_has_epilogue(x.dtype(), d_model)) {
+        feed_forward_product_cuda(x, weights.w1, weights.b1, activation, dropout, in_place ? nullptr : &u, h);
+    } else {
+        product_cuda({.op = "feed_forward",
+                      .m = rows,
+                      .n = d_ff,
+                      .k = d_model,
+                      .a = DeviceMatrix(x),
+                      .b = DeviceMatrix(weights.w1).transpose(),
+                      .c = DeviceMatrix(u),
+                      .bias = weights.b1,
+                      .gelu_tanh = whole_gelu});
+        if (!whole_gelu) feed_forward_activate_cuda(u, activation, dropout, h);
+    }
     return {linear_forward(h, weights.w2, weights.b2), keep ? u : Tensor()};
 }
 
@@ -74,10 +78,16 @@ Tensor hidden_again(const Tensor& hidden, Activation activation, const Dropout& 
 Tensor hidden_gradient(const Tensor& dy, const Tensor& hidden, const FeedForwardWeights& weights, Activation activation,
                        const Dropout& dropout, Tensor* h) {
     if (dy.device() == Device::cuda) {
-        Tensor dh = linear_backward_x(dy, weights.w2);
         const bool relu = activation == Activation::relu;
         if (h != nullptr) *h = relu ? hidden : Tensor::empty(hidden.shape(), hidden.dtype(), Device::cuda);
-        feed_forward_gradient_cuda(dh, hidden, activation, dropout, dh, relu ? nullptr : h);
+        Tensor* const again = relu ? nullptr : h;
+        if (feed_forward_has_epilogue(dy.dtype(), dy.cols())) {
+            Tensor du = Tensor::empty(hidden.shape(), hidden.dtype(), Device::cuda);
+            feed_forward_product_gradient_cuda(dy, weights.w2, hidden, activation, dropout, du, again);
+            return du;
+        }
+        Tensor dh = linear_backward_x(dy, weights.w2);
+        feed_forward_gradient_cuda(dh, hidden, activation, dropout, dh, again);
         return dh;
     }
     if (h != nullptr) *h = hidden_again(hidden, activation, dropout);
@@ -87,6 +97,11 @@ Tensor hidden_gradient(const Tensor& dy, const Tensor& hidden, const FeedForward
 }
 
 }  // namespace
+
+bool feed_forward_has_epilogue(DType dtype, std::int64_t terms) {
+    constexpr std::int64_t kShortSum = 512;
+    return dtype == DType::bf16 && terms <= kShortSum;
+}
 
 bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff, std::int64_t out,
                              bool keep) {

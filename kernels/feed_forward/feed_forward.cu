@@ -1,4 +1,5 @@
-// The feed-forward network between its products: u = x W1^T + b1 comes from cuBLASLt with the bias added, h goes to it.
+// The feed-forward network between its products, where both are cuBLASLt's: u = x W1^T + b1 comes from it with the bias added, h
+// goes to it.
 //
 //     forward     h = act(u) * factor               factor: 0 where dropped, else the dropout's scale; 1 without dropout
 //     backward    du = dh * factor * act'(u)

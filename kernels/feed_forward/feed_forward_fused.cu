@@ -29,42 +29,14 @@ namespace {
 using namespace device;
 using namespace fused;
 
-struct FusedNetwork {
-    const bf16 *x, *w1, *b1, *w2, *b2;  // [rows, d_model], [d_ff, d_model], [d_ff] or null, [out, d_ff], [out] or null
-    bf16 *y, *hidden;                   // [rows, out], [rows, d_ff] or null: what is kept for backward
-    std::int64_t rows, d_model, d_ff, out;
-    Activation activation;
-    DropoutRule dropout;
-};
+constexpr int kRows = 64, kUnits = 64, kWarps = 4, kThreads = kWarps * kWarp, kStages = 2;
 
-// u of a warp, [16, 64], turned into h in place; its first row and first unit in the whole tensor are `row` and `unit`. What
-// backward needs of it is written: h for ReLU, u for GELU.
-__device__ __forceinline__ void activate_tile(Tile& u, const FusedNetwork& net, std::int64_t row, std::int64_t unit) {
-    const auto scale = static_cast<float>(net.dropout.scale);
-    const bool relu = net.activation == Activation::relu;
-    const TileDropout dropout(net.dropout, row, unit);
-#pragma unroll
-    for (int j = 0; j < kUnits / 8; ++j) {
-        const std::int64_t at = unit + 8 * j + Accumulator16x8::col(0);
-        const bool exists[2] = {at < net.d_ff, at + 1 < net.d_ff};
-        float bias[2];
-        load_biases(bias, net.b1, at, net.d_ff);
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            const unsigned kept = dropout.kept(j, r);
-            float of_u[2], h[2];
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                of_u[i] = u[j][2 * r + i] + bias[i];
-                h[i] = activated(of_u[i], net.activation) * (kept >> i & 1 ? scale : 0.0f);
-                u[j][2 * r + i] = exists[i] ? h[i] : 0.0f;  // beyond d_ff even an infinite x counts nothing
-            }
-            const std::int64_t to = row + Accumulator16x8::row(2 * r);
-            if (net.hidden != nullptr && to < net.rows)
-                store_pair(net.hidden + to * net.d_ff, at, net.d_ff, relu ? h[0] : of_u[0], relu ? h[1] : of_u[1]);
-        }
-    }
-}
+struct FusedNetwork {
+    const bf16 *x, *w1, *w2, *b2;  // [rows, d_model], [d_ff, d_model], [out, d_ff], [out] or null
+    bf16* y;                       // [rows, out]
+    std::int64_t rows, d_model, d_ff, out;
+    ActivatedTiles hidden;
+};
 
 // Rows of x and y up to Width; N: elements a copy takes (tile_copy.h).
 template <int Width, int N>
@@ -102,7 +74,7 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_kernel(FusedNe
         const bf16* const w2 = tiles_w2 + tile % kStages * kWeights;
         // Both weights lie with k along their rows, as the transposes of B.
         const int n_of_lane = lane() % 8 + lane() / 16 * 8, k_of_lane = lane() / 8 % 2 * 8;
-        Tile u;
+        Accumulator16x8 u[kUnits / 8];
 #pragma unroll
         for (int k = 0; k < Width / 16; ++k) {
             FragmentA x;
@@ -115,7 +87,7 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_kernel(FusedNe
                 mma(u[2 * j + 1], x, right);
             }
         }
-        activate_tile(u, net, first_row + warp_row, tile * kUnits);
+        activate_tile(u, net.hidden, first_row + warp_row, tile * kUnits);
 #pragma unroll
         for (int k = 0; k < kUnits / 16; ++k) {
             const FragmentA h = as_a(u[2 * k], u[2 * k + 1]);
@@ -166,19 +138,24 @@ FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeig
     const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<bf16>() : nullptr; };
     FeedForwardResult result{Tensor::empty({rows, out}, DType::bf16, Device::cuda), {}};
     if (keep) result.hidden = Tensor::empty({rows, d_ff}, DType::bf16, Device::cuda);
+    bf16* const kept = keep ? result.hidden.data<bf16>() : nullptr;
+    const bool relu = activation == Activation::relu;
     const FusedNetwork net{.x = data(x),
                            .w1 = data(weights.w1),
-                           .b1 = data(weights.b1),
                            .w2 = data(weights.w2),
                            .b2 = data(weights.b2),
                            .y = result.y.data<bf16>(),
-                           .hidden = keep ? result.hidden.data<bf16>() : nullptr,
                            .rows = rows,
                            .d_model = d_model,
                            .d_ff = d_ff,
                            .out = out,
-                           .activation = activation,
-                           .dropout = DropoutRule(dropout)};
+                           .hidden = {.b1 = data(weights.b1),
+                                      .u = relu ? nullptr : kept,
+                                      .h = relu ? kept : nullptr,
+                                      .rows = rows,
+                                      .d_ff = d_ff,
+                                      .activation = activation,
+                                      .dropout = DropoutRule(dropout)}};
     if (d_model <= 64 && out <= 64)
         start<64>(net);
     else

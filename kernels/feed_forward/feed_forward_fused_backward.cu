@@ -27,48 +27,14 @@ namespace {
 using namespace device;
 using namespace fused;
 
+constexpr int kRows = 64, kUnits = 64, kWarps = 4, kThreads = kWarps * kWarp, kStages = 2;
+
 struct FusedGradient {
     const bf16 *dy, *hidden, *w1, *w2;  // [rows, out], [rows, d_ff]: h for ReLU, u for GELU; [d_ff, d_model], [out, d_ff]
-    bf16 *dx, *du, *h;                  // [rows, d_model], [rows, d_ff], [rows, d_ff] or null
+    bf16* dx;                           // [rows, d_model]
     std::int64_t rows, d_model, d_ff, out;
-    Activation activation;
-    DropoutRule dropout;
+    DifferentiatedTiles to;
 };
-
-// dh of a warp, [16, 64], turned into du in place and written; hidden [64, 64] is the block's tile in shared memory, the warp's
-// rows of it from warp_row on. A NaN in h lets the gradient through, as in relu.
-__device__ __forceinline__ void differentiate_tile(Tile& dh, const bf16* hidden, const FusedGradient& net, std::int64_t first_row,
-                                                   int warp_row, std::int64_t unit) {
-    const auto scale = static_cast<float>(net.dropout.scale);
-    const bool relu = net.activation == Activation::relu;
-    DropoutRule rule = net.dropout;
-    if (relu) rule.threshold = 0;  // h knows what was dropped
-    const TileDropout dropout(rule, first_row + warp_row, unit);
-#pragma unroll
-    for (int j = 0; j < kUnits / 8; ++j) {
-        const int col = 8 * j + Accumulator16x8::col(0);
-        const std::int64_t at = unit + col;
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            const unsigned kept = dropout.kept(j, r);
-            const int row = warp_row + Accumulator16x8::row(2 * r);
-            const Vector<bf16, 2> pair = load_vector<2>(hidden + swizzled<bf16, kUnits>(row, col, kRows));
-            float du[2], h[2];
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const float from = load(pair[i]), factor = kept >> i & 1 ? scale : 0.0f;
-                const float gradient = dh[j][2 * r + i] * factor;
-                du[i] = !relu ? gradient * gelu_slope_of(from, net.activation) : from <= 0 ? 0.0f : gradient;
-                h[i] = net.h != nullptr ? activated(from, net.activation) * factor : 0.0f;
-                dh[j][2 * r + i] = at + i < net.d_ff ? du[i] : 0.0f;  // beyond d_ff even an infinite dy counts nothing
-            }
-            const std::int64_t to = first_row + row;
-            if (to >= net.rows) continue;
-            store_pair(net.du + to * net.d_ff, at, net.d_ff, du[0], du[1]);
-            if (net.h != nullptr) store_pair(net.h + to * net.d_ff, at, net.d_ff, h[0], h[1]);
-        }
-    }
-}
 
 // Rows of dy and dx up to Width; N: elements a copy takes (tile_copy.h).
 template <int Width, int N>
@@ -109,7 +75,7 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_backward_kerne
         const bf16* const w2 = tiles_w2 + tile % kStages * kWeights;
         // Both weights lie with k down their columns, as B itself.
         const int k_of_lane = lane() % 16, n_of_lane = lane() / 16 * 8;
-        Tile dh;
+        Accumulator16x8 dh[kUnits / 8];
 #pragma unroll
         for (int k = 0; k < Width / 16; ++k) {
             FragmentA dy;
@@ -122,7 +88,12 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_fused_backward_kerne
                 mma(dh[2 * j + 1], dy, right);
             }
         }
-        differentiate_tile(dh, tiles_hidden + tile % kStages * kHidden, net, first_row, warp_row, tile * kUnits);
+        const bf16* const hidden = tiles_hidden + tile % kStages * kHidden;
+        differentiate_tile(dh, net.to, first_row + warp_row, tile * kUnits, [&](float(&pair)[2], int row, int col) {
+            const Vector<bf16, 2> both = load_vector<2>(hidden + swizzled<bf16, kUnits>(warp_row + row, col, kRows));
+            pair[0] = load(both[0]);
+            pair[1] = load(both[1]);
+        });
 #pragma unroll
         for (int k = 0; k < kUnits / 16; ++k) {
             const FragmentA du = as_a(dh[2 * k], dh[2 * k + 1]);
@@ -178,14 +149,16 @@ Tensor feed_forward_fused_backward_cuda(const Tensor& dy, const Tensor& hidden, 
                             .w1 = weights.w1.data<bf16>(),
                             .w2 = weights.w2.data<bf16>(),
                             .dx = dx.data<bf16>(),
-                            .du = du.data<bf16>(),
-                            .h = again ? h->data<bf16>() : nullptr,
                             .rows = rows,
                             .d_model = d_model,
                             .d_ff = d_ff,
                             .out = out,
-                            .activation = activation,
-                            .dropout = DropoutRule(dropout)};
+                            .to = {.du = du.data<bf16>(),
+                                   .h = again ? h->data<bf16>() : nullptr,
+                                   .rows = rows,
+                                   .d_ff = d_ff,
+                                   .activation = activation,
+                                   .dropout = DropoutRule(dropout)}};
     if (d_model <= 64 && out <= 64)
         start<64>(net);
     else

@@ -87,13 +87,15 @@ Results plain(const Network& net, Activation activation, const Dropout& dropout)
 }
 
 TEST(FeedForwardDevice, ReluKeepsANaN) {
-    for (const Numbers& numbers : all_numbers()) {
-        Network net = network({3, 8, 16, 8});
-        net.weights.w1.data<double>()[0] = std::numeric_limits<double>::quiet_NaN();
-        const Results got = run(converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); }), Activation::relu, {});
-        for (const double value : got.y.to(Device::cpu).to_vector()) EXPECT_TRUE(std::isnan(value)) << to_string(numbers);
-        EXPECT_NE(got.gradients.b1.to(Device::cpu).to_vector()[0], 0) << "the gradient goes through, as in relu";
-    }
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t d_model : {8, 136, 520}) {
+            Network net = network({3, d_model, 16, 8});
+            net.weights.w1.data<double>()[0] = std::numeric_limits<double>::quiet_NaN();
+            const Results got =
+                run(converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); }), Activation::relu, {});
+            for (const double value : got.y.to(Device::cpu).to_vector()) EXPECT_TRUE(std::isnan(value)) << to_string(numbers);
+            EXPECT_NE(got.gradients.b1.to(Device::cpu).to_vector()[0], 0) << "the gradient goes through, as in relu";
+        }
 }
 
 // ---- the fully fused kernel
@@ -178,6 +180,53 @@ TEST(FeedForwardFused, IsTheBackwardPassOfTheTwoProducts) {
             }
 }
 
+// ---- products with an epilogue of their own
+
+// Blocks of 128 rows and units, tiles of 64 terms in three stages; copies of 16 bytes and of single elements; nothing to sum.
+TEST(FeedForwardProduct, DoesWhatStandsBehindIt) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Numbers numbers{Device::cuda, DType::bf16};
+    for (const NetworkCase& at :
+         {NetworkCase{1, 8, 8, 8}, NetworkCase{130, 40, 136, 16}, NetworkCase{20, 264, 40, 328, false},
+          NetworkCase{33, 131, 129, 67}, NetworkCase{3, 0, 8, 4}, NetworkCase{3, 8, 8, 0}, NetworkCase{0, 8, 8, 8}})
+        for (const Activation activation : kActivations)
+            for (const double p : {0.0, 0.3}) {
+                const Dropout dropout(p, 80);
+                const std::string what = text(at, activation, p);
+                const bool relu = activation == Activation::relu, tanh = activation == Activation::gelu_tanh;
+                const Network net = network(at);
+                const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
+                const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
+                const auto empty = [&] { return Tensor::empty({at.rows, at.d_ff}, DType::bf16, Device::cuda); };
+                const auto act = [&](const Tensor& u) {
+                    return relu ? kernels::relu_forward(u) : kernels::gelu_forward(u, tanh);
+                };
+
+                Tensor u = empty(), h = empty(), h_alone = empty();
+                kernels::feed_forward_product_cuda(given.x, given.weights.w1, given.weights.b1, activation, dropout, &u, h);
+                kernels::feed_forward_product_cuda(given.x, given.weights.w1, given.weights.b1, activation, dropout, nullptr,
+                                                   h_alone);
+                const Tensor of_u = kernels::linear_forward(wide.x, wide.weights.w1, wide.weights.b1);
+                expect_close(u, of_u, numbers, what + ", u", kAllowed);
+                expect_close(h, kernels::dropout_forward(act(of_u), dropout), numbers, what + ", h", kAllowed);
+                EXPECT_TRUE(same_bits(h.to(Device::cpu), h_alone.to(Device::cpu))) << what;
+
+                Tensor du = empty(), again = empty(), du_alone = empty();
+                const Tensor& hidden = relu ? h : u;
+                kernels::feed_forward_product_gradient_cuda(given.dy, given.weights.w2, hidden, activation, dropout, du, &again);
+                kernels::feed_forward_product_gradient_cuda(given.dy, given.weights.w2, hidden, activation, dropout, du_alone,
+                                                            nullptr);
+                const Tensor kept = hidden.to(Device::cpu).to(DType::f64);
+                const Tensor dh = kernels::dropout_forward(kernels::linear_backward_x(wide.dy, wide.weights.w2), dropout);
+                expect_close(du, relu ? kernels::relu_backward(dh, kept) : kernels::gelu_backward(dh, kept, tanh), numbers,
+                             what + ", du", kAllowed);
+                EXPECT_TRUE(same_bits(du.to(Device::cpu), du_alone.to(Device::cpu))) << what;
+                if (!relu) expect_close(again, kernels::dropout_forward(act(kept), dropout), numbers, what + ", h", kAllowed);
+            }
+}
+
+// ---- what all of them must not do
+
 // A unit beyond d_ff fills its tile up. What it would make of an infinite x, 0 times infinity, counts nothing.
 TEST(FeedForwardFused, InfiniteRowsMeetNoUnitsThatDoNotExist) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
@@ -207,6 +256,9 @@ TEST(FeedForwardFused, IsChosenByTheRule) {
     EXPECT_FALSE(feed_forward_runs_fused(DType::f32, 320, 128, 512, 128, true)) << "nothing is kept in f32";
     EXPECT_FALSE(feed_forward_runs_fused(DType::f32, 4096, 128, 512, 128, false)) << "the arithmetic takes longer";
     EXPECT_FALSE(feed_forward_runs_fused(DType::f64, 1, 8, 8, 8, false));
+    EXPECT_TRUE(kernels::feed_forward_has_epilogue(DType::bf16, 512));
+    EXPECT_FALSE(kernels::feed_forward_has_epilogue(DType::bf16, 520)) << "cuBLASLt makes up for the pass";
+    EXPECT_FALSE(kernels::feed_forward_has_epilogue(DType::f32, 64));
     kernels::set_batch_invariant(true);
     for (const DType dtype : {DType::bf16, DType::f32})
         for (const std::int64_t d_ff : {512, 2048})

@@ -228,6 +228,8 @@ std::vector<OpCase> feed_forward_cases() {
                               {20, 136, 72, 40},
                               {20, 40, 72, 136, false},
                               {9, 129, 33, 17, true, true},
+                              {5, 520, 40, 528},
+                              {3, 513, 33, 515},
                               {250, 32, 64, 32}})
         for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh})
             for (const double p : {0.0, 0.3}) {
@@ -249,7 +251,8 @@ std::vector<OpCase> feed_forward_cases() {
         const auto forward = [activation](const Tensors& in) {
             return Tensors{feed_forward_forward(in[0], {in[2], in[3], in[4], in[5]}, activation, {}, false).y};
         };
-        for (const Network& at : {Network{33, 24, 40, 16}, {33, 24, 40, 16, false}, {33, 136, 40, 16}, {33, 136, 40, 16, false}})
+        for (const Network& at :
+             {Network{33, 24, 40, 16}, {33, 24, 40, 16, false}, {33, 136, 40, 16}, {33, 136, 40, 16, false}, {5, 520, 16, 8}})
             cases.push_back({.what = "forward alone",
                              .inputs = inputs_of(at),
                              .run = forward,

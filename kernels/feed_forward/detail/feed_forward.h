@@ -40,6 +40,19 @@ HEDDLE_CUDA_FUNCTION(void feed_forward_activate_cuda(const Tensor& u, Activation
 HEDDLE_CUDA_FUNCTION(void feed_forward_gradient_cuda(const Tensor& dh, const Tensor& hidden, Activation activation,
                                                      const Dropout& dropout, Tensor& du, Tensor* h))
 
+/// The rule by which activation and dropout are done in the product before them (forward) or behind them (backward) instead of a
+/// pass of their own; `terms` is d_model, or out. README.md has its arithmetic.
+bool feed_forward_has_epilogue(DType dtype, std::int64_t terms);
+/// h = dropout(act(x W1^T + b1)), and u where the pointer is given. bf16; x [rows, d_model], W1 [d_ff, d_model], b1 [d_ff] or
+/// undefined, u and h [rows, d_ff].
+HEDDLE_CUDA_FUNCTION(void feed_forward_product_cuda(const Tensor& x, const Tensor& w1, const Tensor& b1, Activation activation,
+                                                    const Dropout& dropout, Tensor* u, Tensor& h))
+/// du = (dy W2) * dropout factor * act'(u), and GELU's h where the pointer is given. bf16; dy [rows, out], W2 [out, d_ff],
+/// hidden, du and h [rows, d_ff].
+HEDDLE_CUDA_FUNCTION(void feed_forward_product_gradient_cuda(const Tensor& dy, const Tensor& w2, const Tensor& hidden,
+                                                             Activation activation, const Dropout& dropout, Tensor& du,
+                                                             Tensor* h))
+
 /// The widest row of x and y that the kernel without h in memory takes.
 inline constexpr std::int64_t kFusedWidth = 128;
 /// The rule by which feed_forward_forward takes it on CUDA; README.md has its arithmetic. It must not depend on the rows where a
