@@ -52,7 +52,7 @@ void set_cpu_level(CpuLevel level) {
           name(level), name(before));
 }
 
-// v2 rounds each product before it is added to a sum.
+// v2 has no FMA: it rounds each product before adding it.
 bool same_bits(CpuLevel a, CpuLevel b) { return a == b || (a != CpuLevel::v2 && b != CpuLevel::v2); }
 
 std::string_view name(CpuLevel level) {

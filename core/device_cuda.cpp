@@ -1,4 +1,4 @@
-// Device::cuda by the CUDA runtime: NVIDIA's, or the emulator's in its place. Nothing here knows which, but by the device's name.
+// Device::cuda on the CUDA runtime, NVIDIA's or the emulator's. Only the device's name shows which one it is.
 #include <cuda_runtime.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-/// What the first question finds out.
+/// The result of looking for a device, done once.
 struct Found {
     std::string why_not;
     std::string description;
@@ -46,7 +46,7 @@ Found look() {
                                        : fmt::format("{}, {}, {:.0f} GiB", properties.name, chip,
                                                      static_cast<double>(properties.totalGlobalMem) / kGiB);
     found.multiprocessors = properties.multiProcessorCount;
-    // Not the legacy default stream, which waits for all others and cannot be recorded into a graph.
+    // Not the legacy default stream, which waits for all others and cannot be captured into a graph.
     must(cudaStreamCreateWithFlags(&found.stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     return found;
 }
@@ -126,7 +126,7 @@ namespace detail {
 
 namespace {
 
-// The block, or null when the device has too little memory.
+// The block, or null if the device has too little memory.
 std::byte* block_or_null(cudaError_t error, void* block, const char* call) {
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
@@ -148,7 +148,7 @@ std::byte* take_in_order(std::int64_t bytes, void* stream) {
     return block_or_null(error, block, "cudaMallocAsync");
 }
 
-// Both are called by destructors: an error of earlier work is reported by the next call that waits.
+// Destructors call both, so an error of earlier work is left to the next call that waits.
 void give_at_once(std::byte* block, void*) { cudaFree(block); }
 void give_in_order(std::byte* block, void* stream) { cudaFreeAsync(block, static_cast<cudaStream_t>(stream)); }
 

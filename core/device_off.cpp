@@ -1,4 +1,4 @@
-// Device::cuda of a build without CUDA: there is none.
+// Device::cuda in a build without CUDA: never available.
 #include "core/device.h"
 #include "core/device_impl.h"
 #include "core/error.h"
@@ -16,7 +16,7 @@ Statistics statistics() { return {}; }
 int multiprocessors() { fail("device: " + why_unavailable()); }
 void* current_stream() { fail("device: " + why_unavailable()); }
 WithStream::WithStream(void*) : before_(nullptr) { fail("device: " + why_unavailable()); }
-WithStream::~WithStream() { static_cast<void>(before_); }  // clang warns of members that nothing reads
+WithStream::~WithStream() { static_cast<void>(before_); }  // avoids clang's unused-member warning
 void synchronize() { fail("device: " + why_unavailable()); }
 void copy(void*, Device, const void*, Device, std::int64_t) { fail("device: " + why_unavailable()); }
 void fill(void*, int, std::int64_t) { fail("device: " + why_unavailable()); }

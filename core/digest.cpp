@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#define XXH_INLINE_ALL  // the whole library is in its header: nothing to link
+#define XXH_INLINE_ALL  // header-only: nothing to link
 #include <xxhash.h>
 
 namespace heddle {

@@ -17,17 +17,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Error "file: cannot DO 'PATH': REASON", the reason being errno's.
+/// Error "file: cannot DO 'PATH': REASON", with the reason from errno.
 [[noreturn]] void fail_at(const char* what, const fs::path& path) {
     const std::string reason = std::generic_category().message(errno);
     fail_with("file: cannot {} '{}': {}", what, path.string(), reason);
 }
 
-/// Some file systems (on a network, in user space) have no sync of a folder, or none at all, and say so in one of these ways;
-/// there is nothing better to do on them.
+/// Some file systems (network, user space) cannot sync folders, or cannot sync at all, and return one of these errors. Nothing
+/// better can be done on them.
 bool sync_is_unknown(int error) { return error == EINVAL || error == EBADF || error == ENOSYS || error == EOPNOTSUPP; }
 
-/// fsync; whether the bytes are as safe as this file system can make them.
+/// fsync. True if the bytes are as safe as this file system can make them.
 bool synced(int descriptor) { return ::fsync(descriptor) == 0 || sync_is_unknown(errno); }
 
 struct stat information_of(const Descriptor& file, const fs::path& path) {
@@ -42,7 +42,7 @@ void check_regular(const struct stat& information, const fs::path& path) {
 
 std::string read_all(const Descriptor& file, const struct stat& information, const fs::path& path) {
     std::string text;
-    // One byte more than the file's size, so that the read that finds the end needs no further block.
+    // One byte more than the file's size, so that the read that finds the end needs no other block.
     std::size_t room = S_ISREG(information.st_mode) ? static_cast<std::size_t>(information.st_size) + 1 : 65536;
     for (std::size_t size = 0;;) {
         if (size == room) room *= 2;
@@ -60,8 +60,8 @@ std::string read_all(const Descriptor& file, const struct stat& information, con
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// A name beside `target` that no other writer of this or another process uses at the same time. It does not contain the target's
-/// name, which may already be as long as the file system allows.
+/// A name in the folder of `target` that no other writer in this or another process uses. It does not contain the target's name,
+/// which may already have the maximum length.
 fs::path part_beside(const fs::path& target) {
     static std::atomic<unsigned> counter{0};
     return folder_of(target) / fmt::format(".heddle-{}-{}.part", ::getpid(), counter.fetch_add(1));
@@ -102,7 +102,7 @@ void sync_file(const fs::path& path) {
 
 void sync_folder(const fs::path& folder) {
     const Descriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // One may write to a folder that one may not list, and some file systems open none.
+    // A folder may be writable but not readable, and some file systems cannot open folders.
     if (!entries.good() && (errno == EACCES || sync_is_unknown(errno))) return;
     if (!entries.good()) fail_at("open the folder", folder);
     if (!synced(entries.number())) fail_at("sync the folder", folder);
@@ -134,7 +134,7 @@ AtomicFile::AtomicFile(fs::path target) : target_(std::move(target)) {
     do {
         part_ = part_beside(target_);
         descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (descriptor_ < 0 && errno == EEXIST);  // left behind by a process of the same number that was killed
+    } while (descriptor_ < 0 && errno == EEXIST);  // left behind by a killed process with the same id
     if (descriptor_ < 0) {
         part_.clear();
         fail_at("write", target_);

@@ -1,4 +1,4 @@
-// Graphs and staging by the CUDA runtime: NVIDIA's, or the emulator's in its place.
+// Graphs and staging on the CUDA runtime, NVIDIA's or the emulator's.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool Graph::update(void* captured) {
 }
 
 void Graph::capture(const std::function<void()>& body) {
-    // Relaxed: kernels that were never used are loaded, and arenas grow, while the capture goes on.
+    // Relaxed, because kernels may be loaded for the first time, and arenas may grow, during the capture.
     void* const before = std::exchange(executable_, nullptr);  // there is none unless all goes well
     Graph last;
     last.executable_ = before;

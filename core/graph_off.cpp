@@ -1,4 +1,4 @@
-// Graphs and staging of a build without CUDA: there are none.
+// Graphs and staging in a build without CUDA: not available.
 #include "core/device.h"
 #include "core/error.h"
 #include "core/graph.h"
@@ -11,7 +11,7 @@ void Graph::launch() { fail("device: " + why_unavailable()); }
 void Graph::forget() {}
 
 Staging::Staging() = default;
-Staging::~Staging() { static_cast<void>(now_); }  // clang warns of members that nothing reads
+Staging::~Staging() { static_cast<void>(now_); }  // avoids clang's unused-member warning
 std::byte* Staging::begin(std::int64_t) { fail("device: " + why_unavailable()); }
 void Staging::send(void*, std::int64_t) { fail("device: " + why_unavailable()); }
 

@@ -19,10 +19,10 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 std::atomic<int> thread_count = 0;  // 0: not set yet
-thread_local bool inside = false;   // within a parallel_for body
+thread_local bool inside = false;   // in a parallel_for body
 
-// The exception of the lowest piece; the others are dropped. Pieces are taken in ascending order, so every lower one has begun,
-// and this is the exception that a sequential loop throws.
+// The exception of the lowest piece; others are dropped. Pieces are taken in ascending order, so all lower ones have been
+// started, and this is the exception that a sequential loop would throw.
 class FirstException {
   public:
     void capture(std::int64_t piece) {
@@ -41,7 +41,7 @@ class FirstException {
     std::int64_t piece_ = 0;
 };
 
-// Those that this process may use, which in a container or under taskset are fewer than the machine has.
+// The processors that this process may use; in a container or under taskset these may be fewer than the machine has.
 int processors() {
 #if defined(__linux__)
     cpu_set_t allowed;
@@ -50,7 +50,7 @@ int processors() {
     return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// One parallel_for: what its threads share.
+// The state shared by the threads of one parallel_for.
 struct Loop {
     std::int64_t n;
     std::int64_t grain;
@@ -58,7 +58,7 @@ struct Loop {
     std::atomic<std::int64_t> next{0};
     FirstException error{};
 
-    // Takes pieces until none is left.
+    // Runs pieces until none is left.
     void run() {
         inside = true;
         for (std::int64_t begin; (begin = next.fetch_add(grain)) < n;) {
@@ -73,10 +73,10 @@ struct Loop {
     }
 };
 
-// Waits until ready(value). Loops follow each other within microseconds and waking a sleeper takes long, so it looks for two
-// milliseconds before it sleeps; between looks it lets others have the processor. (Two threads training on two processors beside
-// one other busy program: 10,500 and 8,300 tokens/s in two runs; 5,100 and 7,000 with GCC's OpenMP, which does not let go. Alone
-// there is no difference.)
+// Waits until ready(value). Loops follow each other within microseconds and waking a thread takes long, so it spins for two
+// milliseconds before it sleeps, and yields the processor while spinning. (Two threads training on two processors beside one
+// other busy program: 10,500 and 8,300 tokens/s in two runs; 5,100 and 7,000 with GCC's OpenMP, which does not yield. Alone there
+// is no difference.)
 template <class Ready>
 void wait_until(std::atomic<std::uint32_t>& value, const Ready& ready) {
     using Clock = std::chrono::steady_clock;
@@ -92,15 +92,15 @@ void wait_until(std::atomic<std::uint32_t>& value, const Ready& ready) {
     }
 }
 
-// The threads that help the caller of a parallel_for. They sleep between loops and are never joined: the pool lives as long as
-// the program. One loop at a time; a thread that finds the pool busy runs its loop alone.
+// The threads that help the caller of a parallel_for. They sleep between loops and are never joined, since the pool lives as long
+// as the program. It runs one loop at a time; a thread that finds the pool busy runs its loop alone.
 //
-// The gate tells helpers of a loop: ticket * kTicket + (open ? kOpen : 0) + helpers inside. A helper comes in by counting itself
-// while the gate is open. The caller closes it when it finds no more pieces and waits for those inside only: nobody
-// waits for a helper that the system has not even woken.
+// The gate signals a loop to the helpers: ticket * kTicket + (open ? kOpen : 0) + helpers inside. A helper enters by incrementing
+// the count while the gate is open. When no pieces are left, the caller closes the gate and waits only for the helpers inside,
+// not for those that have not woken up yet.
 class ThreadPool {
   public:
-    // False when the pool is busy: nothing was done.
+    // Returns false, without doing anything, if the pool is busy.
     bool run(Loop& loop, int helpers) {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock) return false;
@@ -108,7 +108,7 @@ class ThreadPool {
         loop_ = &loop;
         wanted_ = helpers;
         left_.store(0, std::memory_order_relaxed);
-        // An exchange, not a store: notify_all must not look for sleepers before the gate is seen to be open.
+        // An exchange, not a store: notify_all must not check for sleepers before the open gate is visible.
         gate_.exchange((gate_.load(std::memory_order_relaxed) / kTicket + 1) * kTicket + kOpen);
         gate_.notify_all();
         loop.run();
@@ -122,7 +122,7 @@ class ThreadPool {
         try {
             for (; started_ < helpers; ++started_) std::thread([this, number = started_] { help(number); }).detach();
         } catch (const std::system_error&) {
-            // The system gives no more threads: those there are, the caller at least, do all the work.
+            // No more threads can be created: the existing ones, at least the caller, do all the work.
         }
     }
 
@@ -147,10 +147,10 @@ class ThreadPool {
 
     std::mutex mutex_;
     std::atomic<std::uint32_t> gate_{0};
-    std::atomic<std::uint32_t> left_{0};  // helpers that have come out again
+    std::atomic<std::uint32_t> left_{0};  // helpers that have left
     Loop* loop_ = nullptr;
-    int wanted_ = 0;   // helpers that this loop may have
-    int started_ = 0;  // helpers there are
+    int wanted_ = 0;   // helpers that this loop may use
+    int started_ = 0;  // helpers that exist
 };
 
 ThreadPool& pool() {

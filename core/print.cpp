@@ -1,5 +1,4 @@
-// After NumPy's arrayprint.py: how wide the columns are follows from all numbers shown, then each number is written into its
-// column.
+// Follows NumPy's arrayprint.py: all shown values determine the width of the columns, then each value is written into its column.
 #include "core/print.h"
 
 #include <algorithm>
@@ -10,21 +9,21 @@
 namespace heddle {
 namespace {
 
-constexpr int kDigits = 8;                 // behind the point, at most
+constexpr int kDigits = 8;                 // at most, after the decimal point
 constexpr std::size_t kLineWidth = 75;     // characters
-constexpr std::int64_t kThreshold = 1000;  // elements; of larger tensors the edges are shown
+constexpr std::int64_t kThreshold = 1000;  // elements; of larger tensors only the edges are shown
 constexpr std::int64_t kEdge = 3;
 
-// Digits before and behind the point, which belongs to neither, and the exponent "e+05" or nothing.
+// The digits before and after the decimal point, without the point, and the exponent: "e+05" or empty.
 struct Number {
     std::string whole;
     std::string fraction;
     std::string exponent;
 };
 
-// `value` with the fewest digits that give it back, in float when `single`; with `digits`, with exactly so many behind the point.
+// `value` with the fewest digits that restore it (as float if `single`), or with exactly `digits` digits after the point.
 std::string characters(double value, bool single, std::chars_format format, int digits = -1) {
-    char buffer[512];  // the longest f64 in fixed notation has 309 digits before the point, or 325 behind it
+    char buffer[512];  // the longest f64 in fixed notation has 309 digits before the point, or 325 after it
     std::to_chars_result end{};
     if (digits >= 0)
         end = std::to_chars(buffer, buffer + sizeof buffer, value, format, digits);
@@ -45,7 +44,7 @@ Number split(const std::string& text) {
     return number;
 }
 
-// At most `digits` digits behind the point, without zeros at the end.
+// At most `digits` digits after the point, without trailing zeros.
 Number number_of(double value, bool single, std::chars_format format, int digits) {
     Number number = split(characters(value, single, format));
     if (number.fraction.size() > static_cast<std::size_t>(digits)) number = split(characters(value, single, format, digits));
@@ -55,7 +54,7 @@ Number number_of(double value, bool single, std::chars_format format, int digits
 
 std::string not_finite(double value) { return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf"; }
 
-// How each element of a tensor is written, after a look at all that are shown.
+// The format of a tensor's elements, determined by all shown values.
 class Column {
   public:
     Column(const std::vector<double>& shown, DType dtype)
@@ -98,7 +97,7 @@ class Column {
             largest = std::max(largest, size);
             smallest = smallest == 0 ? size : std::min(smallest, size);
         }
-        // As NumPy, which compares and divides in the array's own type.
+        // Like NumPy, which compares and divides in the array's own type.
         const double least = single_ ? 1e-4f : 1e-4;
         const double ratio = single_ ? static_cast<float>(largest) / static_cast<float>(smallest) : largest / smallest;
         if (largest >= 1e8 || (largest > 0 && (smallest < least || ratio > 1000))) format_ = std::chars_format::scientific;
@@ -155,8 +154,8 @@ class Printer {
         return values;
     }
 
-    // The part below `offset` of the outer axes, with brackets. Lines but the first are indented by `depth`, the number of
-    // brackets that are open; as many will be closed behind it.
+    // The part at `offset` of the outer axes, in brackets. Lines after the first are indented by `depth`, the number of open
+    // brackets, which the caller closes.
     std::string axis(int axis, std::int64_t offset, std::size_t depth) const {
         const bool innermost = axis + 1 == shape_.rank();
         return "[" + (innermost ? row(offset, depth) : blocks(axis, offset, depth)) + "]";
@@ -196,12 +195,12 @@ class Printer {
     Column column_;
 };
 
-// A number alone is written like a Python float, with all its digits.
+// A scalar is written like a Python float, with all its digits.
 std::string scalar(double value, DType dtype) {
     if (dtype == DType::i32 || dtype == DType::u8) return fmt::format("{}", static_cast<std::int64_t>(value));
     if (!std::isfinite(value)) return not_finite(value);
     const double size = std::abs(value);
-    const double end = dtype == DType::f64 ? 1e16 : 1e6;  // as NumPy 2.4
+    const double end = dtype == DType::f64 ? 1e16 : 1e6;  // like NumPy 2.4
     const bool fixed = size == 0 || (size >= 1e-4 && size < end);
     const std::string text =
         characters(value, dtype != DType::f64, fixed ? std::chars_format::fixed : std::chars_format::scientific);

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// The finaliser of MurmurHash3 (Austin Appleby, public domain): every input bit reaches every output bit.
+// The finaliser of MurmurHash3 (Austin Appleby, public domain): every input bit affects every output bit.
 std::uint64_t mix(std::uint64_t x) {
     x ^= x >> 33;
     x *= 0xff51afd7ed558ccdULL;
@@ -21,7 +21,7 @@ std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 33);
 }
 
-// Each part enters as it is into the well-mixed key of those before it, so that no two parts can change places.
+// Each part is combined unmixed with the well-mixed key of the parts before it, so the order of the parts matters.
 std::uint64_t hash(std::initializer_list<std::uint64_t> parts) {
     std::uint64_t key = 0;
     for (const std::uint64_t part : parts) key = mix((key ^ part) + 0x9e3779b97f4a7c15ULL);
@@ -59,7 +59,7 @@ std::uint64_t Generator::next_key(std::string_view name) {
     return hash({seed, update, micro_batch, module, calls[module]++});
 }
 
-// The second part tells it from a call's key: no module has this hash but by chance.
+// The second part distinguishes it from a call's key: a module's hash equals it only by chance.
 std::uint64_t Generator::step_key() const { return hash({seed, 0x73746570 /* "step" */, update, micro_batch}); }
 
 Dropout Generator::next_dropout(std::string_view name, double probability) {
@@ -83,7 +83,7 @@ void fill_uniform(Tensor& tensor, double low, double high, std::uint64_t key) {
     check(low <= high, "fill_uniform: numbers from {} to {}", low, high);
     dispatch_float("fill_uniform", tensor, [&]<class T>(TypeTag<T>) {
         T* out = tensor.data<T>();
-        // Numbers just below `high` would round up to it.
+        // Values just below `high` would round up to it.
         const T largest = std::nextafter(static_cast<T>(high), static_cast<T>(low));
         for (std::int64_t i = 0; i < tensor.numel(); ++i) {
             const double u = unit(word(philox4x32(key, counter_of(static_cast<std::uint64_t>(i))), 0));
@@ -107,7 +107,7 @@ void fill_normal(Tensor& tensor, double mean, double deviation, std::uint64_t ke
 
 namespace {
 
-// The numbers of `fill` in f32 or f64, converted to `dtype`.
+// The values of `fill` in f32 or f64, converted to `dtype`.
 template <class Fill>
 Tensor drawn(const Shape& shape, DType dtype, Device device, const Fill& fill) {
     Tensor numbers = Tensor::empty(shape, dtype == DType::f64 ? DType::f64 : DType::f32);
@@ -129,7 +129,7 @@ std::uint64_t Sequence::next() { return word(philox4x32(key_, counter_of(positio
 
 std::uint64_t Sequence::below(std::uint64_t bound) {
     check(bound > 0, "random: a number below 0 was asked for");
-    // Values past the last whole multiple of `bound` would favour small results: draw again.
+    // Values beyond the last multiple of `bound` would favour small results: draw again.
     const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % bound;
     std::uint64_t value = next();
     while (value >= limit) value = next();

@@ -19,7 +19,8 @@ static_assert(std::endian::native == std::endian::little, "safetensors are littl
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit of the format's own library
 
-/// The format's dtypes with a whole number of bytes. Those that cannot be loaded are here because their sizes are checked too.
+/// The format's dtypes with a whole number of bytes. Those that cannot be loaded are included because their sizes are checked,
+/// too.
 struct FileDType {
     std::string_view name;
     std::int64_t size;
@@ -53,12 +54,12 @@ std::string_view file_dtype(DType dtype) {
     fail("safetensors: no such element type");
 }
 
-/// The bytes that a tensor of this dtype and shape takes. Error when the dtype is unknown or 64 bits cannot count them.
+/// The size in bytes of a tensor of this dtype and shape. Error if the dtype is unknown or the size overflows 64 bits.
 std::uint64_t wanted_bytes(const SafetensorsEntry& tensor) {
     const auto* known = std::ranges::find(kFileDTypes, tensor.dtype, &FileDType::name);
     check(known != kFileDTypes.end(), "tensor {} has the unknown dtype {}", shown(tensor.name), shown(tensor.dtype));
     std::int64_t bytes = known->size;
-    // Zero extents first: [2^40, 2^40, 0] holds nothing, in whichever order it is multiplied.
+    // Zero extents first: [2^40, 2^40, 0] is empty, whatever the order of multiplication.
     for (int axis = 0; axis < tensor.shape.rank(); ++axis)
         if (tensor.shape[axis] == 0) return 0;
     for (int axis = 0; axis < tensor.shape.rank(); ++axis)
@@ -67,7 +68,7 @@ std::uint64_t wanted_bytes(const SafetensorsEntry& tensor) {
     return static_cast<std::uint64_t>(bytes);
 }
 
-/// Error unless the tensors, sorted by their place, cover [0, size) without overlap, hole or rest.
+/// Error unless the tensors, sorted by offset, cover [0, size) without overlaps, gaps or remaining bytes.
 void check_places(const std::vector<SafetensorsEntry>& tensors, std::uint64_t size) {
     std::vector<const SafetensorsEntry*> sorted;
     sorted.reserve(tensors.size());
@@ -92,7 +93,7 @@ void check_places(const std::vector<SafetensorsEntry>& tensors, std::uint64_t si
     check(end == size, "{} bytes at the end belong to no tensor", size - end);
 }
 
-/// The header of a whole file; `start` is where its data begin.
+/// The header of a file; `start` is the offset of its data.
 SafetensorsHeader read_header(std::span<const std::byte> file, std::size_t& start) {
     check(file.size() >= kLengthBytes, "it has {} bytes, too few for a header", file.size());
     std::uint64_t length;
@@ -118,7 +119,7 @@ float half_to_float(std::uint16_t half) {
     return sign != 0 ? -magnitude : magnitude;
 }
 
-/// Each element of the file through `convert`; the file's elements need not be aligned.
+/// Converts each element of the file; the file's elements need not be aligned.
 template <class From, class To, class Convert>
 Tensor converted(std::span<const std::byte> from, const Shape& shape, Convert convert) {
     Tensor result = Tensor::empty(shape, dtype_of<To>());
@@ -200,7 +201,7 @@ void save_safetensors(const std::filesystem::path& path, const std::vector<std::
         check(names.insert(name).second, "safetensors: the name {} for '{}' is taken", shown(name), path.string());
         header.tensors.push_back({name, std::string(file_dtype(tensor.dtype())), tensor.shape(), 0, 0});
     }
-    // Wider elements first: PyTorch refuses to look at an unaligned tensor in a mapped file.
+    // Wider elements first: PyTorch rejects unaligned tensors in a mapped file.
     std::vector<std::size_t> order(tensors.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return size_of(tensors[i].second.dtype()); });

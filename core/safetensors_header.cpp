@@ -11,13 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-/// Listens to the JSON parser. The parser keeps no tree and does not recurse, and this listener knows at each moment the
-/// few things that may come next, so a hostile header costs no more than its own length.
+/// Handles the JSON parser's events. The parser builds no tree and does not recurse, and this handler accepts only the few events
+/// allowed next, so a hostile header costs no more than its own length.
 class HeaderListener {
   public:
     SafetensorsHeader take() { return std::move(header_); }
 
-    // The reference implementation takes metadata that are null for none.
+    // The reference implementation treats null metadata as absent.
     bool null() {
         if (place_ != Place::header || key_ != "__metadata__") unexpected("null");
         return true;
@@ -109,8 +109,8 @@ class HeaderListener {
     }
 
     bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
-        // The library's text, "[json.exception...] parse error at line 1, column 9: REASON", quotes the token it stopped at,
-        // which may be as long as the header.
+        // The library's message, "[json.exception...] parse error at line 1, column 9: REASON", quotes the offending token, which
+        // may be as long as the header.
         const std::string_view text = error.what();
         const std::size_t colon = text.find(": ");
         fail_with("the header is not JSON, at its byte {}: {}", position,
@@ -153,7 +153,7 @@ std::string quoted(const std::string& text) {
 
 SafetensorsHeader parse_safetensors_header(std::string_view json_text) {
     check(json_text.starts_with('{'), "the header does not start with '{{'");
-    // The JSON library takes a zero byte for the end of its input and would not look at what follows.
+    // The JSON library treats a zero byte as the end of its input and would ignore what follows.
     check(json_text.find('\0') == std::string_view::npos, "the header contains a zero byte");
     HeaderListener listener;
     json::sax_parse(json_text.begin(), json_text.end(), &listener);
@@ -187,7 +187,7 @@ std::string safetensors_header_text(const SafetensorsHeader& header) {
 
 std::string shown(std::string_view name) {
     std::size_t length = std::min<std::size_t>(name.size(), 120);
-    // Never cut within a UTF-8 character, whose further bytes are 10xxxxxx.
+    // Never cut inside a UTF-8 character, whose continuation bytes are 10xxxxxx.
     while (length < name.size() && length > 0 && (static_cast<unsigned char>(name[length]) & 0xc0) == 0x80) --length;
     std::string text = "'";
     text += name.substr(0, length);

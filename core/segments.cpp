@@ -36,7 +36,7 @@ void Segments::give(std::byte* block) {
     if (!found->second.first && std::prev(found)->second.free) join_next(std::prev(found));
 }
 
-// Joins a free block with the next one when that is free and of the same piece.
+// Merges a free block with the next one if that is free and in the same segment.
 void Segments::join_next(Blocks::iterator block) {
     const auto next = std::next(block);
     if (next == blocks_.end() || next->second.first || !next->second.free) return;

@@ -34,7 +34,7 @@ std::int64_t Shape::product(int axes) const {
     std::int64_t product = 1;
     for (int axis = 0; axis < axes; ++axis) {
         const std::int64_t extent = extents_[static_cast<std::size_t>(axis)];
-        if (extent == 0) return 0;  // also when the other extents alone are too many to count
+        if (extent == 0) return 0;  // even if the product of the other extents would overflow
         if (__builtin_mul_overflow(product, extent, &product)) product = -1;
     }
     check(product >= 0, "shape: {} has more elements than 64 bits can count", *this);

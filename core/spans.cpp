@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-/// What was uploaded, for each stream that has asked: no order says that another stream's upload has run.
+/// The uploaded tables, one set per stream, because another stream's upload may not have run yet.
 struct Spans::Uploaded {
     std::mutex mutex;
     std::map<void*, std::vector<SpansTable>> tables;
@@ -82,7 +82,7 @@ Spans Spans::within(const SpansCapacity& capacity) const {
 }
 
 Tensor Spans::on_device() const {
-    if (uploaded_ == nullptr) return Tensor::empty({0, 2}, DType::i32, Device::cuda);  // spans of nothing
+    if (uploaded_ == nullptr) return Tensor::empty({0, 2}, DType::i32, Device::cuda);  // no spans
     return table(starts_and_lengths, 0).reshape({size(), 2});
 }
 

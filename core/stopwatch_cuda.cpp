@@ -1,4 +1,4 @@
-// The stopwatch by CUDA events: NVIDIA's, or the emulator's.
+// The stopwatch on CUDA events, NVIDIA's or the emulator's.
 #include <cuda_runtime.h>
 
 #include "core/device.h"

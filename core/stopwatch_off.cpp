@@ -1,4 +1,4 @@
-// Without CUDA there is nothing to time.
+// The stopwatch in a build without CUDA: not available.
 #include "core/device.h"
 #include "core/error.h"
 #include "core/stopwatch.h"

@@ -20,27 +20,27 @@
 
 namespace heddle {
 
-// Where a pool's blocks come from.
+// The source of a pool's blocks.
 struct PoolMemory {
-    std::byte* (*take)(std::int64_t bytes, void* stream);  // null when there is too little
+    std::byte* (*take)(std::int64_t bytes, void* stream);  // null if out of memory
     void (*give)(std::byte* block, void* stream);
-    std::string (*left)();  // in words, null where nothing is known
+    std::string (*left)();  // describes the free memory; null if unknown
     const char* name;
-    bool read_by_graphs = false;  // free blocks, too: they are given back in the end only
+    bool read_by_graphs = false;  // graphs also read free blocks, so these are only released at the end
 };
 
-// How large blocks are, and whether they are kept for the next request.
+// The sizes of blocks, and whether they are kept for later requests.
 enum class PoolBlocks {
-    rounded,     // kept; a request takes one that is up to twice as large
-    exact,       // of exactly the bytes that are asked for, and none kept
-    exact_kept,  // the same, but kept
-    cut,         // cut from large segments, and joined again
+    rounded,     // kept; a request may take one that is up to twice as large
+    exact,       // exactly the requested size; not kept
+    exact_kept,  // exactly the requested size; kept
+    cut,         // cut from large segments, and merged again when freed
 };
 
 namespace {
 
-// Sizes are rounded up to eight steps per power of two, so that the slightly different batches of a training run ask for
-// the same blocks again; at most 12.5 % of a block is lost to rounding.
+// Sizes are rounded up to eight steps per power of two, so that the slightly different batches of a training run request the same
+// sizes; rounding wastes at most 12.5 % of a block.
 std::int64_t rounded(std::int64_t bytes) {
     constexpr std::int64_t kSmallest = 64;
     if (bytes <= kSmallest) return kSmallest;
@@ -49,7 +49,7 @@ std::int64_t rounded(std::int64_t bytes) {
     return (bytes + step - 1) / step * step;
 }
 
-// Under AddressSanitizer, kept blocks and what rounding added to a block may not be touched.
+// Under AddressSanitizer, kept blocks and the bytes added by rounding are poisoned.
 #if defined(HEDDLE_ADDRESS_SANITIZER)
 void allow(const std::byte* start, std::int64_t bytes) { __asan_unpoison_memory_region(start, static_cast<std::size_t>(bytes)); }
 void forbid(const std::byte* start, std::int64_t bytes) { __asan_poison_memory_region(start, static_cast<std::size_t>(bytes)); }
@@ -61,13 +61,12 @@ void forbid(const std::byte*, std::int64_t) {}
 const PoolMemory kHost = {
     [](std::int64_t bytes, void*) { return static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))); },
     [](std::byte* block, void*) { std::free(block); }, nullptr, "system"};
-PoolMemory tests_own = {};  // in the device's place
+PoolMemory tests_own = {};  // replaces the device's memory
 bool tests_own_exact = true;
 
 }  // namespace
 
-// A free block is used again by the stream that it was used on: what is still on its way there comes before. The host is one
-// stream.
+// A free block is only reused by the stream that used it, where pending work runs first. The host counts as one stream.
 class Pool {
   public:
     Pool(const PoolMemory& system, bool host, PoolBlocks blocks) : system_(system), host_(host), blocks_(blocks) {}
@@ -104,7 +103,7 @@ class Pool {
         }
         try {
             free_[stream].emplace(capacity, block);
-        } catch (const std::bad_alloc&) {  // a tensor's destructor must not throw: what cannot be noted down is not kept
+        } catch (const std::bad_alloc&) {  // a tensor's destructor must not throw: a block that cannot be recorded is not kept
             if (host_) allow(block, capacity);
             system_.give(block, stream);
             return;
@@ -129,8 +128,8 @@ class Pool {
     }
 
   private:
-    // The smallest kept block that is large enough, unless more than half of it would lie idle. Batches differ in their number of
-    // tokens: with a quarter instead of a half, training held a quarter more memory (352 MB against 282).
+    // The smallest kept block that is large enough, unless more than half of it would be unused. Batches differ in their number
+    // of tokens: with a quarter instead of a half, training used a quarter more memory (352 MB instead of 282).
     std::byte* kept_block(void* stream, std::int64_t& capacity) {
         auto& free = free_[stream];
         const auto found = free.lower_bound(capacity);
@@ -164,7 +163,7 @@ class Pool {
         return block;
     }
 
-    // What an arena keeps, graphs read: the room is to come from the device's own pool.
+    // Graphs read an arena's kept blocks, so the room must come from the device's own pool.
     void make_room() {
         if (system_.read_by_graphs)
             release_kept_memory(Device::cuda);
@@ -194,7 +193,7 @@ class Pool {
 
 namespace {
 
-// Never destroyed: a tensor with static lifetime may outlive every other object.
+// Never destroyed, because a tensor with static lifetime may outlive all other objects.
 Pool& pool(Device device) {
     static Pool* const host = new Pool(kHost, true, PoolBlocks::rounded);
     if (device == Device::cpu) return *host;

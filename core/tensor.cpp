@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-/// All bytes of `from` to `to`, whatever their devices; they do not overlap.
+/// Copies all bytes of `from` to `to` on any devices; they do not overlap.
 void copy_bytes(const Tensor& to, const Tensor& from) {
     if (to.bytes() == 0) return;
     if (to.device() == Device::cpu && from.device() == Device::cpu)

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-/// Each test starts without kept blocks.
+/// Releases kept blocks before each test.
 class Allocator : public testing::Test {
   protected:
     void SetUp() override {

@@ -1,4 +1,4 @@
-// core/cpu.h. The level is read once per process, so each wish is tried in a process of its own.
+// core/cpu.h. The level is read once per process, so each setting is tested in a separate process.
 #include "core/cpu.h"
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-/// Ends the process with the level that HEDDLE_CPU_LEVEL=`wish` leads to, or with 1 and the error's text.
+/// Exits with the level that HEDDLE_CPU_LEVEL=`wish` selects, or with 1 and the error message.
 [[noreturn]] void exit_with_level(const char* wish) {
     setenv("HEDDLE_CPU_LEVEL", wish, 1);
     try {
@@ -20,13 +20,13 @@ namespace {
     }
 }
 
-/// The same with the level set as a program's option does, in a process that has used the level `used` before, or none.
+/// The same with the level set by a program's option, in a process that has already used the level `used`, or none.
 [[noreturn]] void exit_with_set_level(CpuLevel level, const char* used) {
     setenv("HEDDLE_CPU_LEVEL", used, 1);
     try {
         if (*used != '\0') cpu_level();
         set_cpu_level(level);
-        setenv("HEDDLE_CPU_LEVEL", "v9", 1);  // nobody asks for it any more
+        setenv("HEDDLE_CPU_LEVEL", "v9", 1);  // no longer read
         std::exit(static_cast<int>(cpu_level()));
     } catch (const Error& error) {
         std::fputs(error.what(), stderr);
@@ -36,7 +36,7 @@ namespace {
 
 class CpuLevelDeathTest : public testing::Test {
   protected:
-    // "threadsafe" starts the program anew instead of forking it, so the level is not read yet.
+    // "threadsafe" restarts the program instead of forking it, so the level has not been read yet.
     void SetUp() override { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
 };
 

@@ -1,4 +1,4 @@
-// A run that goes back behind its last save, and the weights of the future that it leaves.
+// A run that resumes from an earlier save than its last, and what happens to the later weights.
 #include <gtest/gtest.h>
 
 #include "core/file.h"
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A trainer that goes on from a save of its choice, and what is in the folder then.
+// A trainer that resumes from the given save.
 struct WentBack {
     explicit WentBack(const fs::path& path, const TrainingData& data, std::int64_t update)
         : model(tiny_model(data, 0.1)),
@@ -43,7 +43,7 @@ TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
     const Ended reference = train_in(whole, data, eventful_training());
     const std::string last = std::to_string(saved_updates(whole).back());
     const fs::path model_aside = run / ("model-" + last + ".safetensors"), best_aside = run / ("best-" + last + ".safetensors");
-    // Validations are at 3, 6, ...: the save of update 2 knows none, that of 5 one.
+    // Validations are at 3, 6, ...: the save of update 2 comes before the first one, that of update 5 after it.
     for (const std::int64_t update : {2, 5})
         for (const bool interrupted : {false, true}) {
             SCOPED_TRACE("back to update " + std::to_string(update) + (interrupted ? " after an interruption" : ""));
@@ -66,7 +66,7 @@ TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
             EXPECT_EQ(read_file(model_aside), read_file(whole / "model.safetensors")) << "it stays";
             fs::remove_all(run);
         }
-    // Who goes on from the last save leaves nothing.
+    // Resuming from the last save puts nothing aside.
     fs::copy(whole, run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     const WentBack on(run, data, saved_updates(whole).back());
     EXPECT_FALSE(fs::exists(model_aside));

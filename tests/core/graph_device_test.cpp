@@ -1,4 +1,4 @@
-// Captured work, its memory, and the way its inputs take (core/graph.h, core/storage.h), on the emulated device or a real one.
+// Captured work, its memory and the staging of its inputs (core/graph.h, core/storage.h), on the emulated device or a real one.
 #include "core/graph.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST_F(DeviceGraph, RefusesCopiesThatAReplayWouldNotFind) {
     expect_error([&] { graph.capture([&] { x.copy_(Tensor::zeros({3}, DType::f32)); }); }, "while a graph is captured");
     expect_error([&] { graph.capture([&] { x.to_vector(); }); }, "while a graph is captured");
     EXPECT_FALSE(graph.captured());
-    // The stream is as before.
+    // The stream still works.
     x.fill_(0);
     EXPECT_EQ(x.to_vector(), (std::vector<double>{0, 0, 0}));
 }
@@ -66,7 +66,7 @@ TEST_F(DeviceGraph, GivesOnWhatTheBodyThrows) {
     EXPECT_EQ(x.to_vector(), std::vector<double>{0});
 }
 
-// Two graphs of one arena use the same blocks for what they need on the way.
+// Two graphs of one arena use the same blocks for intermediate results.
 TEST_F(DeviceGraph, ShareAnArenaOneAfterTheOther) {
     for (const bool exact : {true, false}) {
         Tensor x = on_device({1, 2, 3}), first = on_device({0, 0, 0}), second = on_device({0, 0, 0});

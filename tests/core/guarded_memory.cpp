@@ -13,18 +13,18 @@
 namespace heddle {
 namespace {
 
-constexpr std::int64_t kGuard = 256;  // before a tensor, which stays aligned, and behind its last byte
+constexpr std::int64_t kGuard = 256;  // before a tensor, which stays aligned, and after its last byte
 constexpr int kPattern = 0xa5;
 
 struct Block {
-    std::byte* start;  // of the guard before
+    std::byte* start;  // start of the guard before the tensor
     std::int64_t bytes;
     void* stream;
 };
 struct Blocks {
     std::mutex mutex;
     std::map<std::byte*, Block> live;
-    std::vector<Block> dropped;  // given back when their guards have been looked at: work on them may still be on its way
+    std::vector<Block> dropped;  // freed once their guards have been checked, because work on them may still be pending
 };
 Blocks& blocks() {
     static auto& all = *new Blocks;  // static tensors may outlive it
@@ -58,7 +58,7 @@ std::string damage_of(const Block& block) {
             if (guard[static_cast<std::size_t>(behind ? i : kGuard - 1 - i)] == kPattern) continue;
             text += std::to_string(i + 1) + (behind ? " bytes behind the end" : " bytes before the start") + " of a tensor of " +
                     std::to_string(block.bytes) + " bytes something was written\n";
-            device::fill(there, kPattern, kGuard);  // told once
+            device::fill(there, kPattern, kGuard);  // reported once
             break;
         }
     }

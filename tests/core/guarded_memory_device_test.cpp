@@ -1,5 +1,4 @@
-// The guard bytes that tensors have on a GPU see what is written beside a tensor. Here they are there on the emulated device,
-// too.
+// The guard bytes around tensors on a GPU detect writes outside of a tensor. This test uses them on the emulated device, too.
 #include "tests/core/guarded_memory.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// Guards stand when the first tensor comes.
+// Installs the guards before the first tensor is created.
 class GuardedMemory : public testing::Test {
   protected:
     static void SetUpTestSuite() {

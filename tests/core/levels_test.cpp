@@ -1,4 +1,4 @@
-// CPU levels for which same_bits() speaks give the same bits. A process has one level, so each level has a process of its own:
+// CPU levels for which same_bits() is true give the same bits. A process has one level, so each level runs in a separate process:
 // this program with HEDDLE_CPU_LEVEL set, which prints a digest of every op's values and gradients, of trained weights and of
 // searches.
 #include <map>
@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-// The level that this process is to print for; none: the tests compare what such processes print.
+// The level for which this process prints digests; if empty, it is the test that compares them.
 const char* const kPrinting = "HEDDLE_TEST_PRINTS_BITS";
 
 void print(const std::string& what, const std::vector<Tensor>& tensors) {
@@ -25,7 +25,7 @@ void print(const std::string& what, const std::vector<Tensor>& tensors) {
     std::printf("%s: %s\n", what.c_str(), bits.text().c_str());
 }
 
-// The value and all gradients of an op's case in f32, which its proof takes in f64.
+// The value and all gradients of an op's case in f32 (its proof uses f64).
 void print_case(const GradientCase& one, std::size_t number) {
     const RandomState state{Generator()};
     std::vector<Variable> inputs;
@@ -38,7 +38,7 @@ void print_case(const GradientCase& one, std::size_t number) {
     print(fmt::format("{} {}, {}", number, one.op, one.what), tensors);
 }
 
-// The ops at extents that are wider than a vector and no multiple of one; the proofs' cases are small.
+// The ops at sizes that are larger than a vector and not a multiple of one; the proofs' cases are small.
 std::vector<GradientCase> wide_cases() {
     std::vector<GradientCase> cases;
     const Dropout dropout(0.2, 17);
@@ -96,7 +96,7 @@ struct Training {
     app::TrainingOptions options;
 };
 
-// Extents that are no multiple of a vector, and every op that a level has its own build of.
+// Sizes that are not a multiple of a vector, and every op that is compiled for each level.
 std::vector<Training> trainings() {
     Training plain{.what = "relu, pre-norm, adam", .model = {}, .options = {}};
     plain.model.source_vocabulary = plain.model.target_vocabulary = 203;
@@ -146,7 +146,7 @@ std::vector<app::TokenPair> random_pairs(const nn::TransformerOptions& model) {
     return pairs;
 }
 
-// Thirty updates; then the likelihood of each sentence and what a search finds.
+// Thirty updates, then each sentence's likelihood and the results of a search.
 void print_training(const Training& one) {
     const std::vector<app::TokenPair> pairs = random_pairs(one.model);
     nn::Transformer model(one.model, 1);
@@ -174,7 +174,7 @@ void print_training(const Training& one) {
     print(one.what + ", likelihoods and searches", {Tensor::from(found, {std::ssize(found)})});
 }
 
-// What this program prints when it runs at a level, line by line.
+// The output lines of this program at a level.
 std::vector<std::string> printed_at(CpuLevel level) {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     const ShellOutput output = shell(fmt::format("HEDDLE_CPU_LEVEL={} {}=1 {} --gtest_filter=Levels.PrintTheirBits 2>&1",

@@ -1,4 +1,4 @@
-// core/parallel.h: the one way to use several threads.
+// core/parallel.h: parallel_for and the thread pool.
 #include "core/parallel.h"
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-/// Gives every test the thread count it found.
+/// Restores the thread count after each test.
 class Parallel : public testing::Test {
   protected:
     ~Parallel() override { set_threads(before_); }

@@ -1,4 +1,4 @@
-// Tensors as text. The expected texts are what NumPy 2.4 prints for the same arrays.
+// Tensors as text. The expected strings are NumPy 2.4's output for the same arrays.
 #include "core/print.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Print, TurnsScientificForLargeSmallAndFarApart) {
     EXPECT_EQ(row<float>({1e9f, 1.5f}), "[1.0e+09 1.5e+00]");
     EXPECT_EQ(row<float>({123456.789f, 0.5f}), "[1.2345679e+05 5.0000000e-01]");
     EXPECT_EQ(row<double>({1e100, 1}), "[1.e+100 1.e+000]");
-    EXPECT_EQ(row<float>({1e-4f}), "[0.0001]");  // f32's 1e-4 lies below f64's
+    EXPECT_EQ(row<float>({1e-4f}), "[0.0001]");  // 1e-4 in f32 is less than in f64
 }
 
 TEST(Print, ShowsNaNAndInfinity) {

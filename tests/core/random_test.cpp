@@ -60,7 +60,7 @@ TEST(Dropout, DropsAsOftenAsAsked) {
 TEST(Dropout, ScalesSoThatTheMeanStays) {
     for (const double probability : {0.1, 0.2, 1.0 / 3, 0.75}) {
         const Dropout dropout(probability, 1);
-        // Exactly one over the probability to keep that the threshold stands for, which is within 2^-17 of the asked one.
+        // Exactly the inverse of the keep probability given by the threshold, which is within 2^-17 of the requested one.
         EXPECT_DOUBLE_EQ(dropout.scale() * (65536 - dropout.threshold) / 65536, 1);
         EXPECT_NEAR(1 / dropout.scale(), 1 - probability, 0x1p-17);
     }
@@ -79,7 +79,7 @@ TEST(Dropout, IsOffAtZeroAndRefusesWhatIsNoProbability) {
     expect_error([] { Dropout(0.999999, 1); }, "leaves nothing");
 }
 
-// How many different keys draw(generator, name) gives for 2 seeds, 3 updates, 3 micro-batches, 3 names and 3 calls each.
+// The number of different keys from draw(generator, name) for 2 seeds, 3 updates, 3 micro-batches, 3 names and 3 calls each.
 template <class Draw>
 std::size_t different_keys(Draw&& draw) {
     std::set<std::uint64_t> keys;
@@ -118,7 +118,7 @@ TEST(Generator, ARestartedStepDrawsTheSameKeys) {
     EXPECT_EQ(random.next_key("dropout"), second);
 }
 
-// Runs are repeated from their seed on other machines and by later versions: these numbers never change.
+// Runs must be reproducible from their seed on other machines and in later versions, so these values must never change.
 TEST(Generator, KeysAreTheSameForever) {
     Generator random;
     random.start(3, 0);
@@ -182,7 +182,7 @@ TEST(FillUniform, CoversItsRangeEvenly) {
 }
 
 TEST(FillUniform, NeverReachesTheUpperEndByRounding) {
-    // With this key the 53-bit number of element 0 is above 1 - 2^-25, which f32 rounds to 1.
+    // With this key the 53-bit value of element 0 is above 1 - 2^-25, which f32 rounds to 1.
     constexpr std::uint64_t kNearlyOne = 34408659;
     Tensor single = Tensor::empty({1}, DType::f32);
     fill_uniform(single, 0, 1, kNearlyOne);
@@ -250,7 +250,7 @@ TEST(Sequence, BelowIsUniform) {
 }
 
 TEST(Sequence, BelowDoesNotFavourSmallNumbersUnderAHugeBound) {
-    // With next() % bound, two thirds of the numbers below 3 * 2^62 would lie in the first third.
+    // With next() % bound, two thirds of the values below 3 * 2^62 would be in the first third.
     constexpr std::uint64_t kThird = 1ULL << 62;
     Sequence random(5);
     int small = 0;

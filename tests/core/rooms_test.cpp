@@ -1,4 +1,4 @@
-// The rooms of the source tree and the one direction of their includes.
+// The order of the source tree's folders: a folder may only include those before it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file may include files of its own room and of the rooms before it.
+// A file may include files of its own folder and of those before it.
 constexpr std::array rooms = {
     "core",
     "kernels/emulator",
@@ -43,7 +43,7 @@ constexpr std::array rooms = {
     "apps/chapters",
 };
 
-// The longest room that the path lies in; rooms.size() for none.
+// The longest folder in the list that contains the path; rooms.size() if there is none.
 std::size_t room_of(std::string_view path) {
     std::size_t found = rooms.size();
     for (std::size_t i = 0; i < rooms.size(); ++i) {
@@ -55,11 +55,11 @@ std::size_t room_of(std::string_view path) {
     return found;
 }
 
-// What is wrong with an include of `included` in `file`, both relative to the source tree; empty: nothing.
+// The error in including `included` in `file`, both relative to the source tree; empty if there is none.
 std::string fault(std::string_view file, std::string_view included) {
     const std::size_t from = room_of(file), to = room_of(included);
     const std::string arrow = fmt::format("{} includes {}", file, included);
-    if (to == rooms.size()) {  // a header beside the file, or a library's
+    if (to == rooms.size()) {  // a header in the file's folder, or a library's
         for (const std::string_view top :
              {"core/", "kernels/", "autograd/", "nn/", "optim/", "heddle/", "apps/", "tests/", "../"})
             if (included.starts_with(top)) return arrow + ", which lies in no room";

@@ -1,4 +1,4 @@
-// core/safetensors.h: a damaged or hostile file is an Error that names the fault, never a crash.
+// core/safetensors.h: a damaged or hostile file gives an Error that names the fault, never a crash.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-/// A file of this header length, header and number of data bytes.
+/// A file with this header length, header and number of data bytes.
 std::string file_text(std::uint64_t length, const std::string& header, std::size_t data) {
     std::string text(8, '\0');
     std::memcpy(text.data(), &length, 8);
@@ -32,7 +32,7 @@ std::string error_of_file(const std::string& text) {
 struct Fault {
     const char* what;
     std::string text;     ///< the whole file
-    std::string message;  ///< a part of the expected one
+    std::string message;  ///< part of the expected message
 };
 
 std::string repeated(const std::string& part, int times) {
@@ -165,7 +165,7 @@ TEST(SafetensorsFaults, TheTableStandsOnAValidFile) {
     const SafetensorsFile file(folder / "file");
     EXPECT_EQ(file.names(), (std::vector<std::string>{"b", "a", "c"}));
     EXPECT_EQ(file.load("c").numel(), 0);
-    // As the reference implementation has it.
+    // Like the reference implementation.
     write_file_atomically(folder / "null", file_text("{\"__metadata__\":null," + tensor("a", "2", "0,8") + "}", 8));
     EXPECT_TRUE(SafetensorsFile(folder / "null").metadata().empty());
     EXPECT_EQ(SafetensorsFile(folder / "null").names(), std::vector<std::string>{"a"});
@@ -192,7 +192,7 @@ TEST(SafetensorsFaults, ManyTensorsAreReadInLinearTime) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));  // quadratic: minutes
 }
 
-/// Opens the file and loads all of it; an Error is as good as success, anything else ends the test.
+/// Opens the file and loads everything in it. An Error is fine, too; anything else fails the test.
 bool loads(const std::filesystem::path& path) {
     try {
         const SafetensorsFile file(path);
@@ -212,19 +212,20 @@ TEST(SafetensorsFaults, RandomDamageIsAnErrorOrLoads) {
         std::string text = good;
         const std::uint64_t kind = random.below(3);
         if (kind == 0) text.resize(random.below(text.size()));
-        // The first 900 bytes are the header: damage to the numbers behind it is no fault.
+        // The first 900 bytes are the header; damage to the values after it is not an error.
         for (std::uint64_t flips = kind == 0 ? 0 : 1 + random.below(4); flips > 0; --flips) {
             char& byte = text[random.below(kind == 1 ? std::min<std::size_t>(900, text.size()) : text.size())];
             byte = static_cast<char>(byte ^ (1 << random.below(8)));
         }
-        // Written in place: fsync would take most of the time.
+        // Not written atomically, because fsync would take most of the time.
         FILE* file = std::fopen((folder / "file").c_str(), "wb");
         ASSERT_NE(file, nullptr);
         std::fwrite(text.data(), 1, text.size(), file);
         std::fclose(file);
         if (loads(folder / "file")) ++loaded;
     }
-    // The golden file has two tensors that never load, so no damaged copy may load as a whole, unless damage made those loadable.
+    // The golden file has two tensors that cannot be loaded, so no damaged copy may load completely, unless the damage made those
+    // loadable.
     EXPECT_LT(loaded, 40);
 }
 

@@ -1,4 +1,4 @@
-// core/safetensors.h: weights that this and other programs write and read. Damaged files are in safetensors_hostile_test.cpp.
+// core/safetensors.h: weights written and read by this and other programs. Damaged files are in safetensors_hostile_test.cpp.
 #include "core/safetensors.h"
 
 #include <algorithm>

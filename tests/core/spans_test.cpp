@@ -1,4 +1,4 @@
-// core/spans.h: where the sentences of a batch lie.
+// core/spans.h: the positions of a batch's sentences.
 #include "core/spans.h"
 
 #include <limits>

@@ -114,7 +114,7 @@ TEST(Tensor, RemembersWhereItWasLastChangedInPlace) {
 
 TEST(Tensor, StorageIdentitiesAreNeverUsedAgain) {
     const std::uint64_t first = counting({100}).storage_id();
-    const std::uint64_t second = counting({100}).storage_id();  // very likely the same memory
+    const std::uint64_t second = counting({100}).storage_id();  // very likely at the same address
     EXPECT_NE(first, second);
 }
 
