@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// What a beginner writes first: beta's gradient is overwritten by each row instead of being added up.
+// A typical mistake: each row overwrites beta's gradient instead of adding to it.
 Variable forgetful_swish(const Variable& x, const Variable& beta) {
     Tensor y = kernels::swish_forward(x.value(), beta.value());
     return record(y, {.op = "swish",
@@ -74,7 +74,7 @@ TEST(AddAnOp, TheExampleIsProvenOnEveryDevice) {
         }
 }
 
-// Every device, in f32 and f64, against the f64 reference.
+// Every device, in f32 and f64, compared with the f64 reference.
 TEST(AddAnOp, TheExampleFollowsItsReferenceOnEveryDevice) {
     for (const kernels::OpCase& one : kernels::swish_cases()) {
         const kernels::Tensors want = one.run(kernels::clones(one.inputs));

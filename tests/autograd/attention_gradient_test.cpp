@@ -19,7 +19,7 @@ TEST(AttentionGradient, OneProjectionReceivesAllThreeSlicesInOneTensor) {
         ops::attention(ColumnsOf(base, 0, 16), ColumnsOf(base, 16, 16), ColumnsOf(base, 32, 16), spans, spans, options);
     const Tensor cotangent = normal({7, 16}, DType::f32, 2);
     backward(y, cotangent);
-    // The same with three tensors.
+    // The same with three separate tensors.
     std::vector<Variable> apart;
     for (std::int64_t i = 0; i < 3; ++i) {
         Tensor part = Tensor::empty({7, 16}, DType::f32);
@@ -57,7 +57,7 @@ TEST(AttentionGradient, HandsOutTheWeightsWhenAsked) {
         for (std::int64_t j = 0; j < 4; ++j) sum += weights.data<float>()[i * 4 + j];
         EXPECT_NEAR(sum, 1, 1e-6);
     }
-    EXPECT_EQ(weights.data<float>()[1], 0.0f);  // the first token does not see the second
+    EXPECT_EQ(weights.data<float>()[1], 0.0f);  // the first token does not attend to the second
 }
 
 TEST(AttentionGradient, AMaskChangedBeforeBackwardIsAnError) {

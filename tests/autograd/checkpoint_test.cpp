@@ -1,4 +1,4 @@
-// Activation checkpointing: the bits of the plain run, less memory in between.
+// Activation checkpointing: the same bits as the plain run, with less memory between forward and backward.
 #include "autograd/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Inputs = std::span<const Variable>;
 
-// Dropout with a key drawn from the generator, as the module does it.
+// Dropout with a key from the generator, as in the module.
 Variable random_dropout(const Variable& x) {
     const Dropout dropout(0.4, generator().next_key("checkpoint.dropout"));
     const auto apply = [dropout](const Tensor& from) {
@@ -53,7 +53,7 @@ struct Outcome {
     bool operator==(const Outcome&) const = default;
 };
 
-// The same two-block network, each block run by `run`, inside a bigger graph: x is used before, in between and after.
+// A network of two blocks, each run by `run`, inside a larger graph: x is used before, between and after the blocks.
 template <class Run>
 Outcome train(Run run) {
     generator().start(7, 0);

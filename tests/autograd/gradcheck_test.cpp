@@ -1,4 +1,4 @@
-// The gradient check, checked: planted mistakes are caught and named, right gradients pass.
+// Tests of the gradient check: planted mistakes are caught and named, correct gradients pass.
 #include "autograd/gradcheck.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ void expect_proven(const GradcheckReport& report) {
     EXPECT_EQ(report.message, "");
 }
 
-// ---- the right twins
+// ---- correct versions
 
 TEST(Gradcheck, ProvesSoftmax) { expect_proven(check_softmax(Mistake::none)); }
 TEST(Gradcheck, ProvesMaskedSoftmax) { expect_proven(check_softmax(Mistake::none, 2)); }
@@ -91,8 +91,8 @@ TEST(Gradcheck, CatchesAGradientThatIsNotZeroForAZeroCotangent) {
     expect_caught(check_softmax(Mistake::not_zero_for_zero), "a cotangent of zeros gives input 0 [3, 5] a gradient");
 }
 TEST(Gradcheck, NamesABackwardThatIgnoresTheOutputsGradient) {
-    // The true softmax gradient for a cotangent of ones is zero, so ignoring looks like giving nothing; the product tells them
-    // apart.
+    // The true softmax gradient for a cotangent of ones is zero, so ignoring the cotangent would look correct; the product shows
+    // the mistake.
     EXPECT_FALSE(check_softmax(Mistake::ignores_cotangent).passed);
     const GradcheckReport report = gradcheck(
         [](auto in) {
@@ -111,7 +111,7 @@ TEST(Gradcheck, CatchesABackwardThatOverwritesWhatItSaved) {
     expect_caught(check_softmax(Mistake::consumes_saved), "changes or consumes what it saved");
 }
 
-// ---- what makes it strict
+// ---- why it is strict
 
 TEST(Gradcheck, SeesWhatACotangentOfOnesWouldHide) {
     // Every row of a softmax sums to one, so under a cotangent of ones its gradient is zero, and so is 1.01 times or minus it.
@@ -159,7 +159,7 @@ TEST(Gradcheck, RefusesAnUndeclaredGradientOfAnInputDeclaredZero) {
 }
 
 TEST(Gradcheck, AcceptsAnInputThatIsZeroBySymmetryWhenDeclared) {
-    // Adding one number to all logits changes no softmax.
+    // Adding a constant to all logits does not change the softmax.
     const auto shifted = [](double noise) {
         return [noise](std::span<const Variable> in) {
             Tensor sums = in[0].value().clone();

@@ -1,6 +1,6 @@
-// Every op's backward, broken in small ways: the gradient check must catch each one.
+// Mutation test of every op's backward: the gradient check must catch each small error.
 //
-// A mutant computes an op's value and gradients by the op itself, and hands out one input's gradient changed.
+// A mutant computes an op's value and gradients with the op itself, and changes one input's gradient.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ enum class Mutation { none, sign_flipped, factor, element_dropped, row_dropped, 
 struct Named {
     Mutation mutation;
     const char* name;
-    const char* cause;  // what the message must say; "" when the same change may have several causes
+    const char* cause;  // what the message must contain; "" if the same change may have several causes
 };
 constexpr Named kMutations[] = {
     {Mutation::sign_flipped, "sign flipped", "sign is flipped"},
@@ -60,7 +60,7 @@ void mutate(Tensor& gradient, Mutation mutation, std::size_t element, const Tens
     }
 }
 
-// The gradients of a case's function at `inputs`, through its own ops on a tape of their own.
+// The gradients of a case's function at `inputs`, computed by its ops on a fresh tape.
 std::vector<Tensor> gradients_of(const GradientFunction& function, std::span<const Tensor> inputs, const std::vector<bool>& needs,
                                  const Tensor& cotangent) {
     const FreshTape fresh;
@@ -131,7 +131,7 @@ TEST_P(Mutant, IsCaughtIn) {
         for (const Named& each : kMutations) {
             Tensor changed = right[i].clone();
             mutate(changed, each.mutation, element, cotangent);
-            // Zeros flipped, a symmetric matrix transposed: the mutant is the op itself.
+            // Negated zeros or a transposed symmetric matrix: the mutant equals the op.
             if (largest_difference(changed, right[i]) <= 1e-6 * (size + one.options.floor)) continue;
             ++tried;
             const GradcheckReport report = gradcheck(mutant(one.function, i, each.mutation, element), one.inputs, one.options);

@@ -1,4 +1,4 @@
-// What a timer makes of ops, and that nothing is timed without one.
+// The op timer, and that nothing is timed without one.
 #include "autograd/op_times.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(OpTimer, TellsForwardAndBackwardOfEachKindOfOpTheLongestFirst) {
     const Variable a = square(300), b = square(300);
     std::vector<OpTime> times;
     double wall = 0;
-    // A busy machine may stop the thread in any op, but not in the same one again and again.
+    // A busy machine may preempt the thread in any op, but not repeatedly in the same one.
     for (int attempt = 0; attempt < 10 && (attempt == 0 || times.front().op != "matmul"); ++attempt) {
         const auto begin = std::chrono::steady_clock::now();
         OpTimer timer;

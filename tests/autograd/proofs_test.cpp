@@ -32,7 +32,7 @@ std::set<std::string> declared_ops() {
     return names;
 }
 
-// The ops that a case puts on the tape.
+// The ops that a case records on the tape.
 std::set<std::string> recorded_ops(const GradientCase& one) {
     const FreshTape fresh;
     std::vector<Variable> leaves;

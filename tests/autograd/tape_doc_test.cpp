@@ -1,4 +1,4 @@
-// The worked example of docs/tape.md: the page shows this code, and this is what it prints.
+// The example in docs/tape.md: the page must show this code and its output.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -46,8 +46,8 @@ void example() {
 }
 // clang-format on
 
-// Line numbers are not what the page is about, nor is the way in which the compiler was given the file's name:
-// "<folder>/tape_doc_test.cpp:42" becomes "tests/autograd/tape_doc_test.cpp:N".
+// Normalises line numbers and the folder given to the compiler: "<folder>/tape_doc_test.cpp:42" becomes
+// "tests/autograd/tape_doc_test.cpp:N".
 std::string without_places(std::string text) {
     const std::string here = __FILE__;
     const std::string name = "tape_doc_test.cpp";

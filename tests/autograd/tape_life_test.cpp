@@ -1,4 +1,4 @@
-// How long nodes live, what the tape tells of itself, and whose it is.
+// The lifetime of nodes, inspection of the tape, and which thread owns it.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -17,7 +17,7 @@ using planted::product;
 using planted::softmax;
 using planted::sum;
 
-// ThreadSanitizer makes each node some twenty times slower and learns nothing from more of them.
+// ThreadSanitizer makes each node about twenty times slower, and more nodes would not find more.
 #ifdef HEDDLE_THREAD_SANITIZER
 constexpr int kDeep = 100'000;
 #else
@@ -31,7 +31,7 @@ Variable step(const Variable& x) {
                               }});
 }
 
-// A node whose backward call holds a Variable of the node before, as checkpoint-like ops do.
+// A node whose backward function holds a Variable of the previous node, as checkpoint-like ops do.
 Variable holding_step(const Variable& x) {
     return record(x.value(), {.op = "step", .where = Where::current(), .inputs = {x}, .backward = [x](Gradients& g) {
                                   g.give(0, g.take_output());
@@ -136,7 +136,7 @@ TEST(Tape, NeverTakesAStaleHandleForANewNode) {
     EXPECT_EQ(x.grad().item(), 2);
 }
 
-// Destroyed at the end of the program, when only they hold their tape: the test is that the program ends well.
+// Destroyed at program exit, when only they hold their tape: the test is that the program exits normally.
 Variable at_exit_leaf;
 Variable at_exit_result;
 
@@ -199,7 +199,7 @@ TEST(FreshTape, KeepsTheOuterTapeAsItWas) {
     EXPECT_EQ(x.grad().item(), 2);
 }
 
-// ---- what it tells
+// ---- inspection
 
 TEST(Tape, ReportsSavedMemoryPerOpLargestFirst) {
     const Variable x(random_input({8, 8}, 1), true);
@@ -224,7 +224,7 @@ TEST(Tape, DrawsItselfForGraphviz) {
          {"label=\"planted_product\\n[2, 4]\\nplanted.h:", "label=\"planted_softmax\\n[2, 4]",
           "label=\"x \\\"quoted\\\" \\\\ back\\n[2, 4]\", shape=ellipse]", "style=dashed", "l0 -> n", "l1 -> n"})
         EXPECT_NE(dot.find(part), std::string::npos) << part << " is missing in\n" << dot;
-    // Two nodes, two leaves, three edges; every edge joins declared names; the braces close.
+    // Two nodes, two leaves, three edges; every edge connects declared names; the braces are balanced.
     const auto count = [&](const std::string& part) {
         std::size_t found = 0;
         for (std::size_t at = dot.find(part); at != std::string::npos; at = dot.find(part, at + 1)) ++found;

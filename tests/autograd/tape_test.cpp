@@ -1,4 +1,4 @@
-// A promise for each feature of the tape: recording, going back, and the errors in between.
+// Tests of each feature of the tape: recording, backward and errors.
 #include "autograd/tape.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(Tape, PassesAGradientThroughWithoutACopy) {
     const Variable x = leaf({1, 2});
     Variable y = times(x, 2);
     for (int i = 0; i < 3; ++i) y = times(y, 2);
-    backward(y, kOnes, true);  // the blocks that the second walk asks for are all kept now
+    backward(y, kOnes, true);  // now the allocator keeps all blocks that the second walk needs
     const std::int64_t before = memory_statistics().requests;
     Variable(x).zero_grad();
     backward(y, kOnes);
@@ -151,7 +151,7 @@ TEST(Tape, GoesBackFromSeveralOutputsInOneWalk) {
 
 // ---- ops with several outputs, absent and frozen inputs
 
-// (x, 2x) with the gradient a + 2 b; tells which outputs received one.
+// (x, 2x) with the gradient a + 2 b; records which outputs received a gradient.
 std::vector<Variable> both(const Variable& x, std::vector<bool>* received) {
     Tensor twice = x.value().clone();
     for (double& value : twice.span<double>()) value *= 2;
@@ -318,7 +318,7 @@ TEST(Tape, SeesAChangeThroughAnotherHandleOnTheSameMemory) {
     expect_error([&] { backward(y, random_input({2, 2}, 1)); }, "changed in place");
 }
 
-// A gradient is a tensor like others: an op may have saved it, and the next backward adds to it in place.
+// A gradient is an ordinary tensor: an op may have saved it, and the next backward adds to it in place.
 TEST(Tape, SeesThatASavedGradientWasAddedTo) {
     const Variable w(random_input({2, 3}, 1), true);
     const Tensor ones = Tensor::full({2, 2}, 1, DType::f64);
@@ -372,7 +372,7 @@ TEST(AnomalyMode, NamesTheFirstOpWhoseOutputIsNotFinite) {
     for (const std::string& part :
          {std::string("output 0 [2, 3] of times"), "tape_test.cpp:" + std::to_string(line), std::string("inf")})
         EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
-    times(bad, 1e10);  // out of anomaly mode nothing is searched
+    times(bad, 1e10);  // without anomaly mode nothing is checked
 }
 
 TEST(AnomalyMode, NamesTheFirstOpWhoseGradientIsNotFinite) {

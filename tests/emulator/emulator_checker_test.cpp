@@ -1,5 +1,5 @@
 // The matrix of bug classes: each mistake must be reported in each of 20 random orders of threads and blocks, with its kind and
-// its place; its correct twin must not be. Then kernels in which there is nothing to report.
+// its line; its correct twin must not. Then kernels without anything to report.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kOrders = 20;
 
-/// What the emulator says of it, or "".
+/// The emulator's report, or "".
 std::string report_of(const std::function<void()>& program, std::uint64_t seed) {
     emulator::set_seed(seed);
     try {
@@ -43,7 +43,7 @@ bool contains_any(const std::string& text, const std::vector<std::string>& words
     return false;
 }
 
-// The line number must end there: "x.cu:41" is not in "x.cu:412".
+// Requires the line number to end there: "x.cu:41" does not match "x.cu:412".
 bool names_any(const std::string& text, const std::vector<std::string>& places) {
     for (const std::string& place : places)
         for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + 1))

@@ -1,4 +1,4 @@
-// Asynchronous copies: in flight until their own thread waits, landing early or late by lot.
+// Asynchronous copies: in flight until their own thread waits; the bytes move early or late at random.
 #include <cstring>
 #include <set>
 
@@ -14,7 +14,7 @@ using device::Pipeline;
 
 constexpr int kThreads = 64;
 
-// Each thread copies its own float of x, twice: the sums of tiles 0 .. tiles - 1 through a pipeline of two stages.
+// Each thread copies its own float of x. Sums tiles 0 .. tiles - 1 through a pipeline of two stages.
 __global__ void pipelined_sum_kernel(const float* x, float* sums, int tiles) {
     auto* const tile = device::shared<float>(2 * kThreads);
     const int t = static_cast<int>(threadIdx.x);
@@ -26,9 +26,9 @@ __global__ void pipelined_sum_kernel(const float* x, float* sums, int tiles) {
         if (i + 1 < tiles) device::copy_async<4>(&tile[(i + 1) % 2 * kThreads + t], &x[(i + 1) * kThreads + t]);
         pipeline.commit();
         pipeline.wait();
-        __syncthreads();  // everybody's copies of tile i are there
+        __syncthreads();  // all threads' copies of tile i have landed
         sum += tile[i % 2 * kThreads + (t + 7) % kThreads];
-        __syncthreads();  // nobody reads tile i any more
+        __syncthreads();  // all threads have read tile i
     }
     pipeline.wait_all();
     sums[t] = sum;
@@ -48,7 +48,7 @@ TEST(EmulatorCopies, APipelineOfTwoStages) {
     }
 }
 
-// What a thread sees of its own copy before and behind its wait.
+// What a thread sees of its own copy before and after its wait.
 __global__ void peek_kernel(const int* x, int* before, int* after) {
     auto* const cell = device::shared<int>(32);
     const auto t = threadIdx.x;
@@ -78,7 +78,7 @@ TEST(EmulatorCopies, LandEarlyOrLate) {
     EXPECT_GT(late, 200);
 }
 
-// The source is read when the bytes move: a late copy sees what was written meanwhile (a race, which the checker reports).
+// The source is read when the bytes move: a late copy sees later writes (a race, which the checker reports).
 __global__ void changed_source_kernel(int* x, int* out) {
     auto* const cell = device::shared<int>(32);
     const auto t = threadIdx.x;
@@ -163,7 +163,7 @@ TEST(EmulatorCopies, FillWithZeros) {
     check_zero_fill<4>();
     check_zero_fill<8>();
     check_zero_fill<16>();
-    // Nothing is read when nothing is valid: an address that is aligned is enough.
+    // With no valid bytes nothing is read: any aligned address is allowed.
     unsigned char out[16];
     run_kernel({.shared = 16}, zero_fill_kernel<16>, reinterpret_cast<const unsigned char*>(16), out, 0);
     for (const unsigned char byte : out) EXPECT_EQ(byte, 0);

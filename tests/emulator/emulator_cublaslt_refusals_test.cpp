@@ -1,10 +1,10 @@
-// What the stand-in for cuBLASLt refuses, with which status and in which words.
+// What the replacement for cuBLASLt refuses: status and message.
 #include "tests/emulator/emulator_cublaslt_support.h"
 
 namespace heddle::emulator {
 namespace {
 
-/// A [8, 8] product in f32 with everything that it needs, to be spoilt in one thing.
+/// A valid [8, 8] product in f32; each test makes one argument invalid.
 class EmulatorCublasLtRefusals : public testing::Test {
   protected:
     Case c{.m = 8, .n = 8, .k = 8};
@@ -158,7 +158,7 @@ TEST_F(EmulatorCublasLtRefusals, VectorsAndAuxiliaryMatricesThatOverlap) {
     overlapping(CUBLASLT_EPILOGUE_GELU_AUX, nullptr, d, "the aux matrix overlaps D");
     overlapping(CUBLASLT_EPILOGUE_GELU_AUX, nullptr, b, "the aux matrix overlaps B");
     overlapping(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, more + 8, more, "the aux matrix overlaps the bias");
-    // What is only read may be the same.
+    // Read-only operands may be the same.
     expect_success(answer(CUBLASLT_EPILOGUE_BIAS, a, nullptr));
     expect_success(answer(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, more + 64, more));
     expect_success(answer(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, a, more));
@@ -204,7 +204,7 @@ TEST_F(EmulatorCublasLtRefusals, Algorithms) {
     expect_status(call(found[0].algo, more + 1, nullptr, 0), CUBLAS_STATUS_INVALID_VALUE,
                   "A is not aligned to the 16 bytes that the algorithm was chosen for");
     expect_status(call({}, a, nullptr, 0), CUBLAS_STATUS_INVALID_VALUE, "does not come from cublasLtMatmulAlgoGetHeuristic");
-    // Found for 8 columns: it takes 4 and 12, not 3 and 11.
+    // Found for 8 columns: it supports 4 and 12, but not 3 and 11.
     for (const std::uint64_t columns : {4, 12, 3, 11}) {
         const Descriptors other({.m = 8, .n = columns, .k = 8});
         const bool good = columns % 8 == 4;

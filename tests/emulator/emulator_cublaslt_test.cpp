@@ -1,5 +1,5 @@
-// The stand-in for cuBLASLt: products of all types and forms against plain sums, epilogues, algorithms, and products as work
-// of streams.
+// The replacement for cuBLASLt: products of all types and layouts compared with plain sums, epilogues, algorithms, and products
+// in streams.
 #include <chrono>
 #include <cmath>
 
@@ -29,7 +29,7 @@ std::vector<double> plain(const Case& c, const std::vector<double>& a, const std
     return d;
 }
 
-/// Inputs of a case, its result and the plain one.
+/// The inputs of a case, its result and the reference.
 struct Computed {
     std::vector<double> got, want;
 };
@@ -115,7 +115,7 @@ TEST(EmulatorCublasLt, AddsBiasAndActivates) {
             }
             expect_near({d.values(), want}, type == CUDA_R_32F ? 1e-6 : 1.0 / 256);
 
-            // Backward through the activation, with what was kept: dx = (A B) activation'(before), and the sums of its rows.
+            // Backward through the activation with the saved input: dx = (A B) activation'(before), and the sums of its rows.
             if (!keeps) continue;
             c.epilogue = relu ? CUBLASLT_EPILOGUE_DRELU_BGRAD : CUBLASLT_EPILOGUE_DGELU_BGRAD;
             Descriptors back(c);
@@ -149,7 +149,7 @@ TEST(EmulatorCublasLt, SumsOperands) {
         expect_success(multiply(c, l, da.data(), db.data(), nullptr, d.data()));
         std::vector<double> want(of_a ? 6 : 5);
         for (std::size_t i = 0; i < want.size(); ++i)
-            for (std::size_t t = 0; t < 8; ++t) want[i] += of_a ? a[t + i * 8] : b[t + i * 8];  // both lie [8, ..]
+            for (std::size_t t = 0; t < 8; ++t) want[i] += of_a ? a[t + i * 8] : b[t + i * 8];  // both are stored as [8, ..]
         expect_near({sums.values(), want}, 1e-6);
     }
 }
@@ -198,7 +198,7 @@ TEST(EmulatorCublasLt, BitsDependOnTheAlgorithmAndNotOnTheShape) {
     Case wide{.m = 40, .n = 50, .k = 1000}, narrow{.m = 40, .n = 3, .k = 1000};
     const std::vector<double> a = numbers(40 * 1000, 1);
     std::vector<double> b = numbers(1000 * 50, 2);
-    for (double& x : b) x = x / 3;  // so that sums round
+    for (double& x : b) x = x / 3;  // so that rounding occurs
     Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{1} << 20);
     const auto found = algorithms(Descriptors(wide), preference);
@@ -227,10 +227,10 @@ TEST(EmulatorCublasLt, IsFastEnoughLarge) {
     const auto start = std::chrono::steady_clock::now();
     expect_success(multiply(c, l, a.data(), b.data(), nullptr, d.data()));
     expect_ok(cudaDeviceSynchronize());
-    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 5);  // 0.1 where nothing else runs
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 5);  // 0.1 on an idle machine
 }
 
-// ---- work of a stream ----
+// ---- products in a stream ----
 
 TEST(EmulatorCublasLt, RunsInItsStreamAndInGraphs) {
     in_orders([] {

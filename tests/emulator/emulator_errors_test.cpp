@@ -1,5 +1,5 @@
-// What the emulator refuses while a kernel runs: each broken kernel must be reported in each of 20 random orders, with kernel,
-// block, thread and place, and its correct twin in none.
+// Mistakes detected while a kernel runs: each broken kernel must be reported in each of 20 random orders, with kernel, block,
+// thread and source line, its correct twin in none.
 #include <algorithm>
 #include <stdexcept>
 
@@ -53,7 +53,7 @@ TEST(EmulatorErrors, ABarrierThatSomeLeaveBefore) {
     for (std::uint64_t order = 0; order < 20; ++order) {
         set_seed(order);
         const std::string text = violation_of({.block = {64}}, leaves_early_kernel, true);
-        // Who comes second finds it.
+        // The second thread to arrive reports it.
         EXPECT_TRUE(text.find("thread (33, 0, 0) has left the kernel and never will") != std::string::npos ||
                     text.find("thread (33, 0, 0): leaves the kernel, while thread (") != std::string::npos)
             << text;
@@ -239,7 +239,7 @@ TEST(EmulatorErrors, AStackThatOverflows) {
     expect_broken({"thread (9, 0, 0): needs more stack than a thread has", "HEDDLE_EMULATOR_STACK"}, {}, overflow_kernel);
 }
 
-// Where UndefinedBehaviorSanitizer looks at each access and division, it ends the program before the emulator hears of them.
+// UndefinedBehaviorSanitizer checks each access and division and ends the program before the emulator detects them.
 #if defined(HEDDLE_ADDRESS_SANITIZER)
 constexpr bool sanitizer_comes_first = true;
 #else
@@ -298,7 +298,7 @@ TEST(EmulatorErrors, ACopyThatIsNotCommitted) {
     expect_broken({"without having waited for its asynchronous copy"}, {.shared = 16}, not_committed_kernel);
 }
 
-// What a copy's arguments must be: `which` of them is wrong.
+// Copies with invalid arguments: `which` selects the wrong one.
 __global__ void copy_kernel(int which) {
     auto* const x = device::shared<float>(12);
     float local[4];
@@ -362,7 +362,7 @@ TEST(EmulatorErrors, NamesHaveTheirTemplateArguments) {
     EXPECT_NE(std::find(names.begin(), names.end(), "template_kernel<bf16, 4>"), names.end());
 }
 
-// A launch that was given up leaves nothing behind: the next one on the same fibers is as good as any.
+// An abandoned launch leaves nothing behind: the next one on the same fibers works.
 TEST(EmulatorErrors, TheNextLaunchIsFresh) {
     EXPECT_NE(violation_of({.grid = {16}, .block = {256}}, two_places_kernel, true), "");
     EXPECT_EQ(violation_of({.grid = {16}, .block = {256}}, two_places_kernel, false), "");

@@ -1,4 +1,4 @@
-// Graphs of the emulated runtime: what is captured, what a replay computes, and what a capture refuses.
+// Graphs of the emulated runtime: capture, replay, and what a capture refuses.
 #include <thread>
 
 #include "tests/emulator/emulator_runtime_support.h"
@@ -6,7 +6,7 @@
 namespace heddle::emulator {
 namespace {
 
-/// The graph of what body(stream) does, ready to be launched.
+/// The executable graph of body(stream).
 class Graph {
   public:
     template <class Body>
@@ -53,7 +53,7 @@ TEST(EmulatorGraph, ReplaysFrozenArgumentsOnNewData) {
             expect_ok(cudaStreamSynchronize(stream));
             EXPECT_EQ(y.values()[31], static_cast<float>(10 + i));
         }
-        // Two replays in a row, and the input of the first one changed too early.
+        // Two replays in a row, with the input of the first one changed too early.
         expect_ok(cudaGraphLaunch(graph, stream));
         input.fill(50);
         expect_report(cudaStreamSynchronize(stream), "pinned buffer reused too early");
@@ -68,7 +68,7 @@ TEST(EmulatorGraph, ReplaysCountUp) {
             expect_ok(add(x, 1, 32, s));
             expect_ok(add(x, 2, 32, s));
         });
-        for (int i = 0; i < 5; ++i) expect_ok(cudaGraphLaunch(graph, i % 2 == 0 ? stream : other));  // never beside itself
+        for (int i = 0; i < 5; ++i) expect_ok(cudaGraphLaunch(graph, i % 2 == 0 ? stream : other));  // never concurrent
         expect_ok(cudaDeviceSynchronize());
         EXPECT_EQ(x.values()[0], 15);
     });
@@ -102,7 +102,7 @@ TEST(EmulatorGraph, CapturesStreamsThatJoin) {
         cudaGraph_t none = nullptr;
         expect_refused(cudaStreamEndCapture(first, &none), cudaErrorStreamCaptureUnjoined, "does not wait for");
         EXPECT_EQ(none, nullptr);
-        // Both streams are themselves again.
+        // Neither stream is captured any more.
         expect_ok(add(x, 1, 32, second));
         expect_ok(cudaStreamSynchronize(second));
         EXPECT_EQ(x.values()[0], 4);
@@ -200,7 +200,7 @@ TEST(EmulatorGraph, ARelaxedCaptureLetsOthersAllocate) {
     expect_ok(cudaStreamEndCapture(stream, &graph));
     expect_ok(cudaGraphDestroy(graph));
 
-    // Thread-local: another thread may; global: none may.
+    // Thread-local: other threads may call it; global: no thread may.
     for (const bool global : {false, true}) {
         expect_ok(cudaStreamBeginCapture(stream, global ? cudaStreamCaptureModeGlobal : cudaStreamCaptureModeThreadLocal));
         cudaError_t error = cudaSuccess;

@@ -1,4 +1,4 @@
-// Threads, blocks, barriers and warp collectives of the emulator, against their definitions.
+// The emulator's threads, blocks, barriers and warp collectives, compared with their definitions.
 #include "core/sanitizers.h"
 #include "tests/emulator/emulator_support.h"
 
@@ -106,7 +106,7 @@ TEST(EmulatorKernel, ShufflesAreThoseOfTheManual) {
     }
 }
 
-// Both halves of the warp sum on their own, the lower one more often.
+// Both halves of the warp sum separately, the lower one more often.
 __global__ void halves_kernel(int* out) {
     const int lane = device::lane();
     int sum = lane;
@@ -176,7 +176,7 @@ double cpu_seconds() {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
-/// Nanoseconds of CPU time for each thread and call: the best of five.
+/// Nanoseconds of CPU time per thread and call, best of five.
 template <class... Arguments>
 double cost(unsigned threads, void (*kernel)(Arguments...), Arguments... arguments) {
     double best = 1e9;
@@ -188,7 +188,8 @@ double cost(unsigned threads, void (*kernel)(Arguments...), Arguments... argumen
     return best;
 }
 
-// Prints the figures of the README; only a collapse fails (a kernel call instead of a switch would be 300 ns and more).
+// Prints the figures in the README; fails only if they are far too high (a system call instead of a switch would take 300 ns and
+// more).
 TEST(EmulatorKernel, ASwitchIsCheap) {
 #if defined(HEDDLE_THREAD_SANITIZER)
     GTEST_SKIP() << "TSan takes its time for each switch";

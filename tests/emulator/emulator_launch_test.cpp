@@ -1,5 +1,4 @@
-// Launches as a whole: geometry, groups of blocks that are resident together, orders, chosen blocks, what is remembered of a
-// process.
+// Launches: geometry, groups of blocks that are resident together, orders, chosen blocks, and what is recorded about a process.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -73,7 +72,7 @@ TEST(EmulatorLaunch, ChipsDiffer) {
 
 // ---- blocks that are resident together ----
 
-// Every block writes its number; behind the barrier each reads its right neighbour's within the group.
+// Every block writes its number; after the barrier each reads its right neighbour's within the group.
 __global__ void neighbours_kernel(int* values, int* seen, int group, bool whole_grid) {
     const int block = static_cast<int>(blockIdx.x);
     for (int round = 0; round < 3; ++round) {
@@ -115,7 +114,7 @@ TEST(EmulatorLaunch, AGridBarrierThatABlockNeverReaches) {
     }
 }
 
-// Shared memory belongs to a block, also when several are resident at once.
+// Shared memory is separate for each block, even if several are resident at once.
 __global__ void own_shared_kernel(int* out) {
     auto* const x = device::shared<int>(32);
     x[threadIdx.x] = static_cast<int>(100 * blockIdx.x + threadIdx.x);
@@ -153,7 +152,7 @@ TEST(EmulatorLaunch, OneBlockIsTheLast) {
     }
 }
 
-// ---- waiting that nobody signals ----
+// ---- waiting without a signal ----
 
 __global__ void spin_kernel(int* flag, int* order) {
     if (threadIdx.x == 0) {
@@ -281,7 +280,7 @@ TEST(EmulatorLaunch, BlocksCanBeChosen) {
     EXPECT_THROW(run_kernel({.grid = {7}}, nothing_kernel), std::invalid_argument);
 }
 
-// ---- what is remembered ----
+// ---- what is recorded ----
 
 constexpr int kBarrier = __LINE__ + 2;
 __global__ void skip_kernel(int* order, int* next) {
@@ -303,7 +302,7 @@ TEST(EmulatorLaunch, SynchronisationIsListedAndSkipped) {
     EXPECT_TRUE(synchronisation_places().empty());
 }
 
-// Without its barrier a thread reads what another one has yet to write, in some order.
+// Without its barrier, in some order a thread reads before another one has written.
 constexpr int kSkipped = __LINE__ + 4;
 __global__ void needs_barrier_kernel(int* out) {
     auto* const x = device::shared<int>(64);

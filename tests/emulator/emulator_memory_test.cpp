@@ -1,4 +1,4 @@
-// The emulated device's memory: what is allocated, what it costs, and who may touch it.
+// The emulated device's memory: allocation, cost and protection.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace heddle::emulator {
 namespace {
 
-/// Bytes of this process that are in the machine's memory.
+/// The resident memory of this process in bytes.
 std::size_t resident() {
     std::ifstream file("/proc/self/statm");
     std::size_t total = 0, pages = 0;
@@ -46,7 +46,7 @@ TEST(EmulatorMemory, AlignsAndSeparatesAllocations) {
 
 TEST(EmulatorMemory, IsNaNUntilItIsWritten) {
     if (checker::kEnabled) GTEST_SKIP() << "reading it is reported";
-    for (const std::size_t n : {std::size_t{10}, std::size_t{1} << 20}) {  // filled, and shown from a file
+    for (const std::size_t n : {std::size_t{10}, std::size_t{1} << 20}) {  // filled, and mapped from a file
         DeviceArray<float> x(n);
         const std::vector<float> values = x.values();
         EXPECT_TRUE(std::isnan(values[0]));
@@ -90,7 +90,7 @@ TEST(EmulatorMemory, RunsOut) {
     expect_ok(cudaMemGetInfo(&free, &total));
     EXPECT_LE(free, total);
     void *most = nullptr, *more = nullptr;
-    expect_ok(cudaMalloc(&most, free));  // costs nothing: nobody touches it
+    expect_ok(cudaMalloc(&most, free));  // costs nothing, because it is never touched
     expect_refused(cudaMalloc(&more, 1 << 20), cudaErrorMemoryAllocation, "out of memory: wanted 1048576 bytes");
     EXPECT_EQ(more, nullptr);
     expect_ok(cudaFree(most));
@@ -101,7 +101,7 @@ TEST(EmulatorMemory, RunsOut) {
     expect_ok(cudaFree(nullptr));
 }
 
-// The system's refusal is the device's: no exception, and nothing is counted that nobody has.
+// If the system refuses memory, so does the device: without an exception, and without counting the memory as used.
 TEST(EmulatorMemory, RunsOutWhenTheSystemDoes) {
 #if defined(HEDDLE_ADDRESS_SANITIZER) || defined(HEDDLE_THREAD_SANITIZER)
     GTEST_SKIP() << "a sanitizer's own memory would run out first";
@@ -166,7 +166,7 @@ TEST(EmulatorMemory, ReportsFreedMemoryInStreams) {
         expect_ok(cudaMalloc(&y, 128));
         expect_ok(cudaMemsetAsync(x, 0, 128, stream));
         expect_ok(cudaFreeAsync(x, stream));
-        expect_ok(cudaMemsetAsync(x, 0, 128, stream));  // lives at the call, not when it runs
+        expect_ok(cudaMemsetAsync(x, 0, 128, stream));  // allocated at the call, but not when it runs
         expect_report(cudaStreamSynchronize(stream), "which was freed");
         expect_refused(cudaMemset(x, 0, 128), cudaErrorInvalidValue, "which was freed");
         expect_ok(add(x, 1, 32, stream));
@@ -184,10 +184,10 @@ TEST(EmulatorMemory, OrdersAllocationsInStreams) {
         const Stream first, second;
         float* x = nullptr;
         expect_ok(cudaMallocAsync(&x, 128, first));
-        expect_ok(cudaMemsetAsync(x, 0, 128, second));  // in the second stream it is not there yet
+        expect_ok(cudaMemsetAsync(x, 0, 128, second));  // in the second stream it does not exist yet
         expect_report(cudaDeviceSynchronize(), "race between streams");
         expect_ok(cudaMemsetAsync(x, 0, 128, second));
-        expect_ok(cudaFreeAsync(x, first));  // the fill may come later
+        expect_ok(cudaFreeAsync(x, first));  // the fill may run later
         EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
         EXPECT_TRUE(nearest_allocation(x)->freed);
     });
@@ -198,7 +198,7 @@ TEST(EmulatorMemory, AKernelMustStayInIt) {
     DeviceArray<float> x(100, 0.0f);
     expect_ok(store(x, 99, stream));
     expect_ok(cudaStreamSynchronize(stream));
-    // 16 bytes further the allocation's padding is over and the closed page begins: seen in every build.
+    // 16 bytes further the closed page begins after the allocation's padding: detected in every build.
     expect_ok(store(x, 128, stream));
     expect_report(cudaStreamSynchronize(stream), "past the end of ");
     expect_ok(store(x, -2000, stream));
@@ -215,7 +215,7 @@ TEST(EmulatorMemory, LargeSparseTensorsCostWhatIsTouched) {
     const Stream stream;
     {
         const ChosenBlocks chosen({0, 2500, 3071});
-        expect_ok(number_blocks(x, stride, blocks, stream));  // runs later, on these blocks all the same
+        expect_ok(number_blocks(x, stride, blocks, stream));  // runs later, but still on these blocks only
     }
     expect_ok(cudaStreamSynchronize(stream));
     float value[32];
@@ -268,7 +268,7 @@ TEST(EmulatorMemoryDeathTest, NotInAHostFunctionEither) {
 
 TEST(EmulatorMemoryDeathTest, TheSizeMustBeOne) {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
-    // Each death test is a process of its own, in which nobody has asked for the device's memory yet.
+    // Each death test is a separate process, in which the device's memory has not been queried yet.
     const auto total = [](const char* size) {
         setenv("HEDDLE_EMULATOR_MEMORY", size, 1);
         try {

@@ -1,6 +1,6 @@
-// Ops on tensors of more than 2^31 elements: the emulator has pages only where kernels touch them, and runs the last block of
-// each launch alone where there are many. Its results are held to the same op on a small tensor, bit for bit; an offset that
-// overflowed would lie outside of every tensor, or where nobody looks for it.
+// Ops on tensors of more than 2^31 elements: the emulator commits only pages that kernels touch, and of large launches runs only
+// the last block. The results must equal those of the same op on a small tensor bit for bit; an overflowed offset would be
+// outside of every tensor, or give different results.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -38,7 +38,7 @@ constexpr std::int64_t kMany = std::int64_t{1} << 31;
 Tensor random(const Shape& shape, DType dtype, std::uint64_t seed = 1) {
     return normal(shape, DType::f32, seed).to(dtype).to(Device::cuda);
 }
-// [rows, ...], of which only the last rows are there.
+// [rows, ...], of which only the last rows are filled.
 Tensor with_end(std::int64_t rows, const Tensor& end) {
     std::vector<std::int64_t> extents{rows};
     for (int i = 1; i < end.rank(); ++i) extents.push_back(end.dim(i));
@@ -61,12 +61,12 @@ void expect_same_end(const Tensor& got, const Tensor& want, std::int64_t rows, c
 }
 
 TEST(EmulatorOffsets, OfSweeps) {
-    for (const std::int64_t n : {kMany + 4096, kMany + 4099})  // by vectors, and with elements that are left
+    for (const std::int64_t n : {kMany + 4096, kMany + 4099})  // whole vectors, and with remaining elements
         for (const DType dtype : {DType::f32, DType::bf16}) {
             const Tensor a = random({64}, dtype, 1), b = random({64}, dtype, 2), c = random({64}, DType::u8, 3);
             const Tensor as = with_end(n, a), bs = with_end(n, b), cs = with_end(n, c);
             const auto expect = [&](const char* what, auto op) {
-                const emulator::ChosenBlocks chosen({0, emulator::kLastBlock});  // the first one takes the elements that are left
+                const emulator::ChosenBlocks chosen({0, emulator::kLastBlock});  // the first block takes the remaining elements
                 expect_same_end(op(as, bs, cs), op(a, b, c), 3, what);
             };
             expect("add", [](auto& x, auto& y, auto&) { return add(x, y); });
@@ -105,7 +105,7 @@ TEST(EmulatorOffsets, OfBroadcastsAndDropout) {
     }
 }
 
-// Narrow rows, which a warp takes, and wide ones, which a block takes.
+// Narrow rows, one per warp, and wide ones, one per block.
 TEST(EmulatorOffsets, OfRows) {
     for (const std::int64_t cols : {40, 9000})
         for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -219,11 +219,11 @@ TEST(EmulatorOffsets, OfPermutations) {
                     "permute");
 }
 
-// q, k and v of one projection, of which one sentence at the end is there. The last block is its last head.
+// q, k and v of one projection, of which only the last sentence is filled. The last block is its last head.
 TEST(EmulatorOffsets, OfAttention) {
     constexpr std::int64_t kModel = 2048, length = 10;
     for (const DType dtype : {DType::bf16, DType::f32})
-        for (const std::int64_t width : {64, 128}) {  // in bf16 a warp a sentence, and tiles
+        for (const std::int64_t width : {64, 128}) {  // in bf16 one warp per sentence, and tiles
             const std::int64_t heads = kModel / width;
             const std::int64_t rows = kMany / (3 * kModel) + 99, rows_of_results = kMany / kModel + 99;
             for (const bool far_results : {false, true}) {
@@ -251,7 +251,7 @@ TEST(EmulatorOffsets, OfAttention) {
                                        {columns(to, 0), columns(to, 1), columns(to, 2)});
                     return to;
                 };
-                // Heads that did not run have no log-sum: take them from the small one.
+                // Heads that did not run have no log-sum: take it from the small tensor.
                 got.log_sum.slice(all - length, all).copy_(want.log_sum);
                 got.output.slice(all - length, all).copy_(want.output);
                 const Tensor dgot = on_last_blocks([&] { return backward(far, got, d_far); }),
@@ -259,7 +259,7 @@ TEST(EmulatorOffsets, OfAttention) {
                 EXPECT_TRUE(same_bits(last_head(dgot), last_head(dwant))) << "dV, " << width;
             }
         }
-    // A cache of many slots, of which two are there.
+    // A cache of many slots, of which two are filled.
     const Tensor slots = random({2, kModel}, DType::f32, 8), query = random({1, kModel}, DType::f32, 9);
     const std::int64_t many = kMany / kModel + 99, two = 2;
     const std::vector<std::int64_t> lengths{2};
@@ -280,7 +280,7 @@ TEST(EmulatorOffsets, OfProducts) {
         expect_same_end(on_last_blocks([&] { return matmul_ladder(step, with_end(kRows, a), b); }), matmul_ladder(step, a, b), 1,
                         "ladder");
     }
-    // Only the last part of the rows is summed; what counts is that nothing outside is touched.
+    // Only the last part of the rows is summed; the test is that nothing outside is touched.
     Tensor dbias = Tensor::zeros({kDepth}, DType::f32, Device::cuda);
     on_last_blocks([&] {
         linear_backward_bias(with_end(kRows, random({256, kDepth}, DType::f32)), dbias);

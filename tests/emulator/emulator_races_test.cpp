@@ -18,7 +18,7 @@ TEST(EmulatorRaces, OfCopiesAndFills) {
 
         EXPECT_NE(report.find("(HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ")"), std::string::npos) << report;
 
-        // In peace: other bytes, reads, an event, a wait of the host.
+        // No race: other bytes, reads, an event, a host wait.
         expect_ok(cudaMemsetAsync(x, 0, 200, first));
         expect_ok(cudaMemcpyAsync(x + 50, y, 200, cudaMemcpyDeviceToDevice, second));
         expect_ok(cudaDeviceSynchronize());
@@ -50,7 +50,7 @@ TEST(EmulatorRaces, OfKernels) {
         expect_ok(add(x, 1, 9, first));
         expect_ok(add(x + 8, 1, 8, second));
         expect_report(cudaDeviceSynchronize(), "race between streams");
-        // In peace: other parts of an array, also of one piece of 64 bytes, and two that read the same.
+        // No race: other parts of an array, even within 64 bytes, and two kernels that read the same bytes.
         expect_ok(add(x, 1, 32, first));
         expect_ok(add(x + 32, 1, 32, second));
         expect_ok(cudaDeviceSynchronize());

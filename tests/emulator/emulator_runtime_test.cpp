@@ -54,13 +54,13 @@ TEST(EmulatorRuntime, TellsAKernelsReportToTheOneThatWaits) {
         const Stream stream;
         DeviceArray<float> x(32, 1.0f);
         expect_ok(require_even(3, stream));
-        expect_ok(add(x, 1, 32, stream));  // dropped: it stands behind the failure
+        expect_ok(add(x, 1, 32, stream));  // dropped, because it comes after the failure
         expect_report(cudaStreamSynchronize(stream), "the number must be even");
         const std::string report = cudaGetErrorString(cudaErrorLaunchFailure);
         EXPECT_NE(report.find("require_even_kernel"), std::string::npos) << report;
         EXPECT_NE(report.find("emulator_runtime_kernels.cu:"), std::string::npos) << report;
         EXPECT_EQ(x.values()[0], 1);
-        expect_ok(add(x, 1, 32, stream));  // the device goes on
+        expect_ok(add(x, 1, 32, stream));  // the device still works
         expect_ok(cudaStreamSynchronize(stream));
         EXPECT_EQ(x.values()[0], 2);
     });
@@ -71,7 +71,7 @@ TEST(EmulatorRuntime, KeepsAReportThatFreeingFinds) {
     float* x = nullptr;
     expect_ok(cudaMalloc(&x, 4));
     expect_ok(require_even(5, stream));
-    EXPECT_EQ(cudaFree(x), cudaErrorLaunchFailure);  // as a destructor calls it, that listens to nothing
+    EXPECT_EQ(cudaFree(x), cudaErrorLaunchFailure);  // like in a destructor, which ignores errors
     expect_report(cudaStreamSynchronize(stream), "must be even");
 }
 
@@ -90,10 +90,10 @@ TEST(EmulatorRuntime, CopiesAndFills) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
     DeviceArray<float> x(1000), y(1000);
     expect_ok(cudaMemcpyAsync(x, values.data(), 4000, cudaMemcpyHostToDevice, stream));
-    std::fill(values.begin(), values.end(), -1.0f);  // pageable: it was read at the call
+    std::fill(values.begin(), values.end(), -1.0f);  // pageable, so it was read at the call
     expect_ok(cudaMemcpyAsync(y, x, 4000, cudaMemcpyDeviceToDevice, stream));
     expect_ok(cudaMemsetAsync(y, 0, 8, stream));
-    expect_ok(cudaMemcpyAsync(back.data(), y, 4000, cudaMemcpyDefault, stream));  // pageable: it waits
+    expect_ok(cudaMemcpyAsync(back.data(), y, 4000, cudaMemcpyDefault, stream));  // pageable, so the call waits
     EXPECT_EQ(back[0], 0);
     EXPECT_EQ(back[1], 0);
     for (std::size_t i = 2; i < back.size(); ++i) ASSERT_EQ(back[i], static_cast<float>(i));
@@ -126,7 +126,7 @@ TEST(EmulatorRuntime, RefusesWrongCopies) {
     expect_refused(cudaMemcpy(x, x + 1, 8, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue, "overlap");
     expect_refused(cudaMemset(x + 99, 0, 8), cudaErrorInvalidValue, "too many");
     expect_refused(cudaMemset(host.data(), 0, 8), cudaErrorInvalidValue, "an address of the host");
-    // Where the call stands is said.
+    // The message has the call's source line.
     expect_refused(cudaMemset(x + 99, 0, 8), cudaErrorInvalidValue, "emulator_runtime_test.cpp:" + std::to_string(__LINE__));
 }
 
@@ -152,7 +152,7 @@ TEST(EmulatorRuntime, FillsPinnedMemoryLate) {
         PinnedArray<float> result(64, 5.0f);
         DeviceArray<float> x(64, 1.0f);
         expect_ok(cudaMemcpyAsync(result, x, result.bytes(), cudaMemcpyDeviceToHost, stream));
-        EXPECT_TRUE(std::isnan(result[0]));  // nobody has waited
+        EXPECT_TRUE(std::isnan(result[0]));  // without a wait
         expect_ok(cudaStreamSynchronize(stream));
         EXPECT_EQ(result[0], 1);
         expect_ok(cudaMemcpyAsync(result, x, result.bytes(), cudaMemcpyDeviceToHost, stream));
@@ -166,12 +166,12 @@ TEST(EmulatorRuntime, LetsTheDeviceUsePinnedMemoryTwice) {
         const Stream stream;
         PinnedArray<float> buffer(64, 0.0f);
         DeviceArray<float> x(64, 1.0f), y(64);
-        // The second copy reads what the first one will bring: the host touches nothing between.
+        // The second copy reads the first one's result; the host touches nothing in between.
         expect_ok(cudaMemcpyAsync(buffer, x, buffer.bytes(), cudaMemcpyDeviceToHost, stream));
         expect_ok(cudaMemcpyAsync(y, buffer, buffer.bytes(), cudaMemcpyHostToDevice, stream));
         expect_ok(cudaStreamSynchronize(stream));
         EXPECT_EQ(y.values()[5], 1);
-        // A function of the host fills it in the stream's order.
+        // A host function fills it in stream order.
         expect_ok(cudaLaunchHostFunc(
             stream, [](void* data) { std::fill_n(static_cast<float*>(data), 64, 3.0f); }, buffer));
         expect_ok(cudaMemcpyAsync(y, buffer, buffer.bytes(), cudaMemcpyHostToDevice, stream));
@@ -210,10 +210,10 @@ TEST(EmulatorRuntime, AnswersAQueryInTheEnd) {
         expect_ok(cudaEventRecord(event, stream));
         for (round = 0; cudaEventQuery(event) == cudaErrorNotReady;) ASSERT_LT(++round, 1000);
     });
-    EXPECT_GE(rounds.size(), 2u);  // sometimes at once, sometimes later
+    EXPECT_GE(rounds.size(), 2u);  // sometimes immediately, sometimes later
 }
 
-// The order in which two streams write to a list: each stream's own order is kept, theirs among each other is anything.
+// The order in which two streams write to a list: each stream's own order is kept; the interleaving is arbitrary.
 std::vector<int> order_of_two_streams(bool with_event) {
     const Stream first, second;
     const Event event;
@@ -277,7 +277,7 @@ TEST(EmulatorRuntime, LeavesOthersWorkAloneWhenOneStreamIsWaitedFor) {
         EXPECT_TRUE(ran);
     });
     EXPECT_GT(alone, 0);
-    EXPECT_LT(alone, in_all);  // by luck it runs early, too
+    EXPECT_LT(alone, in_all);  // it may also run early by chance
 }
 
 TEST(EmulatorRuntime, TheDefaultStreamWaitsForBlockingStreams) {
@@ -362,8 +362,8 @@ TEST(EmulatorRuntimeDeathTest, SaysAtTheEndWhatNobodyWaitedFor) {
 
 // ---- threads ----
 
-// TSan does not watch the emulator, which moves between stacks, and so sees nothing of what guards its statics: there the main
-// thread makes them.
+// The emulator, which switches stacks, is not instrumented for TSan, so TSan does not see the guards of its statics: the main
+// thread initialises them first.
 void begin_on_the_main_thread() {
 #if defined(HEDDLE_THREAD_SANITIZER)
     void* memory = nullptr;
@@ -391,7 +391,7 @@ TEST(EmulatorRuntime, ServesSeveralThreads) {
     EXPECT_EQ(results, std::vector<float>(4, 20.0f));
 }
 
-// In a checked build what the others allocate and free is entered between two kernels, not in the middle of one.
+// In a checked build allocations and frees of other threads are recorded between kernels, not during one.
 TEST(EmulatorRuntime, OthersAllocateWhileAKernelRuns) {
     begin_on_the_main_thread();
     std::atomic<bool> stop = false;

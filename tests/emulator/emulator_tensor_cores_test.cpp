@@ -1,5 +1,5 @@
-// Tensor cores: the fragments' layouts are those of the PTX manual when products of known matrices come out right, element by
-// element.
+// Tensor cores: correct products of known matrices, element by element, show that the fragment layouts are those of the PTX
+// manual.
 #include <cmath>
 #include <limits>
 
@@ -16,7 +16,7 @@ using device::FragmentA;
 using device::FragmentB;
 using device::lane;
 
-// Small integers: every product and sum is exact, so that order does not count. No two rows or columns are alike.
+// Small integers: every product and sum is exact, so the order does not matter. No two rows or columns are equal.
 float a_value(int row, int k) { return static_cast<float>((row * 7 + k * 3 + row * k) % 17 - 8); }
 float b_value(int k, int col) { return static_cast<float>((k * 5 + col * 11 + k * col) % 13 - 6); }
 float d_value(int row, int col) { return static_cast<float>(row * 8 + col); }
@@ -34,7 +34,7 @@ __device__ void store(const Accumulator16x8& d, float* out, int width = 8, int f
     for (int i = 0; i < 4; ++i) out[d.row(i) * width + first + d.col(i)] = d[i];
 }
 
-// Fragments by the manual's own indices.
+// Fragments indexed as in the manual.
 __global__ void by_hand_bf16_kernel(float* out) {
     const int g = lane() / 4, t = lane() % 4;
     const auto a = [](int row, int k) { return device::pack(a_value(row, k), a_value(row, k + 1)); };
@@ -159,7 +159,7 @@ TEST(EmulatorTensorCores, Tf32RoundsTiesAwayFromZero) {
     const float place = std::ldexp(1.0f, -10);  // of 1
     EXPECT_EQ(rounded(1.0f), 1.0f);
     EXPECT_EQ(rounded(1 + place), 1 + place);
-    EXPECT_EQ(rounded(1 + place / 2), 1 + place);  // a tie, and away from zero where the even one would be 1
+    EXPECT_EQ(rounded(1 + place / 2), 1 + place);  // a tie, rounded away from zero; round-to-even would give 1
     EXPECT_EQ(rounded(-1 - place / 2), -1 - place);
     EXPECT_EQ(rounded(1 + 3 * place / 2), 1 + 2 * place);
     EXPECT_EQ(rounded(std::nextafter(1 + place / 2, 0.0f)), 1.0f);
@@ -170,7 +170,7 @@ TEST(EmulatorTensorCores, Tf32RoundsTiesAwayFromZero) {
     EXPECT_EQ(rounded(std::numeric_limits<float>::max()), std::numeric_limits<float>::infinity());
 }
 
-// Operands that were not rounded lose their lowest 13 bits; the sum runs over ascending k, from D on.
+// Unrounded operands lose their lowest 13 bits; the sum starts with D and runs over ascending k.
 __global__ void order_kernel(float* out) {
     const int g = lane() / 4, t = lane() % 4;
     const auto a = [](int row, int k) { return k == row % 8 ? 16777216.0f : 1.0f; };  // 2^24 + 1 is 2^24 in f32

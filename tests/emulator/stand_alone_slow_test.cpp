@@ -1,4 +1,4 @@
-// The emulator without Heddle: the command of its README, on the example of its README.
+// The emulator without Heddle: runs the README's command on the README's example.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 const char* const kReadme = "kernels/emulator/README.md";
 
-// Runs a command in the source tree; the emulator is built below the build folder, where later runs find it.
+// Runs a command in the source tree; the emulator is built inside the build folder and reused by later runs.
 ShellOutput run(const std::string& command) {
     return shell("cd " + quoted(HEDDLE_SOURCE_DIR) + " && HEDDLE_EMULATOR_BUILD=" + quoted(HEDDLE_BUILD_DIR "/emulator_alone") +
                  " " + command + " 2>&1");
@@ -25,7 +25,7 @@ TEST(StandAlone, TheReadmeShowsTheExample) {
     EXPECT_EQ(fenced_blocks(kReadme, "cpp").at(0), project_file("kernels/emulator/example.cu"));
 }
 
-// One test: both programs are built in one folder, and tests may run beside each other.
+// A single test, because both programs are built in one folder and tests may run concurrently.
 TEST(StandAlone, TheCommandOfTheReadmeFindsTheMissingBarrierAndNothingOnceItIsThere) {
     std::string command = fenced_blocks(kReadme, "sh").at(0);
     command.resize(command.find('\n'));
@@ -54,7 +54,7 @@ TEST(StandAlone, AProgramIsBuiltAgainstTheInstalledEmulatorAsTheReadmeSays) {
     ASSERT_EQ(install("emulator").status, 0);
     if (!std::filesystem::exists(prefix + "/include"))
         GTEST_SKIP() << "only a build with HEDDLE_EMULATOR_CHECK installs the emulator";
-    ASSERT_EQ(install("development").status, 0);  // Heddle's own headers beside it change nothing
+    ASSERT_EQ(install("development").status, 0);  // works beside Heddle's own headers
 
     std::string command = fenced_blocks(kReadme, "sh").at(1);
     command = command.substr(command.find('\n') + 1);

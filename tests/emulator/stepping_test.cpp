@@ -1,4 +1,4 @@
-// The sessions with gdb that docs/cuda.md and kernels/emulator/README.md show, as gdb runs them.
+// Runs the gdb sessions shown in docs/cuda.md and kernels/emulator/README.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// What gdb prints for the commands behind "(gdb)" on a page, and then for `more`, in the program that the page starts with gdb.
-// The page's program is one of the preset emulated-debug; here it stands beside this test as stepped_NAME.
+// gdb's output for the commands after "(gdb)" on a page, and then for `more`, in the program that the page starts with gdb. The
+// page's program is from the preset emulated-debug; here it is stepped_NAME in this test's folder.
 std::string session(const std::string& page, const std::string& more) {
     const TemporaryFolder folder;
     std::ofstream commands(folder / "commands");
