@@ -81,7 +81,7 @@ picture::Page page(const Chapter& chapter, const Report& report, std::string_vie
         page.table({"measured", "value"}, rows).paragraph(fmt::format("By these numbers it {}.", verdict(statement)));
         if (!statement.figures.empty()) page.figures(statement.figures);
     }
-    page.close_parts().heading("Again").code(command);
+    page.close_parts().heading("To reproduce").code(command);
     return page;
 }
 

@@ -268,7 +268,7 @@ Statement residuals_carry_gradients(const Options& options) {
          {"without, 32 layers", without.y.back()}},
         untouched == 1 && with.y.back() >= 1 && without.y.back() < 1e-6,
         {printed},
-        {{svg(picture::LineChart{.title = "gradient at the first layer, of that at the last",
+        {{svg(picture::LineChart{.title = "gradient at the first layer relative to the last",
                                  .x = {.label = "layers", .logarithmic = true},
                                  .y = {.label = "norm of the gradient", .logarithmic = true},
                                  .series = {with, without}}),

@@ -159,9 +159,9 @@ Statement adam_forgets() {
             std::abs(shorter.forgotten / 100 - 1) < 0.01 && std::abs(longer.forgotten / 1000 - 1) < 0.01,
             {},
             {{svg(picture::LineChart{
-                  .title = "length of a step behind one gradient of 100 among ones",
+                  .title = "step length after one gradient of 100 among ones",
                   .x = {.label = "updates"},
-                  .y = {.label = "of what it was before", .from = 0},
+                  .y = {.label = "relative to before", .from = 0},
                   .series = {lab::curve("beta2 0.99", shorter.step_lengths), lab::curve("beta2 0.999", longer.step_lengths)}}),
               "One over the root of the second moment. A line ends where a step is again half as long as before."}}};
 }

@@ -125,13 +125,13 @@ Result borrowed_maps(const Options& options) {
         result.add(values);
         const std::vector<double> weights = map.to_vector();
         result.figures.insert(result.figures.begin(),
-                              {svg(picture::HeatMap{.title = borrowed ? "handed out by mistake" : "the cross attention",
+                              {svg(picture::HeatMap{.title = borrowed ? "returned by mistake" : "the cross attention",
                                                     .rows = length,
                                                     .cols = length,
                                                     .values = {weights.begin(), weights.begin() + length * length},
                                                     .row_labels = backwards,
                                                     .col_labels = labels,
-                                                    .row_title = "word that is said",
+                                                    .row_title = "output word",
                                                     .col_title = "source",
                                                     .from = 0,
                                                     .to = 1}),

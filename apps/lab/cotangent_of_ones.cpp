@@ -33,7 +33,7 @@ const GradcheckReport report = gradcheck(
     {input});
 )",
                                      .right = R"(
-// of the output itself: its cotangent is random
+// checks the output itself, with a random cotangent
 const GradcheckReport report = gradcheck(
     [](auto in) { return ops::softmax(in[0]); }, {input});
 )"};
@@ -53,7 +53,7 @@ Result cotangent_of_ones(const Options& options) {
         caught[1] += !by_ones.passed;
     }
     const picture::BarChart chart{.title = "error that the check finds",
-                                  .y = {.label = "error beside the gradient's size", .logarithmic = true},
+                                  .y = {.label = "error relative to the gradient", .logarithmic = true},
                                   .groups = {"correct", "x 1000", "x 0", "x -1"},
                                   .bars = {{"random", random}, {"ones", ones}},
                                   .levels = {{"tolerance", check.tolerance}}};

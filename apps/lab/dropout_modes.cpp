@@ -102,15 +102,15 @@ Learned learn(Mode mode, const Points& seen, const Points& unseen, const Options
 }  // namespace
 
 const Code dropout_modes_code = {.wrong = R"(
-const double probability = 0.3;  // which nobody reads
+const double probability = 0.3;  // never used
 const Variable hidden = ops::relu(inner.forward(x));
 return outer.forward(hidden);
-// or it is read, and evaluation begins without model.eval()
+// or it is used, but evaluation runs without model.eval()
 )",
                                  .right = R"(
 const double probability = 0.3;
 const Variable hidden = ops::relu(inner.forward(x));
-// asks the module: behind model.eval() nothing is dropped
+// checks the module's mode: after model.eval() nothing is dropped
 const Dropout drop = model.dropout(probability, "hidden");
 return outer.forward(ops::dropout(hidden, drop));
 )"};

@@ -104,14 +104,14 @@ Run run(const Options& options, const Task& task, bool redrawn) {
 }  // namespace
 
 const Code dropout_redrawn_code = {.wrong = R"(
-// in backward: the layers once more, and with them new masks
+// in backward: runs the layers again, with new masks
 const Variable input(gradients.saved(0), true);
 backward(layers(input), gradients.output());
 gradients.give(0, input.grad());
 )",
                                    .right = R"(
-// backward puts the keys of the first run's masks back, and
-// demands that the second run gives the first one's values
+// backward restores the keys of the first run's masks, and
+// requires the second run to compute the same values
 const Variable y = checkpoint(layers, {x});
 )"};
 
@@ -123,7 +123,7 @@ Result dropout_redrawn(const Options& options) {
         errors.x.push_back(probability);
         errors.y.push_back(gradient_error(options, task, probability, true));
     }
-    const picture::LineChart losses{.title = "64 rows to learn by heart, six layers, dropout 0.3",
+    const picture::LineChart losses{.title = "memorising 64 rows, six layers, dropout 0.3",
                                     .x = {.label = "step"},
                                     .y = {.label = "loss", .logarithmic = true},
                                     .series = {curve("same mask", same.losses), curve("drawn anew", redrawn.losses)},

@@ -146,16 +146,16 @@ std::vector<double> learn_from_the_last_columns(Net& net, const Options& options
 }  // namespace
 
 const Code head_slices_code = {.wrong = R"(
-// head h of width d is given its own columns: weight [d, d]
+// head h of width d reads only its own columns: weight [d, d]
 const Variable own = ops::slice(x, 1, h * d, (h + 1) * d);
 const Variable q = ops::linear(own, weight);
-// and a triangle that is as large as the head is wide
+// and a triangle sized by the head's width
 const Tensor mask = Tensor::zeros({d, d}, DType::u8);
 )",
                                .right = R"(
 // every head reads every column: weight [H * d, d_model]
 const Variable q = ops::linear(x, weight);
-// the causal rule is about places, however many there are
+// the causal rule holds for any number of positions
 const Variable y = ops::attention(q, k, v, spans, spans,
                                   {.heads = H, .causal = true});
 )"};
@@ -173,7 +173,7 @@ Result head_slices(const Options& options) {
             "length: it only happens to work up to 42 tokens. With projections every head reads all columns, and the causal "
             "rule compares positions, however many there are.",
         .figures = {}};
-    picture::LineChart losses{.title = "naming a word whose code lies in the last 8 columns",
+    picture::LineChart losses{.title = "predicting a word encoded in the last 8 columns",
                               .x = {.label = "step"},
                               .y = {.label = "cross entropy", .from = 0},
                               .series = {},
@@ -199,7 +199,7 @@ Result head_slices(const Options& options) {
                                   .cols = d_model / 8,
                                   .values = binned,
                                   .row_title = "head",
-                                  .col_title = "columns of the embedding, eight by eight",
+                                  .col_title = "columns of the embedding, in groups of eight",
                                   .from = 0}),
              build == Build::projections ? "Every head reads everything."
                                          : "A staircase: each head reads its own columns, and no head the last eight."});

@@ -93,7 +93,7 @@ Descent descend(std::size_t variant, const Options& options) {
 }
 
 picture::Figure minima(const std::vector<Descent>& found) {
-    picture::LineChart chart{.title = "least loss over the size of the vocabulary",
+    picture::LineChart chart{.title = "minimum loss by vocabulary size",
                              .x = {.label = "V", .logarithmic = true},
                              .y = {.label = "nats per token", .from = 0},
                              .series = {}};
@@ -116,7 +116,7 @@ picture::Figure minima(const std::vector<Descent>& found) {
 }
 
 picture::Figure probabilities(const std::vector<Descent>& found) {
-    picture::BarChart chart{.title = "what a perfect model learns to give",
+    picture::BarChart chart{.title = "probabilities learned by a perfect model",
                             .y = {.label = "probability", .from = 0},
                             .groups = {"padding", "one other word"},
                             .bars = {}};

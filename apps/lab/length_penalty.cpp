@@ -106,7 +106,7 @@ double ratio(const app::BleuScore& bleu) {
 
 // Length ratio and BLEU as functions of alpha, for both forms.
 std::vector<picture::Figure> sweep(const Candidates& candidates) {
-    picture::LineChart lengths{.title = "length over the reference's",
+    picture::LineChart lengths{.title = "length relative to the reference",
                                .x = {.label = "a"},
                                .y = {.label = "length ratio", .from = 0},
                                .series = {{.name = "L^a", .x = {}, .y = {}}, {.name = "((5+L)/6)^a", .x = {}, .y = {}}},

@@ -61,7 +61,7 @@ const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
 
 Result log_of_softmax(const Options&) {
     const Run fused = run(false), composed = run(true);
-    const picture::LineChart losses{.title = "loss of a word that lies far behind",
+    const picture::LineChart losses{.title = "loss of a very improbable word",
                                     .x = {.label = "gap to the largest logit"},
                                     .y = {.label = "loss", .from = 0},
                                     .series = {curve("log-softmax", fused.losses), curve("log of softmax", composed.losses)}};

@@ -88,8 +88,8 @@ const Variable filled = ops::where(mask, scores, low);
 const Variable weights = ops::softmax(filled);
 )",
                               .right = R"(
-// places that may not attend are left out of the sum; a row
-// without any other gives zeros, forward and backward
+// masked positions are left out of the sum; a row with no
+// other positions gives zeros, forward and backward
 const Variable weights = ops::softmax(scores, mask);
 )"};
 

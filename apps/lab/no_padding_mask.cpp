@@ -124,7 +124,7 @@ const std::vector<std::int64_t> rows(sentences, longest);
 const Variable y = encoder.forward(x, Spans::packed(rows));
 )",
                                    .right = R"(
-// each sentence as long as it is; padding is nobody's row
+// each sentence has its own length, without padding
 const Spans spans = Spans::padded(lengths, longest);
 const Variable y = encoder.forward(x, spans);
 )"};

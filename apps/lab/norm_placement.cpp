@@ -144,7 +144,7 @@ Result norm_placement(const Options& options) {
     Finding loss{"loss, mean of the last 10 of 150 steps", {}}, first{"gradient norm of the first layer, at the start", {}},
         last{"gradient norm of the last layer, at the start", {}},
         alike{"mean cosine between two tokens behind the last layer, at the start", {}};
-    picture::LineChart losses{.title = "naming the token before: the loss",
+    picture::LineChart losses{.title = "predicting the previous token: loss",
                               .x = {.label = "step"},
                               .y = {.label = "loss", .from = 0, .to = 4},
                               .series = {},

@@ -147,7 +147,7 @@ const Variable loss =
     ops::cross_entropy(logits, targets, {.ignore = 0});
 )",
                                  .right = R"(
-// lengths say where a sentence ends, and -1 is no word
+// lengths show where a sentence ends, and -1 is not a word
 const Spans spans = Spans::padded(lengths, longest);
 const Variable loss =
     ops::cross_entropy(logits, targets, {.ignore = -1});

@@ -142,7 +142,7 @@ void go_on(Run& run, Course& course) {
 const std::vector<std::string> names = {"everything", "no optimizer", "no place", "older optimizer"};
 
 picture::Figure losses(const Course& never_stopped, const std::vector<Course>& resumed) {
-    picture::LineChart chart{.title = "loss over 200 pairs behind the save",
+    picture::LineChart chart{.title = "loss over 200 pairs after the save",
                              .x = {.label = "updates since the save"},
                              .y = {.label = "nats per token"},
                              .series = {}};
@@ -158,7 +158,7 @@ picture::Figure losses(const Course& never_stopped, const std::vector<Course>& r
 }
 
 picture::Figure differences(const Course& never_stopped, const std::vector<Course>& resumed) {
-    picture::LineChart chart{.title = "training loss above that of the run that never stopped",
+    picture::LineChart chart{.title = "training loss minus that of the run that never stopped",
                              .x = {.label = "updates since the save"},
                              .y = {.label = "nats per token, mean so far"},
                              .series = {}};

@@ -102,7 +102,7 @@ const Code projections_code = {.wrong = R"(
 const Variable q = ops::relu(query.forward(x));
 const Variable k = ops::relu(key.forward(x));
 const Variable v = ops::relu(value.forward(x));
-// and what the heads give is the answer
+// and the heads' outputs are the result
 return ops::attention(q, k, v, spans, spans, {.heads = H});
 )",
                                .right = R"(
@@ -126,7 +126,7 @@ Result projections(const Options& options) {
         .figures = {}};
     picture::LineChart losses{.title = "learning x[i - 1] - x[i + 1] with two heads",
                               .x = {.label = "step"},
-                              .y = {.label = "mean square error", .from = 0},
+                              .y = {.label = "mean squared error", .from = 0},
                               .series = {},
                               .levels = {{"guessing 0", 2}, {"knowing one neighbour", 1}}};
     constexpr const char* captions[] = {"One head attends to the left and one to the right.",

@@ -79,7 +79,7 @@ const Variable loss = ops::cross_entropy(logits, targets);
 
 Result relu_logits(const Options& options) {
     const Run plain = run(options, false), relu = run(options, true);
-    const picture::LineChart losses{.title = "64 rows to learn by heart, 200 words",
+    const picture::LineChart losses{.title = "memorising 64 rows, 200 words",
                                     .x = {.label = "step"},
                                     .y = {.label = "loss", .logarithmic = true},
                                     .series = {curve("logits", plain.losses), curve("ReLU", relu.losses)},

@@ -145,7 +145,7 @@ const std::vector layers(6, layer);  // one object, six times
 )",
                                     .right = R"(
 std::vector<std::shared_ptr<nn::EncoderLayer>> layers;
-for (int i = 0; i < 6; ++i)  // the model, and a name of its own
+for (int i = 0; i < 6; ++i)  // registered, with a unique name
     layers.push_back(std::make_shared<nn::EncoderLayer>(
         model, fmt::format("layers.{}", i), options));
 )"};
@@ -169,7 +169,7 @@ Result repeated_modules(const Options& options) {
                              .y = {.label = "parameters, millions", .from = 0},
                              .groups = mistakes_first(result.variants),
                              .bars = {{"meant", {}}, {"used", {}}, {"seen by the optimizer", {}}}};
-    picture::LineChart losses{.title = "a sentence backwards: loss of a small model",
+    picture::LineChart losses{.title = "reversing a sentence: loss of a small model",
                               .x = {.label = "step"},
                               .y = {.label = "cross entropy", .from = 0},
                               .series = {}};

@@ -81,7 +81,7 @@ picture::Page page(const Experiment& experiment, const Result& result, std::stri
     }
     page.table(header, rows).figures(result.figures).heading("Why").paragraph(result.why);
     page.heading("The test that catches it").code(experiment.caught_by);
-    page.heading("Again").code(command);
+    page.heading("To reproduce").code(command);
     return page;
 }
 

@@ -153,7 +153,7 @@ Result scaling(const Options& options) {
 
     for (const bool bell : {true, false}) {
         const std::string inputs = bell ? "normal" : "uniform";
-        picture::LineChart chart{.title = "what the softmax passes on, " + inputs + " inputs",
+        picture::LineChart chart{.title = "gradient that the softmax passes, " + inputs + " inputs",
                                  .x = {.label = "d_k", .logarithmic = true},
                                  .y = {.label = "1 - sum p^2", .from = 0, .to = 1},
                                  .series = {}};

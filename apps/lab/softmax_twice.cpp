@@ -70,7 +70,7 @@ const Variable loss = ops::cross_entropy(logits, targets);
 Result softmax_twice(const Options& options) {
     const Run once = run(options, false), twice = run(options, true);
     const double floor = floor_of_the_loss(true);
-    const picture::LineChart chart{.title = "64 rows to learn by heart, 1024 words",
+    const picture::LineChart chart{.title = "memorising 64 rows, 1024 words",
                                    .x = {.label = "step"},
                                    .y = {.label = "loss", .from = 0},
                                    .series = {curve("logits", once.losses), curve("softmax twice", twice.losses)},

@@ -155,7 +155,7 @@ Result split_heads(const Options& options) {
                                                     .rows = length,
                                                     .cols = length,
                                                     .values = reads,
-                                                    .row_title = "place of the output",
+                                                    .row_title = "output position",
                                                     .col_title = "token that changes",
                                                     .from = 0}),
                                split == Split::transposed ? "Zero above the diagonal: no position reads a later token."

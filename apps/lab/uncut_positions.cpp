@@ -40,7 +40,7 @@ Result uncut_positions(const Options& options) {
     const Variable table(kernels::sinusoidal_positions(places, width, DType::f32));
     Finding lengths{"lengths of 1 to 16 that compute", {}}, one{"rows that a sentence of 1 token becomes", {}};
     Finding right_shape{"lengths that keep their shape", {}};
-    picture::LineChart chart{.title = "rows of a sentence behind the addition",
+    picture::LineChart chart{.title = "rows of a sentence after the addition",
                              .x = {.label = "tokens of the sentence"},
                              .y = {.label = "rows", .from = 0},
                              .series = {}};
