@@ -301,9 +301,8 @@ Statement layer_norm_minds_its_own_row(const Options& options) {
         lab::largest_difference(library.forward(Variable(tokens)).value(), normalised(Variable(tokens), 1, eps).value());
     const double layer = first_row_moves(1), batch = first_row_moves(0);
     return {
-        "Layer norm takes three steps (mean, variance, scale) over a token's own columns; batch norm's go over all tokens, so "
-        "that a "
-        "token's values depend on its neighbours.",
+        "Layer norm takes three steps (mean, variance, scale) over a token's own columns; batch norm's go over all tokens, "
+        "so that a token's values depend on its neighbours.",
         {{"largest difference of the three steps and the library", steps},
          {"what a token moves when another changes, layer norm", layer},
          {"what a token moves when another changes, batch norm", batch}},
