@@ -80,13 +80,19 @@ struct AttentionPlace {
     __device__ __forceinline__ int offset() const { return keys - queries; }
 };
 
+/// The head of keys and values that a head of queries uses.
+template <class T>
+__device__ __forceinline__ int key_head_of(const AttentionTask<T>& task, int head) {
+    return task.group == 1 ? head : head / task.group;
+}
+
 /// A sentence's rows from `first` on, in a head of queries.
 template <class T>
 __device__ __forceinline__ AttentionPlace attention_place(const AttentionTask<T>& task, int sentence, int head, int first) {
     AttentionPlace at;
     at.sentence = sentence;
     at.head = head;
-    at.key_head = task.group == 1 ? head : head / task.group;
+    at.key_head = key_head_of(task, head);
     at.first = first;
     at.query_start = task.query_spans[2 * at.sentence];
     at.queries = task.query_spans[2 * at.sentence + 1];

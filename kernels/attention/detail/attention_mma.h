@@ -81,8 +81,9 @@ __device__ __forceinline__ void begin_tile(bf16* tile, const DeviceRows<const bf
 template <int D, int Keys, int Threads>
 __device__ __forceinline__ void begin_keys(bf16* tile, const DeviceRows<const bf16>& from, const AttentionTask<bf16>& task,
                                            const AttentionPlace& at, int key, int thread, int count = Keys) {
+    // Its head is worked out again for each tile: forward has no register left to keep it in.
     begin_tile<D, Keys, Threads>(
-        tile, from, at.key_start + key, at.key_head, task.vectors, thread,
+        tile, from, at.key_start + key, key_head_of(task, at.head), task.vectors, thread,
         [&](int r) { return key_takes_part(task, at, key + r); }, count);
 }
 
