@@ -60,10 +60,10 @@ std::string offered(const std::string& words) {
 
 TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_EQ(offered("heddle t"), "train translate\n");
-    EXPECT_EQ(offered("heddle bench \"\""), "train ops\n");
+    EXPECT_EQ(offered("heddle bench \"\""), "train ops ladder\n");
     EXPECT_EQ(offered("heddle h"), "help\n");
     EXPECT_EQ(offered("heddle help t"), "train translate\n");
-    EXPECT_EQ(offered("heddle help bench \"\""), "train ops\n");
+    EXPECT_EQ(offered("heddle help bench \"\""), "train ops ladder\n");
     EXPECT_EQ(offered("heddle bench train --sk"), "--skip\n");
     EXPECT_EQ(offered("heddle translate --model RUN --be"), "--beam --beam-patience\n");
     EXPECT_EQ(offered("heddle train --norm \"\""), "pre post\n");
