@@ -201,7 +201,7 @@ __device__ __forceinline__ void add_bias(Accumulator16x8 (&score)[N / 8], const 
             for (int e = 0; e < Accumulator16x8::kElements; ++e) {
                 if (Accumulator16x8::slot(e) != slot) continue;
                 const int col = 8 * n + Accumulator16x8::col(e);
-                if (j + col < at.keys) score[n][e] += bias[col] * task.bias_unit;
+                if (j + col < at.keys) score[n][e] = device::multiply_add(bias[col], task.bias_unit, score[n][e]);
             }
     }
 }
@@ -215,7 +215,8 @@ __device__ __forceinline__ void add_bias_transposed(Accumulator16x8 (&score)[N /
 #pragma unroll
         for (int e = 0; e < Accumulator16x8::kElements; ++e) {
             const int query = i + 8 * n + Accumulator16x8::col(e), key = j + Accumulator16x8::row(e);
-            if (query < at.queries && key < at.keys) score[n][e] += bias_row(task, at, query)[key] * task.bias_unit;
+            if (query < at.queries && key < at.keys)
+                score[n][e] = device::multiply_add(bias_row(task, at, query)[key], task.bias_unit, score[n][e]);
         }
 }
 
