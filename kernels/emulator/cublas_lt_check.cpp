@@ -231,6 +231,9 @@ Answer check_pointers(const Product& product, const Algorithm& algorithm, const 
             return answer;
     if (e.aux())
         if (const Answer answer = check_memory(product.aux, batch, e.bits(), "the aux matrix"); !fine(answer)) return answer;
+    // Its rows are multiples of 16 bytes, and so it is read and written.
+    if (e.aux() && reinterpret_cast<std::uintptr_t>(product.aux.data) % 16 != 0)
+        return invalid("the aux matrix is not aligned to 16 bytes");
 
     const std::byte* const pointers[] = {product.a.data, product.b.data, product.beta != 0 ? product.c.data : nullptr,
                                          product.d.data};

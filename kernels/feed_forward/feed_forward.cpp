@@ -32,6 +32,16 @@ Tensor activate(const Tensor& u, Activation activation) {
 
 // ---- on the device
 
+// Whether cuBLASLt's own GELU is all that stands behind the product: it is the tanh form.
+bool has_cublas_gelu(DType dtype, Activation activation, const Dropout& dropout) {
+    return activation == Activation::gelu_tanh && dtype == DType::bf16 && !dropout.active();
+}
+// And whether it may write its argument, or read it for its derivative.
+bool has_cublas_gelu_input(const Tensor& input, Activation activation, const Dropout& dropout) {
+    return has_cublas_gelu(input.dtype(), activation, dropout) && input.cols() % 8 == 0 &&
+           reinterpret_cast<std::uintptr_t>(input.bytes_data()) % 16 == 0 && !batch_invariant();
+}
+
 FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation, const Dropout& dropout,
                                bool keep) {
     const std::int64_t rows = x.rows(), d_model = x.cols(), d_ff = weights.w1.dim(0);
@@ -39,13 +49,11 @@ FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weight
         if (x.dtype() == DType::bf16) return feed_forward_fused_cuda(x, weights, activation, dropout, keep);
         return {feed_forward_fused_f32_cuda(x, weights, activation, dropout), {}};
     }
-    // cuBLASLt's GELU is the tanh form; it is taken where it is the whole way from the
-    // product to h.
-    const bool whole_gelu =
-        activation == Activation::gelu_tanh && x.dtype() == DType::bf16 && !dropout.active() && !keep && d_model > 0;
     const bool in_place = activation == Activation::relu || !keep;
     Tensor u = Tensor::empty({rows, d_ff}, x.dtype(), Device::cuda);
     Tensor h = in_place ? u : Tensor::empty(u.shape(), u.dtype(), Device::cuda);
+    const bool whole_gelu = d_model > 0 && (in_place ? has_cublas_gelu(x.dtype(), activation, dropout)
+                                                     : has_cublas_gelu_input(u, activation, dropout));
     if (!whole_gelu && feed_forward_has_epilogue(x.dtype(), d_model)) {
         feed_forward_product_cuda(x, weights.w1, weights.b1, activation, dropout, in_place ? nullptr : &u, h);
     } else {
@@ -55,9 +63,10 @@ FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weight
                       .k = d_model,
                       .a = DeviceMatrix(x),
                       .b = DeviceMatrix(weights.w1).transpose(),
-                      .c = DeviceMatrix(u),
+                      .c = DeviceMatrix(whole_gelu ? h : u),
                       .bias = weights.b1,
-                      .gelu_tanh = whole_gelu});
+                      .gelu_tanh = whole_gelu,
+                      .gelu_input = whole_gelu && !in_place ? u : Tensor()});
         if (!whole_gelu) feed_forward_activate_cuda(u, activation, dropout, h);
     }
     return {linear_forward(h, weights.w2, weights.b2), keep ? u : Tensor()};
@@ -84,6 +93,19 @@ Tensor hidden_gradient(const Tensor& dy, const Tensor& hidden, const FeedForward
         if (feed_forward_has_epilogue(dy.dtype(), dy.cols())) {
             Tensor du = Tensor::empty(hidden.shape(), hidden.dtype(), Device::cuda);
             feed_forward_product_gradient_cuda(dy, weights.w2, hidden, activation, dropout, du, again);
+            return du;
+        }
+        if (dy.cols() > 0 && has_cublas_gelu_input(hidden, activation, dropout)) {
+            Tensor du = Tensor::empty(hidden.shape(), hidden.dtype(), Device::cuda);
+            product_cuda({.op = "feed_forward_backward",
+                          .m = dy.rows(),
+                          .n = hidden.cols(),
+                          .k = dy.cols(),
+                          .a = DeviceMatrix(dy),
+                          .b = DeviceMatrix(weights.w2),
+                          .c = DeviceMatrix(du),
+                          .gelu_input = hidden});
+            if (again != nullptr) feed_forward_activate_cuda(hidden, activation, dropout, *again);
             return du;
         }
         Tensor dh = linear_backward_x(dy, weights.w2);

@@ -6,9 +6,11 @@
 //
 // x [rows, d_model], W1 [d_ff, d_model], W2 [d_model, d_ff]. One tensor of width d_ff is kept for backward. For ReLU it is h:
 // where h is 0, either act' or the factor is 0, and elsewhere the factor is the dropout's scale, so that neither u nor a mask is
-// needed. For GELU it is u, and h is computed again. With ReLU in f32, rows go through both products block by block, so that a
-// block of h is still in the cache when the second product reads it; otherwise the ops run one after another. On CUDA they are
-// two products by cuBLASLt and one kernel between them.
+// needed. For GELU it is u, and h is computed again.
+//
+// On the CPU in f32, rows go through both products block by block, so that a block of h is still in the cache when the second
+// product reads it; in f64 the ops run one after another. On CUDA h is never written where the network is narrow, and activation
+// and dropout take no pass of their own where sums are short (README.md).
 #pragma once
 
 #include "core/random.h"

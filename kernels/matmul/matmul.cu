@@ -93,16 +93,19 @@ void set_product(Plan& plan, const DeviceProduct& product, cublasLtMatmulDescAtt
 // Epilogues read the bias in vectors of this many bytes (a worse address ended in cudaErrorMisalignedAddress for others), and
 // there are none in f64.
 constexpr std::uintptr_t kBiasAlignment = 16;
-bool bias_fits_epilogue(const DeviceProduct& product) {
-    return product.c.dtype != DType::f64 && reinterpret_cast<std::uintptr_t>(product.bias.bytes_data()) % kBiasAlignment == 0;
-}
+bool is_aligned(const Tensor& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.bytes_data()) % kBiasAlignment == 0; }
+bool bias_fits_epilogue(const DeviceProduct& product) { return product.c.dtype != DType::f64 && is_aligned(product.bias); }
 
 void set_bias_pointer(Plan& plan, const DeviceProduct& product, const std::byte* bias) {
     set_product(plan, product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
 }
 
-// An address near the bias that is aligned to kBiasAlignment and no better. Algorithms are chosen with it, because a choice made
-// for the first bias that comes is used for the others, which may be aligned worse.
+void set_input_pointer(Plan& plan, const DeviceProduct& product, const std::byte* input) {
+    set_product(plan, product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &input, sizeof input);
+}
+
+// An address near the bias (or GELU's argument) that is aligned to kBiasAlignment and no better. Algorithms are chosen with it,
+// because a choice made for the first bias that comes is used for the others, which may be aligned worse.
 const std::byte* least_aligned(const Tensor& bias) {
     const std::byte* const address = bias.bytes_data();
     return address + (reinterpret_cast<std::uintptr_t>(address) % (2 * kBiasAlignment) == 0 ? kBiasAlignment : 0);
@@ -123,12 +126,20 @@ Plan describe(const DeviceProduct& product, std::int64_t m) {
     set_product(plan, product, CUBLASLT_MATMUL_DESC_TRANSA, &left, sizeof left);
     set_product(plan, product, CUBLASLT_MATMUL_DESC_TRANSB, &right, sizeof right);
     const bool bias = product.bias.defined();
-    const auto epilogue =
-        static_cast<std::uint32_t>(product.gelu_tanh ? (bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
-                                   : bias            ? CUBLASLT_EPILOGUE_BIAS
-                                                     : CUBLASLT_EPILOGUE_DEFAULT);
+    const bool input = product.gelu_input.defined();
+    const auto epilogue = static_cast<std::uint32_t>(
+        product.gelu_tanh ? (input ? (bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX)
+                                   : (bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU))
+        : input           ? CUBLASLT_EPILOGUE_DGELU
+        : bias            ? CUBLASLT_EPILOGUE_BIAS
+                          : CUBLASLT_EPILOGUE_DEFAULT);
     set_product(plan, product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (bias) set_bias_pointer(plan, product, least_aligned(product.bias));
+    if (input) {
+        const std::int64_t pitch = product.n;
+        set_product(plan, product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &pitch, sizeof pitch);
+        set_input_pointer(plan, product, least_aligned(product.gelu_input));
+    }
     plan.left = product.b.transposed ? layout_of(product, product.b, product.n, product.k)
                                      : layout_of(product, product.b, product.k, product.n);
     plan.right = product.a.transposed ? layout_of(product, product.a, product.k, m) : layout_of(product, product.a, m, product.k);
@@ -206,7 +217,7 @@ using Key = std::array<std::int64_t, 16>;
 
 Key key_of(const DeviceProduct& p) {
     const std::int64_t flags = p.a.transposed | p.b.transposed << 1 | p.accumulate << 2 | p.gelu_tanh << 3 |
-                               p.batch_invariant << 4 | p.bias.defined() << 5;
+                               p.batch_invariant << 4 | p.bias.defined() << 5 | p.gelu_input.defined() << 6;
     return {p.m,
             p.n,
             p.k,
@@ -261,6 +272,7 @@ void* workspace_of(Cublas& state, void* stream) {
 
 void run(Cublas& state, Plan& plan, const DeviceProduct& product) {
     if (product.bias.defined()) set_bias_pointer(plan, product, product.bias.bytes_data());
+    if (product.gelu_input.defined()) set_input_pointer(plan, product, product.gelu_input.bytes_data());
     // The factors are read when the call is made, from host memory, in the type that is computed in.
     const bool wide = product.a.dtype == DType::f64;
     const double one_f64 = 1, start_f64 = product.accumulate ? 1 : 0;
@@ -343,6 +355,13 @@ void product_cuda(const DeviceProduct& product) {
     check_dtypes(product);
     if (product.gelu_tanh && (product.c.dtype != DType::bf16 || product.k == 0))
         fail(std::string(product.op) + ": the product's own GELU is for bf16 and at least one term");
+    const Tensor& input = product.gelu_input;
+    if (input.defined() && (product.c.dtype != DType::bf16 || input.dtype() != DType::bf16 || product.k == 0 ||
+                            product.batch != 1 || (product.bias.defined() && !product.gelu_tanh) || product.n % 8 != 0 ||
+                            !is_aligned(input) || product.batch_invariant || batch_invariant()))
+        fail(std::string(product.op) +
+             ": the product's own GELU keeps its argument, or takes its derivative there, in bf16, in aligned rows of a multiple "
+             "of 8 numbers, without a batch, and never batch-invariant");
     if (product.bias.defined() && (product.accumulate || product.batch != 1))
         fail(std::string(product.op) + ": a product with a bias starts from nothing else and has no batch");
     if (product.k == 0) {

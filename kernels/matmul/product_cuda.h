@@ -57,6 +57,9 @@ struct DeviceProduct {
     Tensor bias = {};
     bool accumulate = false;  ///< C starts from what it holds
     bool gelu_tanh = false;   ///< C = gelu(C) in its tanh form, bf16 only: cuBLASLt's f32 tanh promises no accuracy
+    /// [m, n] of C's dtype, aligned to 16 bytes, n a multiple of 8, no batch. Beside gelu_tanh: GELU's argument is kept there.
+    /// Alone: C = C times gelu_tanh'(gelu_input), bf16 only. Never batch-invariant.
+    Tensor gelu_input = {};
     /// One algorithm for every m and every address, its sum over k in one piece: a row's bits then do not depend on the rows
     /// beside it. Where cuBLASLt refuses that algorithm for m rows, they are multiplied in blocks of 128, the last one padded.
     /// Set for all products by set_batch_invariant (kernels/matmul/batch_invariant.h).

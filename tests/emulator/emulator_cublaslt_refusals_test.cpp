@@ -114,6 +114,9 @@ TEST_F(EmulatorCublasLtRefusals, Epilogues) {
     expect_invalid(l, "wanted a multiple of 8");
     l.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{8});
     expect_success(run(l));
+    l.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<float*>(more) + 2);
+    expect_invalid(l, "the aux matrix is not aligned to 16 bytes");
+    l.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<float*>(more));
     l.set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_RELU_AUX});
     expect_invalid(l, "wanted a multiple of 128");
     l.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{128});
