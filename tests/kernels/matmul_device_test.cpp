@@ -102,6 +102,52 @@ TEST(ProductDevice, TakesABiasAtAnyAddress) {
             }
 }
 
+// GELU's argument, kept beside its value, and the derivative there: where the argument lies is no part of the plan.
+TEST(ProductDevice, KeepsGelusArgumentAndTakesItsDerivativeThere) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Numbers numbers{Device::cuda, DType::bf16};
+    const Tensor a = normal({20, 33}, DType::f64, 1), b = normal({33, 16}, DType::f64, 2, 0, 0.2),
+                 bias = normal({17}, DType::f64, 3);
+    const auto product = [&](const Tensor& c, const Tensor& of_bias, bool gelu, const Tensor& input) {
+        kernels::product_cuda({.m = 20,
+                               .n = 16,
+                               .k = 33,
+                               .a = DeviceMatrix(in(numbers, a)),
+                               .b = DeviceMatrix(in(numbers, b)),
+                               .c = DeviceMatrix(c),
+                               .bias = of_bias,
+                               .gelu_tanh = gelu,
+                               .gelu_input = input});
+    };
+    const auto wanted = [&](const Tensor& of_bias) {
+        Tensor want = Tensor::empty({20, 16}, DType::f64);
+        kernels::reference_product<double>(20, 16, 33, {rounded(numbers, a).data<double>(), 33, 1},
+                                           {rounded(numbers, b).data<double>(), 16, 1}, {want.data<double>(), 16, 1},
+                                           {.bias = of_bias.defined() ? rounded(numbers, of_bias).data<double>() : nullptr});
+        return want;
+    };
+    for (const std::int64_t row : {0, 1, 3}) {  // of 16 numbers: addresses of 32 bytes and more
+        const Tensor room = Tensor::zeros({24, 16}, DType::bf16, Device::cuda);
+        const Tensor input = room.slice(row, row + 20);
+        for (const std::int64_t first : {-1, 0, 1}) {  // of the bias; none, aligned, misaligned
+            const Tensor got = Tensor::empty({20, 16}, DType::bf16, Device::cuda);
+            const Tensor u = wanted(first < 0 ? Tensor() : bias.slice(first, first + 16));
+            product(got, first < 0 ? Tensor() : in(numbers, bias).slice(first, first + 16), true, input);
+            expect_close(got, kernels::gelu_forward(u, true), numbers, "the value", kAllowed);
+            expect_close(input, u, numbers, "the argument", kAllowed);
+        }
+        const Tensor got = Tensor::empty({20, 16}, DType::bf16, Device::cuda);
+        product(got, {}, false, input);
+        const Tensor kept = input.to(Device::cpu).to(DType::f64);
+        expect_close(got, kernels::gelu_backward(wanted({}), kept, true), numbers, "the derivative", kAllowed);
+    }
+    const Tensor room = Tensor::zeros({21, 16}, DType::bf16, Device::cuda),
+                 c = Tensor::empty({20, 16}, DType::bf16, Device::cuda);
+    const Tensor shifted = room.reshape({21 * 16}).slice(1, 321).reshape({20, 16});
+    expect_error([&] { product(c, {}, true, shifted); }, "in aligned rows of a multiple of 8 numbers");
+    expect_error([&] { product(c, in(numbers, bias).slice(0, 16), false, room); }, "keeps its argument, or takes its derivative");
+}
+
 // Rows [first, first + rows) of A [300, 700] (or of each of two), multiplied alone.
 Tensor rows_alone(const DeviceProduct& whole, std::int64_t first, std::int64_t rows) {
     DeviceProduct part = whole;
