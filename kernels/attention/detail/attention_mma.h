@@ -186,7 +186,8 @@ __device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const F
 }
 
 /// Adds the bias to the products of queries [i, i + 16) and keys [j, j + N). What multiplies the sum later multiplies the bias,
-/// too, so it is divided by the scale before: everything behind this step is the same with a bias and without.
+/// too, so it is divided by the scale before: everything behind this step is the same with a bias and without. One rounding, in
+/// all kernels: a compiler may not choose.
 template <int N>
 __device__ __forceinline__ void add_bias(Accumulator16x8 (&score)[N / 8], const AttentionTask<bf16>& task,
                                          const AttentionPlace& at, int i, int j) {
