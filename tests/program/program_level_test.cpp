@@ -70,7 +70,9 @@ TEST_F(Levels, WithOtherBitsAreWarnedOfAndCanBeKept) {
     EXPECT_THAT(untold.err, HasSubstr("warning: the save was computed at the CPU level v2 (SSE4.2), what follows is at " +
                                       std::string(name(processor_level()))));
     EXPECT_THAT(untold.err, HasSubstr("--cpu-level v2 would keep the bits"));
+#if defined(HEDDLE_OPTIMIZED)  // otherwise no level fuses multiplications and additions, and the bits happen to be equal
     EXPECT_NE(learned("untold"), learned("whole"));
+#endif
     EXPECT_THAT(here_.read("untold/log.jsonl"), HasSubstr("warning: the save was computed at"));
 }
 
