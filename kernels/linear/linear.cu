@@ -131,7 +131,7 @@ void launch_sums(std::span<const BiasSum> sums) {
         a.part_rows = std::max(kPartRows, (rows + kMostParts - 1) / kMostParts);
         a.parts = device::blocks_for(rows, a.part_rows);
         a.groups = device::blocks_for(cols, kWidth * N);
-        partials.push_back(Tensor::empty({a.parts, cols}, dtype_of<A>(), Device::cuda));
+        partials.push_back(Tensor::empty(Shape({std::int64_t{a.parts}, cols}), dtype_of<A>(), Device::cuda));
         a.partial = partials.back().template data<A>();
         if (sum.dbias.dtype() == sum.dy.dtype())
             a.own = sum.dbias.template data<T>();
