@@ -3,6 +3,7 @@
 
 #include "autograd/op_times.h"
 #include "autograd/tape_impl.h"
+#include "core/branch.h"
 #include "core/format.h"
 #include "kernels/cast/cast.h"
 #include "kernels/elementwise/elementwise.h"
@@ -50,6 +51,7 @@ class Tape::Sink final : public Gradients {
                       gradient.shape(), gradient.dtype(), input.shape, input.dtype);
         search_for_anomaly(gradient, {node_.op, node_.where, node_.module}, "the gradient of input", i);
         Tensor& target = tape_.target(node_, input);
+        device::Branches::before_use_of(target);
         if (target.defined()) {
             kernels::accumulate(target, kernels::cast(gradient, target.dtype()));  // f32 gradients of bf16 leaves
             added_to(target, i);
@@ -64,6 +66,7 @@ class Tape::Sink final : public Gradients {
         check(input.needs, "{}: backward adds into input {}, which wants no gradient", node_.op, i);
         Tensor& target = tape_.target(node_, input);
         if (!target.defined()) target = Tensor::zeros(input.shape, input.dtype, input.device);
+        device::Branches::before_use_of(target);
         accumulated_.push_back(i);
         return target;
     }
@@ -73,6 +76,7 @@ class Tape::Sink final : public Gradients {
         if (!input.needs) return {};
         Tensor& target = tape_.target(node_, input);
         if (tape_.biases_.waits_for(target)) tape_.biases_.flush();
+        device::Branches::before_use_of(target);
         return target;
     }
 
@@ -122,6 +126,7 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
     check(!walking_, "backward: called from within a backward of the same tape; use a FreshTape");
     std::int64_t last = -1;
     walking_ = true;
+    const device::Branches branches;  // gradients of weights beside those of values
     try {
         for (std::size_t i = 0; i < outputs.size(); ++i) last = std::max(last, seed(outputs[i], cotangents[i]));
         // Nothing is recorded and nothing is removed while the walk continues, so places in the list stay valid.
@@ -129,6 +134,7 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
                                           [](std::int64_t wanted, const Node& node) { return wanted < node.number; });
         for (auto i = end - nodes_.begin(); i-- > 0;) visit(nodes_[static_cast<std::size_t>(i)], retain);
         biases_.flush();
+        device::Branches::join();
     } catch (...) {
         end_walk();
         throw;
@@ -158,8 +164,10 @@ void Tape::visit(Node& node, bool retain) {
     const auto reached = [](const Output& output) { return output.gradient.defined(); };
     if (node.dead || !std::any_of(node.outputs.begin(), node.outputs.end(), reached)) return;
     // A bias that is an op's result: its gradient is read now.
-    for (const Output& output : node.outputs)
+    for (const Output& output : node.outputs) {
         if (biases_.waits_for(output.gradient)) biases_.flush();
+        device::Branches::before_use_of(output.gradient);
+    }
     Sink sink(*this, node);
     const NoGrad no_grad;
     check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, place(node.where));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/branch.h"
 #include "core/check.h"
 #include "core/dispatch.h"
 #include "core/format.h"
@@ -92,15 +93,17 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
     check_shape("linear_backward", "dweight", dweight, {dy.cols(), x.cols()});
     check_shape("linear_backward", "dy", dy, {x.rows(), dy.cols()});
     check_device("linear_backward", {{"dy", dy}, {"x", x}, {"dweight", dweight}});
-    if (dy.device() == Device::cuda)
-        return product_cuda({.op = "linear_backward",
-                             .m = dy.cols(),
-                             .n = x.cols(),
-                             .k = x.rows(),
-                             .a = DeviceMatrix(dy).transpose(),
-                             .b = DeviceMatrix(x),
-                             .c = DeviceMatrix(dweight),
-                             .accumulate = true});
+    if (dy.device() == Device::cuda)  // nobody waits for it: in a graph it may run beside what comes next
+        return device::Branches::run({dy, x}, dweight, [&] {
+            product_cuda({.op = "linear_backward",
+                          .m = dy.cols(),
+                          .n = x.cols(),
+                          .k = x.rows(),
+                          .a = DeviceMatrix(dy).transpose(),
+                          .b = DeviceMatrix(x),
+                          .c = DeviceMatrix(dweight),
+                          .accumulate = true});
+        });
     dispatch_float("linear", dy, [&]<class T>(TypeTag<T>) {
         product<T>(dy.cols(), x.cols(), x.rows(), whole<T>(dy).transposed(), whole<T>(x), {dweight.data<T>(), x.cols(), 1},
                    {.accumulate = true});

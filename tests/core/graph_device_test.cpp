@@ -7,7 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/branch.h"
 #include "kernels/elementwise/elementwise.h"
+#include "kernels/linear/linear.h"
 #include "tests/devices.h"
 #include "tests/support.h"
 
@@ -151,6 +153,53 @@ TEST_F(DeviceGraph, IsCapturedAgainWithOtherArgumentsAndOtherWork) {
     EXPECT_FALSE(graph.captured());
     capture(other, 1);
     EXPECT_EQ(other.to_vector(), (std::vector<double>{3, 6, 9}));
+}
+
+TEST_F(DeviceGraph, ForksAndJoins) {
+    using device::Branches;
+    const Tensor x = on_device({1, 2, 3, 4}).reshape({2, 2});
+    Tensor weight = Tensor::zeros({2, 2}, DType::f32, Device::cuda), sum = weight.clone();
+    // dW = x^T x, and x + dW beside it and behind it.
+    const auto work = [&] {
+        const Branches branches;
+        kernels::linear_backward_weight(x, x, weight);
+        kernels::accumulate(sum, x);
+        Branches::before_use_of(x);       // only read there
+        Branches::before_use_of(weight);  // joins
+        kernels::accumulate(sum, weight);
+        kernels::linear_backward_weight(x, x, weight);
+        Branches::join();
+    };
+    work();  // in the stream
+    EXPECT_EQ(weight.to_vector(), (std::vector<double>{20, 28, 28, 40}));
+    EXPECT_EQ(sum.to_vector(), (std::vector<double>{11, 16, 17, 24}));
+    MemoryArena arena;
+    const MemoryArena::Use use(arena);
+    for (int times = 0; times < 3; ++times) {
+        weight.fill_(0);
+        sum.fill_(0);
+        device::Graph graph;
+        graph.capture(work);
+        graph.launch();
+        EXPECT_EQ(weight.to_vector(), (std::vector<double>{20, 28, 28, 40}));
+        EXPECT_EQ(sum.to_vector(), (std::vector<double>{11, 16, 17, 24}));
+    }
+    device::Graph graph;
+    const auto unjoined = [&] {
+        const Branches branches;
+        kernels::linear_backward_weight(x, x, weight);
+    };
+    expect_error([&] { graph.capture(unjoined); }, "cudaStreamEndCapture");
+    graph.capture([&] {
+        const Branches branches;
+        {
+            const Branches inner;
+            kernels::linear_backward_weight(x, x, weight);
+        }
+        Branches::join();
+    });
+    graph.launch();
+    EXPECT_EQ(weight.to_vector()[0], 30);
 }
 
 }  // namespace
