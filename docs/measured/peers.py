@@ -25,9 +25,10 @@ import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent / "peers"
 ENVIRONMENTS = {"tools": ["sentencepiece", "sacrebleu"],
-                "torch": ["torch", "setuptools"], "jax": ["jax", "optax"], "tensorflow": ["tensorflow-cpu"], "ctranslate2": ["ctranslate2"]}
+                "torch": ["torch", "setuptools"], "jax": ["jax", "optax"], "tensorflow": ["tensorflow-cpu"], "mlx": ["mlx[cpu]"],
+                "ctranslate2": ["ctranslate2"]}
 TRAINING = {"torch-eager": ("torch", "torch_peer.py", "eager"), "jax": ("jax", "jax_peer.py"),
-            "tensorflow": ("tensorflow", "tensorflow_peer.py")}
+            "tensorflow": ("tensorflow", "tensorflow_peer.py"), "mlx": ("mlx", "mlx_peer.py")}
 TRANSLATING = {"ctranslate2-f32": ("ctranslate2", "ctranslate2_peer.py", "float32"),
                "ctranslate2-int8": ("ctranslate2", "ctranslate2_peer.py", "int8")}
 TOLERANCE = 1e-4  # of losses of about 9, in f32; PyTorch and JAX differ by less than 1e-5
