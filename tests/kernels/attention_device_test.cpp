@@ -6,73 +6,6 @@
 namespace heddle::kernels {
 namespace {
 
-double largest_of(const Tensor& tensor) {
-    double largest = 0;
-    for (const double value : tensor.to_vector()) largest = std::max(largest, std::abs(value));
-    return largest;
-}
-
-// As expect_close, but the f32 and f64 errors are measured against the sums of the terms, which may cancel.
-void expect_close_among(const Tensor& got, const Tensor& want, const Tensor& terms, const Numbers& numbers,
-                        const std::string& what, const Tensor& plain) {
-    const double room = largest_of(want) == 0 ? 1 : std::max(1.0, largest_of(terms) / largest_of(want));
-    expect_close(got, want, numbers, what, {.f64 = 2e-15 * room, .f32 = 8e-7 * room}, plain);
-}
-
-// L of each row and head, from the formula: what forward saves.
-void expect_log_sums(const AttentionResult& result, const AttentionCase& at, const std::string& what) {
-    const AttentionRules& r = at.rules;
-    const std::vector<double> saved = result.log_sum.to_vector();
-    const double tolerance = result.log_sum.dtype() == DType::f64 ? 1e-12 : 1e-5;
-    std::vector<bool> covered(saved.size());
-    for (std::int64_t s = 0; s < r.query_spans.size(); ++s)
-        for (std::int64_t i = 0; i < r.query_spans[s].length; ++i)
-            for (std::int64_t h = 0; h < r.heads; ++h) {
-                const auto place = static_cast<std::size_t>((r.query_spans[s].start + i) * r.heads + h);
-                covered[place] = true;
-                double sum = 0, largest = -INFINITY;
-                std::vector<double> scores;
-                for (std::int64_t j = 0; j < r.key_spans[s].length; ++j) {
-                    if (!allowed(r, s, h, i, j)) continue;
-                    const std::int64_t key_head = h / (r.heads / r.heads_of_keys());
-                    double score = 0;
-                    for (std::int64_t c = 0; c < at.dk; ++c)
-                        score += at.query().data<double>()[(r.query_spans[s].start + i) * at.query().pitch() + h * at.dk + c] *
-                                 at.key().data<double>()[(r.key_spans[s].start + j) * at.key().pitch() + key_head * at.dk + c];
-                    scores.push_back(score * r.scale.value_or(1 / std::sqrt(static_cast<double>(at.dk))) + added(r, h, i, j));
-                    largest = std::max(largest, scores.back());
-                }
-                for (const double score : scores) sum += std::exp(score - largest);
-                const double want = scores.empty() ? INFINITY : largest + std::log(sum);
-                if (saved[place] == want) continue;
-                ASSERT_TRUE(std::abs(saved[place] - want) <= tolerance * std::max(1.0, std::abs(want)))
-                    << what << ": row " << i << " of sentence " << s << " saves " << saved[place] << ", wanted " << want;
-            }
-    for (std::size_t i = 0; i < saved.size(); ++i)
-        if (!covered[i]) {
-            ASSERT_EQ(saved[i], 0.0) << what << ": outside the spans";
-        }
-}
-
-// Forward, saved numbers and backward against the formula, on every device and in every dtype.
-void expect_formula(const AttentionCase& at, const std::string& what, const std::vector<Numbers>& all = all_numbers()) {
-    for (const Numbers& numbers : all) {
-        SCOPED_TRACE(what + " on " + to_string(numbers));
-        const AttentionCase reference = reference_of(numbers, at), here = on(numbers, at);
-        const NaiveAttention want = naive_attention(reference);
-        const NaiveAttention plain = numbers.dtype == DType::bf16 ? naive_attention(reference, true) : want;
-        const AttentionResult result = here.forward();
-        const Gradients g = backward_of(here, result);
-        expect_close(result.output, want.output, numbers, what + ", output", {.f64 = 1e-13, .f32 = 2e-6}, plain.output);
-        expect_log_sums(result, reference, what);
-        expect_close_among(g.query, want.d_query, want.d_query_terms, numbers, what + ", d_query", plain.d_query);
-        expect_close_among(g.key, want.d_key, want.d_key_terms, numbers, what + ", d_key", plain.d_key);
-        expect_close(g.value, want.d_value, numbers, what + ", d_value", {.f64 = 1e-13, .f32 = 2e-6}, plain.d_value);
-        if (g.bias.defined())
-            expect_close_among(g.bias, want.d_bias, want.d_bias_terms, numbers, what + ", d_bias", plain.d_bias);
-    }
-}
-
 // The lengths at which tiles end, in one batch: blocks of every kind beside each other.
 const std::vector<std::int64_t> kLengths{1, 31, 0, 32, 33, 63, 64, 65, 127};
 
@@ -113,50 +46,6 @@ TEST(AttentionDevice, TakesMasksCausalDropoutAndGapsTogether) {
     for (const auto& [what, one] : cases_of_every_rule()) expect_formula(one, what);
 }
 
-TEST(AttentionDevice, TakesBiasesMasksOfHeadsAndGroupedKeys) {
-    for (const bool all_short : {false, true})
-        for (const auto& [what, one] : cases_of_biases_and_groups(all_short)) expect_formula(one, what);
-}
-
-// In each kernel that has a form of its own for a bias: tiles and short sentences, every width, every dtype.
-TEST(AttentionDevice, TakesABiasAndGroupedKeysInEveryWidth) {
-    for (const std::vector<std::int64_t>& lengths : {std::vector<std::int64_t>{17, 3}, {5, 66}})
-        for (const std::int64_t width : {40, 72, 136}) {
-            if (width == 136 && lengths.back() == 66) continue;  // the plain kernels know no short sentences
-            AttentionRules rules = self_rules(Spans::packed(lengths), 2);
-            rules.key_heads = 1;
-            add_bias(rules, width == 72, 3);
-            expect_formula(make_case(rules, width, width, true),
-                           fmt::format("bias and grouped keys, {} tokens, {} columns", lengths.back(), width));
-        }
-}
-
-// The bias may be f32 beside bf16: here numbers that bf16 does not have.
-TEST(AttentionDevice, TakesABiasInF32BesideBf16) {
-    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{17, 3}), 2);
-    rules.bias = normal({2, 17, 17}, DType::f32, 3, 0, 40);
-    const AttentionCase at = make_case(rules, 8, 8, true);
-    for (const Numbers& numbers : all_numbers()) {
-        if (numbers.dtype != DType::bf16) continue;
-        AttentionCase reference = reference_of(numbers, at), here = on(numbers, at);
-        reference.rules.bias = at.rules.bias.to(DType::f64);
-        here.rules.bias = at.rules.bias.to(numbers.device);
-        const NaiveAttention want = naive_attention(reference);
-        expect_close(here.forward().output, want.output, numbers, "an f32 bias", {}, naive_attention(reference, true).output);
-        expect_log_sums(here.forward(), reference, "an f32 bias");
-    }
-}
-
-// More sentences than one block of the bias' gradient takes.
-TEST(AttentionDevice, SumsTheGradientOfABiasOverManySentences) {
-    for (const bool shared : {false, true}) {
-        AttentionRules rules = self_rules(Spans::packed(random_lengths(40, 12, 4)), 2);
-        rules.dropout = Dropout(0.2, 3);
-        add_bias(rules, shared, 3);
-        expect_formula(make_case(rules, 8, 8, true), fmt::format("40 sentences, one bias for all heads {}", shared));
-    }
-}
-
 TEST(AttentionDevice, DropsTheSameWeightsInLongSentencesAndWideHeads) {
     for (const auto& [time, width] : {std::pair{131, 33}, {67, 64}, {35, 128}, {18, 136}}) {
         AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{time}), 1);
@@ -177,10 +66,6 @@ TEST(AttentionDevice, TakesEveryRuleAtOnceInLongSentencesAndWideHeads) {
                              .mask = random_mask({queries, keys}, 0.7, 4)};
         rules.dropout = Dropout(0.2, 7);
         expect_formula(make_case(rules, width, width, false), fmt::format("{} queries, {} columns", queries, width));
-        rules.key_heads = 1;
-        rules.heads = 2;
-        add_bias(rules, width == 64, 5);
-        expect_formula(make_case(rules, width, width, false), fmt::format("biased, {} queries, {} columns", queries, width));
         rules.causal = false;
         if (width == 64) expect_formula(make_case(rules, width, width, false), fmt::format("not causal, {} columns", width));
     }
