@@ -25,6 +25,8 @@ using device::warp;
 constexpr int kRows = kShortSentence;
 constexpr int kWarps = kRows / 16, kThreads = kWarps * device::kWarp;
 
+// Biased: the form for calls with a bias or with shared heads of keys. The loop over heads costs registers that the other has
+// not.
 template <int D, bool Biased>
 __global__ void __launch_bounds__(kThreads)
     attention_backward_short_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
@@ -52,7 +54,7 @@ __global__ void __launch_bounds__(kThreads)
     const int own = warp() * 16;
     Accumulator16x8 d_key[1][D / 8], d_value[1][D / 8];
     const float scales[kSlots] = {task.scale, task.scale}, ones[kSlots] = {1, 1};
-    for (const int heads_end = at.head + task.group;;) {
+    for (const int heads_end = at.head + (Biased ? task.group : 1);;) {
         begin_tile<D, kRows, kThreads>(queries, task.query, at.query_start, at.head, task.vectors, thread, query_there,
                                        query_count);
         begin_tile<D, kRows, kThreads>(d_outputs, back.d_output, at.query_start, at.head, back.vectors, thread, query_there,
@@ -118,12 +120,12 @@ void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& ru
     const auto launch = [&](auto width) {
         constexpr int D = width;
         constexpr std::size_t kShared = sizeof(bf16) * D * 4 * kRows + sizeof(float) * 2 * kRows;
-        device::launch(
-            {.grid = task.gaps.grid(device::blocks_for(rules.query_spans.size() * rules.heads_of_keys(), 1)),
-             .block = kThreads,
-             .shared = kShared},
-            task.bias == nullptr ? attention_backward_short_kernel<D, false> : attention_backward_short_kernel<D, true>, task,
-            back);
+        device::launch({.grid = task.gaps.grid(device::blocks_for(rules.query_spans.size() * rules.heads_of_keys(), 1)),
+                        .block = kThreads,
+                        .shared = kShared},
+                       task.bias == nullptr && task.group == 1 ? attention_backward_short_kernel<D, false>
+                                                               : attention_backward_short_kernel<D, true>,
+                       task, back);
     };
     if (std::max(task.query.width, task.value.width) <= 32) return launch(std::integral_constant<int, 32>{});
     return launch(std::integral_constant<int, 64>{});

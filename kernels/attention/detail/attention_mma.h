@@ -191,6 +191,7 @@ __device__ __forceinline__ void update(Accumulator16x8 (&sum)[M][D / 8], const F
 template <int N>
 __device__ __forceinline__ void add_bias(Accumulator16x8 (&score)[N / 8], const AttentionTask<bf16>& task,
                                          const AttentionPlace& at, int i, int j) {
+    if (task.bias == nullptr) return;
 #pragma unroll
     for (int slot = 0; slot < Accumulator16x8::kRows; ++slot) {
         const int query = i + Accumulator16x8::row(2 * slot);
@@ -211,6 +212,7 @@ __device__ __forceinline__ void add_bias(Accumulator16x8 (&score)[N / 8], const 
 template <int N>
 __device__ __forceinline__ void add_bias_transposed(Accumulator16x8 (&score)[N / 8], const AttentionTask<bf16>& task,
                                                     const AttentionPlace& at, int j, int i) {
+    if (task.bias == nullptr) return;
 #pragma unroll
     for (int n = 0; n < N / 8; ++n)
 #pragma unroll
