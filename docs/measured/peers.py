@@ -27,7 +27,8 @@ HERE = pathlib.Path(__file__).resolve().parent / "peers"
 ENVIRONMENTS = {"tools": ["sentencepiece", "sacrebleu"],
                 "torch": ["torch", "setuptools"], "jax": ["jax", "optax"], "tensorflow": ["tensorflow-cpu"], "mlx": ["mlx[cpu]"],
                 "ctranslate2": ["ctranslate2"]}
-TRAINING = {"torch-eager": ("torch", "torch_peer.py", "eager"), "jax": ("jax", "jax_peer.py"),
+TRAINING = {"torch-eager": ("torch", "torch_peer.py", "eager"), "torch-compiled": ("torch", "torch_peer.py", "compiled"),
+            "jax": ("jax", "jax_peer.py"),
             "tensorflow": ("tensorflow", "tensorflow_peer.py"), "mlx": ("mlx", "mlx_peer.py")}
 TRANSLATING = {"ctranslate2-f32": ("ctranslate2", "ctranslate2_peer.py", "float32"),
                "ctranslate2-int8": ("ctranslate2", "ctranslate2_peer.py", "int8")}
