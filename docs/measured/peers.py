@@ -109,7 +109,6 @@ def model_options(given):
 def prepare(given):
     """The common start: weights, vocabulary, batches, jobs, and Heddle's losses."""
     work = given.folder / "work"
-    work.mkdir(parents=True, exist_ok=True)
     for side in (given.source, given.target):
         with open(f"{given.train}.{side}", encoding="utf-8") as text, open(work / f"few.{side}", "w", encoding="utf-8") as few:
             few.writelines(line for _, line in zip(range(20), text))  # something to validate on, as train wants it
@@ -231,7 +230,7 @@ def main():
     if given.run and not given.test: raise SystemExit("peers.py: --run also needs --test")
     given.folder = given.folder.resolve()
     if given.folder.is_relative_to(HERE.parents[2]): raise SystemExit("peers.py: FOLDER must lie outside the project")
-    given.folder.mkdir(parents=True, exist_ok=True)
+    (given.folder / "work").mkdir(parents=True, exist_ok=True)
     if not shutil.which(given.heddle): raise SystemExit(f"peers.py: {given.heddle} cannot be run")
     rows = []
 
