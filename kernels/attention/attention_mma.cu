@@ -120,8 +120,8 @@ __global__ void __launch_bounds__(ForwardSizes<D>::kThreads)
     for (int m = 0; m < kM; ++m) {
         float factor[Accumulator16x8::kRows];
         finish_softmax(factor, running[m], task, here, first + 16 * m, scale, log_sum);
-        write_rows<D, Sizes::kRows>(output, here.query_start + first + 16 * m, here.head, here.queries - first - 16 * m,
-                                    output_vectors, mean[m], factor, queries, warp() * kM * 16 + 16 * m);
+        write_rows<D>(output, here.query_start + first + 16 * m, here.head, here.queries - first - 16 * m, output_vectors,
+                      mean[m], factor, queries, warp() * kM * 16 + 16 * m);
     }
 }
 

@@ -10,8 +10,11 @@
 // or computed per query (L and D) belongs to rows in the first pass and to columns in the second, where it comes through shared
 // memory with the tile.
 //
-// Owns     block: 64 query (key) rows of one head; warp: 16 of them, and all of dQ's (dK's and dV's) columns for them, in f32.
-// Traffic  as attention_backward.cu, with 64 own rows a block.
+// Owns     block: 128 query (key) rows of one head, of heads of more than 64 columns 64; warp: a quarter, and all of dQ's (dK's
+// and
+//          dV's) columns for them, in f32. A warp's 32 rows are two tiles, as in forward; with 128 columns only one fits into the
+//          registers.
+// Traffic  as attention_backward.cu, with 128 (64) own rows a block.
 // Barriers one a tile, as in attention_mma.cu.
 // Rounding P F and dS are rounded to bf16 before their second product.
 #include "kernels/attention/detail/attention_mma_backward.h"
@@ -25,10 +28,11 @@ template <int D>
 struct BackwardSizes {
     static constexpr int kWarps = 4;
     static constexpr int kThreads = kWarps * device::kWarp;
-    static constexpr int kRows = kWarps * 16;         // own rows of a block
-    static constexpr int kKeys = D == 128 ? 32 : 64;  // of a tile that meets queries
-    static constexpr int kQueries = 2048 / D;         // of a tile that meets keys: dK and dV leave few registers
-    static constexpr bool kHeld = D < 64;             // whether the own rows stay in registers
+    static constexpr int kM = D == 128 ? 1 : 2;         // 16-row tiles of a warp: each operand it reads is used so often
+    static constexpr int kRows = kWarps * kM * 16;      // own rows of a block
+    static constexpr int kKeys = 32;                    // of a tile that meets queries
+    static constexpr int kQueries = D == 32 ? 32 : 16;  // of a tile that meets keys: dK and dV leave few registers
+    static constexpr bool kHeld = D < 64;               // whether the own rows stay in registers
     static constexpr std::size_t kSharedOfQuery = sizeof(bf16) * D * (2 * kRows + 4 * kKeys);
     static constexpr std::size_t kSharedOfKey =  // with L and D of two tiles of queries
         sizeof(bf16) * D * (2 * kRows + 4 * kQueries) + sizeof(float) * 4 * kQueries;
@@ -38,19 +42,19 @@ template <int D, bool Biased>
 __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     attention_d_query_mma_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
     using Sizes = BackwardSizes<D>;
-    constexpr int kRows = Sizes::kRows, kKeys = Sizes::kKeys, kSlots = Accumulator16x8::kRows;
+    constexpr int kM = Sizes::kM, kRows = Sizes::kRows, kKeys = Sizes::kKeys, kSlots = Accumulator16x8::kRows;
     const AttentionPlace at = attention_place(task, blockIdx.x);
 
     device::SharedArena arena;
-    bf16* const queries = arena.take<bf16>(kRows * D, 1024);    // [64, D]
-    bf16* const d_outputs = arena.take<bf16>(kRows * D, 1024);  // [64, D]
+    bf16* const queries = arena.take<bf16>(kRows * D, 1024);    // [kRows, D]
+    bf16* const d_outputs = arena.take<bf16>(kRows * D, 1024);  // [kRows, D]
     bf16* const keys = arena.take<bf16>(2 * kKeys * D, 1024);   // two tiles [kKeys, D]
     bf16* const values = arena.take<bf16>(2 * kKeys * D, 1024);
 
     const int thread = device::thread_in_block();
-    const int own = at.first + warp() * 16;  // this warp's first query
+    const int own = at.first + warp() * kM * 16;  // this warp's first query
     const int end = visible_keys(task, at, min(at.queries, at.first + kRows) - 1);
-    const int own_end = own < at.queries ? visible_keys(task, at, min(at.queries, own + 16) - 1) : 0;
+    const int own_end = own < at.queries ? visible_keys(task, at, min(at.queries, own + kM * 16) - 1) : 0;
     device::Pipeline<1> pipeline;
     const auto begin_keys = [&](int key) {
         const int stage = key / kKeys % 2 * kKeys * D;
@@ -59,18 +63,20 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         pipeline.commit();
     };
 
-    OwnRows<D, kRows, 1, Sizes::kHeld> q{queries, warp() * 16};
-    OwnRows<D, kRows, 1, Sizes::kHeld> d_o{d_outputs, warp() * 16};
-    Accumulator16x8 d_query[1][D / 8];
-    float level[kSlots], delta[kSlots];
+    OwnRows<D, kRows, kM, Sizes::kHeld> q{queries, warp() * kM * 16};
+    OwnRows<D, kRows, kM, Sizes::kHeld> d_o{d_outputs, warp() * kM * 16};
+    Accumulator16x8 d_query[kM][D / 8];
+    float level[kM][kSlots], delta[kM][kSlots];
 #pragma unroll
-    for (int s = 0; s < kSlots; ++s) {
-        const int i = own + Accumulator16x8::row(2 * s);
-        const std::int64_t row = (at.query_start + i) * task.heads + at.head;
-        const bool takes_part = query_takes_part(task, at, i, back.log_sum);
-        level[s] = takes_part ? back.log_sum[row] * static_cast<float>(kLog2E) : 0;
-        delta[s] = takes_part ? back.delta[row] : 0;
-    }
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+        for (int s = 0; s < kSlots; ++s) {
+            const int i = own + 16 * m + Accumulator16x8::row(2 * s);
+            const std::int64_t row = (at.query_start + i) * task.heads + at.head;
+            const bool takes_part = query_takes_part(task, at, i, back.log_sum);
+            level[m][s] = takes_part ? back.log_sum[row] * static_cast<float>(kLog2E) : 0;
+            delta[m][s] = takes_part ? back.delta[row] : 0;
+        }
     if (end > 0) {
         const auto there = [&](int r) { return query_takes_part(task, at, at.first + r, back.log_sum); };
         begin_tile<D, kRows, Sizes::kThreads>(queries, task.query, at.query_start + at.first, at.head, task.vectors, thread,
@@ -91,27 +97,29 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         pipeline.release();
     }
     const float factor[kSlots] = {task.scale, task.scale};
-    write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0], factor,
-                         queries, warp() * 16);
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+        write_rows<D>(back.d_query, at.query_start + own + 16 * m, at.head, at.queries - own - 16 * m, back.store_vectors,
+                      d_query[m], factor, queries, (warp() * kM + m) * 16);
 }
 
 template <int D, bool Biased>
 __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
     attention_d_key_mma_kernel(AttentionTask<bf16> task, AttentionBackwardTask<bf16> back) {
     using Sizes = BackwardSizes<D>;
-    constexpr int kRows = Sizes::kRows, kQueries = Sizes::kQueries, kSlots = Accumulator16x8::kRows;
+    constexpr int kM = Sizes::kM, kRows = Sizes::kRows, kQueries = Sizes::kQueries, kSlots = Accumulator16x8::kRows;
     AttentionPlace at = attention_key_place(task, blockIdx.x);
 
     device::SharedArena arena;
-    bf16* const keys = arena.take<bf16>(kRows * D, 1024);            // [64, D]
-    bf16* const values = arena.take<bf16>(kRows * D, 1024);          // [64, D]
+    bf16* const keys = arena.take<bf16>(kRows * D, 1024);            // [kRows, D]
+    bf16* const values = arena.take<bf16>(kRows * D, 1024);          // [kRows, D]
     bf16* const queries = arena.take<bf16>(2 * kQueries * D, 1024);  // two tiles [kQueries, D]
     bf16* const d_outputs = arena.take<bf16>(2 * kQueries * D, 1024);
     float* const log_sums = arena.take<float>(2 * kQueries);  // two tiles [kQueries]
     float* const deltas = arena.take<float>(2 * kQueries);
 
     const int thread = device::thread_in_block();
-    const int own = at.first + warp() * 16;  // this warp's first key
+    const int own = at.first + warp() * kM * 16;  // this warp's first key
     device::Pipeline<1> pipeline;
     const auto begin_queries = [&](int head, int query, int half) {
         AttentionPlace from_head = at;
@@ -132,9 +140,9 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         pipeline.commit();
     };
 
-    OwnRows<D, kRows, 1, Sizes::kHeld> k{keys, warp() * 16};
-    OwnRows<D, kRows, 1, Sizes::kHeld> v{values, warp() * 16};
-    Accumulator16x8 d_key[1][D / 8], d_value[1][D / 8];
+    OwnRows<D, kRows, kM, Sizes::kHeld> k{keys, warp() * kM * 16};
+    OwnRows<D, kRows, kM, Sizes::kHeld> v{values, warp() * kM * 16};
+    Accumulator16x8 d_key[kM][D / 8], d_value[kM][D / 8];
     // When causal, the block's first key is seen from query first - offset on.
     const int begin = task.causal ? max(0, at.first - at.offset()) / kQueries * kQueries : 0;
     if (begin < at.queries) {
@@ -163,15 +171,17 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         }
     // Read again and not kept, as in attention_mma.cu.
     const AttentionPlace here = attention_key_place(task, blockIdx.x);
-    const int first = here.first + warp() * 16;
+    const int first = here.first + warp() * kM * 16;
     const float scales[kSlots] = {task.scale, task.scale}, ones[kSlots] = {1, 1};
-    const std::int64_t row = here.key_start + first;
-    if (back.d_key.data != nullptr)
-        write_rows<D, kRows>(back.d_key, row, here.key_head, here.keys - first, back.store_vectors, d_key[0], scales, keys,
-                             warp() * 16);
-    if (back.d_value.data != nullptr)
-        write_rows<D, kRows>(back.d_value, row, here.key_head, here.keys - first, back.store_vectors, d_value[0], ones, values,
-                             warp() * 16);
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+        const std::int64_t row = here.key_start + first + 16 * m;
+        const int rows = here.keys - first - 16 * m, staging = (warp() * kM + m) * 16;
+        if (back.d_key.data != nullptr)
+            write_rows<D>(back.d_key, row, here.key_head, rows, back.store_vectors, d_key[m], scales, keys, staging);
+        if (back.d_value.data != nullptr)
+            write_rows<D>(back.d_value, row, here.key_head, rows, back.store_vectors, d_value[m], ones, values, staging);
+    }
 }
 
 }  // namespace

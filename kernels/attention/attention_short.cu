@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     }
     float factor[Accumulator16x8::kRows];
     finish_softmax(factor, running, task, at, at.first, scale, log_sum);
-    write_rows<D, 16>(output, at.query_start + at.first, at.head, at.queries - at.first, output_vectors, mean[0], factor,
-                      query_tile, 0);
+    write_rows<D>(output, at.query_start + at.first, at.head, at.queries - at.first, output_vectors, mean[0], factor, query_tile,
+                  0);
 }
 
 }  // namespace

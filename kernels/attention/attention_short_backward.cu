@@ -91,27 +91,27 @@ __global__ void __launch_bounds__(kThreads)
         }
         if (own < at.queries) {
             const OwnRows<D, kRows, 1, false> q{queries, own}, d_o{d_outputs, own};
-            float level[kSlots], delta[kSlots];
+            float level[1][kSlots], delta[1][kSlots];
 #pragma unroll
             for (int s = 0; s < kSlots; ++s) {
-                level[s] = log_sums[own + Accumulator16x8::row(2 * s)] * static_cast<float>(kLog2E);
-                delta[s] = deltas[own + Accumulator16x8::row(2 * s)];
+                level[0][s] = log_sums[own + Accumulator16x8::row(2 * s)] * static_cast<float>(kLog2E);
+                delta[0][s] = deltas[own + Accumulator16x8::row(2 * s)];
             }
             add_d_query<D, kRows, Biased>(d_query, task, at, q, d_o, level, delta, own, 0, keys, values, key_count);
         }
         __syncthreads();  // no thread reads the tiles any more: each warp's rows of them carry its results out
         if (back.d_query.data != nullptr && own < at.queries)
-            write_rows<D, kRows>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0],
-                                 scales, queries, own);
+            write_rows<D>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0], scales,
+                          queries, own);
         if (++at.head == heads_end) break;
         __syncthreads();  // no warp carries its results through the tiles any more: the next head's rows overwrite them
     }
     if (back.d_key.data != nullptr && own < at.keys)
-        write_rows<D, kRows>(back.d_key, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_key[0], scales,
-                             keys, own);
+        write_rows<D>(back.d_key, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_key[0], scales, keys,
+                      own);
     if (back.d_value.data != nullptr && own < at.keys)
-        write_rows<D, kRows>(back.d_value, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_value[0], ones,
-                             values, own);
+        write_rows<D>(back.d_value, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_value[0], ones, values,
+                      own);
 }
 
 }  // namespace

@@ -379,7 +379,7 @@ __device__ __forceinline__ void finish_softmax(float (&factor)[Accumulator16x8::
 /// Rows [row, row + 16) of a head <- sum times factor[slot], by way of the warp's own 16 rows of shared memory, `staging` from
 /// row `first` on, so that whole lines are written: an accumulator's lane has pairs, a store needs eight. No other warp may touch
 /// these rows.
-template <int D, int Rows>
+template <int D>
 __device__ __forceinline__ void write_rows(const DeviceRows<bf16>& to, std::int64_t row, int head, int rows, bool vectors,
                                            const Accumulator16x8 (&sum)[D / 8], const float (&factor)[Accumulator16x8::kRows],
                                            bf16* staging, int first) {
@@ -403,7 +403,7 @@ __device__ __forceinline__ void write_rows(const DeviceRows<bf16>& to, std::int6
     if (vectors) {
 #pragma unroll
         for (int n = 0; n < 16; n += kStep, out += kStep * to.pitch)
-            if (r + n < rows) device::store_vector<8>(out, device::load_vector<8>(from + moved_place<D>(piece, n, 0)));
+            if (r + n < rows) device::store_vector_whole<8>(out, device::load_vector<8>(from + moved_place<D>(piece, n, 0)));
         return;
     }
 #pragma unroll 1
