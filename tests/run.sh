@@ -13,7 +13,8 @@
 #   emulated-fma   the kernels once more, products and sums becoming one operation as nvcc lets them: the device tests, of which some demand that two
 #                  kernels give the same bits
 #   fuzz           where clang is: each fuzz target of tests/fuzz for 20 seconds
-#   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs
+#   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs. Then tests/gpu/promises.py looks at what ptxas
+#                  made of the fast kernels
 # HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -49,11 +50,15 @@ if [ -z "${TMPDIR:-}" ] && [ "$(df --output=avail -B1M /dev/shm 2>/dev/null | ta
     trap 'rm -rf "$TMPDIR"' EXIT
 fi
 
+status=0
+if [[ " ${built[*]} " == *" cuda "* ]]; then
+    python3 tests/gpu/promises.py || [ $? -eq 77 ] || status=1  # 77: skipped, and it says why
+fi
+
 # One run over all builds, so that one summary counts every test of each.
 together=build/together
 mkdir -p "$together"
 printf 'subdirs("../%s")\n' "${tested[@]}" >"$together/CTestTestfile.cmake"
-status=0
 ctest --test-dir "$together" -j "$(nproc)" --output-on-failure --no-label-summary | tee "$together/ctest.log" || status=$?
 # ctest lists skipped and failed tests behind its summary.
 grep -E '^[0-9]+% tests passed, ' "$together/ctest.log"
