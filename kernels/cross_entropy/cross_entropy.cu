@@ -57,12 +57,51 @@ struct RowArrays {
     std::int32_t ignore;
 };
 
+// What a row's losses are made of, over all its logits or a thread's.
+template <class A>
+struct RowSums {
+    ExponentialSum<A> exponentials;
+    A deviations = 0;
+    A better = 0;  // 1: a logit would have been named before the target's, or is NaN
+};
+
+inline constexpr int kRowReduce = 4 * kWarp;  // of shared memory, in elements
+
+// Over all threads of the block; every thread gets it. The four numbers of each warp cross the block's shared memory together,
+// behind one barrier, and not behind two for each of them. A warp's sum is that for its own largest number until all are known.
+template <class A>
+__device__ __forceinline__ RowSums<A> block_row_sums(const RowSums<A>& own, A* scratch) {  // scratch [4, kWarp]
+    const auto over_lanes = [](const RowSums<A>& lanes) {
+        RowSums<A> all;
+        all.exponentials.largest = warp_max(lanes.exponentials.largest);
+        all.exponentials.sum =
+            warp_sum(lanes.exponentials.sum * exponential(lanes.exponentials.largest - all.exponentials.shift()));
+        all.deviations = warp_sum(lanes.deviations);
+        all.better = warp_max(lanes.better);
+        return all;
+    };
+    RowSums<A> all = over_lanes(own);
+    const int warps = static_cast<int>(blockDim.x) / kWarp;
+    if (warps == 1) return all;
+    if (lane() == 0) {
+        scratch[warp()] = all.exponentials.largest;
+        scratch[kWarp + warp()] = all.exponentials.sum;
+        scratch[2 * kWarp + warp()] = all.deviations;
+        scratch[3 * kWarp + warp()] = all.better;
+    }
+    __syncthreads();  // the warps' numbers are there
+    RowSums<A> of_warp;
+    if (lane() < warps)
+        of_warp = {{scratch[lane()], scratch[kWarp + lane()]}, scratch[2 * kWarp + lane()], scratch[3 * kWarp + lane()]};
+    return over_lanes(of_warp);
+}
+
 // Block r takes row r. Its threads take the vectors t, t + threads, ...; a block of one warp needs no barrier for its sums.
 template <class T, int N>
 __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a, bool fits) {
     using A = Accumulator<T>;
     SharedArena arena;
-    A* scratch = arena.take<A>(kBlockReduce);
+    A* scratch = arena.take<A>(kRowReduce);
     T* kept = fits ? arena.take<T>(static_cast<int>(a.vocabulary)) : nullptr;  // [vocabulary]
     const std::int64_t row = blockIdx.x, begin = thread_in_block() * N, stride = std::int64_t{blockDim.x} * N;
     const std::int32_t target = a.targets[row];
@@ -78,8 +117,7 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
     const T* logits = a.logits + row * a.vocabulary;
     const A of_target = load(logits[target]);
     const A origin = of_target == lowest<A>() ? A{0} : of_target;  // of the deviations: any finite number does
-    ExponentialSum<A> own;
-    A deviations = 0, better = 0;  // better: logits that would have been named before the target's, or a NaN
+    RowSums<A> own;
     for (std::int64_t column = begin; column < a.vocabulary; column += stride) {
         const Vector<T, N> values = load_vector<N>(logits + column);
         if (fits) store_vector(kept + column, values);
@@ -87,25 +125,24 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             x[i] = load(values[i]);
-            deviations += x[i] - origin;
-            if (!(x[i] <= of_target) || (x[i] == of_target && column + i < target)) better = 1;
+            own.deviations += x[i] - origin;
+            if (!(x[i] <= of_target) || (x[i] == of_target && column + i < target)) own.better = 1;
         }
-        own.add(x);
+        own.exponentials.add(x);
     }
-    const ExponentialSum<A> all = block_exponentials(own, scratch);
+    const RowSums<A> sums = block_row_sums(own, scratch);
+    const ExponentialSum<A>& all = sums.exponentials;
     const double share = a.smoothing / static_cast<double>(a.vocabulary);
     if (a.losses != nullptr) {
-        deviations = block_sum(deviations, scratch);
-        better = block_max(better, scratch);
         if (thread_in_block() == 0) {
             const double largest = static_cast<double>(all.largest), log_sum = logarithm(static_cast<double>(all.sum));
             const double below = static_cast<double>(of_target) - largest;
             double loss = log_sum - (1 - a.smoothing) * below;
             if (a.smoothing != 0)  // without smoothing a logit of -inf costs nothing
-                loss -= share * static_cast<double>(deviations) + a.smoothing * (static_cast<double>(origin) - largest);
+                loss -= share * static_cast<double>(sums.deviations) + a.smoothing * (static_cast<double>(origin) - largest);
             a.losses[row] = loss;
             a.losses[a.pitch + row] = log_sum - below;
-            a.losses[2 * a.pitch + row] = better == 0 ? 1 : 0;
+            a.losses[2 * a.pitch + row] = sums.better == 0 ? 1 : 0;
         }
     }
     if (gradient == nullptr) return;
@@ -157,7 +194,7 @@ void run_rows(const RowArrays<T>& a) {
     const unsigned threads = a.vocabulary <= 1024 ? 32 : a.vocabulary <= 16384 ? 256 : 512;
     const bool fits = a.dlogits != nullptr && a.vocabulary * static_cast<std::int64_t>(sizeof(T)) <= kKeptBytes;
     SharedSize shared;
-    shared.take<Accumulator<T>>(kBlockReduce);
+    shared.take<Accumulator<T>>(kRowReduce);
     if (fits) shared.take<T>(static_cast<int>(a.vocabulary));
     launch({.grid = blocks_for(a.rows, 1), .block = threads, .shared = shared.bytes()}, cross_entropy_rows_kernel<T, N>, a, fits);
 }
