@@ -26,12 +26,13 @@ import tomllib
 HERE = pathlib.Path(__file__).resolve().parent / "peers"
 ENVIRONMENTS = {"tools": ["sentencepiece", "sacrebleu"],
                 "torch": ["torch", "setuptools"], "jax": ["jax", "optax"], "tensorflow": ["tensorflow-cpu"], "mlx": ["mlx[cpu]"],
-                "ctranslate2": ["ctranslate2"]}
+                "marian": ["pymarian"], "ctranslate2": ["ctranslate2"]}
 TRAINING = {"torch-eager": ("torch", "torch_peer.py", "eager"), "torch-compiled": ("torch", "torch_peer.py", "compiled"),
-            "jax": ("jax", "jax_peer.py"),
+            "jax": ("jax", "jax_peer.py"), "marian": ("marian", "marian_peer.py"),
             "tensorflow": ("tensorflow", "tensorflow_peer.py"), "mlx": ("mlx", "mlx_peer.py")}
 TRANSLATING = {"ctranslate2-f32": ("ctranslate2", "ctranslate2_peer.py", "float32"),
-               "ctranslate2-int8": ("ctranslate2", "ctranslate2_peer.py", "int8")}
+               "ctranslate2-int8": ("ctranslate2", "ctranslate2_peer.py", "int8"),
+               "marian": ("marian", "marian_peer.py", "translate")}
 TOLERANCE = 1e-4  # of losses of about 9, in f32; PyTorch and JAX differ by less than 1e-5
 
 
@@ -159,6 +160,9 @@ def compare_training(given, name, losses):
     row = {"task": "training", "name": name}
     try:
         install(given, TRAINING[name][0])
+        if name == "marian":  # another model, which the peer for JAX has, too
+            install(given, "jax")
+            losses = run_peer(given, "jax-marian", (*TRAINING["jax"], "marian"), given.folder / "work" / "check.json")["losses"]
         checked = run_peer(given, f"{name}-check", TRAINING[name], given.folder / "work" / "check.json")
         row |= {"peer": checked["peer"], "differs": checked.get("differs"), "loss": checked["losses"][-1], "heddle_loss": losses[-1]}
         row["difference"] = max(abs(a - b) for a, b in zip(losses, checked["losses"], strict=True))

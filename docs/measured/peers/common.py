@@ -38,9 +38,10 @@ def load_weights(run, packed=True):
     return weights
 
 
-def sinusoids(length, width):
-    angles = numpy.arange(length)[:, None] / 10000 ** (numpy.arange(0, width, 2) / width)
-    return numpy.stack([numpy.sin(angles), numpy.cos(angles)], -1).reshape(length, width).astype(numpy.float32)
+def sinusoids(length, width, marian=False):
+    """[length, width], sines and cosines in turn; Marian's have other wave lengths, and all sines come first."""
+    angles = numpy.arange(length)[:, None] / 10000 ** (numpy.arange(0, width, 2) / (width - 2 if marian else width))
+    return numpy.stack([numpy.sin(angles), numpy.cos(angles)], 1 if marian else 2).reshape(length, width).astype(numpy.float32)
 
 
 def rate(job, update):

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""JAX:  jax_peer.py JOB
+"""JAX:  jax_peer.py JOB [marian]
 
 The whole update is one jitted function whose weights and moments are donated; optax clips the gradient and is the Adam. Each shape is compiled once.
+`marian` is the model as Marian has it, to compare Marian's losses with: other positions, and zeros for the begin mark.
 """
 import os
 
 import common
 
-job, _ = common.read_job()
+job, rules = common.read_job()
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen=true intra_op_parallelism_threads={job.threads}"
 
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 import optax
 
 weights = {name: jnp.asarray(tensor) for name, tensor in common.load_weights(job.run).items()}
-places = jnp.asarray(common.sinusoids(512, job.d_model))
+places = jnp.asarray(common.sinusoids(512, job.d_model, marian=rules == "marian"))
 
 
 def forward(weights, key, source, target_in):
@@ -54,7 +55,10 @@ def forward(weights, key, source, target_in):
             x = x + drop(linear(inner, at + "feed_forward.outer"))
         return norm(x, side + ".final_norm")
 
-    def embed(ids): return drop(embedding[ids] * job.d_model**0.5 + places[:ids.shape[1]])
+    def embed(ids):
+        rows = embedding[ids] * job.d_model**0.5
+        if rules == "marian": rows = jnp.where((ids == common.BOS)[..., None], 0, rows)
+        return drop(rows + places[:ids.shape[1]])
 
     mask = (source != common.PAD)[:, None, None, :]
     causal = jnp.tril(jnp.ones((target_in.shape[1],) * 2, bool))
