@@ -4,7 +4,7 @@
     peers.py FOLDER --heddle build/release/heddle --train multi30k/train --source de --target en [--run RUN --test multi30k/test_2016_flickr]
 
 FOLDER lies outside the project. Each peer gets a virtual environment of its own there, once; peers/NAME_peer.py runs in it. All start from the
-same weights (FOLDER/work/start, a run of Heddle's) with the same vocabulary and the same batches.
+same weights (FOLDER/runs/start, a run of Heddle's) with the same vocabulary and the same batches.
 
 First, without dropout, the losses of 20 updates are compared with Heddle's. Then, with dropout, Heddle and the peer run in turn, --rounds times:
 the ratio is the median of the pairs' ratios. Memory is the maximum resident size of the process, the median of its runs. For
@@ -109,7 +109,7 @@ def model_options(given):
 
 def prepare(given):
     """The common start: weights, vocabulary, batches, jobs, and Heddle's losses."""
-    work = given.folder / "work"
+    work = given.folder / "runs"
     for side in (given.source, given.target):
         with open(f"{given.train}.{side}", encoding="utf-8") as text, open(work / f"few.{side}", "w", encoding="utf-8") as few:
             few.writelines(line for _, line in zip(range(20), text))  # something to validate on, as train wants it
@@ -139,7 +139,7 @@ def run_peer(given, name, peer, job):
 
 def train_in_heddle(given):
     command = [given.heddle, "bench", "train", "--train", given.train, "--source", given.source, "--target", given.target, "--json",
-               "--vocab-model", given.folder / "work" / "start" / "vocab.model", *model_options(given), f"--dropout={given.dropout}",
+               "--vocab-model", given.folder / "runs" / "start" / "vocab.model", *model_options(given), f"--dropout={given.dropout}",
                f"--updates={given.updates}", f"--skip={given.skip}"]
     text, _, memory = measured(given, "heddle-train", command)
     return json.loads(text) | {"memory_mb": round(memory)}
@@ -162,13 +162,13 @@ def compare_training(given, name, losses):
         install(given, TRAINING[name][0])
         if name == "marian":  # another model, which the peer for JAX has, too
             install(given, "jax")
-            losses = run_peer(given, "jax-marian", (*TRAINING["jax"], "marian"), given.folder / "work" / "check.json")["losses"]
-        checked = run_peer(given, f"{name}-check", TRAINING[name], given.folder / "work" / "check.json")
+            losses = run_peer(given, "jax-marian", (*TRAINING["jax"], "marian"), given.folder / "runs" / "check.json")["losses"]
+        checked = run_peer(given, f"{name}-check", TRAINING[name], given.folder / "runs" / "check.json")
         row |= {"peer": checked["peer"], "differs": checked.get("differs"), "loss": checked["losses"][-1], "heddle_loss": losses[-1]}
         row["difference"] = max(abs(a - b) for a, b in zip(losses, checked["losses"], strict=True))
         row["equal"] = row["difference"] <= TOLERANCE
         in_turn(given, row, lambda: train_in_heddle(given),
-                lambda: run_peer(given, name, TRAINING[name], given.folder / "work" / "time.json"), "tokens_per_second")
+                lambda: run_peer(given, name, TRAINING[name], given.folder / "runs" / "time.json"), "tokens_per_second")
     except Failed as error:
         row["error"] = str(error)
     return row
@@ -181,8 +181,8 @@ def bleu(given, translation):
 
 def compare_translating(given, name, beam):
     row = {"task": f"translating, beam {beam}", "name": name}
-    out = given.folder / "work" / f"{name}.txt"
-    job = given.folder / "work" / "translate.json"
+    out = given.folder / "runs" / f"{name}.txt"
+    job = given.folder / "runs" / "translate.json"
     job.write_text(json.dumps({"run": str(given.run), "source": f"{given.test}.{given.source}", "beam": beam, "threads": given.threads,
                                "out": str(out), "dropout": 0}))
 
@@ -190,8 +190,8 @@ def compare_translating(given, name, beam):
         command = [given.heddle, "translate", given.run, f"--beam={beam}", "--beam-patience=1", "--length-penalty=1",
                    f"--threads={given.threads}"]
         text, seconds, memory = measured(given, "heddle-translate", command, stdin=f"{given.test}.{given.source}")
-        (given.folder / "work" / "heddle.txt").write_text(text)
-        return {"seconds": round(seconds, 2), "memory_mb": round(memory), "bleu": bleu(given, given.folder / "work" / "heddle.txt")}
+        (given.folder / "runs" / "heddle.txt").write_text(text)
+        return {"seconds": round(seconds, 2), "memory_mb": round(memory), "bleu": bleu(given, given.folder / "runs" / "heddle.txt")}
 
     def peer():
         result = run_peer(given, name, TRANSLATING[name], job)
@@ -202,7 +202,7 @@ def compare_translating(given, name, beam):
         install(given, TRANSLATING[name][0])
         in_turn(given, row, heddle, peer, "seconds")
         if given.rounds:
-            ours, theirs = ((given.folder / "work" / f"{which}.txt").read_text().splitlines() for which in ("heddle", name))
+            ours, theirs = ((given.folder / "runs" / f"{which}.txt").read_text().splitlines() for which in ("heddle", name))
             row["same_lines"] = f"{sum(a == b for a, b in zip(ours, theirs, strict=True))} of {len(ours)}"
     except Failed as error:
         row["error"] = str(error)
@@ -234,7 +234,7 @@ def main():
     if given.run and not given.test: raise SystemExit("peers.py: --run also needs --test")
     given.folder = given.folder.resolve()
     if given.folder.is_relative_to(HERE.parents[2]): raise SystemExit("peers.py: FOLDER must lie outside the project")
-    (given.folder / "work").mkdir(parents=True, exist_ok=True)
+    (given.folder / "runs").mkdir(parents=True, exist_ok=True)
     if not shutil.which(given.heddle): raise SystemExit(f"peers.py: {given.heddle} cannot be run")
     rows = []
 
