@@ -36,12 +36,12 @@ int main() {
     }
     model.eval();
     const NoGrad no_grad;
-    const auto [tokens, spans] = sentences(unseen, 2);
-    auto cache = model.start_decoding(model.encode(tokens, spans).value(), spans, spans.size(), 4);
+    const nn::Sentences given = sentences(unseen, 2);
+    auto cache = model.start_decoding(model.encode(given.tokens, given.spans).value(), given.spans, given.spans.size(), 4);
     std::vector<std::string> lines(unseen.size() / 2);
     Tokens last(lines.size(), 0);
     for (int step = 0; step < 3; ++step) {
-        const Tensor logits = model.step(Tensor::from(last, {spans.size()}), cache);
+        const Tensor logits = model.step(Tensor::from(last, {given.spans.size()}), cache);
         for (std::size_t i = 0; i < lines.size(); ++i) {
             const auto row = logits.values<float>().subspan(i * 19, 19);
             last[i] = static_cast<std::int32_t>(std::ranges::max_element(row) - row.begin());

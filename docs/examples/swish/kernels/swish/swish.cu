@@ -99,9 +99,9 @@ void swish_backward_cuda(const Tensor& dy, const Tensor& x, const Tensor& beta, 
         launch(strips(rows, cols, fit ? kN : 1), fit ? swish_backward_kernel<T, kN> : swish_backward_kernel<T, 1>, gradient, from,
                slope, to, parts.data<Accumulator<T>>(), rows, cols);
         if (!dbeta.defined()) return;
-        Tensor sum = cast(dbeta, parts.dtype());  // dbeta itself unless it is bf16
-        linear_backward_bias_cuda(parts, sum);
-        if (dbeta.dtype() != sum.dtype()) dbeta.copy_(cast(sum, dbeta.dtype()));
+        const BiasSum sum{parts, cast(dbeta, parts.dtype())};  // dbeta itself unless it is bf16
+        linear_backward_biases_cuda({&sum, 1});
+        if (dbeta.dtype() != parts.dtype()) dbeta.copy_(cast(sum.dbias, dbeta.dtype()));
     });
 }
 
