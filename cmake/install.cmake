@@ -24,7 +24,7 @@ install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 list(REMOVE_ITEM rooms heddle)
 install(DIRECTORY ${rooms} heddle/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
         PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
-        REGEX "/detail$|/kernels/simd\\.h$|_impl\\.h$" EXCLUDE)
+        REGEX "/detail$|/kernels/simd\\.h$|_simd\\.h$|_impl\\.h$" EXCLUDE)
 install(FILES kernels/device/declare.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels/device COMPONENT development)
 list(JOIN rooms "|" room_names)
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heddle\")

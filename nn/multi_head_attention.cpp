@@ -66,7 +66,9 @@ Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_
 // Keys and values go straight to their place in the cache.
 void SelfAttention::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
     const Tensor query = stream.read(projection_, {}, cache.place(layer));
-    stream.add(kernels::attention_cached({query, 0, width_}, cache.keys(layer), options_.heads), output_, next);
+    kernels::CachedKeys keys = cache.keys(layer);
+    keys.key_heads = options_.key_heads;
+    stream.add(kernels::attention_cached({query, 0, width_}, keys, options_.heads), output_, next);
 }
 
 // ---- cross-attention
@@ -97,8 +99,8 @@ void CrossAttention::step(FewRows& stream, const DecoderCache& cache, std::int64
     const Variable memory(cache.memory(layer));
     const auto options = op_options(options_, {}, {});
     const Variable attended =
-        ops::attention(ops::ColumnsOf(query, 0, width_), ops::ColumnsOf(memory, 0, width_),
-                       ops::ColumnsOf(memory, width_, width_), cache.groups(), cache.memory_spans(), options);
+        ops::attention(ops::ColumnsOf(query, 0, width_), ops::ColumnsOf(memory, 0, key_width_),
+                       ops::ColumnsOf(memory, key_width_, key_width_), cache.groups(), cache.memory_spans(), options);
     stream.add(attended.value(), output_, next);
 }
 

@@ -4,6 +4,7 @@
 #include "autograd/observe.h"
 #include "autograd/tape.h"
 #include "core/format.h"
+#include "kernels/few_rows/few_rows.h"
 
 namespace heddle::nn {
 namespace {
@@ -120,8 +121,8 @@ bool Decoder::takes_few_rows(const Tensor& x) const {
     // Behind a norm that is the stream's own, a final norm would be a second one.
     if (observed() || training() || (options_.norm == NormPlace::post && final_norm_ != nullptr)) return false;
     const std::int64_t head = options_.head_dim > 0 ? options_.head_dim : options_.d_model / options_.heads;
-    return options_.d_ff % 32 == 0 && options_.d_ff <= 4096 && head * options_.heads % 32 == 0 && head * options_.heads <= 4096 &&
-           FewRows::takes(x);
+    const auto fits = [](std::int64_t width) { return width % 32 == 0 && width <= kernels::kFewRowsWidest; };
+    return fits(options_.d_ff) && fits(head * options_.heads) && FewRows::takes(x);
 }
 
 FewRows Decoder::step_few_rows(const Tensor& x, DecoderCache& cache) const {

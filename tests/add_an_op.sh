@@ -15,7 +15,7 @@ cd "$copy"
 patch --quiet -p1 <docs/examples/swish/lists.patch
 
 cmake --preset emulated -DHEDDLE_WERROR="${HEDDLE_WERROR:-OFF}"
-tests=(rooms_test mutation_test every_op_test every_op_device_test)
+tests=(rooms_test kernel_rules_test mutation_test every_op_test every_op_device_test)
 cmake --build --preset emulated --target "${tests[@]}" checked_every_op_device_test heddle
 build/emulated/heddle gradcheck swish
 for test in "${tests[@]}"; do "build/emulated/tests/$test" --gtest_brief=1; done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Registers, stack, spills and static shared memory of every kernel, as ptxas reports them, for sm_80 and sm_90a:
+# Registers, stack and spills of every kernel, as ptxas reports them, for sm_80 and sm_90a:
 #
 #     bash docs/measured/make-resources.sh > docs/measured/resources.md
 #
@@ -45,7 +45,7 @@ Instructions for each tensor-core instruction (`mma`), in the straight code that
 dropout and edges, most of which a tile skips; and instructions for each asynchronous copy of 16 bytes. What
 [tests/gpu/promises.py](../../tests/gpu/promises.py) holds these kernels to. The second argument says whether there is a bias.
 
-Before the addresses were worked out once a tile, on sm_90a; a copy took 58 instructions where nothing had to be masked:
+At commit 43b1fb3, before addresses were computed once per tile, on sm_90a; a copy took 58 instructions where nothing was masked:
 
 | kernel | registers | spills | a `mma`, straight | a `mma`, tile loop |
 |---|---|---|---|---|

@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -74,8 +75,9 @@ def measured(given, name, command, stdin=None):
     out, errors = logs / f"{name}.out", logs / f"{name}.err"
     with open(out, "w") as stdout, open(errors, "w") as stderr, open(stdin or os.devnull) as text:
         start = time.perf_counter()
-        process = subprocess.Popen(list(map(str, command)), stdin=text, stdout=stdout, stderr=stderr, env=environment)
-        late = threading.Timer(60 * given.minutes, process.kill)
+        process = subprocess.Popen(list(map(str, command)), stdin=text, stdout=stdout, stderr=stderr, env=environment,
+                                   start_new_session=True)
+        late = threading.Timer(60 * given.minutes, os.killpg, (process.pid, signal.SIGKILL))  # with its own children
         late.start()
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start

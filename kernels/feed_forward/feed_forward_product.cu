@@ -99,22 +99,26 @@ __device__ __forceinline__ void multiply_tile(WarpSums& sums, const Factors& of,
     }
 }
 
-// The first row and unit of the calling warp's sums; blockIdx.x counts tiles of units, blockIdx.y of rows.
-__device__ __forceinline__ std::int64_t first_row_of_block() { return std::int64_t{blockIdx.y} * kRows; }
-__device__ __forceinline__ std::int64_t first_unit_of_block() { return std::int64_t{blockIdx.x} * kUnits; }
-__device__ __forceinline__ std::int64_t first_row_of_warp() {
-    return first_row_of_block() + warp() / (kUnits / kWarpUnits) * kWarpRows;
-}
-__device__ __forceinline__ std::int64_t first_unit_of_warp() {
-    return first_unit_of_block() + warp() % (kUnits / kWarpUnits) * kWarpUnits;
-}
+// Where the sums of the calling block and warp begin. Blocks count the tiles of units of the first rows, then those of the next.
+struct TilePlace {
+    std::int64_t row, unit;
+
+    __device__ __forceinline__ explicit TilePlace(const Factors& of) {
+        const auto across = static_cast<unsigned>((of.units + kUnits - 1) / kUnits);
+        row = std::int64_t{blockIdx.x / across} * kRows;
+        unit = std::int64_t{blockIdx.x % across} * kUnits;
+    }
+    __device__ __forceinline__ std::int64_t row_of_warp() const { return row + warp() / (kUnits / kWarpUnits) * kWarpRows; }
+    __device__ __forceinline__ std::int64_t unit_of_warp() const { return unit + warp() % (kUnits / kWarpUnits) * kWarpUnits; }
+};
 
 template <int N>
 __global__ void __launch_bounds__(kThreads, 2) feed_forward_product_kernel(Factors of, ActivatedTiles to) {
     WarpSums u;
-    multiply_tile<false, N>(u, of, first_row_of_block(), first_unit_of_block());
+    const TilePlace at(of);
+    multiply_tile<false, N>(u, of, at.row, at.unit);
 #pragma unroll
-    for (int i = 0; i < kWarpRows / 16; ++i) activate_tile(u[i], to, first_row_of_warp() + 16 * i, first_unit_of_warp());
+    for (int i = 0; i < kWarpRows / 16; ++i) activate_tile(u[i], to, at.row_of_warp() + 16 * i, at.unit_of_warp());
 }
 
 // hidden [rows, d_ff]: h for ReLU, u for GELU
@@ -122,11 +126,12 @@ template <int N>
 __global__ void __launch_bounds__(kThreads, 2)
     feed_forward_product_gradient_kernel(Factors of, const bf16* hidden, DifferentiatedTiles to) {
     WarpSums dh;
-    multiply_tile<true, N>(dh, of, first_row_of_block(), first_unit_of_block());
-    const std::int64_t unit = first_unit_of_warp();
+    const TilePlace at(of);
+    multiply_tile<true, N>(dh, of, at.row, at.unit);
+    const std::int64_t unit = at.unit_of_warp();
 #pragma unroll
     for (int i = 0; i < kWarpRows / 16; ++i) {
-        const std::int64_t first = first_row_of_warp() + 16 * i;
+        const std::int64_t first = at.row_of_warp() + 16 * i;
         differentiate_tile(dh[i], to, first, unit, [&](float(&pair)[2], int row, int col) {
             if (first + row < to.rows)
                 load_pair(pair, hidden + (first + row) * to.d_ff, unit + col, to.d_ff);
@@ -140,7 +145,7 @@ LaunchConfig config_of(const Factors& of) {
     SharedSize shared;
     shared.take<bf16>(kStages * kRows * kTerms, 1024);
     shared.take<bf16>(kStages * kUnits * kTerms, 1024);
-    return {.grid = dim3(blocks_for(of.units, kUnits), blocks_for(of.rows, kRows)),
+    return {.grid = dim3(blocks_for((of.units + kUnits - 1) / kUnits * ((of.rows + kRows - 1) / kRows), 1)),
             .block = dim3(kThreads),
             .shared = shared.bytes()};
 }

@@ -16,7 +16,8 @@ bool aligned(const Tensor& tensor) { return reinterpret_cast<std::uintptr_t>(ten
 
 bool takes_few_rows(const Tensor& x, const Tensor& weight) {
     return x.device() == Device::cuda && x.dtype() == DType::bf16 && x.rank() == 2 && x.rows() <= kFewRows &&
-           x.cols() % 32 == 0 && x.cols() <= 4096 && x.cols() > 0 && aligned(x) && aligned(weight) && !batch_invariant();
+           x.cols() % 32 == 0 && x.cols() <= kFewRowsWidest && x.cols() > 0 && aligned(x) && aligned(weight) &&
+           !batch_invariant();
 }
 
 void few_rows_linear(const FewRowsLinear& call, const FewRowsResult& result) {
@@ -25,9 +26,9 @@ void few_rows_linear(const FewRowsLinear& call, const FewRowsResult& result) {
     const std::int64_t rows = call.x.rows(), in = call.x.cols(), out = call.weight.dim(0);
     check_shape(kOp, "weight", call.weight, {out, in});
     check(takes_few_rows(call.x, call.weight),
-          "few_rows_linear: x is {} {} on {}; wanted up to {} rows of bf16 on cuda, a multiple of 32 columns up to 4096, aligned "
+          "few_rows_linear: x is {} {} on {}; wanted up to {} rows of bf16 on cuda, a multiple of 32 columns up to {}, aligned "
           "to 16 bytes, and no batch-invariant products",
-          call.x.shape(), call.x.dtype(), name(call.x.device()), kFewRows);
+          call.x.shape(), call.x.dtype(), name(call.x.device()), kFewRows, kFewRowsWidest);
     check_dtype(kOp, "weight", call.weight, DType::bf16);
     check_device(kOp, {{"x", call.x}, {"weight", call.weight}, {"y", result.y}});
     const std::int64_t tail = result.tail.defined() ? result.tail.cols() : 0;

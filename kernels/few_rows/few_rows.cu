@@ -193,6 +193,8 @@ void few_rows_linear_cuda(const FewRowsLinear& call, const FewRowsResult& result
                     .in = static_cast<int>(call.x.cols()),
                     .eps = norm ? static_cast<float>(call.norm->eps) : 0.0F,
                     .activation = call.activation.has_value() ? static_cast<int>(*call.activation) : -1};
+    static_assert(sizeof(bf16) * kRows * (kFewRowsWidest + kPadding) + sizeof(float) * kWarps * kRows * (kColumns + 1) <=
+                  99 * 1024);
     const auto shared = SharedSize().take<bf16>(kRows * (task.in + kPadding)).take<float>(kWarps * kRows * (kColumns + 1));
     const unsigned blocks = blocks_for(task.out, kColumns);
     launch({.grid = blocks * blocks_for(task.rows, kRows), .block = kThreads, .shared = shared.bytes()}, few_rows_linear_kernel,

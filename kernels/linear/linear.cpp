@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "kernels/cast/cast.h"
 #include "kernels/linear/linear_cuda.h"
+#include "kernels/matmul/batch_invariant.h"
 #include "kernels/matmul/product_cuda.h"
 
 namespace heddle::kernels {
@@ -93,8 +94,8 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
     check_shape("linear_backward", "dweight", dweight, {dy.cols(), x.cols()});
     check_shape("linear_backward", "dy", dy, {x.rows(), dy.cols()});
     check_device("linear_backward", {{"dy", dy}, {"x", x}, {"dweight", dweight}});
-    if (dy.device() == Device::cuda)  // nobody waits for it: in a graph it may run beside what comes next
-        return device::Branches::run({dy, x}, dweight, [&] {
+    if (dy.device() == Device::cuda) {
+        const auto multiply = [&] {
             product_cuda({.op = "linear_backward",
                           .m = dy.cols(),
                           .n = x.cols(),
@@ -103,7 +104,11 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
                           .b = DeviceMatrix(x),
                           .c = DeviceMatrix(dweight),
                           .accumulate = true});
-        });
+        };
+        // A batch-invariant product may need temporary memory, which two streams must not share.
+        if (batch_invariant()) return multiply();
+        return device::Branches::run({dy, x}, dweight, multiply);  // in a graph it may run beside what comes next
+    }
     dispatch_float("linear", dy, [&]<class T>(TypeTag<T>) {
         product<T>(dy.cols(), x.cols(), x.rows(), whole<T>(dy).transposed(), whole<T>(x), {dweight.data<T>(), x.cols(), 1},
                    {.accumulate = true});

@@ -33,8 +33,8 @@ struct BiasSum {
 };
 
 /// Sums of linear_backward_bias that may wait for others: on CUDA each is so little work that the launches cost more than the
-/// sums, and one launch makes several. On the CPU none waits. The bits do not depend on the waiting. What still waits when this
-/// object goes is dropped.
+/// sums, and one launch makes several. On the CPU none waits. What still waits when this object is destroyed is dropped.
+/// A gradient that also receives other terms in the meantime is summed in another order.
 class BiasSums {
   public:
     /// Asks for dbias += the sum of dy over its rows. Neither tensor may be changed in another way until flush(), but dbias by

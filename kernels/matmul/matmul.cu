@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/device.h"
+#include "core/storage.h"
 #include "kernels/device/launch.h"
 #include "kernels/matmul/batch_invariant.h"
 #include "kernels/matmul/detail/matmul_rows.h"
@@ -266,7 +267,13 @@ Plan& plan_of(Cublas& state, const DeviceProduct& product) {
 
 void* workspace_of(Cublas& state, void* stream) {
     Tensor& workspace = state.workspaces[stream];
-    if (!workspace.defined()) workspace = Tensor::empty({kCublasWorkspace}, DType::u8, Device::cuda);
+    if (!workspace.defined()) {
+        // In an arena of its own: one that is in use belongs to a batch or a graph, and would live as long as this tensor. An
+        // arena also has memory during a capture.
+        static MemoryArena* const lasting = new MemoryArena;
+        const MemoryArena::Use use(*lasting);
+        workspace = Tensor::empty({kCublasWorkspace}, DType::u8, Device::cuda);
+    }
     return workspace.bytes_data();
 }
 

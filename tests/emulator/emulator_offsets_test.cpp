@@ -232,7 +232,12 @@ TEST(EmulatorOffsets, OfAttention) {
                 const Tensor far = with_end(all, near);
                 const auto columns = [](const Tensor& qkv, int i) { return Columns(qkv, i * kModel, kModel); };
                 const auto rules = [&](std::int64_t total) {
-                    const Spans spans({{total - length, length}}, total);
+                    // No gaps: the blocks that fill them would be the last ones.
+                    std::vector<Span> all_rows;
+                    for (std::int64_t row = 0; row < total - length; row += 64)
+                        all_rows.push_back({row, std::min<std::int64_t>(64, total - length - row)});
+                    all_rows.push_back({total - length, length});
+                    const Spans spans(std::move(all_rows), total);
                     return AttentionRules{.query_spans = spans, .key_spans = spans, .heads = heads, .causal = true};
                 };
                 const auto forward = [&](const Tensor& qkv) {

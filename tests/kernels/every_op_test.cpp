@@ -69,8 +69,9 @@ TEST(EveryOp, GivesARowTheSameBitsAloneAndAmongOthers) {
 
 // A new op cannot be forgotten: its folder must be named in op_cases.cpp or, when it has tests of its own kind, here.
 TEST(EveryOp, IsOneOfThese) {
-    std::set<std::string> known = {"attention", "beam_step", "cache_table", "cast", "update_tally",  // tests of their own kind
-                                   "device",    "emulator"};                                         // no ops
+    std::set<std::string> known = {"attention", "beam_step", "cache_table",
+                                   "cast",      "few_rows",  "update_tally",  // tests of their own kind
+                                   "device",    "emulator"};                  // no ops
     for (const Op& op : every_op()) EXPECT_TRUE(known.insert(op.name).second) << op.name << " stands there twice";
     std::set<std::string> folders;
     for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/kernels"))

@@ -1,5 +1,6 @@
 #include "kernels/swish/swish.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
@@ -59,6 +60,7 @@ Tensor swish_forward(const Tensor& x, const Tensor& beta) {
 
 Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, const Tensor& dbeta) {
     check_shape("swish_backward", "dy", dy, x.shape());
+    check_shape("swish_backward", "beta", beta, {x.cols()});
     check_dtype("swish_backward", "dy", dy, x.dtype());
     check_device("swish_backward", {{"x", x}, {"dy", dy}, {"beta", beta}, {"dbeta", dbeta}});
     Tensor dx = Tensor::empty(x.shape(), x.dtype(), x.device());

@@ -1,8 +1,7 @@
 // Swish on CUDA; swish.h has the formula.
 //
-// Who owns what: a block 32 vectors of columns of 256 rows, its thread (x, y) vector x of every eighth row. beta is read once a
-// thread. Backward adds up a thread's 32 rows in registers, and the column sums of linear.cu add these parts: always in one
-// order, so with the same bits at each run.
+// Who owns what: a block 32 vectors of columns of 256 rows, its thread (x, y) vector x of every eighth row. Sums over rows have
+// one order: 32 rows in a thread's registers, then these parts.
 #include "kernels/cast/cast.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
@@ -19,10 +18,11 @@ constexpr int kWidth = 32, kHeight = 8, kRows = 256;
 
 // Calls body(at) for each vector of this thread, `at` being its offset in [rows, cols].
 template <class Body>
-__device__ __forceinline__ void own_vectors(std::int64_t rows, std::int64_t cols, std::int64_t col, Body body) {
-    const std::int64_t first = std::int64_t{blockIdx.y} * kRows, last = min(rows, first + kRows);
+__device__ __forceinline__ void own_vectors(std::int64_t rows, std::int64_t cols, std::int64_t part, std::int64_t col,
+                                            Body body) {
+    const std::int64_t last = min(rows, (part + 1) * kRows);
     if (col < cols)
-        for (std::int64_t i = first + threadIdx.y; i < last; i += kHeight) body(i * cols + col);
+        for (std::int64_t i = part * kRows + threadIdx.y; i < last; i += kHeight) body(i * cols + col);
 }
 
 // x, y [rows, cols], beta [cols]
@@ -30,9 +30,10 @@ template <class T, int N>
 __global__ void __launch_bounds__(kWidth* kHeight)
     swish_forward_kernel(const T* x, const T* beta, T* y, std::int64_t rows, std::int64_t cols) {
     using A = Accumulator<T>;
-    const std::int64_t col = (std::int64_t{blockIdx.x} * kWidth + threadIdx.x) * N;
+    const std::int64_t strips = (cols + kWidth * N - 1) / (kWidth * N), part = blockIdx.x / strips;
+    const std::int64_t col = (blockIdx.x % strips * kWidth + threadIdx.x) * N;
     const Vector<T, N> slopes = col < cols ? load_vector<N>(beta + col) : Vector<T, N>{};
-    own_vectors(rows, cols, col, [&](std::int64_t at) {
+    own_vectors(rows, cols, part, col, [&](std::int64_t at) {
         Vector<T, N> values = load_vector<N>(x + at);
 #pragma unroll
         for (int j = 0; j < N; ++j) {
@@ -43,16 +44,17 @@ __global__ void __launch_bounds__(kWidth* kHeight)
     });
 }
 
-// dy, x, dx [rows, cols], beta [cols], parts [gridDim.y kHeight, cols]
+// dy, x, dx [rows, cols], beta [cols], parts [rows / kRows kHeight, cols]
 template <class T, int N>
 __global__ void __launch_bounds__(kWidth* kHeight)
     swish_backward_kernel(const T* dy, const T* x, const T* beta, T* dx, Accumulator<T>* parts, std::int64_t rows,
                           std::int64_t cols) {
     using A = Accumulator<T>;
-    const std::int64_t col = (std::int64_t{blockIdx.x} * kWidth + threadIdx.x) * N;
+    const std::int64_t strips = (cols + kWidth * N - 1) / (kWidth * N), part = blockIdx.x / strips;
+    const std::int64_t col = (blockIdx.x % strips * kWidth + threadIdx.x) * N;
     const Vector<T, N> slopes = col < cols ? load_vector<N>(beta + col) : Vector<T, N>{};
     A own[N] = {};
-    own_vectors(rows, cols, col, [&](std::int64_t at) {
+    own_vectors(rows, cols, part, col, [&](std::int64_t at) {
         Vector<T, N> gradient = load_vector<N>(dy + at);
         const Vector<T, N> values = load_vector<N>(x + at);
 #pragma unroll
@@ -66,11 +68,11 @@ __global__ void __launch_bounds__(kWidth* kHeight)
     });
     if (col >= cols) return;
 #pragma unroll
-    for (int j = 0; j < N; ++j) parts[(std::int64_t{blockIdx.y} * kHeight + threadIdx.y) * cols + col + j] = own[j];
+    for (int j = 0; j < N; ++j) parts[(part * kHeight + threadIdx.y) * cols + col + j] = own[j];
 }
 
-LaunchConfig strips(std::int64_t rows, std::int64_t cols, int width) {
-    return {.grid = dim3(blocks_for(cols, kWidth * width), blocks_for(rows, kRows)), .block = dim3(kWidth, kHeight)};
+LaunchConfig config_of(std::int64_t rows, std::int64_t cols, int width) {
+    return {.grid = dim3(blocks_for(cols, kWidth * width) * blocks_for(rows, kRows)), .block = dim3(kWidth, kHeight)};
 }
 
 }  // namespace
@@ -82,8 +84,8 @@ void swish_forward_cuda(const Tensor& x, const Tensor& beta, const Tensor& y) {
         T* to = y.data<T>();
         constexpr int kN = kVector<T>;
         const bool fit = vectors_fit(from, cols, kN) && vectors_fit(slope, cols, kN) && vectors_fit(to, cols, kN);
-        launch(strips(rows, cols, fit ? kN : 1), fit ? swish_forward_kernel<T, kN> : swish_forward_kernel<T, 1>, from, slope, to,
-               rows, cols);
+        launch(config_of(rows, cols, fit ? kN : 1), fit ? swish_forward_kernel<T, kN> : swish_forward_kernel<T, 1>, from, slope,
+               to, rows, cols);
     });
 }
 
@@ -96,8 +98,8 @@ void swish_backward_cuda(const Tensor& dy, const Tensor& x, const Tensor& beta, 
         constexpr int kN = kVector<T>;
         const bool fit = vectors_fit(gradient, cols, kN) && vectors_fit(from, cols, kN) && vectors_fit(slope, cols, kN) &&
                          vectors_fit(to, cols, kN);
-        launch(strips(rows, cols, fit ? kN : 1), fit ? swish_backward_kernel<T, kN> : swish_backward_kernel<T, 1>, gradient, from,
-               slope, to, parts.data<Accumulator<T>>(), rows, cols);
+        launch(config_of(rows, cols, fit ? kN : 1), fit ? swish_backward_kernel<T, kN> : swish_backward_kernel<T, 1>, gradient,
+               from, slope, to, parts.data<Accumulator<T>>(), rows, cols);
         if (!dbeta.defined()) return;
         const BiasSum sum{parts, cast(dbeta, parts.dtype())};  // dbeta itself unless it is bf16
         linear_backward_biases_cuda({&sum, 1});
