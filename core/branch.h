@@ -9,9 +9,9 @@
 
 namespace heddle::device {
 
-/// While one exists, run() on this thread may put work into a branch: products whose results nobody needs soon then fill the
-/// multiprocessors that the stream's own work leaves idle. Only while the stream is being captured (core/graph.h): a launch by
-/// launch would gain nothing from it. Of two nested ones the outer one counts, and the inner one joins.
+/// While one exists, run() on this thread may put work into a branch: products whose results are not needed soon then fill the
+/// multiprocessors that the stream's own work leaves idle. Only while the stream is being captured (core/graph.h): single
+/// launches would gain nothing from it. When they are nested, the outer one takes effect and the inner one joins when it ends.
 class Branches {
   public:
     Branches();
@@ -20,13 +20,13 @@ class Branches {
     Branches(const Branches&) = delete;
     Branches& operator=(const Branches&) = delete;
 
-    /// Runs body(), which reads the tensors `reads` and writes `written` and nothing else that others use. Its work comes after
-    /// all that is in the current stream now, and before what comes behind the next join(). Without Branches, or when nothing is
-    /// captured, in the current stream.
+    /// Runs body(), which may read only `reads` and write only `written` of the tensors that others use, and must not allocate.
+    /// Its work starts after everything already in the current stream and ends before what follows the next join(). Without
+    /// Branches, or when nothing is captured, it runs in the current stream.
     static void run(std::vector<Tensor> reads, const Tensor& written, const std::function<void()>& body);
-    /// Work that comes now into the current stream may use `tensor` again: joins when a branch writes to its memory.
+    /// To be called before later work in the current stream uses `tensor`: joins when a branch writes to its memory.
     static void before_use_of(const Tensor& tensor);
-    /// What comes now into the current stream comes after the branch.
+    /// Later work in the current stream waits for the branch.
     static void join();
 
   private:

@@ -4,7 +4,7 @@
 #     tests/gpu.sh --pack DIR [--data DIR] [--peer FILE]      here: gathers what the build needs in DIR (tests/gpu/pack.sh)
 #     tests/gpu.sh --with DIR [--only STAGE]... [--out DIR] [--build DIR] [--patience N]     there: DIR is the pack
 #
-# Stages, all of them without --only, in this order; each has its own limit, together below nine minutes:
+# Stages, all of them without --only, in this order; each has its own limit, together nine minutes:
 #   build        the program, the device tests and the tests of training, with nvcc, for the GPU's chip alone (sm_90a when none is there)
 #   test         the device layer's tests, every other *_device_test, training_*_test, heddle gradcheck --device cuda; then some of them
 #                under compute-sanitizer; if the tool cannot run, that is recorded, not a failure
@@ -215,7 +215,7 @@ run_test() {
 # sanitize TOOL TEST FILTER: a refusal is a result. compute-sanitizer ends with 86 when it has something to report.
 sanitize() {
     local tool=$1 test=$2 filter=$3 start=$SECONDS status=0 log=$build/one.log unguarded=()
-    # Guards fill each tensor when it begins, and initcheck would see nothing that nobody wrote.
+    # Guards initialise every tensor, so initcheck would not see reads of memory that no kernel wrote.
     if [ "$tool" = initcheck ]; then unguarded=(env HEDDLE_UNGUARDED_MEMORY=1); fi
     limited 25 "${unguarded[@]}" "$sanitizer" --tool "$tool" --error-exitcode 86 "$build/tests/$test" --gtest_brief=1 --gtest_filter="$filter" \
         >"$log" 2>&1 || status=$?

@@ -227,7 +227,7 @@ TEST(FeedForwardProduct, DoesWhatStandsBehindIt) {
 
 // ---- what all of them must not do
 
-// A unit beyond d_ff fills its tile up. What it would make of an infinite x, 0 times infinity, counts nothing.
+// Units beyond d_ff pad the last tile. With an infinite x they would compute 0 times infinity; the result must not contain it.
 TEST(FeedForwardFused, InfiniteRowsMeetNoUnitsThatDoNotExist) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     for (const DType dtype : {DType::bf16, DType::f32}) {

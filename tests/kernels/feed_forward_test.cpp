@@ -80,8 +80,8 @@ TEST(FeedForward, IsTheComposedNetworkInValueAndEveryGradient) {
                 }
 }
 
-// Blocks of rows change where numbers lie meanwhile, and none of them. Rows around the blocks of 96 and 128, and arguments beyond
-// 9, where the tanh form's slope ends.
+// Working in blocks of rows changes where values are stored, not the values. Rows around the blocks of 96 and 128, and arguments
+// beyond 9, where the tanh form's slope ends.
 TEST(FeedForward, GeluInF32HasTheBitsOfTheOpsOneAfterAnother) {
     for (const Activation activation : {Activation::gelu, Activation::gelu_tanh})
         for (const double p : {0.0, 0.3})

@@ -86,7 +86,8 @@ TEST_F(HalfModel, DecodesWithACacheAsWithout) {
     }
 }
 
-// Few rows go through products that take norms, activations and residual sums along; as many launches, and the logits of the ops.
+// Few rows go through products fused with norms, activations and residual sums: the expected number of launches, and the same
+// logits as the separate ops.
 TEST_F(HalfModel, DecodesFewRowsInFewLaunches) {
     const NoGrad no_grad;
     for (const NormPlace norm : {NormPlace::pre, NormPlace::post})
