@@ -235,6 +235,15 @@ MemoryArena::~MemoryArena() = default;
 MemoryArena::Use::Use(MemoryArena& arena) : before_(std::exchange(arena_in_use, arena.pool_)) {}
 MemoryArena::Use::~Use() { arena_in_use = std::move(before_); }
 
+namespace {
+MemoryArena& lasting_arena() {
+    static MemoryArena* const arena = new MemoryArena;  // never destroyed: at the process's end the driver may be gone
+    return *arena;
+}
+}  // namespace
+
+LastingMemory::LastingMemory() : use_(lasting_arena()) {}
+
 void device::detail::take_memory_from(std::byte* (*take)(std::int64_t, void*), void (*give)(std::byte*, void*), bool exact) {
     tests_own = {take, give, memory_left, "CUDA device"};
     tests_own_exact = exact;

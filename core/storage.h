@@ -43,6 +43,17 @@ class MemoryArena {
     std::shared_ptr<Pool> pool_;
 };
 
+/// While one exists, this thread's tensors on CUDA get memory that lasts as long as the process, whatever arena is in use, also
+/// during a capture: for workspaces and tables, which would keep the arena of a batch or graph alive. Not for temporary tensors:
+/// blocks are not kept apart by stream.
+class LastingMemory {
+  public:
+    LastingMemory();
+
+  private:
+    MemoryArena::Use use_;
+};
+
 /// One block of device memory. Tensors share it; the last one gives it back to the allocator, which keeps it for the next.
 class Storage {
   public:

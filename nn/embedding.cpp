@@ -42,9 +42,7 @@ Variable PositionalEncoding::sinusoidal(std::int64_t count) const {
     const DType computed = dtype() == DType::bf16 ? DType::f32 : dtype();
     const Tensor values = kernels::sinusoidal_positions(count, d_model_, computed).to(dtype());
     if (device() == Device::cpu) return Variable(values, false, dotted("table"));
-    // In an arena of its own: one that is in use belongs to a batch, and would live as long as the table.
-    static MemoryArena* const lasting = new MemoryArena;
-    const MemoryArena::Use use(*lasting);
+    const LastingMemory lasting;  // the table may be extended while a batch's arena is in use
     return Variable(values.to(device()), false, dotted("table"));
 }
 

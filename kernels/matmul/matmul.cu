@@ -268,10 +268,7 @@ Plan& plan_of(Cublas& state, const DeviceProduct& product) {
 void* workspace_of(Cublas& state, void* stream) {
     Tensor& workspace = state.workspaces[stream];
     if (!workspace.defined()) {
-        // In an arena of its own: one that is in use belongs to a batch or a graph, and would live as long as this tensor. An
-        // arena also has memory during a capture.
-        static MemoryArena* const lasting = new MemoryArena;
-        const MemoryArena::Use use(*lasting);
+        const LastingMemory lasting;
         workspace = Tensor::empty({kCublasWorkspace}, DType::u8, Device::cuda);
     }
     return workspace.bytes_data();
