@@ -1,4 +1,4 @@
-// For the files of core that call the CUDA runtime.
+// For files that call the CUDA runtime.
 #pragma once
 
 #include <cuda_runtime.h>

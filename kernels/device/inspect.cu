@@ -1,10 +1,6 @@
 #include "kernels/device/inspect.h"
 
-#include <cuda_runtime.h>
-
-#include <string>
-
-#include "core/device.h"
+#include "core/device_cuda.h"
 #include "core/error.h"
 
 #if !defined(__CUDACC__)
@@ -17,13 +13,9 @@ namespace heddle::device {
 
 namespace {
 
-void must_know(cudaError_t error, const char* what) {
-    if (error != cudaSuccess) fail(std::string("device: ") + what + ": " + cudaGetErrorString(error));
-}
-
 int attribute(cudaDeviceAttr name, int chip) {
     int value = 0;
-    must_know(cudaDeviceGetAttribute(&value, name, chip), "cudaDeviceGetAttribute");
+    must(cudaDeviceGetAttribute(&value, name, chip), "cudaDeviceGetAttribute");
     return value;
 }
 
@@ -40,7 +32,7 @@ Traffic traffic_of(const std::function<void()>&) { fail("device: only the emulat
 
 double peak_operations(DType dtype) {
     int chip = 0;
-    must_know(cudaGetDevice(&chip), "cudaGetDevice");
+    must(cudaGetDevice(&chip), "cudaGetDevice");
     const int generation =
         10 * attribute(cudaDevAttrComputeCapabilityMajor, chip) + attribute(cudaDevAttrComputeCapabilityMinor, chip);
     return 1e3 * attribute(cudaDevAttrClockRate, chip) * attribute(cudaDevAttrMultiProcessorCount, chip) *
@@ -49,7 +41,7 @@ double peak_operations(DType dtype) {
 
 int registers_of(const void* kernel) {
     cudaFuncAttributes attributes;
-    must_know(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+    must(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
     return attributes.numRegs;
 }
 

@@ -2,26 +2,14 @@
 // captured. Host code only.
 #include "kernels/device/tickets.h"
 
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <string>
-#include <vector>
 
-#include "core/device.h"
-#include "core/error.h"
+#include "core/device_cuda.h"
 
 namespace heddle::device {
 namespace {
-
-void must(cudaError_t error, const char* call) {
-    if (error == cudaSuccess) return;
-    const std::string words = cudaGetErrorString(error);
-    cudaGetLastError();
-    fail("tickets: " + std::string(call) + ": " + words);
-}
 
 struct Row {
     unsigned* numbers = nullptr;
