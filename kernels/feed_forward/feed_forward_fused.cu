@@ -13,8 +13,6 @@
 // Memory traffic: x once, y once, and W1 and W2 once per block, mostly from the second-level cache; for training h or u, written
 // once and not read. That is also the limit: 64 rows use a weight 64 times, where two products by cuBLASLt use it 128 or 256
 // times; and y must fit into registers, so rows are up to 128 wide. Where it is taken: feed_forward_runs_fused.
-#include <string>
-
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
@@ -132,9 +130,6 @@ void start(const FusedNetwork& net) {
 FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                           const Dropout& dropout, bool keep) {
     const std::int64_t rows = x.rows(), d_model = x.cols(), d_ff = weights.w1.rows(), out = weights.w2.rows();
-    if (d_model > kFusedWidth || out > kFusedWidth)
-        fail("feed_forward_fused: rows of " + std::to_string(d_model) + " and " + std::to_string(out) +
-             " numbers, wanted at most " + std::to_string(kFusedWidth));
     const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<bf16>() : nullptr; };
     FeedForwardResult result{Tensor::empty({rows, out}, DType::bf16, Device::cuda), {}};
     if (keep) result.hidden = Tensor::empty({rows, d_ff}, DType::bf16, Device::cuda);
@@ -156,10 +151,7 @@ FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeig
                                       .d_ff = d_ff,
                                       .activation = activation,
                                       .dropout = DropoutRule(dropout)}};
-    if (d_model <= 64 && out <= 64)
-        start<64>(net);
-    else
-        start<128>(net);
+    with_fused_width("feed_forward_fused", d_model, out, [&](auto width) { start<width()>(net); });
     return result;
 }
 

@@ -11,8 +11,6 @@
 // Memory traffic: dy, hidden, du and dx once, GELU's h once, and W1 and W2 once per block of 64 rows, mostly from the
 // second-level cache. Op by op, dh is written and read back, du is read again by dx's product, and for GELU u by the pass that
 // makes h.
-#include <string>
-
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
@@ -137,9 +135,6 @@ void start(const FusedGradient& net) {
 Tensor feed_forward_fused_backward_cuda(const Tensor& dy, const Tensor& hidden, const FeedForwardWeights& weights,
                                         Activation activation, const Dropout& dropout, Tensor* h, Tensor& dx) {
     const std::int64_t rows = dy.rows(), out = dy.cols(), d_ff = hidden.cols(), d_model = weights.w1.cols();
-    if (d_model > kFusedWidth || out > kFusedWidth)
-        fail("feed_forward_backward: rows of " + std::to_string(d_model) + " and " + std::to_string(out) +
-             " numbers, wanted at most " + std::to_string(kFusedWidth));
     const bool again = h != nullptr && activation != Activation::relu;
     Tensor du = Tensor::empty(hidden.shape(), DType::bf16, Device::cuda);
     if (h != nullptr) *h = again ? Tensor::empty(hidden.shape(), DType::bf16, Device::cuda) : hidden;
@@ -159,10 +154,7 @@ Tensor feed_forward_fused_backward_cuda(const Tensor& dy, const Tensor& hidden, 
                                    .d_ff = d_ff,
                                    .activation = activation,
                                    .dropout = DropoutRule(dropout)}};
-    if (d_model <= 64 && out <= 64)
-        start<64>(net);
-    else
-        start<128>(net);
+    with_fused_width("feed_forward_backward", d_model, out, [&](auto width) { start<width()>(net); });
     return du;
 }
 

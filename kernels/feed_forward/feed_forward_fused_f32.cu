@@ -11,8 +11,6 @@
 // lie in different banks. h [16, 64] is the one tile that a warp makes and all read.
 //
 // Memory traffic: x and y once, W1 and W2 once per 16 rows, from the second-level cache.
-#include <string>
-
 #include "kernels/device/launch.h"
 #include "kernels/device/pipeline.h"
 #include "kernels/device/random.h"
@@ -170,9 +168,6 @@ void start(const FusedNetwork& net) {
 Tensor feed_forward_fused_f32_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                    const Dropout& dropout) {
     const std::int64_t rows = x.rows(), d_model = x.cols(), d_ff = weights.w1.rows(), out = weights.w2.rows();
-    if (d_model > kFusedWidth || out > kFusedWidth)
-        fail("feed_forward_fused: rows of " + std::to_string(d_model) + " and " + std::to_string(out) +
-             " numbers, wanted at most " + std::to_string(kFusedWidth));
     const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<float>() : nullptr; };
     Tensor y = Tensor::empty({rows, out}, DType::f32, Device::cuda);
     const FusedNetwork net{.x = data(x),
@@ -187,10 +182,7 @@ Tensor feed_forward_fused_f32_cuda(const Tensor& x, const FeedForwardWeights& we
                            .out = out,
                            .activation = activation,
                            .dropout = DropoutRule(dropout)};
-    if (d_model <= 64 && out <= 64)
-        start<64>(net);
-    else
-        start<128>(net);
+    with_fused_width("feed_forward_fused", d_model, out, [&](auto width) { start<width()>(net); });
     return y;
 }
 

@@ -1,6 +1,10 @@
 // What stands below feed_forward.cpp: the vectorised CPU path and the CUDA side.
 #pragma once
 
+#include <string>
+#include <type_traits>
+
+#include "core/error.h"
 #include "kernels/device/declare.h"
 #include "kernels/feed_forward/feed_forward.h"
 #include "kernels/level.h"
@@ -55,6 +59,17 @@ HEDDLE_CUDA_FUNCTION(void feed_forward_product_gradient_cuda(const Tensor& dy, c
 
 /// The widest row of x and y that the kernel without h in memory takes.
 inline constexpr std::int64_t kFusedWidth = 128;
+/// Calls start(std::integral_constant<int, W>()) with the width of the kernel that takes these rows of x and y: 64 or
+/// kFusedWidth. Error beyond.
+template <class Start>
+void with_fused_width(const char* op, std::int64_t d_model, std::int64_t out, Start start) {
+    if (d_model > kFusedWidth || out > kFusedWidth)
+        fail(std::string(op) + ": rows of " + std::to_string(d_model) + " and " + std::to_string(out) +
+             " numbers, wanted at most " + std::to_string(kFusedWidth));
+    if (d_model <= 64 && out <= 64) return start(std::integral_constant<int, 64>());
+    start(std::integral_constant<int, kFusedWidth>());
+}
+
 /// The rule by which feed_forward_forward takes it on CUDA; README.md has its arithmetic. It must not depend on the rows where a
 /// row's bits must not (kernels/matmul/batch_invariant.h).
 bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff, std::int64_t out,
