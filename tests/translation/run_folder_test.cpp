@@ -53,6 +53,35 @@ TEST_F(RunFolderTest, HoldsModelBestAndLatestSave) {
     EXPECT_GT(std::filesystem::file_size(path_ / "log.jsonl"), 0u);
 }
 
+// A run that ends while it still learns fast; resumed when nothing is left to train, it gives the same weights again.
+TEST_F(RunFolderTest, HoldsTheLastWeightsWhereTheirLossIsLowerThanThatOfTheAverage) {
+    const TrainingData data = copy_data(60, 10);
+    TrainingOptions options = tiny_training();
+    options.epochs = 3;
+    options.average = 2;
+    for (const bool resumed : {false, true}) {
+        nn::Transformer model(tiny_model(data));
+        std::optional<ValidationReport> result;
+        {
+            const RunFolder folder = resumed ? RunFolder::reopen(path_) : RunFolder(path_, false);
+            folder.write_config("\n");
+            TrainingLog log(folder.log(), true);
+            Trainer trainer(model, data, options, log, &folder);
+            if (resumed) trainer.resume(latest_save(path_));
+            result = trainer.run().result;
+        }
+        ASSERT_TRUE(result);
+        EXPECT_EQ(result->averaged, 0);
+        EXPECT_THAT(read_file(path_ / "log.jsonl"), testing::HasSubstr("than the average of 2"));
+        const SafetensorsFile kept(path_ / "model.safetensors");
+        const SafetensorsFile last(path_ / "saves" / "latest" / "model.safetensors");
+        for (const auto& [name, tensor] : model.named_tensors()) {
+            EXPECT_EQ(kept.load(name).to_vector(), last.load(name).to_vector()) << name;
+            EXPECT_EQ(tensor.to_vector(), last.load(name).to_vector()) << name;
+        }
+    }
+}
+
 // Training teaches to say the same word again and again, validation asks for a copy: the surer the model, the worse its loss. So
 // the last weights, the best ones and the average are three different models. The translator of the validations keeps a copy of
 // what it was given.

@@ -2,7 +2,7 @@
 //
 //     RUN/config.toml        the effective options
 //     RUN/vocab.*            the vocabularies
-//     RUN/model.safetensors  the weights to use: the average of the last validations
+//     RUN/model.safetensors  the weights to use: the average of the last validations, or the last weights
 //     RUN/best.safetensors   the weights with the best validation loss
 //     RUN/search.toml        the length penalty to translate with (apps/command/run_search.h)
 //     RUN/model-<update>.safetensors, RUN/best-<update>.safetensors    the same of a run that went back, up to its last save

@@ -348,15 +348,31 @@ void Trainer::finish(TrainingResult& result) {
     result.limit = end_->limit;
     result.skipped = state_.skipped;
     log_.note((result.nothing_to_train.empty() ? "training " : "") + how_it_ended(result));
-    model_.eval();
-    learner_.parameters().values.copy_(average_.mean());
-    learner_.parameters().round_again();
     result.result = std::move(last_validation_);
-    if (data_.validation.empty() || average_.size() < 2) return;
-    ValidationReport report = validation();
-    report.averaged = average_.size();
-    log_.validation(report);
-    result.result = std::move(report);
+    const bool compares = !data_.validation.empty() && average_.size() > 1;
+    if (compares && !result.result) result.result = validation();  // resumed, with nothing to train
+    use(average_.mean());
+    if (!compares) return;
+    ValidationReport average = validation();
+    average.averaged = average_.size();
+    log_.validation(average);
+    if (!(average.loss > result.result->loss)) {
+        result.result = std::move(average);
+        return;
+    }
+    // The mean helps where weights differ by noise; while they still improve fast, the older ones spoil it.
+    log_.note(
+        fmt::format("the last weights have a lower validation loss than the average of {} ({:.4f}, not {:.4f}): they are kept",
+                    average_.size(), result.result->loss, average.loss));
+    use(average_.snapshots().back());
+    if (folder_ != nullptr) folder_->write_model(learner_.parameters().named(average_.snapshots().back()));
+}
+
+// Puts `weights` into the model, which is in evaluation mode afterwards.
+void Trainer::use(const Tensor& weights) {
+    model_.eval();
+    learner_.parameters().values.copy_(weights);
+    learner_.parameters().round_again();
 }
 
 }  // namespace heddle::app

@@ -33,7 +33,7 @@ struct TrainingResult {
     EndReason ended_by = EndReason::stopped;  ///< stopped: the run is saved and not at its end
     std::string limit;                        ///< that ended it: "20 epochs", "3 validations without a better loss"
     std::string nothing_to_train;             ///< why a resumed run was already at its end; empty when it was not
-    std::optional<ValidationReport> result;   ///< of the averaged weights, when this process validated
+    std::optional<ValidationReport> result;   ///< of the weights kept, when this process validated
 };
 
 /// "ended after 20 epochs: 4,400 updates in 61 s", or "nothing to train: the run is already at epoch 20, ...". Of a training that
@@ -63,9 +63,9 @@ class Trainer {
     /// Before run(): training saves after each update at which `wanted` returns true, and continues.
     void save_when(std::function<bool()> wanted) { save_wanted_ = std::move(wanted); }
 
-    /// Trains until a limit is reached. Afterwards the model holds the averaged weights, in evaluation mode, unless it was
-    /// stopped. Throws Divergence, unless the options skip such updates; on a device only when the losses are read: at a log
-    /// line, before a validation or a save, and at the end.
+    /// Trains until a limit is reached. Afterwards, unless it was stopped, the model is in evaluation mode and holds the averaged
+    /// weights, or the last ones where their validation loss is lower. Throws Divergence, unless the options skip such updates;
+    /// on a device only when the losses are read: at a log line, before a validation or a save, and at the end.
     TrainingResult run();
     /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();
@@ -96,6 +96,7 @@ class Trainer {
     void check_weights();
     Save copy() const;
     void publish(bool best) const;
+    void use(const Tensor& weights);
     void plan_again();
     bool over();
     double elapsed() const;
