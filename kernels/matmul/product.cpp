@@ -22,10 +22,21 @@ struct Cut {
     std::int64_t columns;  // per job, a multiple of the panel's columns
 };
 
+// The size of the parts when `count` tiles are cut into equal parts: one to four for each thread, of at least `least` tiles where
+// that leaves one for each.
+std::int64_t part(std::int64_t count, std::int64_t least) {
+    const std::int64_t parts = threads() * std::clamp<std::int64_t>(count / (least * threads()), 1, 4);
+    return (count + parts - 1) / parts;
+}
+
 Cut cut(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t tile_rows, std::int64_t width, bool transposed) {
-    // A transposed A (a weight gradient: m outputs, k tokens) is packed tile by tile for all columns at once, and the stretch of
-    // B that the tiles share should stay in the cache: few, tall jobs.
-    if (transposed) return {rounded_up(std::max<std::int64_t>(m / 8, 4 * tile_rows), tile_rows), rounded_up(n, width)};
+    if (transposed) {
+        // A weight gradient: m outputs, n inputs, k tokens. A job packs its rows of A and copies its panels of B, so the longer
+        // side is cut: the other one is then packed or copied once per job, and there are few jobs.
+        const std::int64_t tiles = (m + tile_rows - 1) / tile_rows, panels = (n + width - 1) / width;
+        if (m >= n) return {part(tiles, 8) * tile_rows, panels * width};
+        return {tiles * tile_rows, part(panels, 4) * width};
+    }
     // Otherwise 8 tiles share each panel.
     constexpr std::int64_t kWork = 1 << 21;  // multiply-adds per job
     const std::int64_t rows = std::min(rounded_up(m, tile_rows), 8 * tile_rows);

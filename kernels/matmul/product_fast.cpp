@@ -84,9 +84,9 @@ template <class T, int Rows, ReadA read>
     const bool whole = at.n == kWidth<T>;
     T edge[kWidth<T>] = {};
     Vec<T> acc[Rows][kVectors];
-    // The tile's lines of C come on their way while k runs.
+    // The next tile's lines of C are fetched while k runs.
     for (int i = 0; i < Rows; ++i)
-        for (int v = 0; v < kVectors; ++v) __builtin_prefetch(c + i * job.c.row + v * lanes, 1);
+        for (int v = 0; v < kVectors; ++v) __builtin_prefetch(c + (i + Rows) * job.c.row + v * lanes, 1);
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
         if (at.start == Start::zero) {
@@ -128,7 +128,7 @@ void rows_of_panel(const TileJob<T>& job, const Stretch<T>& at, std::int64_t fir
 }
 
 // Tiles of a transposed A (row == 1) that are packed together: rows of memory are read in stretches of kBlock elements.
-constexpr int kBlock = 8 * kRows;
+constexpr int kBlock = 16 * kRows;
 // Steps of k of such a block: with a panel of the same height it stays in the first-level cache, tile by tile.
 constexpr std::int64_t kPackedDepth = 128;
 
