@@ -1,11 +1,14 @@
 // Attention forward, f32: one sentence and head at a time, queries in blocks of kQueryBlock, keys in tiles of kKeyTile.
 #include "kernels/attention/detail/attention_fast.h"
 
+#include "kernels/attention/detail/attention_one_query.h"
 #include "kernels/attention/detail/attention_tiles.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {
 namespace {
+
+constexpr std::int64_t kFewQueries = 8;
 
 // Where things lie in the scratch memory. Everything is a multiple of 16 floats, so every row starts at an aligned address.
 struct Buffers {
@@ -120,10 +123,22 @@ void forward_block(const AttentionView<float>& view, Tile tile, const Buffers& a
     finish_block(view, tile, at, output, log_sum);
 }
 
+// A few queries, as a decoder has them, leave most lanes of a block empty, and packing costs more than it saves.
+bool takes_queries_one_by_one(const AttentionView<float>& view, std::int64_t queries) {
+    return queries <= kFewQueries && view.mask == nullptr && view.bias == nullptr && !view.dropout.active();
+}
+
 void forward_item(const AttentionView<float>& view, const AttentionItem& item, HeadRows<float> output, float* log_sum,
                   float* scratch) {
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
+    if (takes_queries_one_by_one(view, queries.length) && log_sum == nullptr) {
+        for (std::int64_t q = 0; q < queries.length; ++q)
+            attend_one(
+                view, item.head, view.query.at(queries.start + q, item.head), view.visible(item.sentence, q),
+                [&](std::int64_t k) { return keys.start + k; }, output.at(queries.start + q, item.head), scratch);
+        return;
+    }
     const std::int64_t key_head = view.key_head(item.head);
     const Buffers at(scratch, keys.length, view.dk(), view.dv());
     pack(view.key.at(keys.start, key_head), view.key.pitch, keys.length, view.dk(), 1, at.key);
