@@ -13,7 +13,7 @@ namespace heddle {
 template <class T>
 struct TypeTag {};
 
-/// Calls `body` with the type tag of any dtype.
+/// Calls `body` with the type tag of any dtype that exists on every device; an Error for dual (core/dual.h has dispatch_all).
 template <class Body>
 void dispatch_any(DType dtype, Body&& body) {
     switch (dtype) {
@@ -22,15 +22,19 @@ void dispatch_any(DType dtype, Body&& body) {
         case DType::bf16: return body(TypeTag<bf16>{});
         case DType::i32: return body(TypeTag<std::int32_t>{});
         case DType::u8: return body(TypeTag<std::uint8_t>{});
+        case DType::dual: fail("dual numbers lie on the CPU only; take their values with to(DType::f64)");
     }
 }
+
+/// The Error of dispatch_float.
+[[noreturn]] void fail_float_only(const char* op, DType dtype);
 
 /// Calls `body` with the type tag of f32 or f64; an Error that names `op` for every other dtype.
 template <class Body>
 void dispatch_float(const char* op, DType dtype, Body&& body) {
     if (dtype == DType::f32) return body(TypeTag<float>{});
     if (dtype == DType::f64) return body(TypeTag<double>{});
-    fail(std::string(op) + ": the CPU computes in f32 or f64, but was given " + std::string(name(dtype)) + "; convert with to()");
+    fail_float_only(op, dtype);
 }
 
 template <class T>

@@ -8,10 +8,11 @@
 
 namespace heddle {
 
-enum class DType : std::uint8_t { f64, f32, bf16, i32, u8 };
+/// `dual` is a value and its derivative (core/dual.h), 16 bytes: on the CPU only, never in a file.
+enum class DType : std::uint8_t { f64, f32, bf16, i32, u8, dual };
 enum class Device : std::uint8_t { cpu, cuda };
 
-/// "f64", "f32", "bf16", "i32", "u8".
+/// "f64", "f32", "bf16", "i32", "u8", "dual".
 std::string_view name(DType dtype);
 /// "cpu", "cuda".
 std::string_view name(Device device);
@@ -39,6 +40,8 @@ struct bf16 {
     }
 };
 
+struct Dual;  // core/dual.h
+
 /// The DType of a C++ element type.
 template <class T>
 constexpr DType dtype_of() {
@@ -50,6 +53,8 @@ constexpr DType dtype_of() {
         return DType::bf16;
     else if constexpr (std::is_same_v<T, std::int32_t>)
         return DType::i32;
+    else if constexpr (std::is_same_v<T, Dual>)
+        return DType::dual;
     else {
         static_assert(std::is_same_v<T, std::uint8_t>, "no such element type");
         return DType::u8;

@@ -14,6 +14,9 @@ constexpr std::size_t kLineWidth = 75;     // characters
 constexpr std::int64_t kThreshold = 1000;  // elements; of larger tensors only the edges are shown
 constexpr std::int64_t kEdge = 3;
 
+// Whether as many digits as restore a float are enough. Of dual numbers the value is shown.
+bool is_single(DType dtype) { return dtype != DType::f64 && dtype != DType::dual; }
+
 // The digits before and after the decimal point, without the point, and the exponent: "e+05" or empty.
 struct Number {
     std::string whole;
@@ -58,7 +61,7 @@ std::string not_finite(double value) { return std::isnan(value) ? "nan" : value 
 class Column {
   public:
     Column(const std::vector<double>& shown, DType dtype)
-        : whole_numbers_(dtype == DType::i32 || dtype == DType::u8), single_(dtype != DType::f64) {
+        : whole_numbers_(dtype == DType::i32 || dtype == DType::u8), single_(is_single(dtype)) {
         if (whole_numbers_) {
             for (const double value : shown) left_ = std::max(left_, integer(value).size());
             return;
@@ -200,10 +203,10 @@ std::string scalar(double value, DType dtype) {
     if (dtype == DType::i32 || dtype == DType::u8) return fmt::format("{}", static_cast<std::int64_t>(value));
     if (!std::isfinite(value)) return not_finite(value);
     const double size = std::abs(value);
-    const double end = dtype == DType::f64 ? 1e16 : 1e6;  // like NumPy 2.4
+    const double end = is_single(dtype) ? 1e6 : 1e16;  // like NumPy 2.4
     const bool fixed = size == 0 || (size >= 1e-4 && size < end);
     const std::string text =
-        characters(value, dtype != DType::f64, fixed ? std::chars_format::fixed : std::chars_format::scientific);
+        characters(value, is_single(dtype), fixed ? std::chars_format::fixed : std::chars_format::scientific);
     return fixed && text.find('.') == std::string::npos ? text + ".0" : text;
 }
 

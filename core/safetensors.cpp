@@ -50,6 +50,7 @@ std::string_view file_dtype(DType dtype) {
         case DType::bf16: return "BF16";
         case DType::i32: return "I32";
         case DType::u8: return "U8";
+        case DType::dual: fail("safetensors: files hold no dual numbers; take their values with to(DType::f64)");
     }
     fail("safetensors: no such element type");
 }

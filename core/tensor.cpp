@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/device.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 
 namespace heddle {
@@ -36,6 +36,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
+    check(dtype != DType::dual || device == Device::cpu, "tensor: dual numbers lie on the CPU only, not on {}", name(device));
     Tensor result;
     result.shape_ = shape;
     result.numel_ = shape.numel();
@@ -60,7 +61,7 @@ Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device
 Tensor Tensor::arange(std::int64_t count, DType dtype, Device device) {
     check(count >= 0, "arange: {} numbers, wanted at least 0", count);
     Tensor result = empty({count}, dtype);
-    dispatch_any(dtype, [&]<class T>(TypeTag<T>) {
+    dispatch_all(dtype, [&]<class T>(TypeTag<T>) {
         T* out = result.data<T>();
         for (std::int64_t i = 0; i < count; ++i) out[i] = convert<T>(i);
     });
@@ -95,7 +96,7 @@ double Tensor::item() const {
 std::vector<double> Tensor::to_vector() const {
     if (device() != Device::cpu) return to(Device::cpu).to_vector();
     std::vector<double> values(static_cast<std::size_t>(numel_));
-    dispatch_any(dtype_, [&]<class T>(TypeTag<T>) {
+    dispatch_all(dtype_, [&]<class T>(TypeTag<T>) {
         const T* from = data<T>();
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = to_double(from[i]);
     });
@@ -148,8 +149,8 @@ Tensor Tensor::to(DType dtype) const {
     if (dtype == dtype_ || !defined()) return *this;
     if (device() != Device::cpu) return to(Device::cpu).to(dtype).to(device());
     Tensor result = empty(shape_, dtype, device());
-    dispatch_any(dtype_, [&]<class From>(TypeTag<From>) {
-        dispatch_any(dtype, [&]<class To>(TypeTag<To>) {
+    dispatch_all(dtype_, [&]<class From>(TypeTag<From>) {
+        dispatch_all(dtype, [&]<class To>(TypeTag<To>) {
             const From* from = data<From>();
             To* to = result.data<To>();
             for (std::int64_t i = 0; i < numel_; ++i) to[i] = convert<To>(from[i]);
@@ -162,7 +163,7 @@ void Tensor::fill_(double value, Where where) {
     if (value == 0 && !std::signbit(value))
         fill_bytes(*this, 0);
     else if (device() == Device::cpu)
-        dispatch_any(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(data<T>(), numel_, convert<T>(value)); });
+        dispatch_all(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(data<T>(), numel_, convert<T>(value)); });
     else
         copy_bytes(*this, full(shape_, value, dtype_));
     bump_version(where);
@@ -187,6 +188,7 @@ HEDDLE_INSTANTIATE(float)
 HEDDLE_INSTANTIATE(bf16)
 HEDDLE_INSTANTIATE(std::int32_t)
 HEDDLE_INSTANTIATE(std::uint8_t)
+HEDDLE_INSTANTIATE(Dual)
 #undef HEDDLE_INSTANTIATE
 
 }  // namespace heddle
