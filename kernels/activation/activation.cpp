@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/activation/detail/activation.h"
 
@@ -16,23 +16,34 @@ const double kSlope = std::sqrt(2 / std::numbers::pi);
 constexpr double kCubic = 0.044715;
 
 // (1 + tanh u) / 2 as 1 / (1 + exp(-2 u)): the sum would lose its digits where tanh comes near to -1.
-double gate(double x) { return 1 / (1 + std::exp(-2 * kSlope * (x + kCubic * x * x * x))); }
+template <class T>
+T gate(T x) {
+    using std::exp;
+    return 1 / (1 + exp(-2 * kSlope * (x + kCubic * x * x * x)));
+}
 
-double gelu(double x, bool tanh_form) { return tanh_form ? x * gate(x) : 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
+template <class T>
+T gelu(T x, bool tanh_form) {
+    using std::erfc;
+    return tanh_form ? x * gate(x) : 0.5 * x * erfc(-x / std::numbers::sqrt2);
+}
 
-double gelu_slope(double x, bool tanh_form) {
-    if (!tanh_form)
-        return 0.5 * std::erfc(-x / std::numbers::sqrt2) + x * std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
-    const double s = gate(x);
+template <class T>
+T gelu_slope(T x, bool tanh_form) {
+    using std::erfc, std::exp;
+    if (!tanh_form) return 0.5 * erfc(-x / std::numbers::sqrt2) + x * exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
+    const T s = gate(x);
     return s + x * s * (1 - s) * 2 * kSlope * (1 + 3 * kCubic * x * x);
 }
 
-// The references, in f64.
-void gelu_values(const double* x, double* y, std::int64_t n, bool tanh_form) {
+// The references, for f64 and dual numbers.
+template <class T>
+void gelu_values(const T* x, T* y, std::int64_t n, bool tanh_form) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = gelu(x[i], tanh_form);
 }
 
-void gelu_gradients(const double* dy, const double* x, double* dx, std::int64_t n, bool tanh_form) {
+template <class T>
+void gelu_gradients(const T* dy, const T* x, T* dx, std::int64_t n, bool tanh_form) {
     for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * gelu_slope(x[i], tanh_form);
 }
 
@@ -60,7 +71,7 @@ Tensor relu_forward(const Tensor& x) {
         relu_forward_cuda(x, y);
         return y;
     }
-    dispatch_float("relu", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("relu", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(x.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
@@ -77,7 +88,7 @@ Tensor relu_backward(const Tensor& dy, const Tensor& y) {
         relu_backward_cuda(dy, y, dx);
         return dx;
     }
-    dispatch_float("relu_backward", dy, [&]<class T>(TypeTag<T>) {
+    dispatch_real("relu_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = y.data<T>();
         T* to = dx.data<T>();
@@ -95,7 +106,7 @@ Tensor gelu_forward(const Tensor& x, bool tanh_form) {
         gelu_forward_cuda(x, tanh_form, y);
         return y;
     }
-    dispatch_float("gelu", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("gelu", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(x.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
@@ -112,7 +123,7 @@ Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form) {
         gelu_backward_cuda(dy, x, tanh_form, dx);
         return dx;
     }
-    dispatch_float("gelu_backward", dy, [&]<class T>(TypeTag<T>) {
+    dispatch_real("gelu_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = x.data<T>();
         T* to = dx.data<T>();

@@ -1,7 +1,8 @@
 // Attention, the plain way: one query row after the other, one key after the other.
 //
 // The softmax is online in its simplest form, a tile of one key: a running maximum, sum and weighted mean of the values; when a
-// larger score turns up, what was gathered so far is shrunk by e^{old maximum - new maximum}. Sums are kept in double.
+// larger score turns up, what was gathered so far is shrunk by e^{old maximum - new maximum}. Sums are kept in double
+// (of dual numbers: in them).
 #include "kernels/attention/attention.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/attention/detail/attention_cuda.h"
 #include "kernels/attention/detail/attention_fast.h"
@@ -38,7 +40,7 @@ struct RowRules {
     bool may_attend(std::int64_t key) const {
         return (mask == nullptr || mask[key] != 0) && !(bias != nullptr && bias[key] == -std::numeric_limits<T>::infinity());
     }
-    double added(std::int64_t key) const { return bias == nullptr ? 0 : static_cast<double>(bias[key]); }
+    Accumulator<T> added(std::int64_t key) const { return Accumulator<T>(bias == nullptr ? T{0} : bias[key]); }
 };
 
 template <class T>
@@ -46,7 +48,7 @@ void forward_item(const AttentionView<T>& view, const AttentionItem& item, HeadR
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
     const std::int64_t key_head = view.key_head(item.head);
-    RunningSoftmax running(view.dv());
+    RunningSoftmax<T> running(view.dv());
     for (std::int64_t i = 0; i < queries.length; ++i) {
         const std::int64_t row = queries.start + i;
         const T* query = view.query.at(row, item.head);
@@ -67,18 +69,19 @@ void forward_item(const AttentionView<T>& view, const AttentionItem& item, HeadR
 template <class T, class Take>
 void for_row_gradients(const AttentionView<T>& view, const AttentionBackwardView<T>& back, const AttentionItem& item,
                        std::int64_t i, const Take& take) {
+    using std::exp;
     const Span& keys = view.keys(item.sentence);
     const std::int64_t row = view.queries(item.sentence).start + i, key_head = view.key_head(item.head);
     const T* query = view.query.at(row, item.head);
     const T* d_output = back.d_output.at(row, item.head);
     const RowRules<T> rules(view, item, i);
     const std::int64_t visible = view.visible(item.sentence, i);
-    const auto log_sum = static_cast<double>(back.log_sum[row * view.heads + item.head]);
-    const double delta = dot(d_output, back.output.at(row, item.head), view.dv());
+    const auto log_sum = Accumulator<T>(back.log_sum[row * view.heads + item.head]);
+    const Accumulator<T> delta = dot(d_output, back.output.at(row, item.head), view.dv());
     for (std::int64_t j = 0; j < visible; ++j) {
         if (!rules.may_attend(j)) continue;
-        const double score = view.scale * dot(query, view.key.at(keys.start + j, key_head), view.dk()) + rules.added(j);
-        const double p = std::exp(score - log_sum);
+        const Accumulator<T> score = view.scale * dot(query, view.key.at(keys.start + j, key_head), view.dk()) + rules.added(j);
+        const Accumulator<T> p = exp(score - log_sum);
         const double f = factor(view.dropout, item, i, j);
         take(j, p, f, p * (f * dot(d_output, view.value.at(keys.start + j, key_head), view.dv()) - delta));
     }
@@ -87,16 +90,17 @@ void for_row_gradients(const AttentionView<T>& view, const AttentionBackwardView
 // One head of keys of one sentence, with all query heads that share it.
 template <class T>
 void backward_item(const AttentionView<T>& view, const AttentionBackwardView<T>& back, const AttentionItem& item) {
+    using A = Accumulator<T>;
     const std::int64_t dk = view.dk(), dv = view.dv();
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
-    std::vector<double> d_query(static_cast<std::size_t>(dk));
-    std::vector<double> d_key(static_cast<std::size_t>(keys.length * dk));
-    std::vector<double> d_value(static_cast<std::size_t>(keys.length * dv));
-    const auto add = [](double times, const auto* from, double* to, std::int64_t n) {
-        for (std::int64_t c = 0; c < n; ++c) to[c] += times * static_cast<double>(from[c]);
+    std::vector<A> d_query(static_cast<std::size_t>(dk));
+    std::vector<A> d_key(static_cast<std::size_t>(keys.length * dk));
+    std::vector<A> d_value(static_cast<std::size_t>(keys.length * dv));
+    const auto add = [](const A& times, const T* from, A* to, std::int64_t n) {
+        for (std::int64_t c = 0; c < n; ++c) to[c] += times * A(from[c]);
     };
-    const auto write = [](const double* from, const HeadRows<T>& to, std::int64_t row, std::int64_t head) {
+    const auto write = [](const A* from, const HeadRows<T>& to, std::int64_t row, std::int64_t head) {
         if (to.data != nullptr) std::copy_n(from, to.width, to.at(row, head));
     };
     for (std::int64_t head = item.head * view.group; head < (item.head + 1) * view.group; ++head)
@@ -104,8 +108,8 @@ void backward_item(const AttentionView<T>& view, const AttentionBackwardView<T>&
             const std::int64_t row = queries.start + i;
             const T* query = view.query.at(row, head);
             const T* d_output = back.d_output.at(row, head);
-            std::fill(d_query.begin(), d_query.end(), 0.0);
-            for_row_gradients(view, back, {item.sentence, head}, i, [&](std::int64_t j, double p, double f, double d_score) {
+            std::fill(d_query.begin(), d_query.end(), A(0));
+            for_row_gradients(view, back, {item.sentence, head}, i, [&](std::int64_t j, const A& p, double f, const A& d_score) {
                 add(p * f, d_output, &d_value[static_cast<std::size_t>(j * dv)], dv);
                 add(view.scale * d_score, query, &d_key[static_cast<std::size_t>(j * dk)], dk);
                 add(view.scale * d_score, view.key.at(keys.start + j, item.head), d_query.data(), dk);
@@ -122,12 +126,13 @@ void backward_item(const AttentionView<T>& view, const AttentionBackwardView<T>&
 template <class T>
 void bias_gradient_row(const AttentionView<T>& view, const AttentionBackwardView<T>& back, std::int64_t sentences,
                        std::int64_t bias_head, std::int64_t i, T* d_bias) {
-    std::vector<double> sums(static_cast<std::size_t>(view.bias_pitch));
+    using A = Accumulator<T>;
+    std::vector<A> sums(static_cast<std::size_t>(view.bias_pitch));
     const bool shared = view.bias_head == 0;
     for (std::int64_t sentence = 0; sentence < sentences; ++sentence) {
         if (i >= view.queries(sentence).length) continue;
         for (std::int64_t head = shared ? 0 : bias_head; head < (shared ? view.heads : bias_head + 1); ++head)
-            for_row_gradients(view, back, {sentence, head}, i, [&](std::int64_t j, double, double, double d_score) {
+            for_row_gradients(view, back, {sentence, head}, i, [&](std::int64_t j, const A&, double, const A& d_score) {
                 sums[static_cast<std::size_t>(j)] += d_score;
             });
     }
@@ -137,18 +142,19 @@ void bias_gradient_row(const AttentionView<T>& view, const AttentionBackwardView
 // One row of P, into a row of zeros.
 template <class T>
 void weights_row(const AttentionView<T>& view, const AttentionItem& item, std::int64_t i, T* weights) {
+    using std::exp;
     const Span& keys = view.keys(item.sentence);
     const T* query = view.query.at(view.queries(item.sentence).start + i, item.head);
     const RowRules<T> rules(view, item, i);
-    std::vector<std::pair<std::int64_t, double>> scores;  // of the keys that may be attended to
+    std::vector<std::pair<std::int64_t, Accumulator<T>>> scores;  // of the keys that may be attended to
     for (std::int64_t j = 0; j < view.visible(item.sentence, i); ++j)
         if (rules.may_attend(j))
             scores.emplace_back(
                 j, view.scale * dot(query, view.key.at(keys.start + j, view.key_head(item.head)), view.dk()) + rules.added(j));
-    RunningSoftmax running(0);
+    RunningSoftmax<T> running(0);
     running.start();
-    for (const auto& [j, score] : scores) running.add<T>(score, 1, nullptr);
-    for (const auto& [j, score] : scores) weights[j] = static_cast<T>(std::exp(score - running.log_sum()));
+    for (const auto& [j, score] : scores) running.add(score, 1, nullptr);
+    for (const auto& [j, score] : scores) weights[j] = static_cast<T>(exp(score - running.log_sum()));
 }
 
 // `body(items)` for every piece, on several threads.
@@ -206,7 +212,7 @@ AttentionResult attention_forward_reference(const Columns& query, const Columns&
                                             const AttentionRules& rules, bool with_log_sum) {
     check_attention(query, key, value, rules);
     AttentionResult result = make_result(query, value, rules, with_log_sum);
-    dispatch_float("attention", query.base, [&]<class T>(TypeTag<T>) {
+    dispatch_real("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, value, rules);
         const auto output = head_rows<T>(result.output, rules.heads);
         T* const log_sum = with_log_sum ? result.log_sum.data<T>() : nullptr;
@@ -221,7 +227,7 @@ void attention_backward_reference(const Columns& query, const Columns& key, cons
                                   const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
     check_attention_backward(query, key, value, rules, forward, d_output, gradients);
     zero_gradient_gaps(rules, gradients);
-    dispatch_float("attention", query.base, [&]<class T>(TypeTag<T>) {
+    dispatch_real("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, value, rules);
         const auto back = view_backward<T>(rules, forward, d_output, gradients);
         for_pieces(rules, rules.heads_of_keys(), 8 * view.group * (view.dk() + view.dv()),
@@ -304,7 +310,7 @@ Tensor attention_weights(const Columns& query, const Columns& key, const Attenti
         attention_weights_cuda(query, key, rules, weights);
         return weights;
     }
-    dispatch_float("attention", query.base, [&]<class T>(TypeTag<T>) {
+    dispatch_real("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, key, rules);
         T* const data = weights.data<T>();
         for_pieces(rules, rules.heads, 4 * view.dk(), [&](std::span<const AttentionItem> items) {

@@ -69,7 +69,8 @@ AttentionResult attention_forward(const Columns& query, const Columns& key, cons
 
 /// Where the gradients go: slices of the widths of query, key and value, each in a tensor with as many rows. They are
 /// overwritten, rows outside the spans with zeros; other columns are left alone. Slices without a base are not computed. Slices
-/// of one tensor must not overlap. `bias` is of the bias' shape, f64 for f64 and else f32; undefined: it is not computed.
+/// of one tensor must not overlap. `bias` is of the bias' shape, f32 for bf16 and else of their dtype; undefined: it is not
+/// computed.
 struct AttentionGradients {
     Columns query;
     Columns key;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/attention/detail/attention_cuda.h"
@@ -37,7 +37,7 @@ void check_table(const Columns& query, const CachedKeys& cache) {
 template <class T>
 void attend_rows(const AttentionView<T>& view, const CachedKeys& cache, std::int64_t first, std::int64_t end,
                  HeadRows<T> output) {
-    RunningSoftmax running(view.dv());
+    RunningSoftmax<T> running(view.dv());
     for (std::int64_t row = first; row < end; ++row) {
         const std::int32_t* slots = cache.table.data<std::int32_t>() + row * cache.table.dim(1);
         for (std::int64_t head = 0; head < view.heads; ++head) {
@@ -73,7 +73,7 @@ Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int6
     }
     const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
     const std::int64_t work = (longest + 16) * (query.count + columns);
-    dispatch_float("attention_cached", query.base, [&]<class T>(TypeTag<T>) {
+    dispatch_real("attention_cached", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, cache.key, cache.value, rules);
         const auto output = head_rows<T>(result, heads);
         parallel_for(query.rows(), grain_for(work / 8), [&](std::int64_t first, std::int64_t end) {

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "kernels/attention/detail/attention_cuda.h"
 
@@ -63,7 +63,7 @@ void check_gradient(const char* argument, const Columns& gradient, const Columns
 
 }  // namespace
 
-DType log_sum_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+DType log_sum_dtype(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 void check_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
     check(rules.heads >= 1, "attention: {} heads, wanted at least 1", rules.heads);
@@ -151,6 +151,7 @@ AttentionView<T> view_attention(const Columns& query, const Columns& key, const 
 
 template AttentionView<float> view_attention<float>(const Columns&, const Columns&, const Columns&, const AttentionRules&);
 template AttentionView<double> view_attention<double>(const Columns&, const Columns&, const Columns&, const AttentionRules&);
+template AttentionView<Dual> view_attention<Dual>(const Columns&, const Columns&, const Columns&, const AttentionRules&);
 
 void zero_gaps(const Columns& columns, const Spans& spans) {
     if (!columns.base.defined() || !spans.has_gaps()) return;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/cast/detail/cast.h"
 
@@ -17,8 +17,8 @@ Tensor cast(const Tensor& x, DType dtype) {
         cast_cuda(x, y);
         return y;
     }
-    dispatch_any(x.dtype(), [&]<class From>(TypeTag<From>) {
-        dispatch_any(dtype, [&]<class To>(TypeTag<To>) {
+    dispatch_all(x.dtype(), [&]<class From>(TypeTag<From>) {
+        dispatch_all(dtype, [&]<class To>(TypeTag<To>) {
             const From* from = x.data<From>();
             To* to = y.data<To>();
             parallel_for(x.numel(), grain_for(2), [&](std::int64_t begin, std::int64_t end) {
@@ -32,7 +32,7 @@ Tensor cast(const Tensor& x, DType dtype) {
 void fill(Tensor& y, double value) {
     check_defined("fill", "y", y);
     if (y.device() == Device::cuda) return fill_cuda(y, value);
-    dispatch_any(y.dtype(), [&]<class T>(TypeTag<T>) {
+    dispatch_all(y.dtype(), [&]<class T>(TypeTag<T>) {
         T* to = y.data<T>();
         const T element = convert<T>(value);
         parallel_for(y.numel(), grain_for(1),

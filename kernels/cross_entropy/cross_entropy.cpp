@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/cross_entropy/cross_entropy_cuda.h"
@@ -18,30 +18,32 @@ namespace heddle::kernels {
 namespace reference {
 
 template <class T>
-RowLoss cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing, double gradient_scale,
-                          bool want_gradient) {
+RowLossIn<Accumulator<T>> cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                                            Accumulator<T> gradient_scale, bool want_gradient) {
+    using std::exp, std::isnan, std::log;
+    using A = Accumulator<T>;
     const T* largest = std::max_element(logits, logits + vocabulary);
-    const bool correct = largest - logits == target && !std::isnan(*largest);  // max_element keeps a NaN that comes first
-    const auto shift = static_cast<double>(*largest);
-    double exponentials = 0, deviations = 0;
+    const bool correct = largest - logits == target && !isnan(*largest);  // max_element keeps a NaN that comes first
+    const A shift = A(*largest);
+    A exponentials = 0, deviations = 0;
     for (std::int64_t j = 0; j < vocabulary; ++j) {
-        const double deviation = static_cast<double>(logits[j]) - shift;
-        exponentials += std::exp(deviation);
+        const A deviation = A(logits[j]) - shift;
+        exponentials += exp(deviation);
         deviations += deviation;
     }
-    const double log_sum = std::log(exponentials);
-    const double of_target = static_cast<double>(logits[target]) - shift;
+    const A log_sum = log(exponentials);
+    const A of_target = A(logits[target]) - shift;
     const double share = label_smoothing / static_cast<double>(vocabulary);
-    double loss = log_sum - (1 - label_smoothing) * of_target;
+    A loss = log_sum - (1 - label_smoothing) * of_target;
     if (label_smoothing != 0) loss -= share * deviations;  // without smoothing a logit of -inf costs nothing
     if (want_gradient) {
         for (std::int64_t j = 0; j < vocabulary; ++j) {
-            const double p = std::exp(static_cast<double>(logits[j]) - shift) / exponentials;
+            const A p = exp(A(logits[j]) - shift) / exponentials;
             const double q = share + (j == target ? 1 - label_smoothing : 0);
             logits[j] = static_cast<T>((p - q) * gradient_scale);
         }
     }
-    return {loss, log_sum - of_target, correct};
+    return {loss, to_double(log_sum - of_target), correct};
 }
 
 template RowLoss cross_entropy_row(float*, std::int64_t, std::int32_t, double, double, bool);
@@ -57,6 +59,11 @@ RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t t
 
 RowLoss cross_entropy_row(double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
                           double gradient_scale, bool want_gradient) {
+    return reference::cross_entropy_row(logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
+}
+
+RowLossIn<Dual> cross_entropy_row(Dual* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                                  Dual gradient_scale, bool want_gradient) {
     return reference::cross_entropy_row(logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
 }
 
@@ -136,8 +143,11 @@ CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& tar
     }
     const std::int64_t counted = count_targets(op, targets, rows, vocabulary, options);
     const std::int32_t* ids = targets.data<std::int32_t>();
-    std::vector<RowLoss> losses(static_cast<std::size_t>(rows), RowLoss{0, 0, false});
-    dispatch_float(op, logits, [&]<class T>(TypeTag<T>) {
+    LossStatistics statistics{.counted = counted};
+    CrossEntropyResult result;
+    dispatch_real(op, logits, [&]<class T>(TypeTag<T>) {
+        using Loss = RowLossIn<Accumulator<T>>;
+        std::vector<Loss> losses(static_cast<std::size_t>(rows), Loss{0, 0, false});
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row) {
                 if (ids[row] == options.ignore) continue;
@@ -145,14 +155,17 @@ CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& tar
                                                                           ids[row], options.label_smoothing, 0, false);
             }
         });
+        Accumulator<T> total = 0;
+        for (const Loss& row : losses) {
+            total += row.loss;
+            statistics.nll += row.nll;
+            statistics.correct += row.correct;
+        }
+        statistics.loss = to_double(total);
+        result.loss = Tensor::from(std::vector{static_cast<T>(total / loss_divisor(options, counted))}, {});
     });
-    LossStatistics statistics{.counted = counted};
-    for (const RowLoss& row : losses) {
-        statistics.loss += row.loss;
-        statistics.nll += row.nll;
-        statistics.correct += row.correct;
-    }
-    return {Tensor::full({}, statistics.loss / loss_divisor(options, counted), logits.dtype()), statistics_tensor(statistics)};
+    result.statistics = statistics_tensor(statistics);
+    return result;
 }
 
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, const LossOptions& options) {
@@ -170,8 +183,8 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
     }
     const std::int64_t counted = count_targets(op, targets, rows, vocabulary, options);
     const std::int32_t* ids = targets.data<std::int32_t>();
-    const double scale = dloss.item() / loss_divisor(options, counted);
-    dispatch_float(op, logits, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, logits, [&]<class T>(TypeTag<T>) {
+        const Accumulator<T> scale = Accumulator<T>(*dloss.data<T>()) / loss_divisor(options, counted);
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row) {
                 T* gradient = dlogits.data<T>() + row * vocabulary;

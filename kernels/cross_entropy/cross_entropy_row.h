@@ -4,30 +4,35 @@
 
 #include <cstdint>
 
+#include "core/dual.h"
 #include "kernels/level.h"
 
 namespace heddle::kernels {
 
-/// Of one row, not divided by anything.
-struct RowLoss {
-    double loss;   ///< with label smoothing
+/// Of one row, not divided by anything; A is what the sums are kept in.
+template <class A>
+struct RowLossIn {
+    A loss;        ///< with label smoothing
     double nll;    ///< -log p(target)
     bool correct;  ///< whether the target is the first largest logit
 };
+using RowLoss = RowLossIn<double>;
 
 /// The loss of one row of logits [vocabulary] with 0 <= target < vocabulary (unchecked). When `want_gradient`, the logits are
 /// overwritten by d loss / d logits * gradient_scale; otherwise they stay as they are. Single-threaded; the bits depend on this
-/// row and the processor's level alone. f32 takes the fastest build for the level in use, f64 the reference.
+/// row and the processor's level alone. f32 takes the fastest build for the level in use, f64 and dual the reference.
 RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
                           double gradient_scale, bool want_gradient);
 RowLoss cross_entropy_row(double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
                           double gradient_scale, bool want_gradient);
+RowLossIn<Dual> cross_entropy_row(Dual* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                                  Dual gradient_scale, bool want_gradient);
 
 namespace reference {
-/// T float or double; sums are double.
+/// T float, double or Dual; sums are Accumulator<T>.
 template <class T>
-RowLoss cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing, double gradient_scale,
-                          bool want_gradient);
+RowLossIn<Accumulator<T>> cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                                            Accumulator<T> gradient_scale, bool want_gradient);
 }  // namespace reference
 
 HEDDLE_DECLARE_LEVELS(RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target,

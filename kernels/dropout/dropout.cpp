@@ -1,7 +1,7 @@
 #include "kernels/dropout/dropout.h"
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/dropout/detail/dropout.h"
 #include "kernels/dropout/dropout_fast.h"
@@ -9,8 +9,9 @@
 namespace heddle::kernels {
 namespace {
 
-// The reference: x, y [rows, cols], rows [begin, end).
-void drop_rows(const double* x, double* y, std::int64_t begin, std::int64_t end, std::int64_t cols, const Dropout& dropout) {
+// The reference for f64 and dual numbers: x, y [rows, cols], rows [begin, end).
+template <class T>
+void drop_rows(const T* x, T* y, std::int64_t begin, std::int64_t end, std::int64_t cols, const Dropout& dropout) {
     for (std::int64_t row = begin; row < end; ++row)
         for (std::int64_t column = 0; column < cols; ++column) {
             const double factor = dropout.keeps_row(row, column) ? dropout.scale() : 0;
@@ -32,7 +33,7 @@ Tensor dropout_forward(const Tensor& x, const Dropout& dropout) {
         dropout_cuda(x, dropout, y);
         return y;
     }
-    dispatch_float("dropout", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("dropout", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(x.rows(), grain_for(4 * x.cols()),

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/elementwise/detail/broadcast.h"
 #include "kernels/elementwise/detail/elementwise.h"
@@ -49,7 +49,7 @@ Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Fun
         binary_cuda(kind, a, b, walk, y);
         return y;
     }
-    dispatch_float(op, a, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, a, [&]<class T>(TypeTag<T>) {
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
         T* to = y.data<T>();
@@ -71,7 +71,7 @@ Tensor unary(const char* op, Unary kind, const Tensor& x, Function function, dou
         unary_cuda(kind, x, factor, y);
         return y;
     }
-    dispatch_float(op, x, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(x.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
@@ -111,7 +111,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
         where_cuda(condition, a, b, walk, y);
         return y;
     }
-    dispatch_float("where", a, [&]<class T>(TypeTag<T>) {
+    dispatch_real("where", a, [&]<class T>(TypeTag<T>) {
         const std::uint8_t* choice = condition.data<std::uint8_t>();
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
@@ -133,19 +133,31 @@ Tensor neg(const Tensor& x) {
 }
 
 Tensor exp(const Tensor& x) {
-    return unary("exp", Unary::exp, x, [](auto at) { return std::exp(at); });
+    return unary("exp", Unary::exp, x, [](auto at) {
+        using std::exp;
+        return exp(at);
+    });
 }
 
 Tensor log(const Tensor& x) {
-    return unary("log", Unary::log, x, [](auto at) { return std::log(at); });
+    return unary("log", Unary::log, x, [](auto at) {
+        using std::log;
+        return log(at);
+    });
 }
 
 Tensor sqrt(const Tensor& x) {
-    return unary("sqrt", Unary::sqrt, x, [](auto at) { return std::sqrt(at); });
+    return unary("sqrt", Unary::sqrt, x, [](auto at) {
+        using std::sqrt;
+        return sqrt(at);
+    });
 }
 
 Tensor tanh(const Tensor& x) {
-    return unary("tanh", Unary::tanh, x, [](auto at) { return std::tanh(at); });
+    return unary("tanh", Unary::tanh, x, [](auto at) {
+        using std::tanh;
+        return tanh(at);
+    });
 }
 
 Tensor scale(const Tensor& x, double factor) {
@@ -184,7 +196,7 @@ void accumulate(Tensor& target, const Tensor& x) {
     check_dtype("accumulate", "x", x, target.dtype());
     check_device("accumulate", {{"target", target}, {"x", x}});
     if (target.device() == Device::cuda) return accumulate_cuda(target, x);
-    dispatch_float("accumulate", target, [&]<class T>(TypeTag<T>) {
+    dispatch_real("accumulate", target, [&]<class T>(TypeTag<T>) {
         T* to = target.data<T>();
         const T* from = x.data<T>();
         parallel_for(target.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
@@ -14,11 +14,11 @@
 namespace heddle::kernels {
 namespace {
 
-// The reference: one row of y.
-void embed(const double* table, const double* position, double scale, double* y, std::int64_t row, std::int64_t cols,
-           const Dropout& dropout) {
+// The reference for f64 and dual numbers: one row of y.
+template <class T>
+void embed(const T* table, const T* position, double scale, T* y, std::int64_t row, std::int64_t cols, const Dropout& dropout) {
     for (std::int64_t column = 0; column < cols; ++column) {
-        const double value = scale * table[column] + (position == nullptr ? 0 : position[column]);
+        const T value = scale * table[column] + (position == nullptr ? T{0} : position[column]);
         y[column] = value * (dropout.keeps_row(row, column) ? dropout.scale() : 0);
     }
 }
@@ -85,7 +85,7 @@ Tensor tokens_in_spans(const Tensor& tokens, const Spans& spans) {
 
 void add_positions(const Tensor& e, const Spans& spans, std::int64_t first_position, Tensor& dpositions) {
     const std::int64_t cols = e.cols();
-    dispatch_float("embedding_backward", e, [&]<class T>(TypeTag<T>) {
+    dispatch_real("embedding_backward", e, [&]<class T>(TypeTag<T>) {
         const T* from = e.data<T>();
         T* to = dpositions.data<T>();
         parallel_for(spans.longest(), grain_for(spans.size() * cols), [&](std::int64_t begin, std::int64_t end) {
@@ -118,7 +118,7 @@ Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans&
         embedding_forward_cuda(table, tokens, spans, positions, plan, y);
         return y;
     }
-    dispatch_float("embedding", table, [&]<class T>(TypeTag<T>) {
+    dispatch_real("embedding", table, [&]<class T>(TypeTag<T>) {
         const T* rows = table.data<T>();
         const T* place = positions.defined() ? positions.data<T>() : nullptr;
         const std::int32_t* token = tokens.data<std::int32_t>();
@@ -209,7 +209,7 @@ Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType 
     check(positions >= 0 && d_model >= 1, "sinusoidal_positions: {} positions of width {}, wanted at least 0 of at least 1",
           positions, d_model);
     Tensor table = Tensor::empty({positions, d_model}, dtype);
-    dispatch_float("sinusoidal_positions", dtype, [&]<class T>(TypeTag<T>) {
+    dispatch_real("sinusoidal_positions", dtype, [&]<class T>(TypeTag<T>) {
         T* at = table.data<T>();
         for (std::int64_t p = 0; p < positions; ++p)
             for (std::int64_t c = 0; c < d_model; ++c) {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/gather/gather_cuda.h"
@@ -84,7 +84,7 @@ void gather_backward(const Tensor& dy, const Tensor& indices, Tensor& dx, double
     check_indices("gather_backward", indices, dx.dim(0), std::numeric_limits<std::int32_t>::min());
     const PlacesOfIndices sorted = places_of_indices(indices.data<std::int32_t>(), indices.numel(), dx.dim(0));
     const std::int64_t cols = row_size(dx);
-    dispatch_float("gather_backward", dx, [&]<class T>(TypeTag<T>) {
+    dispatch_real("gather_backward", dx, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
         const T scale = static_cast<T>(factor);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/layer_norm/detail/layer_norm.h"
@@ -18,6 +18,8 @@ namespace reference {
 
 template <class T>
 void layer_norm_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64_t end) {
+    using std::sqrt;
+    using A = Accumulator<T>;
     const auto n = static_cast<double>(a.cols);
     const T scale = static_cast<T>(a.dropout.scale());
     for (std::int64_t row = begin; row < end; ++row) {
@@ -31,18 +33,17 @@ void layer_norm_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64
             }
             x = sum;
         }
-        double total = 0;
-        for (std::int64_t j = 0; j < a.cols; ++j) total += static_cast<double>(x[j]);
-        const double mean = total / n;
-        double squares = 0;
+        A total = 0;
+        for (std::int64_t j = 0; j < a.cols; ++j) total += A(x[j]);
+        const A mean = total / n;
+        A squares = 0;
         for (std::int64_t j = 0; j < a.cols; ++j) {
-            const double deviation = static_cast<double>(x[j]) - mean;
+            const A deviation = A(x[j]) - mean;
             squares += deviation * deviation;
         }
-        const double rstd = 1 / std::sqrt(squares / n + a.eps);
+        const A rstd = 1 / sqrt(squares / n + a.eps);
         T* y = a.y + row * a.cols;
-        for (std::int64_t j = 0; j < a.cols; ++j)
-            y[j] = static_cast<T>((static_cast<double>(x[j]) - mean) * rstd) * a.gamma[j] + a.beta[j];
+        for (std::int64_t j = 0; j < a.cols; ++j) y[j] = static_cast<T>((A(x[j]) - mean) * rstd) * a.gamma[j] + a.beta[j];
         a.mean[row] = static_cast<T>(mean);
         a.rstd[row] = static_cast<T>(rstd);
     }
@@ -57,12 +58,12 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t 
         const T* x = a.x + row * a.cols;
         const T mean = a.mean[row];
         const T rstd = a.rstd[row];
-        double sum_g = 0, sum_g_xhat = 0;
+        Accumulator<T> sum_g = 0, sum_g_xhat = 0;
         for (std::int64_t j = 0; j < a.cols; ++j) {
             const T xhat = (x[j] - mean) * rstd;
             const T g = a.gamma[j] * dy[j];
-            sum_g += static_cast<double>(g);
-            sum_g_xhat += static_cast<double>(g * xhat);
+            sum_g += Accumulator<T>(g);
+            sum_g_xhat += Accumulator<T>(g * xhat);
             if (d_affine) {
                 d_affine[j] += dy[j] * xhat;
                 d_affine[a.cols + j] += dy[j];
@@ -97,13 +98,15 @@ constexpr std::int64_t kRowsPerChunk = 64;
 void forward_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int64_t end) {
     by_level(v2::layer_norm_rows, v3::layer_norm_rows, v4::layer_norm_rows)(a, begin, end);
 }
-void forward_rows(const LayerNormArrays<double>& a, std::int64_t begin, std::int64_t end) {
+template <class T>
+void forward_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64_t end) {
     reference::layer_norm_rows(a, begin, end);
 }
 void backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, std::int64_t end, float* d_affine) {
     by_level(v2::layer_norm_backward_rows, v3::layer_norm_backward_rows, v4::layer_norm_backward_rows)(a, begin, end, d_affine);
 }
-void backward_rows(const LayerNormBackwardArrays<double>& a, std::int64_t begin, std::int64_t end, double* d_affine) {
+template <class T>
+void backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t begin, std::int64_t end, T* d_affine) {
     reference::layer_norm_backward_rows(a, begin, end, d_affine);
 }
 
@@ -141,7 +144,7 @@ LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer,
         layer_norm_forward_cuda(x, sublayer, gamma, beta, eps, dropout, result);
         return result;
     }
-    dispatch_float(op, x, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
         const LayerNormArrays<T> arrays{.x = x.data<T>(),
                                         .sublayer = data_or_null<T>(sublayer),
                                         .gamma = gamma.data<T>(),
@@ -164,10 +167,10 @@ template <class T>
 void add_chunks(const Tensor& target, const Tensor& partial, int part) {
     if (!target.defined()) return;
     const std::int64_t cols = target.numel();
-    std::vector<double> totals(static_cast<std::size_t>(cols), 0.0);
+    std::vector<Accumulator<T>> totals(static_cast<std::size_t>(cols), Accumulator<T>(0));
     for (std::int64_t chunk = 0; chunk < partial.dim(0); ++chunk) {
         const T* values = partial.data<T>() + (2 * chunk + part) * cols;
-        for (std::int64_t j = 0; j < cols; ++j) totals[static_cast<std::size_t>(j)] += static_cast<double>(values[j]);
+        for (std::int64_t j = 0; j < cols; ++j) totals[static_cast<std::size_t>(j)] += Accumulator<T>(values[j]);
     }
     T* to = target.data<T>();
     for (std::int64_t j = 0; j < cols; ++j) to[j] += static_cast<T>(totals[static_cast<std::size_t>(j)]);
@@ -204,7 +207,7 @@ void backward(const char* op, const LayerNormBackwardTensors& t, const Dropout& 
     const std::int64_t rows = t.x.rows(), cols = t.x.cols();
     const std::int64_t chunks = (rows + kRowsPerChunk - 1) / kRowsPerChunk;
     const bool affine = t.dgamma.defined() || t.dbeta.defined();
-    dispatch_float(op, t.x, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, t.x, [&]<class T>(TypeTag<T>) {
         const LayerNormBackwardArrays<T> arrays{.dy = t.dy.data<T>(),
                                                 .d_sum = data_or_null<T>(t.d_sum),
                                                 .x = t.x.data<T>(),

@@ -4,7 +4,7 @@
 
 #include "core/branch.h"
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/cast/cast.h"
@@ -49,7 +49,7 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
         forward_cuda(x, weight, bias, y);
         return y;
     }
-    dispatch_float("linear", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("linear", x, [&]<class T>(TypeTag<T>) {
         const Epilogue<T> epilogue{.bias = bias.defined() ? bias.data<T>() : nullptr};
         const MatrixRef<T> result{y.data<T>(), out, 1};
         if (packed)
@@ -84,7 +84,7 @@ Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
                       .c = DeviceMatrix(dx)});
         return dx;
     }
-    dispatch_float("linear", dy, [&]<class T>(TypeTag<T>) {
+    dispatch_real("linear", dy, [&]<class T>(TypeTag<T>) {
         product<T>(rows, in, out, whole<T>(dy), whole<T>(weight), {dx.data<T>(), in, 1});
     });
     return dx;
@@ -109,7 +109,7 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
         if (batch_invariant()) return multiply();
         return device::Branches::run({dy, x}, dweight, multiply);  // in a graph it may run beside what comes next
     }
-    dispatch_float("linear", dy, [&]<class T>(TypeTag<T>) {
+    dispatch_real("linear", dy, [&]<class T>(TypeTag<T>) {
         product<T>(dy.cols(), x.cols(), x.rows(), whole<T>(dy).transposed(), whole<T>(x), {dweight.data<T>(), x.cols(), 1},
                    {.accumulate = true});
     });
@@ -124,7 +124,7 @@ void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
     }
     constexpr std::int64_t kRows = 128;  // per partial sum: fixed, so that the bits depend on the rows alone
     const std::int64_t rows = dy.rows(), cols = dy.cols(), parts = (rows + kRows - 1) / kRows;
-    dispatch_float("linear", dy, [&]<class T>(TypeTag<T>) {
+    dispatch_real("linear", dy, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         const Tensor partial = Tensor::zeros({parts, cols}, dy.dtype());
         parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/cross_entropy/cross_entropy_row.h"
@@ -22,9 +22,9 @@ constexpr std::int64_t kChunkRows = 192;
 // Turns a chunk's logits into losses and, when wanted, dlogits. An ignored row's dlogits are zero.
 template <class T>
 void chunk_losses(T* logits, std::int64_t vocabulary, std::span<const std::int32_t> targets, const LossOptions& options,
-                  double gradient_scale, bool want_gradient, std::vector<RowLoss>& losses) {
+                  double gradient_scale, bool want_gradient, std::vector<RowLossIn<Accumulator<T>>>& losses) {
     const auto rows = static_cast<std::int64_t>(targets.size());
-    losses.assign(targets.size(), RowLoss{0, 0, false});
+    losses.assign(targets.size(), {0, 0, false});
     parallel_for(rows, 8, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const auto at = static_cast<std::size_t>(i);
@@ -71,14 +71,15 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
     if (wants.weight) result.dweight = Tensor::zeros(weight.shape(), x.dtype());
     if (wants.bias) result.dbias = Tensor::zeros({vocabulary}, x.dtype());
 
-    dispatch_float(op, x, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
         // Panels of W for both products, packed once for all chunks.
         const Tensor forward = make_panels(whole<T>(weight).transposed(), d_model, vocabulary);
         const Tensor backward = wants.x ? make_panels(whole<T>(weight), vocabulary, d_model) : Tensor();
         const Tensor logits = Tensor::empty({std::min(rows, kChunkRows), vocabulary}, x.dtype());
         const MatrixRef<T> chunk{logits.data<T>(), vocabulary, 1};
         const MatrixRef<const T> dlogits{chunk.data, vocabulary, 1};
-        std::vector<RowLoss> losses;
+        std::vector<RowLossIn<Accumulator<T>>> losses;
+        Accumulator<T> total = 0;
         for (std::int64_t first = 0; first < rows; first += kChunkRows) {
             const std::int64_t count = std::min(kChunkRows, rows - first);
             const MatrixRef<const T> x_rows{x.data<T>() + first * d_model, d_model, 1};
@@ -88,8 +89,8 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
                 chunk.data, vocabulary,
                 targets.span<std::int32_t>().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), options,
                 1 / divisor, gradient, losses);
-            for (const RowLoss& loss : losses) {
-                statistics.loss += loss.loss;
+            for (const auto& loss : losses) {
+                total += loss.loss;
                 statistics.nll += loss.nll;
                 statistics.correct += loss.correct ? 1 : 0;
             }
@@ -101,8 +102,9 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
                            {.accumulate = true});
             if (wants.bias) linear_backward_bias(logits.slice(0, count), result.dbias);
         }
+        statistics.loss = to_double(total);
+        result.loss = Tensor::from(std::vector{static_cast<T>(total / divisor)}, {});
     });
-    result.loss = Tensor::full({}, statistics.loss / divisor, x.dtype());
     result.statistics = statistics_tensor(statistics);
     return result;
 }
@@ -114,10 +116,10 @@ void linear_cross_entropy_backward(const Tensor& gradient, const Tensor& dloss, 
     check_device(op, {{"target", target}, {"gradient", gradient}, {"dloss", dloss}});
     if (target.device() == Device::cuda) return add_scaled_cuda(gradient, dloss, target);
     check_dtype(op, "gradient", gradient, target.dtype());
-    dispatch_float(op, target, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, target, [&]<class T>(TypeTag<T>) {
         T* to = target.data<T>();
         const T* from = gradient.data<T>();
-        const auto scale = static_cast<T>(dloss.item());
+        const T scale = *dloss.to(target.dtype()).data<T>();
         parallel_for(target.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) to[i] += scale * from[i];
         });

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/log_softmax/detail/log_softmax.h"
@@ -15,24 +15,27 @@ namespace {
 
 template <class T>
 void log_softmax_row(const T* x, T* y, std::int64_t cols) {
-    double shift = -std::numeric_limits<double>::infinity();
-    for (std::int64_t j = 0; j < cols; ++j) shift = std::max(shift, static_cast<double>(x[j]));
-    if (std::isinf(shift) && shift < 0) shift = 0;  // all -inf: x - shift stays -inf instead of NaN
-    double total = 0;
-    for (std::int64_t j = 0; j < cols; ++j) total += std::exp(static_cast<double>(x[j]) - shift);
-    const double log_total = total == 0 ? 0 : std::log(total);
-    for (std::int64_t j = 0; j < cols; ++j) y[j] = static_cast<T>(static_cast<double>(x[j]) - shift - log_total);
+    using std::exp, std::isinf, std::log;
+    using A = Accumulator<T>;
+    A shift = -std::numeric_limits<double>::infinity();
+    for (std::int64_t j = 0; j < cols; ++j) shift = std::max(shift, A(x[j]));
+    if (isinf(shift) && shift < 0) shift = 0;  // all -inf: x - shift stays -inf instead of NaN
+    A total = 0;
+    for (std::int64_t j = 0; j < cols; ++j) total += exp(A(x[j]) - shift);
+    const A log_total = total == 0 ? A(0) : log(total);
+    for (std::int64_t j = 0; j < cols; ++j) y[j] = static_cast<T>(A(x[j]) - shift - log_total);
 }
 
 template <class T>
 void log_softmax_backward_row(const T* dy, const T* y, T* dx, std::int64_t cols) {
-    double total = 0, mass = 0;
+    using std::exp;
+    using A = Accumulator<T>;
+    A total = 0, mass = 0;
     for (std::int64_t j = 0; j < cols; ++j) {
-        total += static_cast<double>(dy[j]);
-        mass += std::exp(static_cast<double>(y[j]));
+        total += A(dy[j]);
+        mass += exp(A(y[j]));
     }
-    for (std::int64_t j = 0; j < cols; ++j)
-        dx[j] = mass == 0 ? T{0} : static_cast<T>(static_cast<double>(dy[j]) - std::exp(static_cast<double>(y[j])) * total);
+    for (std::int64_t j = 0; j < cols; ++j) dx[j] = mass == 0 ? T{0} : static_cast<T>(A(dy[j]) - exp(A(y[j])) * total);
 }
 
 }  // namespace
@@ -46,7 +49,7 @@ Tensor log_softmax_forward(const Tensor& x) {
         return y;
     }
     const std::int64_t cols = x.cols();
-    dispatch_float("log_softmax", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("log_softmax", x, [&]<class T>(TypeTag<T>) {
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 log_softmax_row(x.data<T>() + row * cols, y.data<T>() + row * cols, cols);
@@ -66,7 +69,7 @@ Tensor log_softmax_backward(const Tensor& dy, const Tensor& y) {
         return dx;
     }
     const std::int64_t cols = y.cols();
-    dispatch_float("log_softmax_backward", y, [&]<class T>(TypeTag<T>) {
+    dispatch_real("log_softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 log_softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.data<T>() + row * cols, cols);

@@ -1,7 +1,7 @@
 #include "kernels/matmul/matmul.h"
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "kernels/matmul/product.h"
 #include "kernels/matmul/product_cuda.h"
@@ -120,7 +120,7 @@ Tensor matmul_forward(const Tensor& a, const Tensor& b, bool transpose_a, bool t
         forward_cuda(s, a, b, transpose_a, transpose_b, c);
         return c;
     }
-    dispatch_float("matmul", a, [&]<class T>(TypeTag<T>) {
+    dispatch_real("matmul", a, [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)
             product<T>(s.m, s.n, s.k, matrix<T>(a, i, transpose_a), matrix<T>(b, s.shared_b ? 0 : i, transpose_b),
                        {c.data<T>() + i * s.m * s.n, s.n, 1});
@@ -137,7 +137,7 @@ Tensor matmul_backward_a(const Tensor& dc, const Tensor& a, const Tensor& b, boo
         backward_a_cuda(s, dc, b, transpose_a, transpose_b, da);
         return da;
     }
-    dispatch_float("matmul", a, [&]<class T>(TypeTag<T>) {
+    dispatch_real("matmul", a, [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)  // dC [m, n] op(B)^T [n, k]
             multiply_into<T>(s.m, s.k, s.n, matrix<T>(dc, i, false), matrix<T>(b, s.shared_b ? 0 : i, transpose_b).transposed(),
                              da.data<T>() + i * s.m * s.k, transpose_a, false);
@@ -151,7 +151,7 @@ void matmul_backward_b(const Tensor& dc, const Tensor& a, const Tensor& b, bool 
     check_shape("matmul_backward", "db", db, b.shape());
     check_device("matmul_backward", {{"a", a}, {"dc", dc}, {"db", db}});
     if (a.device() == Device::cuda) return backward_b_cuda(s, dc, a, transpose_a, transpose_b, db);
-    dispatch_float("matmul", a, [&]<class T>(TypeTag<T>) {
+    dispatch_real("matmul", a, [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)  // op(A)^T [k, m] dC [m, n]
             multiply_into<T>(s.k, s.n, s.m, matrix<T>(a, i, transpose_a).transposed(), matrix<T>(dc, i, false),
                              db.data<T>() + (s.shared_b ? 0 : i) * s.k * s.n, transpose_b, true);

@@ -2,15 +2,23 @@
 
 #include <algorithm>
 
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 
 namespace heddle::kernels {
 namespace {
 
+// Dual numbers have no tile kernel: their panels are columns, which the plain loops read.
+template <class T>
+constexpr bool is_plain = std::is_same_v<T, Dual>;
+
 template <class T>
 std::int64_t panel_width() {
-    return by_level<int(T)>(v2::panel_columns, v3::panel_columns, v4::panel_columns)(T());
+    if constexpr (is_plain<T>)
+        return 1;
+    else
+        return by_level<int(T)>(v2::panel_columns, v3::panel_columns, v4::panel_columns)(T());
 }
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -52,9 +60,15 @@ Tensor make_panels(MatrixRef<const T> b, std::int64_t k, std::int64_t n) {
     const std::int64_t panels = (n + width - 1) / width;
     Tensor result = Tensor::empty({panels * width * k}, dtype_of<T>());
     T* out = result.data<T>();
-    using Pack = void(MatrixRef<const T>, std::int64_t, std::int64_t, std::int64_t, std::int64_t, T*);
-    Pack* const pack = by_level<Pack>(v2::pack_panels, v3::pack_panels, v4::pack_panels);
-    parallel_for(panels, grain_for(width * k), [&](std::int64_t first, std::int64_t last) { pack(b, k, n, first, last, out); });
+    if constexpr (is_plain<T>) {
+        for (std::int64_t j = 0; j < n; ++j)
+            for (std::int64_t p = 0; p < k; ++p) out[j * k + p] = b.data[p * b.row + j * b.col];
+    } else {
+        using Pack = void(MatrixRef<const T>, std::int64_t, std::int64_t, std::int64_t, std::int64_t, T*);
+        Pack* const pack = by_level<Pack>(v2::pack_panels, v3::pack_panels, v4::pack_panels);
+        parallel_for(panels, grain_for(width * k),
+                     [&](std::int64_t first, std::int64_t last) { pack(b, k, n, first, last, out); });
+    }
     return result;
 }
 
@@ -67,6 +81,11 @@ struct PanelRef {
     std::int64_t row;
     std::int64_t next;
 };
+
+void run_jobs(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const Dual> a, PanelRef<Dual> b, MatrixRef<Dual> c,
+              const Epilogue<Dual>& epilogue) {
+    reference_product<Dual>(m, n, k, a, {b.data, b.row, b.next}, c, epilogue);
+}
 
 template <class T>
 void run_jobs(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, PanelRef<T> b, MatrixRef<T> c,
@@ -105,7 +124,7 @@ template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, const T* panels, MatrixRef<T> c,
              const Epilogue<T>& epilogue) {
     const std::int64_t width = panel_width<T>();
-    run_jobs<T>(m, n, k, a, {panels, width, width * k}, c, epilogue);
+    run_jobs(m, n, k, a, PanelRef<T>{panels, width, width * k}, c, epilogue);
 }
 
 template <class T>
@@ -114,7 +133,7 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> 
     // For a weight gradient B is the layer's whole input, read once per stretch of tokens: packing it would cost more than it
     // saves.
     const std::int64_t width = panel_width<T>();
-    if (a.col != 1 && b.col == 1 && n % width == 0) return run_jobs<T>(m, n, k, a, {b.data, b.row, width}, c, epilogue);
+    if (a.col != 1 && b.col == 1 && n % width == 0) return run_jobs(m, n, k, a, PanelRef<T>{b.data, b.row, width}, c, epilogue);
     const Tensor panels = make_panels(b, k, n);
     product<T>(m, n, k, a, panels.data<T>(), c, epilogue);
 }
@@ -173,6 +192,7 @@ const PackedWeight::Kept& PackedWeight::pack(const Tensor& weight) {
     template const T* PackedWeight::panels<T>(const Tensor&);
 HEDDLE_INSTANTIATE(float)
 HEDDLE_INSTANTIATE(double)
+HEDDLE_INSTANTIATE(Dual)
 #undef HEDDLE_INSTANTIATE
 
 }  // namespace heddle::kernels

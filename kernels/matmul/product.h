@@ -93,7 +93,7 @@ template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
              const Epilogue<T>& epilogue = {});
 
-/// The same by three plain loops: what the tests hold the tile product against.
+/// The same by three plain loops: what the tests hold the tile product against, and what dual numbers take.
 template <class T>
 void reference_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
                        const Epilogue<T>& epilogue = {});

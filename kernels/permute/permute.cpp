@@ -1,5 +1,6 @@
 #include "kernels/permute/permute.h"
 
+#include <array>
 #include <cstring>
 
 #include "core/check.h"
@@ -40,6 +41,8 @@ void copy_row(const std::byte* x, std::byte* y, std::int64_t cols, std::int64_t 
         copy_row<std::uint64_t>(x, y, cols, step);
     else if (size == 4)
         copy_row<std::uint32_t>(x, y, cols, step);
+    else if (size == 16)
+        copy_row<std::array<std::uint64_t, 2>>(x, y, cols, step);
     else if (size == 2)
         copy_row<std::uint16_t>(x, y, cols, step);
     else

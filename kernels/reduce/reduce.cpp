@@ -1,10 +1,11 @@
 #include "kernels/reduce/reduce.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/reduce/detail/reduce.h"
@@ -42,14 +43,14 @@ Tensor sum_times(const char* op, const Tensor& x, const Middle& m, double factor
         sum_cuda(x, m, factor, y);
         return y;
     }
-    dispatch_float(op, x, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.data<T>();
         parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const T* first = from + m.begin_of(i);
-                double total = 0;
-                for (std::int64_t k = 0; k < m.n; ++k) total += static_cast<double>(first[k * m.inner]);
+                Accumulator<T> total = 0;
+                for (std::int64_t k = 0; k < m.n; ++k) total += Accumulator<T>(first[k * m.inner]);
                 to[i] = static_cast<T>(total * factor);
             }
         });
@@ -72,7 +73,7 @@ Tensor spread(const char* op, const Tensor& dy, const Shape& x_shape, int axis, 
         spread_cuda(dy, Tensor(), share, m, dx);
         return dx;
     }
-    dispatch_float(op, dy, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, dy, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
         const T factor = static_cast<T>(share);
@@ -84,9 +85,7 @@ Tensor spread(const char* op, const Tensor& dy, const Shape& x_shape, int axis, 
     return dx;
 }
 
-void check_input(const char* op, const Tensor& x) {
-    check_defined(op, "x", x);
-}
+void check_input(const char* op, const Tensor& x) { check_defined(op, "x", x); }
 
 }  // namespace
 
@@ -117,15 +116,16 @@ Maximum max_forward(const Tensor& x, int axis, bool keep) {
         max_cuda(x, m, result.y, result.indices);
         return result;
     }
-    dispatch_float("max", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("max", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = result.y.data<T>();
         std::int32_t* index = result.indices.data<std::int32_t>();
+        using std::isnan;
         parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const T* first = from + m.begin_of(i);
                 std::int64_t best = 0;
-                for (std::int64_t k = 1; k < m.n && !std::isnan(first[best * m.inner]); ++k)
+                for (std::int64_t k = 1; k < m.n && !isnan(first[best * m.inner]); ++k)
                     if (!(first[k * m.inner] <= first[best * m.inner])) best = k;
                 to[i] = first[best * m.inner];
                 index[i] = static_cast<std::int32_t>(best);
@@ -147,7 +147,7 @@ Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shap
         return dx;
     }
     Tensor dx = Tensor::zeros(x_shape, dy.dtype());
-    dispatch_float("max_backward", dy, [&]<class T>(TypeTag<T>) {
+    dispatch_real("max_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
         const std::int32_t* index = indices.data<std::int32_t>();
@@ -163,17 +163,17 @@ Tensor sum_all_forward(const Tensor& x) {
         sum_cuda(x, {1, x.numel(), 1}, 1, y);
         return y;
     }
-    dispatch_float("sum", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("sum", x, [&]<class T>(TypeTag<T>) {
         constexpr std::int64_t kBlock = 4096;
         const T* from = x.data<T>();
-        std::vector<double> blocks(static_cast<std::size_t>((x.numel() + kBlock - 1) / kBlock));
+        std::vector<Accumulator<T>> blocks(static_cast<std::size_t>((x.numel() + kBlock - 1) / kBlock));
         parallel_for(x.numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {
-            double total = 0;
-            for (std::int64_t i = begin; i < end; ++i) total += static_cast<double>(from[i]);
+            Accumulator<T> total = 0;
+            for (std::int64_t i = begin; i < end; ++i) total += Accumulator<T>(from[i]);
             blocks[static_cast<std::size_t>(begin / kBlock)] = total;
         });
-        double total = 0;
-        for (const double block : blocks) total += block;
+        Accumulator<T> total = 0;
+        for (const Accumulator<T>& block : blocks) total += block;
         *y.data<T>() = static_cast<T>(total);
     });
     return y;
@@ -181,9 +181,12 @@ Tensor sum_all_forward(const Tensor& x) {
 
 Tensor sum_all_backward(const Tensor& dy, const Shape& x_shape) {
     check(dy.defined() && dy.numel() == 1, "sum_backward: dy has shape {}, wanted one element", dy.shape());
-    if (dy.device() == Device::cpu) return Tensor::full(x_shape, dy.item(), dy.dtype());
-    Tensor dx = Tensor::empty(x_shape, dy.dtype(), dy.device());  // dy is not read back from the device
-    spread_cuda(dy, Tensor(), 1, {1, dx.numel(), 1}, dx);
+    Tensor dx = Tensor::empty(x_shape, dy.dtype(), dy.device());
+    if (dx.device() == Device::cuda) {  // dy is not read back from the device
+        spread_cuda(dy, Tensor(), 1, {1, dx.numel(), 1}, dx);
+        return dx;
+    }
+    dispatch_real("sum_backward", dy, [&]<class T>(TypeTag<T>) { std::fill_n(dx.data<T>(), dx.numel(), *dy.data<T>()); });
     return dx;
 }
 

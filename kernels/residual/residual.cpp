@@ -1,7 +1,7 @@
 #include "kernels/residual/residual.h"
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/residual/detail/residual.h"
@@ -9,8 +9,9 @@
 namespace heddle::kernels {
 namespace {
 
-// The reference: all [rows, cols], rows [begin, end).
-void add_rows(const double* x, const double* sublayer, double* y, std::int64_t begin, std::int64_t end, std::int64_t cols,
+// The reference for f64 and dual numbers: all [rows, cols], rows [begin, end).
+template <class T>
+void add_rows(const T* x, const T* sublayer, T* y, std::int64_t begin, std::int64_t end, std::int64_t cols,
               const Dropout& dropout) {
     for (std::int64_t row = begin; row < end; ++row)
         for (std::int64_t column = 0; column < cols; ++column) {
@@ -38,7 +39,7 @@ Tensor residual_forward(const Tensor& x, const Tensor& sublayer, const Dropout& 
         residual_cuda(x, sublayer, dropout, y);
         return y;
     }
-    dispatch_float("residual", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("residual", x, [&]<class T>(TypeTag<T>) {
         const T* stream = x.data<T>();
         const T* branch = sublayer.data<T>();
         T* to = y.data<T>();

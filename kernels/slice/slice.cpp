@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/slice/detail/slice.h"
@@ -79,7 +79,7 @@ void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end,
 void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) {
     const Runs runs = runs_of_part("slice_backward", "dy", dy, axis, begin, dx);
     if (dx.device() == Device::cuda) return add_runs_cuda(dy, runs, dx);
-    dispatch_float("slice_backward", dx, [&]<class T>(TypeTag<T>) {
+    dispatch_real("slice_backward", dx, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         T* to = dx.data<T>();
         parallel_for(runs.outer, grain_for(runs.part), [&](std::int64_t first, std::int64_t last) {

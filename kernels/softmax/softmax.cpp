@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/softmax/detail/softmax.h"
@@ -18,32 +18,34 @@ namespace {
 template <class T>
 void softmax_row(const T* x, const std::uint8_t* mask, double scale_of_x, const T* bias, T* y, std::int64_t end,
                  std::int64_t cols) {
+    using std::exp, std::isinf;
     const auto attends = [mask](std::int64_t j) { return mask == nullptr || mask[j] != 0; };
     const auto score = [=](std::int64_t j) {
-        return static_cast<T>(scale_of_x * static_cast<double>(x[j]) + (bias == nullptr ? 0 : static_cast<double>(bias[j])));
+        using A = Accumulator<T>;
+        return static_cast<T>(scale_of_x * A(x[j]) + (bias == nullptr ? A(0) : A(bias[j])));
     };
     std::fill(y + end, y + cols, T{0});
     T shift = -std::numeric_limits<T>::infinity();
     for (std::int64_t j = 0; j < end; ++j)
         if (attends(j) && score(j) > shift) shift = score(j);
-    if (std::isinf(shift) && shift < 0) shift = 0;  // nothing attends: every exponential below is 0, or a NaN that must be seen
-    double total = 0;
+    if (isinf(shift) && shift < 0) shift = 0;  // nothing attends: every exponential below is 0, or a NaN that must be seen
+    Accumulator<T> total = 0;
     for (std::int64_t j = 0; j < end; ++j) {
-        y[j] = attends(j) ? std::exp(score(j) - shift) : T{0};
-        total += static_cast<double>(y[j]);
+        y[j] = attends(j) ? exp(score(j) - shift) : T{0};
+        total += Accumulator<T>(y[j]);
     }
     if (total == 0) return;
-    const double scale = 1 / total;
+    const Accumulator<T> scale = 1 / total;
     for (std::int64_t j = 0; j < end; ++j)
-        if (attends(j)) y[j] = static_cast<T>(static_cast<double>(y[j]) * scale);
+        if (attends(j)) y[j] = static_cast<T>(Accumulator<T>(y[j]) * scale);
 }
 
 template <class T>
 void softmax_backward_row(const T* dy, const T* y, double scale, T* dx, std::int64_t cols) {
-    double along = 0;
-    for (std::int64_t j = 0; j < cols; ++j) along += static_cast<double>(dy[j]) * static_cast<double>(y[j]);
-    for (std::int64_t j = 0; j < cols; ++j)
-        dx[j] = static_cast<T>(scale * (static_cast<double>(y[j]) * (static_cast<double>(dy[j]) - along)));
+    using A = Accumulator<T>;
+    A along = 0;
+    for (std::int64_t j = 0; j < cols; ++j) along += A(dy[j]) * A(y[j]);
+    for (std::int64_t j = 0; j < cols; ++j) dx[j] = static_cast<T>(scale * (A(y[j]) * (A(dy[j]) - along)));
 }
 
 // How many rows the mask has; row r of x takes row r modulo that number.
@@ -98,7 +100,7 @@ Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& 
     }
     const std::int64_t cols = x.cols();
     const std::uint8_t* allowed = mask.defined() ? mask.data<std::uint8_t>() : nullptr;
-    dispatch_float("softmax", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("softmax", x, [&]<class T>(TypeTag<T>) {
         const T* bias = scores.bias.defined() ? scores.bias.data<T>() : nullptr;
         const std::int64_t bias_rows = bias == nullptr ? 1 : scores.bias.rows();
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
@@ -122,7 +124,7 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y, double scale) {
         return dx;
     }
     const std::int64_t cols = y.cols();
-    dispatch_float("softmax_backward", y, [&]<class T>(TypeTag<T>) {
+    dispatch_real("softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, scale, dx.data<T>() + row * cols, cols);

@@ -13,7 +13,7 @@ namespace heddle::kernels {
 
 /// Error unless the arguments fit together; see attention_forward.
 void check_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules);
-/// What the log-sum-exp is kept in: f64 for f64, else f32.
+/// What the log-sum-exp is kept in: f32 for bf16, else `dtype`.
 DType log_sum_dtype(DType dtype);
 /// The same for the arguments that backward has on top.
 void check_attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,

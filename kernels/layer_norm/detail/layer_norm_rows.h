@@ -39,7 +39,7 @@ struct LayerNormBackwardArrays {
 
 namespace reference {
 
-/// Rows [begin, end). T float or double; sums are double.
+/// Rows [begin, end). T float, double or Dual; sums are Accumulator<T>.
 template <class T>
 void layer_norm_rows(const LayerNormArrays<T>& arrays, std::int64_t begin, std::int64_t end);
 /// Rows [begin, end); their sums of dy xhat and dy are added to d_affine [2, cols] unless it is null.
