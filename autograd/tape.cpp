@@ -9,6 +9,7 @@
 #include "autograd/observe.h"
 #include "autograd/tape_impl.h"
 #include "core/check.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "kernels/cast/cast.h"
 
@@ -40,10 +41,11 @@ bool in_anomaly_mode() { return anomaly_mode; }
 void search_for_anomaly(const Tensor& found, const Origin& origin, const char* what, int number) {
     if (!anomaly_mode || !found.defined() || found.dtype() == DType::i32 || found.dtype() == DType::u8) return;
     const Tensor tensor = found.to(Device::cpu).to(found.dtype() == DType::bf16 ? DType::f32 : found.dtype());
-    dispatch_float(origin.op, tensor, [&]<class T>(TypeTag<T>) {
+    dispatch_real(origin.op, tensor, [&]<class T>(TypeTag<T>) {
+        using std::isfinite;
         const T* values = tensor.data<T>();
         for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-            if (std::isfinite(values[i])) continue;
+            if (isfinite(values[i])) continue;
             const std::string module = origin.module.empty() ? "" : fmt::format(" in module {}", origin.module);
             fail_with("anomaly: {} {} {} of {}{} at {} holds {} at element {} of {}", what, number, tensor.shape(), origin.op,
                       module, place(origin.where), static_cast<double>(values[i]), i, tensor.numel());

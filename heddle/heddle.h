@@ -7,6 +7,7 @@
 #pragma once
 
 #include "autograd/checkpoint.h"
+#include "autograd/exact_check.h"
 #include "autograd/gradcheck.h"
 #include "autograd/operators.h"
 #include "autograd/print.h"

@@ -1,0 +1,55 @@
+// Witnesses of a gradient that need no difference of near numbers: the function runs on dual numbers (core/dual.h).
+//
+// With y = f(x), J its Jacobian at x, x' a random direction and c a random cotangent:
+//
+//     forward    J x' by dual numbers equals central differences of f along x'
+//     adjoint    <c, J x'> = <J^T c, x'>: forward derivative and backward are transposes of one another
+//     Hessian    <u, H v> = <v, H u>, H the Hessian of <c, f> + <w, f f> / 2; H v is the derivative of the gradient along v, by
+//                backward on dual numbers, and equals central differences of the gradient
+//
+// The first holds to the accuracy of a difference, the others to rounding: they see a factor of 1 + 1e-12, a sum in f32, or one
+// term of a thousand. The adjoint identity is what backward means (Claerbout, "Earth Soundings Analysis" (1992), section 5.2,
+// calls it the dot product test). The symmetry needs no forward derivative: it refuses a backward that is the gradient of no
+// function. Duals run on the CPU's reference loops; the backward that the adjoint identity tests runs on options.device, on the
+// paths that f64 takes there.
+#pragma once
+
+#include "autograd/gradcheck.h"
+
+namespace heddle {
+
+struct ExactReport {
+    bool passed = false;
+    double forward = 0;   ///< largest |J x' - differences| / (max |differences| + 1e-3)
+    double adjoint = 0;   ///< largest |<c, J x'> - <J^T c, x'>| / (sum of the absolute terms on both sides)
+    double hessian = 0;   ///< |<u, H v> - <v, H u>| / (sum of the absolute terms on both sides)
+    std::string message;  ///< on failure: the witness, the input, its worst element, both numbers
+};
+
+/// Bounds of the three figures. Of the last two: each side is a sum over the paths from inputs to outputs of products along the
+/// path. With rounding to u = 2^-53, n operations on a path give at most n u / (1 - n u) times the sum of the absolute values
+/// (Higham, "Accuracy and Stability of Numerical Algorithms" (2002), lemma 3.1). 1e-13 is 900 u, so it allows 450 roundings on
+/// a path for each side: sums of up to some 30 numbers in a dozen ops behind one another.
+inline constexpr double kForwardBound = 1e-7;
+inline constexpr double kExactBound = 1e-13;
+
+/// Runs the three witnesses on `function` at `inputs` (f64). It is called on f64 tensors on options.device and on dual tensors on
+/// the CPU; it must pass their dtype on, and may not convert or read values itself. An exception of the function is a failure
+/// with its message; so is an op whose reference loops cannot take dual numbers, which is named. Of the options, device, seed and
+/// zero_by_symmetry count. Error when an input is not f64.
+ExactReport exact_check(const GradientFunction& function, const std::vector<Tensor>& inputs,
+                        const GradcheckOptions& options = {});
+
+/// The witnesses of one case; the message names its op.
+ExactReport exact_check(const GradientCase& one);
+
+/// J x' of `function` at `inputs` (f64, on the CPU) along `direction`, which has their shapes: one run on dual numbers.
+Tensor forward_derivative(const GradientFunction& function, const std::vector<Tensor>& inputs,
+                          const std::vector<Tensor>& direction);
+
+/// H v for each input, H the Hessian of the one-element `function` at `inputs` (f64, on the CPU): one run forward and back on
+/// dual numbers. An input that the function does not depend on gets zeros.
+std::vector<Tensor> hessian_vector_product(const GradientFunction& function, const std::vector<Tensor>& inputs,
+                                           const std::vector<Tensor>& direction);
+
+}  // namespace heddle
