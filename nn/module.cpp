@@ -108,8 +108,8 @@ void Module::to(Device device) {
 }
 
 void Module::to(DType dtype) {
-    check(dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16, "module: parameters are f32, f64 or bf16, not {}",
-          dtype);
+    check(dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16 || dtype == DType::dual,
+          "module: parameters are f32, f64, bf16 or dual, not {}", dtype);
     if (dtype != dtype_) check_may_move();
     dtype_ = dtype;
     for (Parameter& parameter : parameters_) {

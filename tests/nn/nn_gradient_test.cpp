@@ -1,7 +1,8 @@
 // The gradient of a whole model, and of its checkpointed form.
 #include <gtest/gtest.h>
 
-#include "autograd/gradcheck.h"
+#include "autograd/exact_check.h"
+#include "nn/proofs.h"
 #include "tests/nn/nn_support.h"
 
 namespace heddle::nn {
@@ -19,53 +20,18 @@ struct Example {
     }
 };
 
-void set_parameters(const std::vector<Parameter>& parameters, std::span<const Tensor> values) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        Tensor target = parameters[i].variable.value();
-        target.copy_(values[i]);
-    }
-}
-
-/// The model's loss as one op of its parameters, so that gradcheck sees it like any other.
-Variable loss_of_parameters(const Transformer& model, const Example& example, std::span<const Variable> inputs) {
-    const std::vector<Parameter> parameters = model.parameters();
-    std::vector<Tensor> values;
-    for (const Variable& input : inputs) values.push_back(input.value());
-    set_parameters(parameters, values);
-    Tensor loss;
-    {
-        const NoGrad no_grad;
-        loss = example.loss(model).value();
-    }
-    const auto back = [&model, &example, parameters](Gradients& gradients) {
-        std::vector<Tensor> saved;
-        for (std::size_t i = 0; i < parameters.size(); ++i) saved.push_back(gradients.saved(static_cast<int>(i)));
-        set_parameters(parameters, saved);
-        zero_gradients(model);
-        {
-            const FreshTape fresh;
-            backward(example.loss(model), gradients.output());
-        }
-        for (std::size_t i = 0; i < parameters.size(); ++i)
-            gradients.give(static_cast<int>(i), parameters[i].variable.grad().clone());
-    };
-    return record(loss, {.op = "transformer",
-                         .where = Where::current(),
-                         .inputs = std::vector<Variable>(inputs.begin(), inputs.end()),
-                         .saved = values,
-                         .backward = back});
-}
-
 void prove(const TransformerOptions& options) {
-    const Transformer model(options, 1, DType::f64);
-    disturb(model);
+    const auto model = std::make_shared<Transformer>(options, 1, DType::f64);
+    disturb(*model);
     const Example example;
-    std::vector<Tensor> inputs;
-    for (const Parameter& parameter : model.parameters()) inputs.push_back(parameter.variable.value().clone());
-    const GradcheckReport report =
-        gradcheck([&](std::span<const Variable> variables) { return loss_of_parameters(model, example, variables); }, inputs);
+    const GradientFunction function =
+        function_of_parameters(model, [&](std::span<const Variable>) { return example.loss(*model); });
+    const std::vector<Tensor> inputs = parameter_values(*model);
+    const GradcheckReport report = gradcheck(function, inputs);
     EXPECT_TRUE(report.passed) << report.message;
-    EXPECT_GE(report.compared, model.parameter_count());
+    EXPECT_GE(report.compared, model->parameter_count());
+    const ExactReport exact = exact_check(function, inputs);
+    EXPECT_TRUE(exact.passed) << exact.message;
 }
 
 TransformerOptions smallest() {
@@ -75,6 +41,18 @@ TransformerOptions smallest() {
     options.d_ff = 7;
     options.activation = ops::Activation::gelu;
     return options;
+}
+
+TEST(ModuleCases, AreProvenByDifferencesAndExactly) {
+    const std::vector<GradientCase> cases = module_cases();
+    EXPECT_GE(cases.size(), 6u);
+    for (const GradientCase& one : cases) {
+        const GradcheckReport report = gradcheck(one);
+        EXPECT_TRUE(report.passed) << report.message;
+        EXPECT_GT(report.compared, 0) << one.op;
+        const ExactReport exact = exact_check(one);
+        EXPECT_TRUE(exact.passed) << exact.message;
+    }
 }
 
 TEST(ModelGradient, EqualsDifferencesForPreNorm) { prove(smallest()); }

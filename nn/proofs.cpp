@@ -1,0 +1,166 @@
+#include "nn/proofs.h"
+
+#include <iterator>
+#include <utility>
+
+#include "autograd/tape.h"
+#include "nn/layers.h"
+#include "nn/transformer.h"
+
+namespace heddle::nn {
+namespace {
+
+// Writes `values` into the parameters.
+void set_parameters(Module& module, std::span<const Tensor> values) {
+    if (values.empty()) return;
+    if (module.dtype() != values.front().dtype()) {
+        module.to(Device::cpu);  // where every dtype may lie
+        module.to(values.front().dtype());
+    }
+    module.to(values.front().device());
+    const std::vector<Parameter> parameters = module.parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        Tensor target = parameters[i].variable.value();
+        target.copy_(values[i]);
+    }
+}
+
+}  // namespace
+
+std::vector<Tensor> parameter_values(const Module& module) {
+    std::vector<Tensor> values;
+    for (const Parameter& parameter : module.parameters()) values.push_back(parameter.variable.value().clone());
+    return values;
+}
+
+GradientFunction function_of_parameters(std::shared_ptr<Module> module, ModuleFunction forward) {
+    return [module = std::move(module), forward = std::move(forward)](std::span<const Variable> in) {
+        const std::size_t own = module->parameters().size();
+        std::vector<Tensor> values;
+        for (const Variable& input : in) values.push_back(input.value());
+        set_parameters(*module, std::span(values).first(own));
+        const Generator random = generator();
+        Tensor value;
+        {
+            const NoGrad no_grad;
+            value = forward(in.subspan(own)).value();
+        }
+        auto back = [module, forward, random, own, count = in.size()](Gradients& g) {
+            std::vector<Tensor> saved;
+            for (std::size_t i = 0; i < count; ++i) saved.push_back(g.saved(static_cast<int>(i)));
+            set_parameters(*module, std::span(saved).first(own));
+            std::vector<Variable> leaves;
+            for (Parameter& parameter : module->parameters()) {
+                parameter.variable.set_grad({});
+                parameter.variable.set_requires_grad(g.needs(static_cast<int>(leaves.size())));
+                leaves.push_back(parameter.variable);
+            }
+            for (std::size_t i = own; i < count; ++i) leaves.emplace_back(saved[i], g.needs(static_cast<int>(i)));
+            {
+                const FreshTape fresh;
+                const RandomState state(random);
+                const Variable output = forward(std::span(leaves).subspan(own));
+                if (output.requires_grad()) backward(output, g.output());
+            }
+            for (std::size_t i = 0; i < count; ++i)
+                if (leaves[i].grad().defined()) g.give(static_cast<int>(i), leaves[i].grad().clone());
+        };
+        return record(value, {.op = "module",
+                              .where = Where::current(),
+                              .inputs = {in.begin(), in.end()},
+                              .saved = std::move(values),
+                              .backward = std::move(back)});
+    };
+}
+
+namespace {
+
+// A block below a root of its own, in f64.
+template <class Block>
+struct Held : Module {
+    Block block;
+
+    template <class... Args>
+    explicit Held(Args&&... args) : Module(7, DType::f64), block(*this, "block", std::forward<Args>(args)...) {}
+};
+
+TransformerOptions small_options(NormPlace norm, double dropout) {
+    TransformerOptions options;
+    options.source_vocabulary = 7;
+    options.target_vocabulary = 8;
+    options.tie = Tie::none;
+    options.encoder_layers = options.decoder_layers = 1;
+    options.d_model = 4;
+    options.heads = 2;
+    options.d_ff = 5;
+    options.activation = ops::Activation::gelu;
+    options.norm = norm;
+    options.dropout = dropout;
+    options.position_table = 8;
+    return options;
+}
+
+// The parameters away from their first values, where biases are 0 and norms 1, and what else the function takes.
+std::vector<Tensor> inputs_of(const Module& module, std::vector<Tensor> others = {}) {
+    std::vector<Tensor> values = parameter_values(module);
+    std::uint64_t seed = 100;
+    for (Tensor& value : values) {
+        const Tensor noise = random_input(value.shape(), seed++, 0.2);
+        for (std::int64_t e = 0; e < value.numel(); ++e) value.data<double>()[e] += noise.data<double>()[e];
+    }
+    values.insert(values.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+    return values;
+}
+
+template <class Kind>
+GradientCase module_case(const char* op, const char* what, const std::shared_ptr<Kind>& module, const ModuleFunction& forward,
+                         std::vector<Tensor> others = {}) {
+    return {op, what, function_of_parameters(module, forward), inputs_of(*module, std::move(others))};
+}
+
+Tensor ids(const std::vector<std::int32_t>& tokens) { return Tensor::from(tokens, {std::ssize(tokens)}); }
+
+GradientCase whole_model(const char* what, const TransformerOptions& options) {
+    const auto model = std::make_shared<Transformer>(options, 1, DType::f64);
+    const Sentences source{ids({2, 5, 3, 6, 1}), Spans::packed(std::vector<std::int64_t>{3, 2})};
+    const Sentences target_in{ids({1, 4, 1, 7, 2}), Spans::packed(std::vector<std::int64_t>{2, 3})};
+    const Tensor target_out = ids({4, 2, 7, 2, 3});
+    return module_case("transformer", what, model, [=](std::span<const Variable>) {
+        return model->loss(source, target_in, target_out, {.label_smoothing = 0.1});
+    });
+}
+
+}  // namespace
+
+std::vector<GradientCase> module_cases() {
+    const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 1}),
+                memory_spans = Spans::packed(std::vector<std::int64_t>{2, 3});
+    const Tensor x = random_input({4, 4}, 1), memory = random_input({5, 4}, 2);
+    const AttentionOptions attention{.d_model = 4, .heads = 2, .dropout = 0.2};
+    const auto self = std::make_shared<Held<SelfAttention>>(attention);
+    const auto cross = std::make_shared<Held<CrossAttention>>(attention);
+    const auto encoder = std::make_shared<Held<EncoderLayer>>(small_options(NormPlace::post, 0.2));
+    const auto decoder = std::make_shared<Held<DecoderLayer>>(small_options(NormPlace::pre, 0.2));
+    return {
+        module_case("self_attention", "causal, dropout 0.2", self,
+                    [=](std::span<const Variable> in) { return self->block.forward(in[0], spans, {.causal = true}); }, {x}),
+        module_case("cross_attention", "dropout 0.2", cross,
+                    [=](std::span<const Variable> in) { return cross->block.forward(in[0], spans, in[1], memory_spans); },
+                    {x, memory}),
+        module_case("encoder_layer", "post-norm, dropout 0.2", encoder,
+                    [=](std::span<const Variable> in) {
+                        return encoder->block.forward({in[0], in[0]}, spans, nullptr).sum;
+                    },
+                    {x}),
+        module_case("decoder_layer", "pre-norm, dropout 0.2", decoder,
+                    [=](std::span<const Variable> in) {
+                        const Stream stream = Layer::open(in[0], NormPlace::pre, &decoder->block.first_norm());
+                        return decoder->block.forward(stream, spans, in[1], memory_spans, nullptr).sum;
+                    },
+                    {x, memory}),
+        whole_model("pre-norm, label smoothing 0.1, dropout 0.2", small_options(NormPlace::pre, 0.2)),
+        whole_model("post-norm, label smoothing 0.1", small_options(NormPlace::post, 0)),
+    };
+}
+
+}  // namespace heddle::nn
