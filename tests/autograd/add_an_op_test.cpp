@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "autograd/exact_check.h"
 #include "kernels/swish/swish.h"
 #include "tests/autograd/add_an_op.h"
 #include "tests/documents.h"
@@ -71,6 +72,8 @@ TEST(AddAnOp, TheExampleIsProvenOnEveryDevice) {
             one.options.device = device;
             const GradcheckReport report = gradcheck(one);
             EXPECT_TRUE(report.passed) << name(device) << ": " << report.message;
+            const ExactReport exact = exact_check(one);
+            EXPECT_TRUE(exact.passed) << name(device) << ": " << exact.message;
         }
 }
 

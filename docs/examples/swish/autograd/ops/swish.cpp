@@ -12,8 +12,7 @@ Variable swish(const Variable& x, const Variable& beta, Where where) {
     return record(
         y, {.op = "swish", .where = where, .inputs = {x, beta}, .saved = {x.value(), beta.value()}, .backward = [](Gradients& g) {
                 const Tensor dbeta = g.needs(1) ? g.accumulate_into(1) : Tensor();
-                Tensor dx = kernels::swish_backward(g.output(), g.saved(0), g.saved(1), dbeta);
-                g.give(0, std::move(dx));
+                g.give(0, kernels::swish_backward(g.output(), g.saved(0), g.saved(1), dbeta));
             }});
 }
 

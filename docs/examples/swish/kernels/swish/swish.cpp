@@ -3,25 +3,26 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/swish/detail/swish.h"
 
 namespace heddle::kernels {
 namespace {
 
-// The reference, in f64: one row forward, and the columns [begin, end) of all rows backward.
-void swish_row(const double* x, const double* beta, double* y, std::int64_t n) {
-    for (std::int64_t j = 0; j < n; ++j) y[j] = x[j] / (1 + std::exp(-beta[j] * x[j]));
+// The reference, in f64 and on dual numbers: one row forward, and the columns [begin, end) of all rows backward.
+void swish_row(const auto* x, const auto* beta, auto* y, std::int64_t n) {
+    using std::exp;
+    for (std::int64_t j = 0; j < n; ++j) y[j] = x[j] / (1 + exp(-beta[j] * x[j]));
 }
 
-void swish_columns(const double* dy, const double* x, const double* beta, double* dx, double* dbeta, std::int64_t rows,
-                   std::int64_t cols, std::int64_t begin, std::int64_t end) {
+void swish_columns(const auto* dy, const auto* x, const auto* beta, auto* dx, auto* dbeta, std::int64_t rows, std::int64_t cols,
+                   std::int64_t begin, std::int64_t end) {
+    using std::exp;
     for (std::int64_t j = begin; j < end; ++j)
         for (std::int64_t i = 0; i < rows; ++i) {
-            const double value = x[i * cols + j], d = dy[i * cols + j], z = beta[j] * value;
-            const double s = 1 / (1 + std::exp(-z));
+            const auto value = x[i * cols + j], d = dy[i * cols + j], z = beta[j] * value;
+            const auto s = 1 / (1 + exp(-z));
             dx[i * cols + j] = d * (s + z * s * (1 - s));
             if (dbeta != nullptr) dbeta[j] += d * value * value * s * (1 - s);
         }
@@ -48,7 +49,7 @@ Tensor swish_forward(const Tensor& x, const Tensor& beta) {
         swish_forward_cuda(x, beta, y);
         return y;
     }
-    dispatch_float("swish", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("swish", x, [&]<class T>(TypeTag<T>) {
         const std::int64_t cols = x.cols();
         parallel_for(x.rows(), grain_for(20 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i)
@@ -68,7 +69,7 @@ Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, con
         swish_backward_cuda(dy, x, beta, dx, dbeta);
         return dx;
     }
-    dispatch_float("swish_backward", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real("swish_backward", x, [&]<class T>(TypeTag<T>) {
         constexpr std::int64_t kColumns = 16;  // a whole vector at every level
         const std::int64_t rows = x.rows(), cols = x.cols();
         T* const sums = dbeta.defined() ? dbeta.data<T>() : nullptr;
