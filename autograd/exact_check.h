@@ -8,8 +8,8 @@
 //                backward on dual numbers, and equals central differences of the gradient
 //
 // The first holds to the accuracy of a difference, the others to rounding: they see a factor of 1 + 1e-12, a sum in f32, or one
-// term of a thousand. The adjoint identity is what backward means (Claerbout, "Earth Soundings Analysis" (1992), section 5.2,
-// calls it the dot product test). The symmetry needs no forward derivative: it refuses a backward that is the gradient of no
+// term of a thousand. The adjoint identity is what backward means (Claerbout, "Earth Soundings Analysis" (1992), chapter 5,
+// calls it the dot-product test). The symmetry needs no forward derivative: it refuses a backward that is the gradient of no
 // function. Duals run on the CPU's reference loops; the backward that the adjoint identity tests runs on options.device, on the
 // paths that f64 takes there.
 #pragma once
@@ -23,13 +23,15 @@ struct ExactReport {
     double forward = 0;   ///< largest |J x' - differences| / (max |differences| + 1e-3)
     double adjoint = 0;   ///< largest |<c, J x'> - <J^T c, x'>| / (sum of the absolute terms on both sides)
     double hessian = 0;   ///< |<u, H v> - <v, H u>| / (sum of the absolute terms on both sides)
-    std::string message;  ///< on failure: the witness, the input, its worst element, both numbers
+    std::string message;  ///< on failure a line or two of each witness that failed: the input, its worst element, both numbers
 };
 
-/// Bounds of the three figures. Of the last two: each side is a sum over the paths from inputs to outputs of products along the
-/// path. With rounding to u = 2^-53, n operations on a path give at most n u / (1 - n u) times the sum of the absolute values
-/// (Higham, "Accuracy and Stability of Numerical Algorithms" (2002), lemma 3.1). 1e-13 is 900 u, so it allows 450 roundings on
-/// a path for each side: sums of up to some 30 numbers in a dozen ops behind one another.
+/// Bounds of the three figures. The sides of the last two are sums over the paths from inputs to outputs of products along the
+/// path. With rounding to u = 2^-53, n operations on a path change a sum by at most n u / (1 - n u) times the sum of the absolute
+/// values (Higham, "Accuracy and Stability of Numerical Algorithms" (2002), lemma 3.1). 1e-13 is 900 u: 450 roundings on a path
+/// for each side, as many as sums of some 30 numbers make in a dozen ops behind one another. The figures divide by the absolute
+/// terms of the inner products, which are smaller than the paths' where these cancel on the way; over all cases and modules with
+/// 50 seeds the adjoint identity holds to 9e-15, the symmetry to 2e-15, and the forward derivative equals differences to 4e-10.
 inline constexpr double kForwardBound = 1e-7;
 inline constexpr double kExactBound = 1e-13;
 

@@ -1,6 +1,8 @@
 // The witnesses that run on dual numbers: they pass every case and refuse wrong backwards, each by itself.
 #include "autograd/exact_check.h"
 
+#include <set>
+
 #include "autograd/ops.h"
 #include "core/dual.h"
 #include "kernels/elementwise/elementwise.h"
@@ -155,6 +157,9 @@ GradientFunction broken(const GradientFunction& function, std::size_t target, bo
     };
 }
 
+const std::set<std::string> kCoupled = {"softmax", "log_softmax",   "layer_norm",          "matmul", "linear", "mean",
+                                        "sum",     "cross_entropy", "linear_cross_entropy"};
+
 TEST_P(Exact, WitnessesRefuseABrokenBackwardOf) {
     const GradientCase& one = all_cases()[GetParam()];
     for (std::size_t i = 0; i < one.inputs.size(); ++i) {
@@ -174,6 +179,10 @@ TEST_P(Exact, WitnessesRefuseABrokenBackwardOf) {
                 exact_check(broken(one.function, i, drop, most - gradient.begin()), one.inputs, one.options);
             EXPECT_FALSE(report.passed) << one.op << ", " << one.what << ": input " << i << (drop ? ", dropped" : ", a factor");
             EXPECT_GT(report.adjoint, kExactBound) << one.op << ", " << one.what << ": input " << i;
+            // Without its forward derivative, too, where an element's gradient depends on other elements.
+            if (drop && kCoupled.contains(one.op)) {
+                EXPECT_GT(report.hessian, kExactBound) << one.op << ", " << one.what << ": input " << i;
+            }
         }
     }
 }
