@@ -1,4 +1,4 @@
-#include "autograd/gradcheck.h"
+#include "autograd/exact_check.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +12,7 @@
 #include "apps/options/suggestion.h"
 #include "core/out_of_memory.h"
 #include "core/parallel.h"
+#include "nn/proofs.h"
 
 namespace heddle::app {
 namespace {
@@ -29,8 +30,10 @@ std::vector<std::string> op_names(const std::vector<GradientCase>& cases) {
     return names;
 }
 
+// Those of the ops, then those of the modules.
 std::vector<GradientCase> wanted_cases(const std::string& op) {
     std::vector<GradientCase> cases = gradient_cases();
+    for (GradientCase& one : nn::module_cases()) cases.push_back(std::move(one));
     if (op.empty()) return cases;
     std::vector<GradientCase> wanted;
     for (const GradientCase& one : cases)
@@ -41,18 +44,28 @@ std::vector<GradientCase> wanted_cases(const std::string& op) {
     return wanted;
 }
 
-GradcheckReport prove(const GradientCase& one, Device device) {
+// What the witnesses say of one case.
+struct CaseReport {
+    GradcheckReport differences;
+    ExactReport exact;
+    std::string error;  // what kept them from saying anything
+
+    bool passed() const { return error.empty() && differences.passed && exact.passed; }
+};
+
+CaseReport prove(const GradientCase& one, Device device) {
+    CaseReport report;
     try {
         GradcheckOptions options = one.options;
         options.device = device;
-        return gradcheck(one.function, one.inputs, options);
+        report.differences = gradcheck(one.function, one.inputs, options);
+        report.exact = exact_check(one.function, one.inputs, options);
     } catch (const OutOfMemory&) {
         throw;  // says nothing of the gradient
     } catch (const Error& error) {
-        GradcheckReport failed;
-        failed.message = error.what();
-        return failed;
+        report.error = error.what();
     }
+    return report;
 }
 
 // Cases end in any order; lines come out in the order of the list, each as soon as it and all before it are known.
@@ -63,11 +76,11 @@ class Table {
             op_width_ = std::max(op_width_, one.op.size());
             case_width_ = std::max(case_width_, one.what.size());
         }
-        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11}  {}\n", "op", op_width_, "case", case_width_, "derivatives", "worst error",
-                   "verdict");
+        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>7}  {:>7}  {:>7}  {}\n", "op", op_width_, "case", case_width_,
+                   "derivatives", "worst error", "forward", "adjoint", "Hessian", "verdict");
     }
 
-    void add(std::size_t i, GradcheckReport report) {
+    void add(std::size_t i, CaseReport report) {
         const std::lock_guard lock(mutex_);
         reports_[i] = std::move(report);
         known_[i] = true;
@@ -78,16 +91,19 @@ class Table {
 
   private:
     void print(std::size_t i) {
-        const GradcheckReport& report = reports_[i];
-        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11.1e}  {}\n", cases_[i].op, op_width_, cases_[i].what, case_width_,
-                   report.compared, report.worst, report.passed ? "proven" : "FAILED");
-        if (report.passed) return;
+        const CaseReport& report = reports_[i];
+        const ExactReport& exact = report.exact;
+        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11.1e}  {:>7.0e}  {:>7.0e}  {:>7.0e}  {}\n", cases_[i].op, op_width_,
+                   cases_[i].what, case_width_, report.differences.compared, report.differences.worst, exact.forward,
+                   exact.adjoint, exact.hessian, report.passed() ? "proven" : "FAILED");
+        if (report.passed()) return;
         ++failed_;
-        fmt::print("{}\n", report.message);
+        for (const std::string* message : {&report.error, &report.differences.message, &exact.message})
+            if (!message->empty()) fmt::print("{}\n", *message);
     }
 
     const std::vector<GradientCase>& cases_;
-    std::vector<GradcheckReport> reports_;
+    std::vector<CaseReport> reports_;
     std::vector<bool> known_;
     std::size_t printed_ = 0;
     std::size_t failed_ = 0;
@@ -100,7 +116,9 @@ class Table {
 
 int gradcheck_command(Arguments arguments) {
     GradcheckCommandOptions options;
-    OptionTable table("gradcheck", "proves every op's gradient: backward against central differences, in double precision");
+    OptionTable table("gradcheck",
+                      "proves every op's and module's gradient: backward against central differences and exact derivatives, in "
+                      "double precision");
     table.usage = "usage: heddle gradcheck [NAME] [--list]\n";
     table.group(OptionGroup::cases);
     table.add("op", options.op, "prove this op only").called("NAME").defaults_to("all").positional();
@@ -123,7 +141,7 @@ int gradcheck_command(Arguments arguments) {
             printed.add(i, prove(cases[i], device));
     });
     if (printed.failed() == 0) {
-        fmt::print("all {} cases of {} ops are proven\n", cases.size(), op_names(cases).size());
+        fmt::print("all {} cases of {} ops and modules are proven\n", cases.size(), op_names(cases).size());
         return 0;
     }
     fmt::print("{} of {} cases FAILED\n", printed.failed(), cases.size());
