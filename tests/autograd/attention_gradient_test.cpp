@@ -1,3 +1,4 @@
+#include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "tests/autograd/proofs_support.h"
 #include "tests/kernels/attention_cases.h"
@@ -58,6 +59,27 @@ TEST(AttentionGradient, HandsOutTheWeightsWhenAsked) {
         EXPECT_NEAR(sum, 1, 1e-6);
     }
     EXPECT_EQ(weights.data<float>()[1], 0.0f);  // the first token does not attend to the second
+}
+
+// The causal rule is aligned to the end: of q queries and k keys, query i meets the keys 0 to i + k - q.
+TEST(AttentionGradient, CountsTheProductsOfThePairsThatMeet) {
+    const std::vector<std::int64_t> queries = {2, 3, 1, 4}, keys = {3, 1, 4, 4};
+    std::int64_t every = 0, causal = 0;
+    for (std::size_t s = 0; s < queries.size(); ++s)
+        for (std::int64_t i = 0; i < queries[s]; ++i)
+            for (std::int64_t j = 0; j < keys[s]; ++j) {
+                ++every;
+                causal += j <= i + keys[s] - queries[s] ? 1 : 0;
+            }
+    EXPECT_EQ(causal, 5 + 1 + 4 + 10);
+    const Variable query(normal({10, 4}, DType::f32, 1)), key(normal({12, 4}, DType::f32, 2)),
+        value(normal({12, 6}, DType::f32, 3));
+    for (const bool rule : {false, true}) {
+        std::int64_t counted = -1;
+        const ObserveOps observe([&](const ObservedOp& op) { counted = op.multiply_adds; });
+        ops::attention(query, key, value, Spans::packed(queries), Spans::packed(keys), {.heads = 2, .causal = rule});
+        EXPECT_EQ(counted, (rule ? causal : every) * (4 + 6)) << "causal " << rule;
+    }
 }
 
 TEST(AttentionGradient, AMaskChangedBeforeBackwardIsAnError) {

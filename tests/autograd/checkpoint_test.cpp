@@ -166,6 +166,34 @@ TEST(Checkpoint, RefusesAParameterThatChangedBetweenForwardAndBackward) {
     expect_error([&] { backward(y, random_input({4, 6}, 2)); }, "the second run gave another value than the first");
 }
 
+// Sizes that are no multiple of 8 bytes: the last element counts, and what lies behind it does not.
+TEST(Checkpoint, ComparesEveryElementOfBothRunsAndNothingBehindThem) {
+    for (const DType dtype : {DType::f32, DType::bf16})
+        for (std::int64_t count = 1; count <= 9; ++count) {
+            int run = 0;
+            double last = 0, behind = 0;
+            const auto function = [&](Inputs in) {
+                ++run;
+                Tensor values = Tensor::full({count + 8}, 1, DType::f64);
+                values.data<double>()[count - 1] += run * last;
+                for (std::int64_t i = count; i < count + 8; ++i) values.data<double>()[i] += run * behind;
+                return record(values.to(dtype).slice(0, count),
+                              {.op = "ones", .where = Where::current(), .inputs = {in[0]}, .backward = [](Gradients& g) {
+                                   g.give(0, g.take_output());
+                               }});
+            };
+            const auto go_back = [&] {
+                const Variable x(Tensor::full({count}, 2, dtype), true);
+                backward(checkpoint(function, {x}), Tensor::full({count}, 3, dtype));
+                return x.grad().to_vector();
+            };
+            behind = 1;
+            EXPECT_EQ(go_back(), std::vector<double>(static_cast<std::size_t>(count), 3)) << count << " elements";
+            last = 1;
+            expect_error(go_back, "the second run gave another value than the first");
+        }
+}
+
 TEST(Checkpoint, RefusesAnInputThatChangedBetweenForwardAndBackward) {
     const Block block;
     const Variable x(random_input({4, 6}, 1), true);

@@ -3,6 +3,9 @@
 
 #include <optional>
 #include <thread>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "autograd/gradcheck.h"
 #include "autograd/tape.h"
@@ -95,6 +98,44 @@ TEST(Tape, ForgetsADeadBranchAtOnce) {
     backward(second);
     EXPECT_EQ(x.grad().item(), 1);
 }
+
+TEST(Tape, FindsNodesAfterTheDeadOnesBetweenThemWereRemoved) {
+    const Variable x = scalar_leaf();
+    const Variable old = step(x);
+    std::vector<Variable> between;
+    for (int i = 0; i < 100; ++i) between.push_back(step(old));
+    const Variable kept = between[60];
+    Variable newest = step(kept);
+    for (std::size_t i = 0; i < between.size(); ++i) {
+        between[i] = Variable();
+        ASSERT_EQ(tape_size(), 1 + (99 - static_cast<std::int64_t>(i)) + (i >= 60 ? 1 : 0) + 1) << i;
+    }
+    EXPECT_EQ(tape_size(), 3);
+    newest = step(newest);
+    EXPECT_EQ(tape_size(), 4);
+    backward(newest, true);
+    EXPECT_EQ(x.grad().item(), 1);
+    backward(kept, true);
+    backward(old);
+    EXPECT_EQ(x.grad().item(), 3);
+    EXPECT_EQ(tape_size(), 3) << "what reads the freed node stays";
+}
+
+#if defined(__GLIBC__) && !defined(HEDDLE_ADDRESS_SANITIZER) && !defined(HEDDLE_THREAD_SANITIZER)
+TEST(Tape, GivesBackTheMemoryOfDeadNodesBetweenLivingOnes) {
+    const Variable x = scalar_leaf();
+    const Variable old = step(x);
+    Variable newest = step(x);
+    const auto used = [] { return mallinfo2().uordblks; };
+    const std::size_t before = used();
+    for (int i = 0; i < 100'000; ++i) {
+        Variable next = step(x);
+        newest = next;  // the one before dies between `old` and this one
+    }
+    EXPECT_EQ(tape_size(), 2);
+    EXPECT_LT(used(), before + 1'000'000) << "100,000 dead nodes are kept";
+}
+#endif
 
 TEST(Tape, TakesAMillionNodesDeep) {
     const Variable x = scalar_leaf();
