@@ -132,6 +132,14 @@ TEST_F(ProgramText, ReadsStandardInputOnce) {
     EXPECT_THAT(scored.out, HasSubstr("exact: 4 of 4 lines"));
 }
 
+TEST_F(ProgramText, CountsExactLinesInTheirOwnCaseWhateverTheMetricsDo) {
+    here.write("lower.en", "a small dog runs home\nhere it is\n");
+    const ProgramResult scored =
+        here.run("evaluate --hypotheses - --reference lower.en --lowercase", "A small dog runs home\nhere it is\n");
+    EXPECT_EQ(scored.status, 0) << scored.err;
+    EXPECT_THAT(scored.out, AllOf(HasSubstr("BLEU 100.00"), HasSubstr("case:lc"), HasSubstr("exact: 1 of 2 lines")));
+}
+
 TEST_F(ProgramText, WarnsWhenBothSidesAreTheSame) {
     here.write("t.de", here.read("t.en"));
     for (const char* languages : {"--source de --target en", "--source en --target en"}) {

@@ -39,7 +39,8 @@ using HypothesisLists = std::vector<std::vector<Hypothesis>>;
 double normalised(double log_probability, std::int64_t length, double alpha);
 
 /// The tokens that a translation may have at most: 3 x source + 10 after the prefix, or what a table of learned positions holds.
-/// Error when the table leaves nothing after the prefix.
+/// Both lengths count the end mark: `source_tokens` is that of beam_search()'s sources, which end with one. Error when the table
+/// leaves nothing after the prefix.
 std::int64_t longest_translation(const Ensemble& models, std::int64_t source_tokens, std::int64_t prefix_tokens = 0);
 
 }  // namespace heddle::app
