@@ -14,28 +14,17 @@ namespace heddle {
 namespace proof {
 namespace {
 
-bool same_bits(const Values& a, const Values& b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
-}
-
-Values to_values(const Tensor& tensor) { return tensor.to_vector(); }
-
-Values random_values(std::int64_t count, std::uint64_t key) {
-    Tensor values = Tensor::empty({count}, DType::f64);
-    fill_normal(values, 0, 1, key);
-    return to_values(values);
-}
-
 // The proof of one function, step by step; the first step that fails ends it and leaves its message.
 class Proof {
   public:
-    Proof(const GradientFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options)
-        : subject_(function, inputs, options.device), options_(options) {}
+    Proof(const GradientFunctions& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options)
+        : function_(function), subject_(function, inputs, options.device), options_(options) {}
 
     GradcheckReport run() {
         try {
-            report_.passed = value_is_finite() && bits_repeat() && gradients_are_right() && zero_gives_zero() &&
-                             jacobian_is_right() && combinations_are_right() && remainder_is_quadratic() && inputs_are_kept();
+            report_.passed = value_can_be_derived() && bits_repeat() && gradients_are_right() && zero_gives_zero() &&
+                             outputs_alone_are_right() && jacobian_is_right() && combinations_are_right() && gradients_add_up() &&
+                             points_are_right();
         } catch (const OutOfMemory&) {
             throw;  // says nothing of the gradient
         } catch (const std::exception& error) {
@@ -52,185 +41,326 @@ class Proof {
         return false;
     }
 
-    bool value_is_finite() {
-        const Tensor value = subject_.value();
-        output_ = value.shape();
-        value_ = to_values(value);
+    bool value_can_be_derived() {
+        for (const Tensor& output : subject_.outputs()) {
+            shapes_.push_back(output.shape());
+            const Values values = output.to_vector();
+            value_.insert(value_.end(), values.begin(), values.end());
+        }
         for (std::size_t o = 0; o < value_.size(); ++o)
             if (!std::isfinite(value_[o]))
-                return failed("the output {} holds {} at {}; a derivative needs finite values", output_, value_[o],
-                              index_text(output_, static_cast<std::int64_t>(o)));
-        cotangent_ = Tensor::empty(output_, DType::f64);
-        fill_normal(cotangent_, 0, 1, options_.seed);
-        cotangent_values_ = to_values(cotangent_);
+                return failed("the output {} holds {} at {}; a derivative needs finite values", shape_of(shapes_, o), value_[o],
+                              output_text(shapes_, o));
+        for (const Shape& shape : shapes_)
+            if (shape.numel() == 0) return failed("the output {} has no elements, so nothing can be proven", shape);
+        if (shapes_.empty() || subject_.inputs() == 0)
+            return failed("no {}, so nothing can be proven", shapes_.empty() ? "output" : "input");
+        for (std::size_t i = 0; i < subject_.inputs(); ++i)
+            if (subject_.input(i).numel() == 0 && !declared_zero(i))
+                return failed("input {} {} has no elements, so nothing can be proven", i, subject_.input(i).shape());
+        if (!inputs_are_kept("the function")) return false;
+        sums_ = {random_values(std::ssize(value_), options_.seed)};
+        std::size_t begin = 0;
+        for (const Shape& shape : shapes_) {
+            const auto count = static_cast<std::size_t>(shape.numel());
+            if (shapes_.size() > 1) {
+                sums_.emplace_back(value_.size(), 0.0);
+                std::copy_n(sums_[0].begin() + static_cast<std::ptrdiff_t>(begin), count,
+                            sums_.back().begin() + static_cast<std::ptrdiff_t>(begin));
+            }
+            begin += count;
+        }
+        cotangents_ = cotangents_of(sums_[0], shapes_);
         return true;
+    }
+
+    bool inputs_are_kept(const char* what) {
+        const std::optional<std::size_t> changed = subject_.changed_input();
+        return !changed || failed("{} changes input {} in place; change a clone()", what, *changed);
     }
 
     // Two fresh runs, and a second walk over the tape of the second: nothing random, stale or consumed may enter.
     bool bits_repeat() {
-        const std::vector<Tensor> once{cotangent_};
-        const std::vector<Tensor> twice{cotangent_, cotangent_};
-        Run first = subject_.run(all(), once).front();
-        const std::vector<Run> runs = subject_.run(all(), twice);
-        if (!same_bits(runs[0].value, first.value))
+        const FreshTape fresh;
+        Forward first = subject_.forward(all());
+        if (!inputs_are_kept("the function")) return false;
+        gradients_ = subject_.back(first, cotangents_);
+        if (!inputs_are_kept("backward")) return false;
+        Forward second = subject_.forward(all());
+        if (!same_bits(first.value, second.value))
             return failed("two fresh runs give different values: the function is not deterministic");
         if (!same_bits(first.value, value_)) return failed("the value itself changes when gradients are wanted");
-        gradients_ = std::move(first.gradients);
-        for (std::size_t i = 0; i < subject_.inputs(); ++i) {
-            if (!same_bits(runs[0].gradients[i], gradients_[i]))
+        const std::vector<Values> again = subject_.back(second, cotangents_, true);
+        for (std::size_t i = 0; i < again.size(); ++i)
+            if (!same_bits(again[i], gradients_[i]))
                 return failed("two fresh runs give input {} gradients with different bits: backward is not deterministic", i);
-            // == and not the bits: the second walk adds to zeros, which turns -0 into 0. NaN is left to the comparison.
-            for (std::size_t e = 0; e < gradients_[i].size(); ++e)
-                if (runs[1].gradients[i][e] != gradients_[i][e] && !std::isnan(gradients_[i][e]))
-                    return failed(
-                        "a second backward over the same (retained) tape gives input {} another gradient: backward "
-                        "changes or consumes what it saved",
-                        i);
+        std::vector<Values> retained;
+        try {
+            retained = subject_.back(second, cotangents_);
+        } catch (const Error& error) {
+            return failed(
+                "a second backward over the same (retained) tape fails: backward changes or consumes what it saved\n  {}",
+                error.what());
         }
+        for (std::size_t i = 0; i < again.size(); ++i)
+            if (!same_bits(retained[i], gradients_[i]))
+                return failed(
+                    "a second backward over the same (retained) tape gives input {} another gradient: backward changes or "
+                    "consumes what it saved",
+                    i);
         return true;
     }
 
     bool gradients_are_right() {
+        const Values noise = noise_of(subject_, sums_, options_.seed);
         for (std::size_t i = 0; i < subject_.inputs(); ++i) {
-            numeric_.push_back(differentiate(subject_, i, probed_elements(subject_.input(i).numel(), options_), cotangent_values_,
-                                             options_, has_full_jacobian(i)));
-            if (!compare(i, gradients_[i], numeric_[i].contracted, "every input requires its gradient, random cotangent"))
+            const Wanted wanted{value_, sums_, noise, options_.tolerance, options_.floor, options_.step, has_full_jacobian(i)};
+            numeric_.push_back(derivatives(subject_, i, probed_elements(subject_.input(i).numel(), options_), wanted));
+            if (!compare(i, gradients_[i], of_sum(i, 0), "every input requires its gradient, random cotangent") ||
+                !has_no_kink(i) || !is_known(i, wanted) || !is_not_zero(i))
                 return false;
         }
         return true;
     }
 
     bool zero_gives_zero() {
-        const std::vector<Tensor> zeros{Tensor::zeros(output_, DType::f64)};
-        const Run run = subject_.run(all(), zeros).front();
-        for (std::size_t i = 0; i < run.gradients.size(); ++i)
-            if (!(largest(run.gradients[i]) == 0))
+        const FreshTape fresh;
+        Forward pass = subject_.forward(all());
+        const std::vector<Values> gradients = subject_.back(pass, cotangents_of(Values(value_.size(), 0.0), shapes_));
+        for (std::size_t i = 0; i < gradients.size(); ++i)
+            if (!(largest(gradients[i]) == 0))
                 return failed(
                     "a cotangent of zeros gives input {} {} a gradient of up to {}; backward adds something that does not "
                     "depend on the output's gradient, or reads memory that was never written",
-                    i, subject_.input(i).shape(), largest(run.gradients[i]));
+                    i, subject_.input(i).shape(), largest(gradients[i]));
         return true;
     }
 
-    // One walk per output element, with a unit cotangent.
-    bool jacobian_is_right() {
-        const auto outputs = static_cast<std::size_t>(output_.numel());
-        std::vector<bool> wanted = all();
-        for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = has_full_jacobian(i);
-        if (outputs <= 1 || std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return true;
-        std::vector<Tensor> units;
-        for (std::size_t o = 0; o < outputs; ++o) {
-            units.push_back(Tensor::zeros(output_, DType::f64));
-            units.back().data<double>()[o] = 1;
-        }
-        const std::vector<Run> runs = subject_.run(wanted, units);
-        for (std::size_t i = 0; i < wanted.size(); ++i) {
-            const double scale = largest(numeric_[i].jacobian);
-            Values row(wanted[i] ? numeric_[i].elements.size() : 0);
-            for (std::size_t o = 0; o < outputs && wanted[i]; ++o) {
-                for (std::size_t e = 0; e < row.size(); ++e) row[e] = numeric_[i].jacobian[e * outputs + o];
-                const std::string when = fmt::format("{}, Jacobian of output {}", needs_text(wanted),
-                                                     index_text(output_, static_cast<std::int64_t>(o)));
-                if (!compare(i, runs[o].gradients[i], row, when, scale)) return false;
-            }
-        }
-        return true;
-    }
-
-    bool combinations_are_right() {
-        const std::vector<Tensor> once{cotangent_};
-        for (const std::vector<bool>& needs : partial_combinations(subject_.inputs())) {
-            const Run run = subject_.run(needs, once).front();
-            if (!same_bits(run.value, value_)) return failed("the value itself changes when {}", needs_text(needs));
-            for (std::size_t i = 0; i < needs.size(); ++i)
-                if (needs[i] && !compare(i, run.gradients[i], numeric_[i].contracted, needs_text(needs) + ", random cotangent"))
+    // Backward from one of several outputs: nothing arrives at the others.
+    bool outputs_alone_are_right() {
+        for (std::size_t k = 0; k + 1 < sums_.size(); ++k) {
+            const FreshTape fresh;
+            Forward pass = subject_.forward(all());
+            Cotangents alone(shapes_.size());
+            alone[k] = cotangents_[k];
+            const std::vector<Values> gradients = subject_.back(pass, alone);
+            for (std::size_t i = 0; i < gradients.size(); ++i)
+                if (!compare(i, gradients[i], of_sum(i, k + 1), fmt::format("backward starts from output {} alone", k)))
                     return false;
         }
         return true;
     }
 
-    // f(x + h d) - f(x) - h <g, d> shrinks with h^2 when g is the gradient along d, and with h when it is not.
-    bool remainder_is_quadratic() {
-        std::vector<Values> direction;
-        double slope = 0;
-        for (std::size_t i = 0; i < subject_.inputs(); ++i) {
-            direction.push_back(random_values(subject_.input(i).numel(), options_.seed + 1 + i));
-            const double most = std::max(1.0, largest(direction[i]));
-            for (std::size_t e = 0; e < direction[i].size(); ++e) slope += gradients_[i][e] * (direction[i][e] /= most);
-        }
-        double size = 0;
-        for (std::size_t o = 0; o < value_.size(); ++o) size += std::abs(cotangent_values_[o] * value_[o]);
-        const double noise = 1e-15 * (size + std::abs(slope));
-        double before = 0;
-        for (const double h : {options_.step, options_.step / 8}) {
-            const Values moved = subject_.value_along(direction, h);
-            double remainder = -h * slope;
-            for (std::size_t o = 0; o < moved.size(); ++o) remainder += cotangent_values_[o] * (moved[o] - value_[o]);
-            remainder = std::abs(remainder);
-            if (!std::isfinite(remainder)) return failed("the Taylor remainder along a random direction is {}", remainder);
-            // A factor 64 for a smooth function, 8 for a wrong slope.
-            if (before > 0 && remainder > 1e3 * noise && before / remainder < 16)
-                return failed(
-                    "the Taylor remainder along a random direction shrinks {:.3g}-fold when the step shrinks 8-fold, wanted "
-                    "64-fold: some gradient is wrong, or the function has a kink nearby",
-                    before / remainder);
-            before = remainder;
+    // One walk per output element, with a unit cotangent.
+    bool jacobian_is_right() {
+        const std::size_t outputs = value_.size();
+        std::vector<bool> wanted = all();
+        for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = has_full_jacobian(i);
+        if (outputs <= 1 || std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return true;
+        const FreshTape fresh;
+        Forward pass = subject_.forward(wanted);
+        std::size_t o = 0;
+        for (std::size_t k = 0; k < shapes_.size(); ++k)
+            for (std::int64_t element = 0; element < shapes_[k].numel(); ++element, ++o) {
+                Cotangents unit(shapes_.size());
+                unit[k] = Tensor::zeros(shapes_[k], DType::f64);
+                unit[k].data<double>()[element] = 1;
+                const std::vector<Values> rows = subject_.back(pass, unit, true);
+                for (std::size_t i = 0; i < wanted.size(); ++i)
+                    if (wanted[i] &&
+                        !compare(i, rows[i], of_output(i, o),
+                                 fmt::format("{}, Jacobian of output {}", needs_text(wanted), output_text(shapes_, o))))
+                        return false;
+            }
+        return true;
+    }
+
+    bool combinations_are_right() {
+        for (const std::vector<bool>& needs : partial_combinations(subject_.inputs())) {
+            const FreshTape fresh;
+            Forward pass = subject_.forward(needs);
+            if (!same_bits(pass.value, value_)) return failed("the value itself changes when {}", needs_text(needs));
+            const std::vector<Values> gradients = subject_.back(pass, cotangents_);
+            for (std::size_t i = 0; i < needs.size(); ++i)
+                if (needs[i] && !compare(i, gradients[i], of_sum(i, 0), needs_text(needs) + ", random cotangent")) return false;
         }
         return true;
     }
 
-    bool inputs_are_kept() {
-        return subject_.inputs_unchanged() || failed("the function or its backward changes its inputs in place");
+    // Leaves that hold a gradient already, as those of the second micro-batch do.
+    bool gradients_add_up() {
+        std::vector<Tensor> start;
+        for (std::size_t i = 0; i < subject_.inputs(); ++i) {
+            const double size = largest(gradients_[i]);
+            start.push_back(Tensor::empty(subject_.input(i).shape(), DType::f64));
+            fill_normal(start.back(), 0, size > 0 ? size : 1, options_.seed + 1000 + i);
+        }
+        const FreshTape fresh;
+        Forward pass = subject_.forward(all());
+        const std::vector<Values> sums = subject_.back(pass, cotangents_, false, start);
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+            const Values before = start[i].to_vector();
+            const double size = std::max(largest(gradients_[i]), largest(before));
+            for (std::size_t e = 0; e < before.size(); ++e) {
+                if (std::abs(sums[i][e] - (before[e] + gradients_[i][e])) <= 1e-11 * size) continue;
+                const bool overwritten = std::abs(sums[i][e] - gradients_[i][e]) <= 1e-11 * size;
+                return failed(
+                    "input {} {} already holds a gradient, and backward does not add to it: at {} it holds {:.9g}, backward "
+                    "alone gives {:.9g}, both together {:.9g}\n  likely cause: {}",
+                    i, subject_.input(i).shape(), index_text(subject_.input(i).shape(), static_cast<std::int64_t>(e)), before[e],
+                    gradients_[i][e], sums[i][e],
+                    overwritten ? "the gradient that is already there is overwritten: `=` for `+=` in accumulate_into()"
+                                : "backward uses the gradient that is already there, or adds to it twice");
+            }
+        }
+        return true;
     }
 
-    // |analytic - numeric| <= tolerance * (scale + floor), where NaN fails. `scale` is max |numeric| unless given.
-    bool compare(std::size_t i, const Values& gradient, const Values& numeric, const std::string& when, double scale = -1) {
+    // The direction also covers the elements of large inputs that were not probed one by one.
+    bool points_are_right() {
+        const bool all_probed =
+            std::all_of(numeric_.begin(), numeric_.end(), [&, i = std::size_t{0}](const Derivatives& each) mutable {
+                return std::ssize(each.elements) == subject_.input(i++).numel();
+            });
+        const Points points{subject_, function_, options_, cotangents_, sums_[0], gradients_};
+        std::optional<std::string> wrong;
+        if (!all_probed) wrong = wrong_along_a_direction(points);
+        if (!wrong) wrong = wrong_at_other_points(points);
+        return !wrong || failed("{}", *wrong);
+    }
+
+    // What the gradient of an input is compared with.
+    struct Reference {
+        std::span<const double> derivative, bound;
+        Values scale;
+        bool contracted;  // over all outputs with the random cotangent
+    };
+
+    Reference of_sum(std::size_t i, std::size_t s) const {
+        const Contracted& sum = numeric_[i].sums[s];
+        Values scale = sum.scale;
+        const double least = declared_zero(i) ? largest(value_) + 1 : numeric_[i].least_scale;
+        for (double& each : scale) each = std::max(each, least);
+        return {sum.derivative, sum.bound, std::move(scale), s == 0};
+    }
+
+    Reference of_output(std::size_t i, std::size_t o) {
+        const std::size_t outputs = value_.size();
+        const Derivatives& all = numeric_[i];
+        row_.clear(), row_bound_.clear();
+        for (std::size_t e = 0; e < all.elements.size(); ++e) {
+            row_.push_back(all.jacobian[e * outputs + o]);
+            row_bound_.push_back(all.jacobian_bound[e * outputs + o]);
+        }
+        const double least = declared_zero(i) ? largest(value_) + 1 : options_.floor * largest(all.jacobian);
+        Values scale = row_;
+        for (double& each : scale) each = std::max(std::abs(each), least);
+        return {row_, row_bound_, std::move(scale), false};
+    }
+
+    // |analytic - numeric| <= bound, where NaN fails.
+    bool compare(std::size_t i, const Values& gradient, const Reference& wanted, const std::string& when) {
         const std::vector<std::int64_t>& elements = numeric_[i].elements;
+        const Shape& shape = subject_.input(i).shape();
         Values analytic;
-        for (const std::int64_t element : elements) analytic.push_back(gradient[static_cast<std::size_t>(element)]);
-        if (scale < 0) scale = largest(numeric);
-        if (declared_zero(i)) {
-            if (!(scale <= options_.tolerance * (largest(value_) + 1)))
-                return failed("input {} is declared zero by symmetry, but central differences give a derivative of {} ({})", i,
-                              scale, when);
-            scale = 0;
-        }
-        const double allowed = options_.tolerance * (scale + options_.floor);
-        std::size_t worst = 0;
-        std::size_t wrong = 0;
-        double error = -1;
+        std::size_t worst = 0, wrong = 0;
+        double most = -1;
         for (std::size_t e = 0; e < elements.size(); ++e) {
-            const double wanted = declared_zero(i) ? 0.0 : numeric[e];
-            const double here = std::abs(analytic[e] - wanted);
-            if (!(here <= allowed)) ++wrong;
-            if (std::isnan(error) || here <= error) continue;
-            error = here;
-            worst = e;
+            analytic.push_back(gradient[static_cast<std::size_t>(elements[e])]);
+            if (std::isinf(wanted.bound[e]) && std::isfinite(analytic[e])) continue;  // is_known() refuses it
+            if (declared_zero(i) && !(std::abs(wanted.derivative[e]) <= wanted.bound[e]))
+                return failed("input {} is declared zero by symmetry, but central differences give a derivative of {} at {} ({})",
+                              i, wanted.derivative[e], index_text(shape, elements[e]), when);
+            const double error = std::abs(analytic[e] - wanted.derivative[e]);
+            const double relative = error == 0 ? 0 : error / wanted.scale[e];
+            if (!std::isnan(report_.worst) && !(relative <= report_.worst)) report_.worst = relative;
+            if ((declared_zero(i) ? std::abs(analytic[e]) : error) <= wanted.bound[e]) continue;
+            ++wrong;
+            if (!std::isnan(most) && !(relative <= (1 + 1e-6) * most)) {  // of equal ones the first
+                most = relative;
+                worst = e;
+            }
         }
-        report_.compared += static_cast<std::int64_t>(elements.size());
-        const double relative = error / (scale + options_.floor);
-        if (!elements.empty() && !(relative <= report_.worst)) report_.worst = relative;
+        report_.compared += std::ssize(elements);
         if (wrong == 0) return true;
+        const double error = std::abs(analytic[worst] - wanted.derivative[worst]);
+        const int digits = error < 1e-6 * std::abs(wanted.derivative[worst]) ? 15 : 9;
+        const std::string numbers =
+            fmt::format("  backward {:.{}g}, central differences {:.{}g} (error {:.3g}, allowed {:.3g})", analytic[worst], digits,
+                        wanted.derivative[worst], digits, error, wanted.bound[worst]);
+        const std::string at = index_text(shape, elements[worst]);
+        if (!std::isnan(error) && !declared_zero(i) &&
+            (error <= numeric_[i].sums[0].jump[worst] || kink_explains(subject_, i, elements[worst], sums_[0], error)))
+            return failed(
+                "input {} {} cannot be proven at {}: the function has a kink or jump within a step of this input; move the input "
+                "away from it\n{}",
+                i, shape, at, numbers);
         return failed(
-            "the gradient of input {} {} is wrong at {}\n  backward {:.9g}, central differences {:.9g} (error {:.3g}, "
-            "allowed {:.3g})\n  wrong: {} of {} derivatives, when {}\n  likely cause: {}",
-            i, subject_.input(i).shape(), index_text(subject_.input(i).shape(), elements[worst]), analytic[worst], numeric[worst],
-            error, allowed, wrong, elements.size(), when, cause(i, elements[worst], error, analytic, numeric, allowed));
+            "the gradient of input {} {} is wrong at {}\n{}\n  wrong: {} of {} derivatives, when {}\n  likely cause: {}", i,
+            shape, at, numbers, wrong, elements.size(), when, cause(i, analytic, wanted));
     }
 
-    std::string cause(std::size_t i, std::int64_t element, double error, const Values& analytic, const Values& numeric,
-                      double allowed) const {
+    std::string cause(std::size_t i, const Values& analytic, const Reference& wanted) const {
         if (declared_zero(i)) return "the gradient is declared zero by symmetry, but a term does not cancel";
-        if (kink_explains(subject_, i, element, cotangent_values_, options_.step, error))
-            return "the function has a kink or jump within a step of this input; move the input away from it";
-        Evidence evidence{subject_.input(i).shape(), analytic, numeric, allowed, output_, nullptr, nullptr};
-        if (static_cast<std::int64_t>(analytic.size()) != subject_.input(i).numel()) return "unknown (only a part was probed)";
+        if (std::ssize(analytic) != subject_.input(i).numel()) return "unknown (only a part was probed)";
+        const Shape output = shapes_.size() == 1 ? shapes_[0] : Shape{std::ssize(value_)};
+        Evidence evidence{subject_.input(i).shape(), analytic, wanted.derivative, wanted.bound, output, nullptr, nullptr};
         // The contribution of each output is known for the random cotangent only.
-        if (!numeric_[i].jacobian.empty() && &numeric == &numeric_[i].contracted) {
-            evidence.cotangent = &cotangent_values_;
+        if (!numeric_[i].jacobian.empty() && wanted.contracted) {
+            evidence.cotangent = &sums_[0];
             evidence.jacobian = &numeric_[i].jacobian;
         }
         return likely_cause(evidence);
+    }
+
+    // A bound so wide that a mistake could hide behind it proves nothing.
+    bool is_known(std::size_t i, const Wanted& wanted) {
+        const double noise = wanted.noise[value_.size()];
+        const Reference sum = of_sum(i, 0);
+        for (std::size_t e = 0; e < sum.bound.size(); ++e) {
+            const double part = sum.bound[e] == 0 ? 0 : sum.bound[e] / sum.scale[e];
+            report_.resolution = std::max(report_.resolution, part);
+            if (part <= options_.tolerance) continue;
+            const std::int64_t element = numeric_[i].elements[e];
+            const double first = options_.step * std::max(1.0, std::abs(subject_.input(i).data<double>()[element]));
+            const bool hidden = is_rounding(wanted) && sum.bound[e] <= 1e3 * noise / first;
+            return failed(
+                "input {} {} cannot be proven at {}: central differences are too inexact there, which says nothing about "
+                "backward\n  backward {:.9g}, central differences {:.9g} within {:.2g}, wanted within {:.2g}\n  likely cause: {}",
+                i, subject_.input(i).shape(), index_text(subject_.input(i).shape(), element),
+                gradients_[i][static_cast<std::size_t>(element)], sum.derivative[e], sum.bound[e],
+                options_.tolerance * sum.scale[e],
+                hidden ? fmt::format(
+                             "the value is so large beside this derivative that its rounding error of {:.2g} hides the change",
+                             noise)
+                       : fmt::format("every step from {:.2g} to {:.2g} is too large here, or the function has a kink or jump, or "
+                                     "is not smooth",
+                                     first, numeric_[i].smallest_step));
+        }
+        return true;
+    }
+
+    bool has_no_kink(std::size_t i) {
+        const Values& jump = numeric_[i].sums[0].jump;
+        const auto most = std::max_element(jump.begin(), jump.end());
+        if (most == jump.end() || *most == 0) return true;
+        return failed(
+            "the function has a kink at {} of input {} {}: its one-sided derivatives differ by {:.3g}, so there is none to "
+            "compare with; move the input away from it",
+            index_text(subject_.input(i).shape(), numeric_[i].elements[static_cast<std::size_t>(most - jump.begin())]), i,
+            subject_.input(i).shape(), *most);
+    }
+
+    // A backward that gives nothing, or whatever multiple of a zero, would pass.
+    bool is_not_zero(std::size_t i) {
+        const Reference sum = of_sum(i, 0);
+        for (std::size_t e = 0; e < sum.bound.size(); ++e)
+            if (declared_zero(i) || std::abs(sum.derivative[e]) > sum.bound[e]) return true;
+        return sum.bound.empty() || failed(
+                                        "every derivative by input {} {} is zero within {:.2g}, so nothing can be proven; if it "
+                                        "is zero for all values, "
+                                        "declare it in zero_by_symmetry",
+                                        i, subject_.input(i).shape(), largest(sum.bound));
     }
 
     bool declared_zero(std::size_t i) const {
@@ -240,30 +370,37 @@ class Proof {
 
     bool has_full_jacobian(std::size_t i) const {
         const std::int64_t elements = subject_.input(i).numel();
-        return elements > 0 && output_.numel() * elements <= options_.full_jacobian_up_to;
+        return elements > 0 && std::ssize(value_) * elements <= options_.full_jacobian_up_to;
     }
 
     std::vector<bool> all() const { return std::vector<bool>(subject_.inputs(), true); }
 
+    const GradientFunctions& function_;
     Subject subject_;
     const GradcheckOptions& options_;
     GradcheckReport report_;
-    Shape output_;
-    Values value_;
-    Tensor cotangent_;
-    Values cotangent_values_;
+    std::vector<Shape> shapes_;         // of the outputs
+    Values value_;                      // of all output elements
+    std::vector<Values> sums_;          // the random cotangent; with several outputs, then its part of each
+    Cotangents cotangents_;             // the first of them
     std::vector<Values> gradients_;     // for the random cotangent, every input required
     std::vector<Derivatives> numeric_;  // per input
+    Values row_, row_bound_;            // of the Jacobian
 };
 
 }  // namespace
 }  // namespace proof
 
-GradcheckReport gradcheck(const GradientFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+GradcheckReport gradcheck(const GradientFunctions& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
     for (const int i : options.zero_by_symmetry)
         check(i >= 0 && i < static_cast<int>(inputs.size()), "gradcheck: input {} is declared zero by symmetry, but there are {}",
               i, inputs.size());
     return proof::Proof(function, inputs, options).run();
+}
+
+GradcheckReport gradcheck(const GradientFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+    return gradcheck(GradientFunctions([&](std::span<const Variable> in) { return std::vector<Variable>{function(in)}; }), inputs,
+                     options);
 }
 
 GradcheckReport gradcheck(const GradientCase& one) {

@@ -13,38 +13,68 @@ namespace heddle {
 /// A differentiable function of some inputs. It may be called thousands of times and must give the same value each time; the
 /// state of generator() is restored before every call, so that dropout keys drawn inside stay the same.
 using GradientFunction = std::function<Variable(std::span<const Variable>)>;
+/// The same with several outputs.
+using GradientFunctions = std::function<std::vector<Variable>(std::span<const Variable>)>;
 
 struct GradcheckOptions {
-    double tolerance = 1e-7;      ///< |analytic - numeric| <= tolerance * (max |numeric| + floor) for each input
-    double floor = 1e-3;          ///< keeps inputs with tiny gradients comparable
-    double step = 1e-3;           ///< first step of the Richardson extrapolation, relative to max(1, |x|)
-    std::uint64_t seed = 1;       ///< of the random cotangent
+    /// Not the error that passes (the numeric derivative's own error bound decides that), but the largest bound that counts as a
+    /// proof, relative to the derivative's scale: sum over outputs of |cotangent * d output / d element|.
+    double tolerance = 1e-8;
+    double floor = 1e-2;          ///< a derivative's scale is at least this part of the largest one of its input, and 1e-3
+    double step = 0.1;            ///< first step, relative to max(1, |x|); it is halved until the error estimate stops falling
+    std::uint64_t seed = 1;       ///< of the random cotangent, directions and further points
     Device device = Device::cpu;  ///< where the function computes; its inputs are moved there
-    std::vector<int> zero_by_symmetry =
-        {};  ///< inputs whose gradient is always zero (the key bias of attention); declared ones are checked to be zero
+    /// Inputs whose gradient is always zero (the key bias of attention); declared ones are checked to be zero, all others must
+    /// have a derivative that is not.
+    std::vector<int> zero_by_symmetry = {};
     std::int64_t full_jacobian_up_to = 4096;  ///< output elements x input elements up to which every Jacobian entry is compared
-    std::int64_t elements_up_to =
-        2048;  ///< of a larger input this many elements are probed; the Taylor remainder covers the rest
+    /// Of a larger input this many elements are probed; the derivative along a random direction covers the rest.
+    std::int64_t elements_up_to = 2048;
 };
 
 struct GradcheckReport {
     bool passed = false;
-    double worst = 0;           ///< the largest |analytic - numeric| / (max |numeric| + floor)
-    std::int64_t compared = 0;  ///< derivatives compared
+    double worst = 0;           ///< the largest |backward - numeric|, relative to the derivative's scale
+    double resolution = 0;      ///< the largest error bound of a numeric derivative, relative to the same scale
+    std::int64_t compared = 0;  ///< derivatives of at least one output compared
     std::string message;        ///< on failure, several lines: input, index, both numbers, when, the likely cause
 };
 
-/// Proves the gradient of `function` at `inputs` (f64): central differences with Richardson extrapolation, divided by the step as
-/// rounded, random cotangent, the full Jacobian at small sizes, zero cotangent gives zero, two runs and a second backward
-/// over a retained tape give the same bits, the Taylor remainder shrinks with the square of the step; every combination of
-/// required gradients for up to 4 inputs, above that all, none and each alone. NaN fails. Keep inputs away from kinks by more
-/// than `step` (away_from_zero below). Captured tensors must be on options.device. An exception of
-/// the function is a failure with its message; Error when an input is not f64.
+/// Proves the gradient of `function` at `inputs` (f64). Numeric derivatives are central differences, extrapolated over halved
+/// steps with an error estimate for each derivative (Ridders 1982, "Accurate computation of F'(x) and F'(x) F''(x)"; Numerical
+/// Recipes, section 5.7). A derivative of backward must agree with its numeric one within 50 times that estimate plus a bound of
+/// the function's rounding errors, which are measured (Moré & Wild 2011, "Estimating computational noise"). Compared are:
+/// a random cotangent, the full Jacobian at small sizes, every combination of required gradients for up to 4 inputs (above
+/// that all, none and each alone), gradients that leaves already hold, and the derivative along a random direction at two
+/// further points. Zero cotangents give zero; two runs, a second backward over a retained tape, and two forward passes with
+/// their backwards in either order give the same bits; inputs are left as they were. NaN fails. Where differences cannot prove
+/// anything (a kink, a jump, a value so large that rounding hides the change) the message says so and does not call
+/// backward wrong. Captured tensors must be on options.device. An exception of the function is a failure with its message;
+/// Error when an input is not f64.
 ///
 ///     auto report = gradcheck([](auto in) { return my_op(in[0], in[1]); }, {x, w});
 ///     if (!report.passed) puts(report.message.c_str());
 GradcheckReport gradcheck(const GradientFunction& function, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
+/// The same for a function with several outputs; backward runs from all at once, and from each alone.
+GradcheckReport gradcheck(const GradientFunctions& function, const std::vector<Tensor>& inputs,
+                          const GradcheckOptions& options = {});
+
+/// A function and its derivative as plain functions of tensors, without the tape.
+struct PlainFunction {
+    /// The outputs; all f64.
+    std::function<std::vector<Tensor>(std::span<const Tensor> inputs)> forward;
+    /// The gradients of the inputs, one for each in their order; an undefined one is zero. `cotangents` are those of the outputs.
+    std::function<std::vector<Tensor>(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                                      std::span<const Tensor> cotangents)>
+        backward;
+};
+
+/// The same for a forward and a backward function of one's own. Error when backward gives another number of gradients, or one
+/// of another shape than its input's.
+///
+///     auto report = gradcheck({.forward = my_function, .backward = my_derivative}, {x, w});
+GradcheckReport gradcheck(const PlainFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
 
 /// One line of `heddle gradcheck`: an op with one choice of shapes, masks and options.
 struct GradientCase {

@@ -12,9 +12,16 @@ namespace {
 
 using Cause = std::optional<std::string>;
 
-// Equal up to what noise and a slightly wrong fit may do; a cause need not explain the last digit.
+double largest_error(const Evidence& e) {
+    double most = 0;
+    for (std::size_t i = 0; i < e.analytic.size(); ++i) most = std::max(most, std::abs(e.analytic[i] - e.numeric[i]));
+    return most;
+}
+
+// Equal up to what noise and a slightly wrong fit may do; a cause need not explain the last digit, but must explain most of the
+// error.
 bool alike(const Evidence& e, double a, double b) {
-    return std::abs(a - b) <= std::max(10 * e.allowed, 1e-6 * largest(e.numeric));
+    return std::abs(a - b) <= std::max(10 * largest(e.allowed), std::min(1e-6 * largest(e.numeric), largest_error(e) / 20));
 }
 
 // Whether analytic element i is what `expected(i)` gives, for all i.
@@ -26,7 +33,7 @@ bool explained(const Evidence& e, Expected expected) {
 }
 
 // A gradient of zeros, or of one element, fits everything.
-bool telling(const Evidence& e) { return e.analytic.size() > 1 && largest(e.numeric) > 100 * e.allowed; }
+bool telling(const Evidence& e) { return e.analytic.size() > 1 && largest(e.numeric) > 100 * largest(e.allowed); }
 
 Cause not_finite(const Evidence& e) {
     if (std::isfinite(largest(e.analytic))) return {};
@@ -34,12 +41,12 @@ Cause not_finite(const Evidence& e) {
 }
 
 Cause nothing_given(const Evidence& e) {
-    if (largest(e.analytic) != 0 || !(largest(e.numeric) > 10 * e.allowed)) return {};
+    if (largest(e.analytic) != 0 || !(largest(e.numeric) > 10 * largest(e.allowed))) return {};
     return "backward hands this input nothing: a give() is missing, or its value was used outside the tape";
 }
 
 Cause should_be_zero(const Evidence& e) {
-    if (largest(e.numeric) > 10 * e.allowed) return {};
+    if (largest(e.numeric) > 10 * largest(e.allowed)) return {};
     return "the function does not depend on this input, yet backward gives it a gradient";
 }
 
@@ -70,6 +77,8 @@ Cause constant_factor(const Evidence& e) {
     }
     const double factor = product / square;
     if (e.analytic.size() < 2 || !explained(e, [&](std::size_t i) { return factor * e.numeric[i]; })) return {};
+    if (std::abs(factor - 1) < 1e-5)
+        return fmt::format("a constant factor: backward is 1 {:+.3g} times the true gradient", factor - 1);
     return fmt::format("a constant factor: backward is {:.6g} times the true gradient{}", factor, extent_named(e, factor));
 }
 
@@ -137,7 +146,7 @@ Cause some_elements(const Evidence& e) {
     std::vector<std::size_t> wrong;
     bool zero = true;
     for (std::size_t i = 0; i < e.analytic.size(); ++i) {
-        if (std::abs(e.analytic[i] - e.numeric[i]) <= e.allowed) continue;
+        if (std::abs(e.analytic[i] - e.numeric[i]) <= e.allowed[i]) continue;
         wrong.push_back(i);
         zero = zero && e.analytic[i] == 0;
     }
@@ -169,11 +178,18 @@ Cause row_term(const Evidence& e) {
     return {};
 }
 
+// Rounding to f32 makes relative errors up to 6e-8 in every term, no two of them alike.
+Cause single_precision(const Evidence& e) {
+    const double error = largest_error(e), size = largest(e.numeric);
+    if (!(error > 1e-10 * size) || !(error < 1e-6 * size)) return {};
+    return "backward computes or stores something in single precision (f32): the error is about its rounding";
+}
+
 }  // namespace
 
 std::string likely_cause(const Evidence& evidence) {
     for (const auto& suspect : {not_finite, nothing_given, should_be_zero, sign_flipped, constant_factor, cotangent_ignored,
-                                transposed, batch_sum_missing, some_elements, shifted, row_term})
+                                transposed, batch_sum_missing, single_precision, some_elements, shifted, row_term})
         if (Cause cause = suspect(evidence)) return *cause;
     return "a term is dropped, doubled or computed from the wrong operand";
 }

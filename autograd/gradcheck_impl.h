@@ -1,6 +1,7 @@
 // The inside of gradcheck, shared by its .cpp files only.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "autograd/gradcheck.h"
@@ -9,39 +10,48 @@
 namespace heddle::proof {
 
 using Values = std::vector<double>;
+inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+/// One gradient for each output; an undefined one: backward does not start from this output.
+using Cotangents = std::vector<Tensor>;
 
-/// What one run forward and back gave.
-struct Run {
-    Values value;
-    std::vector<Values> gradients;  ///< per input; empty when the input required none
+/// A forward pass that backward can start from. Lives as long as the tape it was recorded on.
+struct Forward {
+    std::vector<Variable> leaves, outputs;
+    Values value;  ///< as the forward pass left it, the elements of all outputs one after the other
 };
 
 /// The function under test, called the same way every time: the same inputs, the same random state.
 class Subject {
   public:
-    Subject(const GradientFunction& function, const std::vector<Tensor>& inputs, Device device);
+    Subject(const GradientFunctions& function, const std::vector<Tensor>& inputs, Device device);
 
     std::size_t inputs() const { return inputs_.size(); }
     /// On the CPU.
     const Tensor& input(std::size_t i) const { return inputs_[i]; }
     const std::string& ops() const { return ops_; }
 
-    /// The value without recording, on the function's device. Error when it is not a defined f64 tensor.
-    Tensor value() const;
-    /// Forward with the inputs of `needs` requiring gradients, then back once for each cotangent over the same tape.
-    std::vector<Run> run(const std::vector<bool>& needs, std::span<const Tensor> cotangents);
-    /// Whether the function left its inputs as they were.
-    bool inputs_unchanged() const;
+    /// The outputs without recording, on the function's device. Error unless all are defined f64 tensors.
+    std::vector<Tensor> outputs() const;
+    /// Their elements, one after the other.
+    Values value() const;
+    /// A forward pass on the current tape; the inputs of `needs` require gradients.
+    Forward forward(const std::vector<bool>& needs);
+    /// The gradients of the inputs, empty for those that require none. The leaves' gradients start from `start` (one for each
+    /// input that requires one), or from nothing.
+    std::vector<Values> back(Forward& pass, const Cotangents& cotangents, bool retain = false,
+                             std::span<const Tensor> start = {}) const;
+    /// The first input that is not as it was given, if any.
+    std::optional<std::size_t> changed_input() const;
     /// The value with element `element` of input `input` set to `x`; put back afterwards.
     Values value_at(std::size_t input, std::int64_t element, double x) const;
-    /// The value with every input moved by step * direction.
+    /// The value with every input moved by step * direction; put back afterwards.
     Values value_along(const std::vector<Values>& direction, double step) const;
 
   private:
-    Variable call(std::span<const Variable> leaves) const;
+    std::vector<Variable> call(std::span<const Variable> leaves) const;
     void set(std::size_t input, std::int64_t element, double x) const;
 
-    const GradientFunction& function_;
+    const GradientFunctions& function_;
     Device device_;
     std::vector<Tensor> inputs_;    // own copies: probing changes them
     std::vector<Tensor> given_;     // the same on the function's device: what it is called with; on the CPU the same memory
@@ -50,27 +60,102 @@ class Subject {
     std::string ops_ = "function";  // the ops that the first recorded run put on its tape
 };
 
+// ---- numeric derivatives (gradcheck_slope.cpp)
+
+/// Values at equal distances on both sides of a point. Returns the whole width between the two, as the arguments were rounded.
+using Line = std::function<double(double step, Values& above, Values& below)>;
+
+/// The derivative of several values along a line.
+struct Slope {
+    Values derivative;
+    Values bound;  ///< |derivative - the true one| is at most this; infinite where no step gave an estimate
+    Values jump;   ///< |right-hand - left-hand derivative| where the point is a kink, else 0
+    double smallest_step = 0;
+};
+
+/// Ridders' method: central differences for steps of about `first`, first / 2, ..., extrapolated to step 0. The tableau's entry
+/// of the smallest bound counts: 50 times its estimated error + 16 noise / step. `noise` is the rounding error of each value; a
+/// step at which a value does not look smooth (its second difference does not shrink) gives no estimate. At most `rows` steps.
+Slope differentiate(const Line& line, const Values& center, const Values& noise, double first, int rows);
+
+/// The rounding error of each of some values near a point, a standard deviation, from sixth differences. `sample(k)` gives the
+/// values k small equal steps away from the point; those that are not finite count as no error.
+Values measured_noise(const std::function<Values(int)>& sample);
+
+// ---- of the function under test (gradcheck_numeric.cpp)
+
+/// The values of which one input's derivatives are wanted: every output element, then the sums of cotangents * outputs.
+struct Wanted {
+    const Values& value;            ///< of all output elements at the inputs
+    std::span<const Values> sums;   ///< one cotangent for each sum, [outputs]; 0 where an output does not enter
+    const Values& noise;            ///< of the output elements, then of the sums
+    double tolerance, floor, step;  ///< GradcheckOptions
+    bool jacobian;                  ///< keep the derivatives of single outputs
+};
+
+/// A sum's derivatives by the probed elements.
+struct Contracted {
+    Values derivative;
+    Values bound;
+    Values scale;  ///< sum over outputs of |cotangent * d output / d element|
+    Values jump;   ///< as Slope's
+};
+
 /// The numeric derivatives of one input.
 struct Derivatives {
     std::vector<std::int64_t> elements;  ///< the probed elements, ascending
-    Values contracted;                   ///< per probed element: sum over outputs of cotangent * d output / d element
-    Values jacobian;                     ///< [elements, outputs], when it was asked for
+    std::vector<Contracted> sums;        ///< for each of Wanted::sums
+    Values jacobian, jacobian_bound;     ///< [elements, outputs], when it was asked for
+    double least_scale = 0;              ///< a derivative's scale is at least this
+    double smallest_step = 0;            ///< that any element was moved by
 };
 
-Derivatives differentiate(const Subject& subject, std::size_t input, std::vector<std::int64_t> elements, const Values& cotangent,
-                          const GradcheckOptions& options, bool keep_jacobian);
+/// Whether the noise of the first sum can be rounding errors; if it is larger, the function jumps.
+bool is_rounding(const Wanted& wanted);
 
-/// Whether an error of this size comes from a kink or jump of the function within a step of this element: its one-sided
-/// derivatives do not come together in proportion to the step.
-bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double step,
-                   double error);
+Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<std::int64_t> elements, const Wanted& wanted);
+
+/// The rounding error (a standard deviation) of every output element and of each sum at the subject's inputs; at least half a
+/// unit in the last place of what is added up.
+Values noise_of(const Subject& subject, std::span<const Values> sums, std::uint64_t seed);
+
+/// `values` with the sum of cotangent * value behind them, for each of `sums`.
+Values with_sums(Values values, std::span<const Values> sums);
+
+/// sum a[i] b[i], and sum |a[i] b[i]|.
+double dot(std::span<const double> a, std::span<const double> b);
+double dot_of_magnitudes(std::span<const double> a, std::span<const double> b);
+
+/// Whether an error of this size comes from a kink or jump of the function close to this element: its one-sided derivatives do
+/// not come together in proportion to the step.
+bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double error);
+
+// ---- other points (gradcheck_points.cpp)
+
+/// A function whose gradients at its inputs are known.
+struct Points {
+    Subject& here;
+    const GradientFunctions& function;
+    const GradcheckOptions& options;
+    const Cotangents& cotangents;
+    const Values& cotangent;               ///< the same over all output elements
+    const std::vector<Values>& gradients;  ///< at the inputs, every one required
+};
+
+/// What is wrong with the gradients along a random direction, in which all elements move at once.
+std::optional<std::string> wrong_along_a_direction(const Points& points);
+/// What is wrong at two further points: a derivative along a random direction, or gradients that change when two forward passes
+/// come before their backwards. A point where the function cannot be evaluated or differentiated is left out.
+std::optional<std::string> wrong_at_other_points(const Points& points);
+
+// ---- words (gradcheck_cause.cpp)
 
 /// What a wrong gradient looked like.
 struct Evidence {
     Shape shape;  ///< of the input
     std::span<const double> analytic;
     std::span<const double> numeric;
-    double allowed = 0;  ///< the largest error that passes
+    std::span<const double> allowed;  ///< the largest error that passes
     Shape output;
     const Values* cotangent = nullptr;  ///< of the output, and
     const Values* jacobian = nullptr;   ///< [elements, outputs], when the full one is known
@@ -79,13 +164,28 @@ struct Evidence {
 /// The likely cause of a wrong gradient, in words, for evidence over all elements of an input.
 std::string likely_cause(const Evidence& evidence);
 
+// ---- what is tried (gradcheck_plan.cpp)
+
 /// The elements of an input of `count` elements that are probed: all, or a random part of a large input.
 std::vector<std::int64_t> probed_elements(std::int64_t count, const GradcheckOptions& options);
 /// Every combination of required gradients but all together, for up to four inputs; above that none, and each alone.
 std::vector<std::vector<bool>> partial_combinations(std::size_t inputs);
 /// "only these inputs need a gradient: 0, 2"
 std::string needs_text(const std::vector<bool>& needs);
+/// The inputs with every element times a random factor between 0.7 and 1.3: signs, zeros and magnitudes stay.
+std::vector<Tensor> nearby_inputs(const Subject& subject, std::uint64_t seed);
+/// Normal numbers, one for each element of each input.
+std::vector<Values> random_direction(const Subject& subject, std::uint64_t seed);
 
+/// The shape of the output that element `o` of all outputs lies in; its index there, "[2, 3]", with the output's number where
+/// there are several: "1 at [2, 3]".
+const Shape& shape_of(const std::vector<Shape>& outputs, std::size_t o);
+std::string output_text(const std::vector<Shape>& outputs, std::size_t o);
+/// The values as gradients of outputs of these shapes.
+Cotangents cotangents_of(const Values& values, const std::vector<Shape>& shapes);
+/// Normal numbers; the same for the same key.
+Values random_values(std::int64_t count, std::uint64_t key);
+bool same_bits(const Values& a, const Values& b);
 /// The largest magnitude; NaN when one is NaN.
 double largest(std::span<const double> values);
 /// "[2, 3]" for element 11 of shape [4, 4].

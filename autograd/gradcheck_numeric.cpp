@@ -1,35 +1,122 @@
-// The function under test and its numeric derivatives.
+// The numeric derivatives of the function under test.
+#include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 #include "autograd/gradcheck_impl.h"
-#include "core/format.h"
+#include "core/out_of_memory.h"
 
 namespace heddle::proof {
 namespace {
 
-// Each op's name once, as the tape tells them.
-std::string ops_on_tape() {
-    std::string names;
-    for (const SavedMemory& entry : saved_memory()) names += (names.empty() ? "" : ", ") + entry.op;
-    return names.empty() ? "function" : names;
-}
+constexpr double kRounding = 64 * kEpsilon;  // of backward itself, relative to the sum of absolute terms
+constexpr int kHalvings = 44;                // from 0.02 down to 1e-15
 
-double dot(const Values& a, const Values& b) {
-    double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-    return sum;
-}
+// One element's derivatives, before sums and bounds are drawn from them.
+class Element {
+  public:
+    Element(const Subject& subject, std::size_t input, std::int64_t element, const Wanted& wanted, const Values& center)
+        : subject_(subject),
+          wanted_(wanted),
+          center_(center),
+          input_(input),
+          element_(element),
+          x_(subject.input(input).data<double>()[element]),
+          first_(wanted.step * std::max(1.0, std::abs(x_))),
+          unchanged_(wanted.value.size(), true) {
+        slope_ = measure(first_, kHalvings);
+    }
 
-// (f(x + h) - f(x - h)) / (2 h), the divisor being the step that the rounded arguments really make.
-Values central_difference(const Subject& subject, std::size_t input, std::int64_t element, double x, double h) {
-    const double above = x + h;
-    const double below = x - h;
-    Values slope = subject.value_at(input, element, above);
-    const Values low = subject.value_at(input, element, below);
-    for (std::size_t o = 0; o < slope.size(); ++o) slope[o] = (slope[o] - low[o]) / (above - below);
-    return slope;
-}
+    // As entry `at` of the result. A sum's derivative is measured as such and as the sum of its outputs' derivatives; the one
+    // that is known better counts.
+    void write(Derivatives& result, std::size_t at) const {
+        const std::size_t outputs = wanted_.value.size();
+        for (std::size_t s = 0; s < wanted_.sums.size(); ++s) {
+            const Values& cotangent = wanted_.sums[s];
+            double scale = 0, terms = 0, bound = 0, jump = slope_.jump[outputs + s];
+            for (std::size_t o = 0; o < outputs; ++o) {
+                if (cotangent[o] == 0) continue;
+                const double weight = std::abs(cotangent[o]);
+                scale += weight * std::abs(slope_.derivative[o]);
+                terms += cotangent[o] * slope_.derivative[o];
+                bound += weight * slope_.bound[o];
+                jump = std::max(jump, weight * slope_.jump[o]);
+            }
+            const bool by_terms = bound < slope_.bound[outputs + s];
+            const double derivative = by_terms ? terms : slope_.derivative[outputs + s];
+            // Where a single output has no estimate.
+            if (!std::isfinite(scale)) scale = std::isfinite(derivative) ? std::abs(derivative) : 0;
+            Contracted& sum = result.sums[s];
+            sum.derivative[at] = derivative;
+            sum.bound[at] = (by_terms ? bound : slope_.bound[outputs + s]) + kRounding * scale;
+            sum.scale[at] = scale;
+            sum.jump[at] = jump;
+        }
+        if (!wanted_.jacobian) return;
+        for (std::size_t o = 0; o < outputs; ++o) {
+            result.jacobian[at * outputs + o] = slope_.derivative[o];
+            result.jacobian_bound[at * outputs + o] = slope_.bound[o] + kRounding * std::abs(slope_.derivative[o]);
+        }
+    }
+
+    double smallest_step() const { return slope_.smallest_step; }
+
+    // Outputs that this element does not reach have the derivative 0 exactly, however large and noisy they are. An output is
+    // reached when it changed, or when a NaN in the element changes it.
+    void find_what_is_not_reached() {
+        Values poisoned;
+        try {
+            poisoned = subject_.value_at(input_, element_, std::numeric_limits<double>::quiet_NaN());
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const std::exception&) {
+            return;
+        }
+        for (std::size_t o = 0; o < wanted_.value.size() && o < poisoned.size(); ++o)
+            if (unchanged_[o] && poisoned[o] == wanted_.value[o]) slope_.bound[o] = 0;
+    }
+
+    // A nearly linear function is known better from a larger step, which rounding errors matter less for. It must agree with the
+    // smaller steps: far away a bounded function looks flat. Whether it does.
+    bool widen(double factor) {
+        const Slope wide = measure(factor * first_, 5);
+        for (std::size_t o = 0; o < slope_.bound.size(); ++o)
+            if (std::isfinite(wide.bound[o]) &&
+                !(std::abs(wide.derivative[o] - slope_.derivative[o]) <= wide.bound[o] + slope_.bound[o]))
+                return false;
+        for (std::size_t o = 0; o < slope_.bound.size(); ++o)
+            if (wide.bound[o] < slope_.bound[o]) {
+                slope_.bound[o] = wide.bound[o];
+                slope_.derivative[o] = wide.derivative[o];
+            }
+        return true;
+    }
+
+  private:
+    Slope measure(double first, int rows) {
+        return differentiate(
+            [&](double step, Values& above, Values& below) {
+                const double high = x_ + step, low = x_ - (high - x_);  // as far away, after rounding, too
+                above = subject_.value_at(input_, element_, high);
+                below = subject_.value_at(input_, element_, low);
+                for (std::size_t o = 0; o < unchanged_.size() && o < above.size() && o < below.size(); ++o)
+                    unchanged_[o] = unchanged_[o] && above[o] == wanted_.value[o] && below[o] == wanted_.value[o];
+                above = with_sums(std::move(above), wanted_.sums);
+                below = with_sums(std::move(below), wanted_.sums);
+                return high - low;
+            },
+            center_, wanted_.noise, first, rows);
+    }
+
+    const Subject& subject_;
+    const Wanted& wanted_;
+    const Values& center_;
+    std::size_t input_;
+    std::int64_t element_;
+    double x_, first_;
+    std::vector<bool> unchanged_;
+    Slope slope_;
+};
 
 double one_sided(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double h) {
     const double x = subject.input(input).data<double>()[element];
@@ -38,131 +125,121 @@ double one_sided(const Subject& subject, std::size_t input, std::int64_t element
     return (there - dot(cotangent, subject.value_at(input, element, x))) / (moved - x);
 }
 
+// The median magnitude: one large value does not hide the others.
+double typical_size(Values values) {
+    if (values.empty()) return 0;
+    for (double& value : values) value = std::abs(value);
+    const auto middle = values.begin() + std::ssize(values) / 2;
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
 }  // namespace
 
-Subject::Subject(const GradientFunction& function, const std::vector<Tensor>& inputs, Device device)
-    : function_(function), device_(device), generator_(generator()) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        check(inputs[i].defined() && inputs[i].dtype() == DType::f64, "gradcheck: input {} is {}, wanted f64; convert with to()",
-              i, inputs[i].defined() ? name(inputs[i].dtype()) : "undefined");
-        inputs_.push_back(inputs[i].to(Device::cpu).clone());
-        given_.push_back(inputs_[i].to(device));
-        original_.push_back(inputs_[i].clone());
-    }
+double dot(std::span<const double> a, std::span<const double> b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
 }
 
-Variable Subject::call(std::span<const Variable> leaves) const {
-    const RandomState state(generator_);
-    Variable output = function_(leaves);
-    check(output.defined() && output.dtype() == DType::f64, "gradcheck: the function gave {}, wanted an f64 Variable",
-          output.defined() ? name(output.dtype()) : "an undefined Variable");
-    return output;
+double dot_of_magnitudes(std::span<const double> a, std::span<const double> b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(a[i] * b[i]);
+    return sum;
 }
 
-Tensor Subject::value() const {
-    const NoGrad no_grad;
-    std::vector<Variable> leaves;
-    for (const Tensor& input : given_) leaves.emplace_back(input);
-    return call(leaves).value();
+Values with_sums(Values values, std::span<const Values> sums) {
+    const std::size_t outputs = values.size();
+    for (const Values& cotangent : sums)
+        values.push_back(cotangent.size() == outputs ? dot({values.data(), outputs}, cotangent)
+                                                     : std::numeric_limits<double>::quiet_NaN());
+    return values;
 }
 
-std::vector<Run> Subject::run(const std::vector<bool>& needs, std::span<const Tensor> cotangents) {
-    const FreshTape fresh;
-    std::vector<Variable> leaves;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) leaves.emplace_back(given_[i], needs[i]);
-    const Variable output = call(leaves);
-    if (output.requires_grad() && ops_ == "function") ops_ = ops_on_tape();
-    const Values value = output.value().to_vector();  // before backward could overwrite it
-    std::vector<Run> runs;
-    for (std::size_t r = 0; r < cotangents.size(); ++r) {
-        for (Variable& leaf : leaves) leaf.zero_grad();
-        if (output.requires_grad() && !output.is_leaf()) backward(output, cotangents[r].to(device_), r + 1 < cotangents.size());
-        Run run{value, {}};
-        for (std::size_t i = 0; i < leaves.size(); ++i) {
-            // An input that no gradient came to (the function does not depend on it) has gradient zero.
-            const bool arrived = leaves[i].grad().defined();
-            if (needs[i])
-                run.gradients.push_back(arrived ? leaves[i].grad().to_vector()
-                                                : Values(static_cast<std::size_t>(inputs_[i].numel()), 0.0));
-            else
-                run.gradients.emplace_back();
+Values noise_of(const Subject& subject, std::span<const Values> sums, std::uint64_t seed) {
+    // Steps of some hundred units in the last place: the arguments stay exact, and every rounding inside falls differently.
+    std::vector<Values> direction = random_direction(subject, seed);
+    for (std::size_t i = 0; i < direction.size(); ++i)
+        for (std::size_t e = 0; e < direction[i].size(); ++e) {
+            const double x = subject.input(i).data<double>()[e];
+            const double unit = std::ldexp(1.0, x == 0 ? -52 : std::ilogb(x) - 52);
+            direction[i][e] = unit * std::round(256 * direction[i][e]);
         }
-        runs.push_back(std::move(run));
-    }
-    return runs;
+    const Values value = subject.value();
+    Values noise = measured_noise([&](int step) {
+        Values sample;
+        try {
+            sample = subject.value_along(direction, step);
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const std::exception&) {
+        }
+        sample.resize(value.size(), std::numeric_limits<double>::quiet_NaN());
+        return with_sums(std::move(sample), sums);
+    });
+    // The errors of a value near zero, such as log 1, are those of the numbers it was made of, and may be too coarse to be seen
+    // in small steps; the other values tell their size.
+    const double typical = typical_size(value);
+    for (std::size_t o = 0; o < value.size(); ++o)
+        noise[o] = std::max(noise[o], kEpsilon / 2 * std::max(std::abs(value[o]), typical));
+    for (std::size_t s = 0; s < sums.size(); ++s)
+        noise[value.size() + s] = std::max(noise[value.size() + s], kEpsilon / 2 * dot_of_magnitudes(sums[s], value));
+    return noise;
 }
 
-bool Subject::inputs_unchanged() const {
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-        if (const Tensor now = given_[i].to(Device::cpu);
-            std::memcmp(now.bytes_data(), original_[i].bytes_data(), static_cast<std::size_t>(original_[i].bytes())) != 0)
-            return false;
-    return true;
+bool is_rounding(const Wanted& wanted) {
+    return wanted.noise[wanted.value.size()] <= 1e-6 * dot_of_magnitudes(wanted.sums[0], wanted.value);
 }
 
-// The value is copied before the element is put back: an op that only reshapes shares its input's memory.
-Values Subject::value_at(std::size_t input, std::int64_t element, double x) const {
-    const double before = inputs_[input].data<double>()[element];
-    set(input, element, x);
-    Values result = value().to_vector();
-    set(input, element, before);
-    return result;
-}
-
-// Nothing but the element is written, on the device too: what the function changed in place stays to be found.
-void Subject::set(std::size_t input, std::int64_t element, double x) const {
-    inputs_[input].data<double>()[element] = x;
-    if (device_ == Device::cpu) return;
-    const Shape flat{inputs_[input].numel()};
-    Tensor there = given_[input].reshape(flat).slice(element, element + 1);
-    there.copy_(inputs_[input].reshape(flat).slice(element, element + 1));
-}
-
-Values Subject::value_along(const std::vector<Values>& direction, double step) const {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        for (std::int64_t e = 0; e < inputs_[i].numel(); ++e)
-            inputs_[i].data<double>()[e] += step * direction[i][static_cast<std::size_t>(e)];
-        if (device_ != Device::cpu) Tensor(given_[i]).copy_(inputs_[i]);
-    }
-    Values result = value().to_vector();
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        std::memcpy(inputs_[i].bytes_data(), original_[i].bytes_data(), static_cast<std::size_t>(original_[i].bytes()));
-        if (device_ != Device::cpu) Tensor(given_[i]).copy_(original_[i]);
-    }
-    return result;
-}
-
-// Richardson: the error of a central difference is c h^2 + O(h^4), so (4 D(h/2) - D(h)) / 3 leaves O(h^4), which lies below the
-// rounding error for h = 1e-3.
-Derivatives differentiate(const Subject& subject, std::size_t input, std::vector<std::int64_t> elements, const Values& cotangent,
-                          const GradcheckOptions& options, bool keep_jacobian) {
+Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<std::int64_t> elements, const Wanted& wanted) {
+    const Values center = with_sums(wanted.value, wanted.sums);
     Derivatives result;
-    for (const std::int64_t element : elements) {
-        const double x = subject.input(input).data<double>()[element];
-        const double h = options.step * std::max(1.0, std::abs(x));
-        const Values coarse = central_difference(subject, input, element, x, h);
-        Values slope = central_difference(subject, input, element, x, h / 2);
-        for (std::size_t o = 0; o < slope.size(); ++o) slope[o] = (4 * slope[o] - coarse[o]) / 3;
-        result.contracted.push_back(dot(cotangent, slope));
-        if (keep_jacobian) result.jacobian.insert(result.jacobian.end(), slope.begin(), slope.end());
+    const std::size_t count = elements.size(), outputs = wanted.value.size();
+    result.sums.assign(wanted.sums.size(), {Values(count), Values(count), Values(count), Values(count)});
+    if (wanted.jacobian) result.jacobian = result.jacobian_bound = Values(count * outputs);
+    for (std::size_t e = 0; e < count; ++e) {
+        const Element element(subject, input, elements[e], wanted, center);
+        element.write(result, e);
+        result.smallest_step = e == 0 ? element.smallest_step() : std::min(result.smallest_step, element.smallest_step());
+    }
+    // The largest derivative says below which bound another one counts as known, and so does the value: a derivative below a
+    // thousandth hardly moves one of about 1. Where all are zero within their bounds, the value alone does.
+    const Contracted& sum = result.sums[0];
+    double most = 0;
+    for (std::size_t e = 0; e < count; ++e)
+        if (sum.scale[e] > sum.bound[e]) most = std::max(most, sum.scale[e]);
+    result.least_scale =
+        most > 0 ? std::max(wanted.floor * most, 1e-3 * std::min(1.0, typical_size(wanted.value))) : largest(wanted.value) + 1;
+    const auto known = [&](std::size_t e) {
+        return sum.bound[e] <= wanted.tolerance * std::max(sum.scale[e], result.least_scale);
+    };
+    for (std::size_t e = 0; e < count; ++e) {
+        if (known(e)) continue;
+        Element element(subject, input, elements[e], wanted, center);
+        element.find_what_is_not_reached();
+        element.write(result, e);
+        for (double factor = 8; factor <= 0x1p18 && !known(e) && is_rounding(wanted) && element.widen(factor); factor *= 8)
+            element.write(result, e);
     }
     result.elements = std::move(elements);
     return result;
 }
 
-// Where the function is smooth, the gap between the one-sided derivatives is proportional to the step. Three widths, so that no
-// distance of the kink mimics that.
-bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double step,
-                   double error) {
-    const double h = step * std::max(1.0, std::abs(subject.input(input).data<double>()[element]));
+// Where the function is smooth, the gap between the one-sided derivatives is proportional to the step. Several widths, so that
+// no distance of the kink mimics that.
+bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double error) {
+    const double size = std::max(1.0, std::abs(subject.input(input).data<double>()[element]));
+    const double rounding = kEpsilon * dot_of_magnitudes(cotangent, subject.value());
     const auto gap = [&](double width) {
         return std::abs(one_sided(subject, input, element, cotangent, width) -
                         one_sided(subject, input, element, cotangent, -width));
     };
-    const double wide = gap(h);
-    const double half = gap(h / 2);
-    const bool smooth = std::abs(half - wide / 2) <= wide / 8 && std::abs(gap(h / 4) - half / 2) <= half / 8;
-    return !smooth && wide > error / 8;
+    for (const double h : {1e-3 * size, 1e-6 * size}) {
+        const double wide = gap(h), half = gap(h / 2);
+        const bool smooth = std::abs(half - wide / 2) <= wide / 8 && std::abs(gap(h / 4) - half / 2) <= half / 8;
+        if (!smooth && wide > std::max(error / 8, 1e3 * rounding / h)) return true;
+    }
+    return false;
 }
 
 double largest(std::span<const double> values) {
@@ -172,15 +249,6 @@ double largest(std::span<const double> values) {
         most = std::max(most, std::abs(value));
     }
     return most;
-}
-
-std::string index_text(const Shape& shape, std::int64_t element) {
-    Shape index = shape;
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-        index.set(axis, element % shape[axis]);
-        element /= shape[axis];
-    }
-    return index.str();
 }
 
 }  // namespace heddle::proof

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "autograd/gradcheck_impl.h"
@@ -41,6 +42,66 @@ std::vector<std::vector<bool>> partial_combinations(std::size_t inputs) {
         result.back()[i] = true;
     }
     return result;
+}
+
+std::vector<Tensor> nearby_inputs(const Subject& subject, std::uint64_t seed) {
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < subject.inputs(); ++i) {
+        inputs.push_back(Tensor::rand(subject.input(i).shape(), seed + i, DType::f64));
+        const std::span<double> values = inputs.back().span<double>();
+        for (std::size_t e = 0; e < values.size(); ++e) values[e] = (0.7 + 0.6 * values[e]) * subject.input(i).data<double>()[e];
+    }
+    return inputs;
+}
+
+std::vector<Values> random_direction(const Subject& subject, std::uint64_t seed) {
+    std::vector<Values> direction;
+    for (std::size_t i = 0; i < subject.inputs(); ++i) direction.push_back(random_values(subject.input(i).numel(), seed + i));
+    return direction;
+}
+
+namespace {
+
+// The number of the output that element `o` lies in; `o` becomes the element's place there.
+std::size_t output_of(const std::vector<Shape>& outputs, std::size_t& o) {
+    std::size_t k = 0;
+    for (; o >= static_cast<std::size_t>(outputs[k].numel()); ++k) o -= static_cast<std::size_t>(outputs[k].numel());
+    return k;
+}
+
+}  // namespace
+
+const Shape& shape_of(const std::vector<Shape>& outputs, std::size_t o) { return outputs[output_of(outputs, o)]; }
+
+std::string output_text(const std::vector<Shape>& outputs, std::size_t o) {
+    const std::size_t k = output_of(outputs, o);
+    const std::string index = index_text(outputs[k], static_cast<std::int64_t>(o));
+    return outputs.size() == 1 ? index : fmt::format("{} at {}", k, index);
+}
+
+Cotangents cotangents_of(const Values& values, const std::vector<Shape>& shapes) {
+    Cotangents cotangents;
+    std::size_t begin = 0;
+    for (const Shape& shape : shapes) {
+        cotangents.push_back(Tensor::from(std::span(values).subspan(begin, static_cast<std::size_t>(shape.numel())), shape));
+        begin += static_cast<std::size_t>(shape.numel());
+    }
+    return cotangents;
+}
+
+Values random_values(std::int64_t count, std::uint64_t key) { return Tensor::randn({count}, key, DType::f64).to_vector(); }
+
+bool same_bits(const Values& a, const Values& b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+std::string index_text(const Shape& shape, std::int64_t element) {
+    Shape index = shape;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        index.set(axis, element % shape[axis]);
+        element /= shape[axis];
+    }
+    return index.str();
 }
 
 }  // namespace heddle::proof

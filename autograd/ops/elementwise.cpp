@@ -165,7 +165,7 @@ std::vector<GradientCase> elementwise() {
         unary("sqrt", ops::sqrt, positive({3, 5}, 12)),
         unary("tanh", ops::tanh, random_input({3, 5}, 13)),
         {"where", "one shape", choose(condition({2, 3, 4})), {a, same}},
-        {"where", "all three broadcast", choose(condition({2, 1, 1})), {column, row}},
+        {"where", "all three broadcast", choose(condition({4, 1, 1})), {column, row}},
         {"scale", "by -2.5", [](auto in) { return ops::scale(in[0], -2.5); }, {random_input({3, 5}, 14)}},
         {"mul", "a tensor with itself", [](auto in) { return ops::mul(in[0], in[0]); }, {random_input({3, 5}, 15)}},
     };

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "autograd/exact_check.h"
 #include "kernels/swish/swish.h"
@@ -105,7 +106,11 @@ TEST(AddAnOp, TheMistakeOfThePageIsExplainedAsThePageSays) {
     const Tensor beta = random_input({3}, 2);
     const auto report = gradcheck([](auto in) { return forgetful_swish(in[0], in[1]); }, {x, beta});
     EXPECT_FALSE(report.passed);
-    EXPECT_EQ(report.message + "\n", fenced_blocks("docs/add-an-op.md", "text").at(0));
+    // What is allowed comes from measured rounding errors, which differ between processors.
+    const auto without_allowed = [](const std::string& text) {
+        return std::regex_replace(text, std::regex("allowed [^)]*"), "");
+    };
+    EXPECT_EQ(without_allowed(report.message + "\n"), without_allowed(fenced_blocks("docs/add-an-op.md", "text").at(0)));
 }
 
 TEST(AddAnOp, TheErrorOfThePageIsWhatAWrongShapeGives) {

@@ -65,7 +65,7 @@ inline Variable softmax(const Variable& x, Mistake mistake = Mistake::none, std:
             values[0] += 1e-15 * ++run;
         }
         if (mistake == Mistake::not_a_number) values[cols] = std::nan("");
-        if (mistake == Mistake::not_zero_for_zero) values[0] += 1e-12;
+        if (mistake == Mistake::not_zero_for_zero) values[0] += 1e-15;
         g.give(0, dx);
         if (mistake == Mistake::consumes_saved) g.saved(0).data<double>()[0] = 0;
     };

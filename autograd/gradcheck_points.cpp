@@ -1,0 +1,123 @@
+// Gradients beyond the probed elements: along random directions, at further points, and of two forward passes at once.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "autograd/gradcheck_impl.h"
+#include "core/format.h"
+#include "core/out_of_memory.h"
+
+namespace heddle::proof {
+namespace {
+
+constexpr double kRoundingAlong = 256 * kEpsilon;  // relative to the sum of absolute terms
+constexpr int kPoints = 2;
+
+struct Along {
+    double numeric = 0, bound = 0;  // of the derivative along the direction
+    double backward = 0;            // the same from backward's gradients
+    double scale = 0;               // sum of |gradient * direction|
+    bool known(double tolerance) const { return bound <= tolerance * scale; }
+    bool right() const { return std::abs(backward - numeric) <= bound + kRoundingAlong * scale; }
+};
+
+Along along(const Subject& subject, const std::vector<Values>& gradients, const Values& cotangent, std::uint64_t seed,
+            double step) {
+    const std::vector<Values> direction = random_direction(subject, seed);
+    const std::vector<Values> sums{cotangent};
+    const Values value = subject.value();
+    double noise = noise_of(subject, sums, seed + 100).back();
+    // The arguments are rounded on the way along.
+    for (std::size_t i = 0; i < direction.size(); ++i)
+        noise += kEpsilon / 2 * dot_of_magnitudes(gradients[i], subject.input(i).span<double>());
+    const auto sum_at = [&](double t) { return Values{dot(cotangent, subject.value_along(direction, t))}; };
+    const Slope slope = differentiate(
+        [&](double h, Values& above, Values& below) {
+            above = sum_at(h);
+            below = sum_at(-h);
+            return 2 * h;
+        },
+        {dot(cotangent, value)}, {noise}, step, 40);
+    Along result{slope.derivative[0], slope.bound[0]};
+    for (std::size_t i = 0; i < direction.size(); ++i) {
+        result.backward += dot(gradients[i], direction[i]);
+        result.scale += dot_of_magnitudes(gradients[i], direction[i]);
+    }
+    return result;
+}
+
+std::string text(const Along& found) {
+    return fmt::format("backward {:.12g}, central differences {:.12g} (error {:.3g}, allowed {:.3g})", found.backward,
+                       found.numeric, std::abs(found.backward - found.numeric), found.bound + kRoundingAlong * found.scale);
+}
+
+std::vector<Values> gradients_at(Subject& subject, const Cotangents& cotangents) {
+    const FreshTape fresh;
+    Forward pass = subject.forward(std::vector<bool>(subject.inputs(), true));
+    return subject.back(pass, cotangents);
+}
+
+// Two forward passes over one tape, then their backwards.
+std::optional<std::string> wrong_beside(const Points& points, Subject& there, const std::vector<Values>& gradients_there) {
+    const std::vector<bool> all(there.inputs(), true);
+    for (const bool last_first : {false, true}) {
+        const FreshTape fresh;
+        Forward first = points.here.forward(all), last = there.forward(all);
+        std::array<std::vector<Values>, 2> gradients;
+        if (last_first) gradients[1] = there.back(last, points.cotangents);
+        gradients[0] = points.here.back(first, points.cotangents);
+        if (!last_first) gradients[1] = there.back(last, points.cotangents);
+        for (std::size_t pass = 0; pass < 2; ++pass) {
+            const std::vector<Values>& alone = pass == 0 ? points.gradients : gradients_there;
+            for (std::size_t i = 0; i < all.size(); ++i)
+                if (!same_bits(gradients[pass][i], alone[i]))
+                    return fmt::format(
+                        "after two forward passes at different inputs, backward of the {} pass gives input {} another gradient "
+                        "than after that pass alone (the {} pass went back first)\n  likely cause: backward reads a buffer that "
+                        "both passes share, a static or captured one; save such tensors in the record",
+                        pass == 0 ? "first" : "second", i, last_first ? "second" : "first");
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+std::optional<std::string> wrong_along_a_direction(const Points& points) {
+    const Along found = along(points.here, points.gradients, points.cotangent, points.options.seed + 2000, points.options.step);
+    if (found.right() && found.known(points.options.tolerance)) return {};
+    return fmt::format("the derivative along a random direction {}\n  {}\n  likely cause: {}",
+                       found.right() ? "cannot be proven: central differences are too inexact" : "is wrong", text(found),
+                       found.right() ? "a kink or jump of the function, or a value whose rounding error hides the change"
+                                     : "the gradient of an element that was not probed alone, or a kink of the function");
+}
+
+std::optional<std::string> wrong_at_other_points(const Points& points) {
+    for (int k = 0; k < kPoints; ++k) {
+        const std::uint64_t seed = points.options.seed + 3000 + 100 * static_cast<std::uint64_t>(k);
+        Subject there(points.function, nearby_inputs(points.here, seed), points.options.device);
+        try {
+            const Values value = there.value();
+            if (value.size() != points.cotangent.size() || !std::isfinite(largest(value))) continue;
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const std::exception&) {
+            continue;  // outside of the function's domain
+        }
+        const std::vector<Values> gradients = gradients_at(there, points.cotangents);
+        if (k == 0)
+            if (std::optional<std::string> wrong = wrong_beside(points, there, gradients)) return wrong;
+        const Along found = along(there, gradients, points.cotangent, seed + 50, points.options.step);
+        if (!std::isfinite(found.backward) || (found.known(1e-6) && !found.right()))
+            return fmt::format(
+                "at another point (each element times a random factor from 0.7 to 1.3) the derivative along a random direction "
+                "is wrong\n  {}\n  likely cause: a branch of backward that the given inputs do not take, or a saved value that "
+                "is "
+                "right for them alone",
+                text(found));
+    }
+    return {};
+}
+
+}  // namespace heddle::proof
