@@ -88,6 +88,17 @@ struct GradientCase {
 /// The proof of one case; the message names its op.
 GradcheckReport gradcheck(const GradientCase& one);
 
+/// Backward in f32 or bf16 on one.options.device against backward in f64 on the CPU, which gradcheck(one) proves, at the same
+/// rounded inputs and cotangent. Each derivative must agree within
+///
+///     |backward - f64| <= 16 u max over elements of sum over outputs |cotangent * d output / d element|
+///
+/// with the unit roundoff u = 2^-24 of f32 and 2^-8 of bf16; `worst` is the largest error in units of u times that maximum. The
+/// maximum is the input's and not the element's own sum, because terms cancel within a single derivative, too: softmax's
+/// 1 - y has an error of u however small it is. Error unless the outputs times the elements of each input are at most 2^20, and
+/// dtype is f32 or bf16.
+GradcheckReport gradcheck_rounded(const GradientCase& one, DType dtype);
+
 /// Every op's cases. Each op's file below autograd/ defines its own list; autograd/proofs.cpp names them all.
 std::vector<GradientCase> gradient_cases();
 
