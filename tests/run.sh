@@ -12,6 +12,7 @@
 #                  is a thread of its own there, so that a missing barrier is a race that TSan sees, too
 #   emulated-fma   the kernels once more, products and sums becoming one operation as nvcc lets them: the device tests, of which some demand that two
 #                  kernels give the same bits
+#   mutants        30 small wrong versions of the real source, others each time: a test must fail for each (tests/mutation/README.md)
 #   fuzz           where clang is: each fuzz target of tests/fuzz for 20 seconds
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs. Then tests/gpu/promises.py checks what ptxas
 #                  made of the fast kernels
@@ -54,6 +55,10 @@ fi
 status=0
 if [[ " ${built[*]} " == *" cuda "* ]]; then
     python3 tests/gpu/promises.py || [ $? -eq 77 ] || status=1  # 77: skipped, and it says why
+fi
+
+if [ "${1:-}" = --all ] && command -v python3 >/dev/null; then
+    python3 tests/mutation/mutate.py build/emulated --count 30 || status=1
 fi
 
 # One run over all builds, so that one summary counts every test of each.

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Source mutants: makes small wrong versions of the real source, one at a time, and demands that a test fails.
+
+    tests/mutation/mutate.py BUILD [--count 30] [--seed N] [--only TEXT]     draws mutants and runs them; BUILD: preset emulated, built
+    tests/mutation/mutate.py BUILD --record ...      also keeps the results in results.jsonl, leaves out mutants that it holds already, and
+                                                     writes docs/measured/mutation.md
+    tests/mutation/mutate.py BUILD --again [--only TEXT]   runs the kept ones once more that no test killed
+    tests/mutation/mutate.py --report                writes docs/measured/mutation.md from results.jsonl and equivalent.txt
+    tests/mutation/mutate.py --list [--count 30] [--seed N]   draws only
+
+A mutant is a changed line of a .cu file, of a fast path at one x86-64 level, of a tape node or of a reference (changes.py has the kinds of
+change). What does not compile, or compiles to the same code, is none. A mutant is killed when a test program that reads the line fails, crashes
+or does not end; programs.py says which programs these are. Ends with status 1 when a mutant survives that equivalent.txt does not list.
+"""
+import argparse
+import datetime
+import itertools
+import os
+import subprocess
+import sys
+import time
+
+import draw
+import report
+import results
+from build import Build, BuildError
+from programs import programs_for
+from run import Baseline, run, seconds_of_children
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def levels_of_this_processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        flags = set(next((line.split(":")[1] for line in file if line.startswith("flags")), "").split())
+    wanted = {"v2": {"sse4_2"}, "v3": {"avx2", "fma"}, "v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}}
+    return [level for level, needs in wanted.items() if needs <= flags] or ["v2"]  # elsewhere there is one level of this name
+
+
+def variants_of(mutant, program):
+    """Which of its objects takes the place of the library's in `program`."""
+    return "checked" if program.startswith("checked/") else mutant.variant
+
+
+class Trial:
+    """One mutant: compiled when a program needs it, and run."""
+
+    def __init__(self, build, baseline, mutant):
+        self.build, self.baseline, self.mutant = build, baseline, mutant
+        self.objects = {}
+
+    def object(self, variant):
+        if variant not in self.objects:
+            self.objects[variant] = self.build.compile(self.mutant.file, self.mutant.text, self.mutant.unit, variant)
+        return self.objects[variant]
+
+    def verdict(self):
+        """("killed", "survived", "same code" or "does not compile"; the test that failed)."""
+        mutant = self.mutant
+        tests = [test for test in programs_for(self.build.root, mutant.unit) if self.build.has_program(test[0])]
+        if mutant.kind == "barrier dropped":
+            tests.sort(key=lambda test: not test[0].startswith("checked/"))
+        if not tests:
+            raise BuildError(f"{self.build.folder} builds no test program that reads {mutant.unit}")
+        self.build.make(tests[0][0])
+        if self.object(mutant.variant) is None:
+            return "does not compile", ""
+        if self.build.same_code(self.object(mutant.variant), mutant.unit, mutant.variant):
+            # Barriers that the emulator's plain kernels do not need are seen by the watched ones alone.
+            if mutant.kind != "barrier dropped" or self.build.same_code(self.object("checked"), mutant.unit, "checked"):
+                return "same code", ""
+        for program, only in tests:
+            variant = variants_of(mutant, program)
+            level = mutant.variant if mutant.variant.startswith("v") else None
+            usual = self.baseline.seconds(program, only, level)
+            if usual is None or self.object(variant) is None:
+                continue
+            linked = self.build.link(program, self.object(variant), mutant.unit, variant)
+            outcome = run(linked, only, 10 + 8 * usual, level)
+            if outcome.failed:
+                return "killed", f"{program}: {outcome.test}"
+        return "survived", f"{len(tests)} programs"
+
+
+def record_of(mutant, verdict, by, seconds, commit):
+    return {"file": mutant.file, "line": mutant.line, "unit": mutant.unit, "variant": mutant.variant, "part": mutant.part, "op": mutant.op,
+            "kind": mutant.kind, "old": mutant.old, "new": mutant.new, "verdict": verdict, "by": by, "seconds": round(seconds, 1),
+            "commit": commit, "date": datetime.date.today().isoformat()}
+
+
+def show(mutant, verdict, by, seconds):
+    level = f" at {mutant.variant}" if mutant.variant != "plain" else ""
+    with_unit = f" in {mutant.unit}" if mutant.unit != mutant.file else ""
+    print(f"{mutant.file}:{mutant.line}{level}{with_unit}, {mutant.kind}: {verdict}{' by ' if verdict == 'killed' else ' '}{by}"
+          f" ({seconds:.1f} s)\n    - {mutant.old}\n    + {mutant.new}", flush=True)
+
+
+def try_all(build, mutants, count, known, keep):
+    """Runs mutants until `count` of them were valid. `keep(mutant, verdict, by, seconds)` is told of each. Returns {verdict: number}."""
+    baseline = Baseline(build)
+    equivalent = results.load_equivalent()
+    numbers = {}
+    for mutant in mutants:
+        if sum(numbers.get(one, 0) for one in ("killed", "survived", "equivalent")) >= count:
+            break
+        if mutant.key in known:
+            continue
+        before = seconds_of_children()
+        reason = results.reason_for(equivalent, *mutant.key)
+        verdict, by = ("equivalent", reason) if reason else Trial(build, baseline, mutant).verdict()
+        numbers[verdict] = numbers.get(verdict, 0) + 1
+        seconds = seconds_of_children() - before
+        if verdict in ("killed", "survived", "equivalent"):
+            show(mutant, verdict, by, seconds)
+        keep(mutant, verdict, by, seconds)
+    return numbers
+
+
+def survivors(pool, known, only):
+    """The kept mutants that no test killed, drawn again from the source as it is."""
+    for record in known.values():
+        if record["verdict"] == "survived" and only in record["file"]:
+            one = pool.again(record["part"], record["kind"], record["file"], record["unit"], record["variant"], record["old"], record["new"])
+            if one:
+                yield one
+            else:
+                print(f"{record['file']}:{record['line']}: the line has changed since\n    - {record['old']}")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    options.add_argument("build", nargs="?", help="a build folder of the preset emulated")
+    options.add_argument("--count", type=int, default=30, help="of valid mutants")
+    options.add_argument("--seed", type=int, default=int(time.time()), help="the time, unless it is given")
+    options.add_argument("--only", default="", help="mutants of files whose path holds this text")
+    options.add_argument("--record", action="store_true", help="keep the results and write the page")
+    options.add_argument("--again", action="store_true", help="run the kept survivors once more")
+    options.add_argument("--report", action="store_true", help="write the page only")
+    options.add_argument("--list", action="store_true", help="draw only")
+    given = options.parse_args()
+    known = results.load_results()
+    if given.report:
+        report.write(ROOT, known, results.load_equivalent())
+        return 0
+    if not given.build:
+        options.error("BUILD is missing")
+    build = Build(given.build)
+    levels = [level for level in levels_of_this_processor() if build.has("kernels/matmul/product_fast.cpp", level)]
+    pool = draw.Pool(build.root, build.includes, levels)
+    if given.list:
+        for mutant in itertools.islice(draw.draw(pool, given.seed, given.only), given.count):
+            print(f"{mutant.file}:{mutant.line}, {mutant.kind}, {mutant.unit} {mutant.variant}\n    - {mutant.old}\n    + {mutant.new}")
+        return 0
+    commit = subprocess.run(["git", "-C", build.root, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, check=False).stdout.decode().strip()
+    print(f"seed {given.seed}, commit {commit}", flush=True)
+
+    def keep(mutant, verdict, by, seconds):
+        if given.record or given.again:
+            known[mutant.key] = record_of(mutant, verdict, by, seconds, commit)
+            results.save_results(known)
+
+    if given.again:
+        numbers = try_all(build, list(survivors(pool, known, given.only)), len(known), {}, keep)
+    else:
+        numbers = try_all(build, draw.draw(pool, given.seed, given.only), given.count, known if given.record else {}, keep)
+    print(", ".join(f"{number} {verdict}" for verdict, number in sorted(numbers.items())))
+    for file, line in results.unused_reasons(results.load_equivalent(), build.root):
+        print(f"equivalent.txt: {file} has this line no more: {line}")
+    if given.record or given.again:
+        report.write(ROOT, known, results.load_equivalent())
+    return 1 if numbers.get("survived", 0) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (BuildError, RuntimeError) as error:
+        sys.exit(f"mutate.py: {error}")

@@ -1,0 +1,94 @@
+"""Which test programs read a source, in the order in which they are tried: the op's own first, those of whole models last."""
+import functools
+import glob
+import os
+import re
+
+# What ctest leaves out of watched programs (tests/CMakeLists.txt).
+WATCHED = "-*Large*:*NaN*:*SameBitsAgain*"
+
+# Folders of kernels whose tests bear another name.
+_SHARED = {"concat": "permute_slice_concat", "permute": "permute_slice_concat", "slice": "permute_slice_concat"}
+_TAPE = ["tape_test", "tape_life_test", "checkpoint_test", "gradcheck_test", "op_times_test"]
+# Whole layers and models, on the CPU and on the device.
+_MODELS = ["nn_gradient_test", "nn_layers_test", "nn_parity_test", "nn_transformer_test", "trainer_test"]
+_SEARCHES = ["nn_decoding_test", "beam_search_test", "sampling_test", "scoring_test", "ensemble_test", "optim_test"]
+_DEVICE_MODELS = ["nn_bf16_test", "training_cuda_test", "training_bf16_test", "training_graphs_test"]
+# Tests of the program and of pages, those that take long, and those that look at the source and not at what it does.
+_OTHERS = re.compile(r"_slow_test$|^(program|lab|chapters|page|emulator|stepping|examples|levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
+
+
+def op_of(file):
+    """The op that a file belongs to: its folder below kernels, its name in autograd/ops; "tape" for the rest of autograd."""
+    parts = file.split("/")
+    if parts[0] == "kernels":
+        return parts[1] if len(parts) > 2 else parts[1].split(".")[0]
+    if parts[:2] == ["autograd", "ops"]:
+        return parts[2].split(".")[0]
+    return "tape"
+
+
+@functools.lru_cache(maxsize=None)
+def _test_files(root):
+    """{program: the text of its source}."""
+    texts = {}
+    for path in sorted(glob.glob(os.path.join(root, "tests/*/*_test.cpp"))):
+        with open(path, encoding="utf-8") as file:
+            texts[os.path.basename(path)[:-4]] = file.read()
+    return texts
+
+
+@functools.lru_cache(maxsize=None)
+def _owner(root, program):
+    """The op whose name the program's name begins with."""
+    ops = sorted(os.listdir(os.path.join(root, "kernels")), key=len, reverse=True)
+    return next((one for one in [*set(_SHARED.values()), *ops] if program.startswith(one + "_")), None)
+
+
+def own_programs(root, op):
+    """The op's test programs: those without a device, those with one."""
+    own = [name for name in _test_files(root) if _owner(root, name) == _SHARED.get(op, op) and not _OTHERS.search(name)]
+    own.sort(key=lambda name: (len(name), name))  # attention_test before attention_cached_test
+    return [name for name in own if "_device_" not in name], [name for name in own if "_device_" in name]
+
+
+def _that_name(root, op, left_out):
+    """Further programs whose source names the op."""
+    return [name for name, text in _test_files(root).items()
+            if re.search(rf"\b(?:{op}_(?:forward|backward)|(?:ops|kernels)::{op}|kernels/{op}/)", text) and not _OTHERS.search(name)
+            and name not in left_out]
+
+
+@functools.lru_cache(maxsize=None)
+def ops_with_cases(root):
+    """The ops of tests/kernels/op_cases.cpp."""
+    with open(os.path.join(root, "tests/kernels/op_cases.cpp"), encoding="utf-8") as file:
+        return frozenset(re.findall(r'\{"(\w+)", \w+_cases', file.read()))
+
+
+def programs_for(root, unit):
+    """[(program, GoogleTest's filter)] for mutants that are compiled with `unit`, a .cpp or .cu file."""
+    op = op_of(unit)
+    host, device = own_programs(root, op)
+    every_op = [("every_op_device_test", f"*/{op}")] if op in ops_with_cases(root) else []
+    if op == "device":
+        every_op = [("every_op_device_test", "*/*")]
+    others = _that_name(root, op, host + device)
+    if not os.path.exists(os.path.join(root, "autograd/ops", op + ".cpp")) and op != "tape":
+        others += _SEARCHES  # what computes no gradient serves searches and updates
+    if unit.startswith("autograd/"):
+        first = _TAPE + ["proofs_test"] if op == "tape" else ["proofs_test"] + [name for name in host if "gradient" in name]
+        names = first + others + _MODELS + _TAPE + ["training_cuda_test"]
+        return [(name, "*") for name in dict.fromkeys(names)]
+    nan = [("every_op_device_test", "EveryOp*NDevice.*")] if every_op else []
+    if unit.endswith(".cu"):
+        plain = [(name, "*") for name in device] + every_op + [(name, "*") for name in host]
+        watched = [("checked/" + name, "*" + WATCHED) for name in device] + [("checked/" + name, only + WATCHED) for name, only in every_op]
+        kept = [("every_op_in_kept_memory_device_test", f"*{op}*")] if op in ops_with_cases(root) else []
+        return plain + watched + nan + kept + [(name, "*") for name in dict.fromkeys(_with_device(root, others) + _DEVICE_MODELS)]
+    names = dict.fromkeys(device + others + _MODELS + ["training_cuda_test"])
+    return [(name, "*") for name in host] + every_op + [("proofs_test", "*"), ("every_op_test", "*")] + nan + [(name, "*") for name in names]
+
+
+def _with_device(root, names):
+    return [name for name in names if re.search(r"\bcuda\b|devices\(|all_numbers|Device::", _test_files(root)[name])]

@@ -1,0 +1,82 @@
+"""docs/measured/mutation.md, from the results that are kept and the list of equivalent mutants."""
+import collections
+import os
+
+import results
+from draw import SHARES
+
+_PARTS = {"cuda": "CUDA kernels (`.cu`, and their headers)", "fast": "fast paths, each at one level", "tape": "tape and tape nodes",
+          "reference": "references and checks on the CPU"}
+
+
+def verdict_of(record, equivalent):
+    return "equivalent" if results.reason_for(equivalent, *results.key_of(record)) else record["verdict"]
+
+
+def _row(name, records, equivalent):
+    numbers = collections.Counter(verdict_of(record, equivalent) for record in records)
+    valid = numbers["killed"] + numbers["survived"]
+    score = f"{100 * numbers['killed'] / valid:.1f} %" if valid else ""
+    return f"| {name} | {valid + numbers['equivalent']} | {numbers['killed']} | {numbers['equivalent']} | {numbers['survived']} | {score} |"
+
+
+def _table(name, groups, equivalent):
+    lines = [f"| {name} | valid mutants | killed | equivalent | survived | killed of those that differ |", "|---|---|---|---|---|---|"]
+    return lines + [_row(group, records, equivalent) for group, records in groups if records]
+
+
+def _code(text):
+    """As inline code of Markdown, in a cell of a table."""
+    return "`" + text.replace("|", "\\|").replace("`", "'") + "`"
+
+
+def _grouped(records, by):
+    groups = collections.defaultdict(list)
+    for record in records:
+        groups[record[by]].append(record)
+    return sorted(groups.items())
+
+
+def page(known, equivalent):
+    """The page's text."""
+    every = list(known.values())
+    valid = [record for record in every if record["verdict"] in ("killed", "survived", "equivalent")]
+    none = collections.Counter(record["verdict"] for record in every)
+    dates = sorted({record["date"] for record in valid})
+    commits = list(dict.fromkeys(record["commit"] for record in valid))
+    seconds = sum(record["seconds"] for record in valid) / max(1, len(valid))
+    killers = collections.Counter(record["by"].split(":")[0] for record in valid if verdict_of(record, equivalent) == "killed")
+    lines = [
+        "# Source mutants", "",
+        "Written by `tests/mutation/mutate.py BUILD --record`; not to be edited. A mutant is one line of the real source with a small change, drawn by",
+        "seed: [tests/mutation](../../tests/mutation/README.md) says which changes there are and which tests run. All results, line by line:",
+        "[results.jsonl](../../tests/mutation/results.jsonl).", "",
+        f"{' to '.join(dict.fromkeys([dates[0], dates[-1]])) if dates else ''}, commits {', '.join(commits)}. {seconds:.1f} s of processor time for a mutant on average."
+        f" In addition {none['does not compile']} changes that do not compile and {none['same code']} that compile to the same code were drawn;"
+        " these are no mutants.", "",
+    ]
+    parts = dict(_grouped(valid, "part"))
+    lines += _table("part", [(_PARTS[part], parts.get(part, [])) for part in SHARES] + [("all", valid)], equivalent)
+    lines += ["", "## By op", ""] + _table("op", _grouped(valid, "op"), equivalent)
+    lines += ["", "## By kind of change", ""] + _table("change", _grouped(valid, "kind"), equivalent)
+    lines += ["", "## Which program found them", "", "A mutant is run until a first test fails; the op's own programs come first.", "",
+              "| test program | mutants |", "|---|---|"] + [f"| {name} | {number} |" for name, number in killers.most_common()]
+    left = [record for record in valid if verdict_of(record, equivalent) == "survived"]
+    lines += ["", "## Not found yet", ""]
+    lines += ["| line | change | became |", "|---|---|---|"] if left else ["None."]
+    lines += [f"| {record['file']}:{record['line']}{_level(record)} | {_code(record['old'])} | {_code(record['new'])} |" for record in left]
+    listed = [(record, results.reason_for(equivalent, *results.key_of(record))) for record in valid]
+    listed = [(record, reason) for record, reason in listed if reason]
+    lines += ["", "## Equivalent", "", "Changes that no test can tell from the original, and why ([equivalent.txt](../../tests/mutation/equivalent.txt)).", "",
+              "| line | change | became | reason |", "|---|---|---|---|"]
+    lines += [f"| {record['file']}:{record['line']}{_level(record)} | {_code(record['old'])} | {_code(record['new'])} | {reason} |" for record, reason in listed]
+    return "\n".join(lines) + "\n"
+
+
+def _level(record):
+    return f" at {record['variant']}" if record["variant"] != "plain" else ""
+
+
+def write(root, known, equivalent):
+    with open(os.path.join(root, "docs/measured/mutation.md"), "w", encoding="utf-8") as file:
+        file.write(page(known, equivalent))
