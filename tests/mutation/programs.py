@@ -10,12 +10,12 @@ WATCHED = "-*Large*:*NaN*:*SameBitsAgain*"
 # Folders of kernels whose tests bear another name.
 _SHARED = {"concat": "permute_slice_concat", "permute": "permute_slice_concat", "slice": "permute_slice_concat"}
 _TAPE = ["tape_test", "tape_life_test", "checkpoint_test", "gradcheck_test", "op_times_test"]
-# Whole layers and models, on the CPU and on the device.
+# Whole layers and models, on the CPU and on the device; training on the emulated device takes too long here.
 _MODELS = ["nn_gradient_test", "nn_layers_test", "nn_parity_test", "nn_transformer_test", "trainer_test"]
 _SEARCHES = ["nn_decoding_test", "beam_search_test", "sampling_test", "scoring_test", "ensemble_test", "optim_test"]
-_DEVICE_MODELS = ["nn_bf16_test", "training_cuda_test", "training_bf16_test", "training_graphs_test"]
+_DEVICE_MODELS = ["nn_bf16_test"]
 # Tests of the program and of pages, those that take long, and those that look at the source and not at what it does.
-_OTHERS = re.compile(r"_slow_test$|^(program|lab|chapters|page|emulator|stepping|examples|levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
+_OTHERS = re.compile(r"_slow_test$|^(training_cuda|training_bf16|training_graphs|program|lab|chapters|page|emulator|stepping|examples|levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
 
 
 def op_of(file):
@@ -78,7 +78,7 @@ def programs_for(root, unit):
         others += _SEARCHES  # what computes no gradient serves searches and updates
     if unit.startswith("autograd/"):
         first = _TAPE + ["proofs_test"] if op == "tape" else ["proofs_test"] + [name for name in host if "gradient" in name]
-        names = first + others + _MODELS + _TAPE + ["training_cuda_test"]
+        names = first + others + _MODELS + _TAPE + _DEVICE_MODELS
         return [(name, "*") for name in dict.fromkeys(names)]
     nan = [("every_op_device_test", "EveryOp*NDevice.*")] if every_op else []
     if unit.endswith(".cu"):
@@ -86,7 +86,7 @@ def programs_for(root, unit):
         watched = [("checked/" + name, "*" + WATCHED) for name in device] + [("checked/" + name, only + WATCHED) for name, only in every_op]
         kept = [("every_op_in_kept_memory_device_test", f"*{op}*")] if op in ops_with_cases(root) else []
         return plain + watched + nan + kept + [(name, "*") for name in dict.fromkeys(_with_device(root, others) + _DEVICE_MODELS)]
-    names = dict.fromkeys(device + others + _MODELS + ["training_cuda_test"])
+    names = dict.fromkeys(device + others + _MODELS + _DEVICE_MODELS)
     return [(name, "*") for name in host] + every_op + [("proofs_test", "*"), ("every_op_test", "*")] + nan + [(name, "*") for name in names]
 
 
