@@ -1,17 +1,18 @@
 // Layer normalisation on CUDA, backward; layer_norm.h has the formula.
 //
-//     narrow   a warp a row, dy and x in its lanes' registers (up to 512 columns)
-//     wide     a block a row; its second pass over dy and x comes from the caches
-//     both     the last blocks to finish add the partial sums of dgamma and dbeta up (detail/layer_norm_affine.h)
+//     register kernel   1, 2 or 8 warps a row, whose dy, x and column sums stay in their registers (up to 4096 columns)
+//     wide kernel       a block a row; its second pass over dy and x comes from the caches
+//     both              the last blocks to finish add the partial sums of dgamma and dbeta up (detail/layer_norm_affine.h)
 //
-// dgamma and dbeta are sums over the rows, dx needs sums over the columns: to read dy and x once for both, a block takes a chunk
-// of rows one after another, and every thread keeps the sums of its own columns. Each block writes one row of partial sums;
-// which rows make a chunk, and every order of adding, depends on the shape and on whether vectors fit.
+// dgamma and dbeta are sums over the rows, dx needs sums over the columns: to read dy and x once for both, a block stays for a
+// chunk of rows, one after another, and every thread keeps the sums of its own columns. The rows form up to kChunks chunks, as
+// many as an A100 runs at the same time: no block waits for its turn there or on a larger chip, and few partial sums are written.
+// The number does not depend on the chip that is there, so neither does the order in which anything is added: the shape fixes it,
+// and whether 16-byte vectors fit.
 //
 // Memory traffic of an element of s bytes: dy and x are read, dx is written, 3 s; the residual form reads d_sum and, with
-// dropout, writes d_sublayer, 5 s. The partial sums are 8 bytes (of f64 16) for each chunk and column, written and read once: 2
-// bytes an element for eight rows a chunk, the less the more rows there are; but 16 for up to 1024 wide rows, each of which is a
-// chunk, because a chip with idle multiprocessors would take longer.
+// dropout, writes d_sublayer, 5 s. The partial sums are 8 bytes (of f64 16) for each chunk and column, written and read once: at
+// most 16 kChunks bytes for each column, 3 % of the traffic for 10,000 rows of f32.
 #include <algorithm>
 
 #include "kernels/device/dispatch.h"
@@ -80,61 +81,98 @@ __device__ __forceinline__ void put_gradient(const Arrays<T>& a, std::int64_t ro
     store_vector(a.d_sublayer + at, result);
 }
 
-// ---- narrow rows
-
-constexpr int kNarrowWarps = 8;
+constexpr int kWarps = 8, kThreads = kWarps * kWarp;
+// Two blocks on each of an A100's 108 multiprocessors: the registers of a block leave room for no third one.
+constexpr std::int64_t kChunks = 216;
 
 // Vectors that a lane holds: 16 elements of dy and x and as many sums; 8 elements where it must take them one by one.
 template <int N>
 constexpr int kSteps = N == 1 ? 8 : 16 / N;
 template <int N>
-constexpr int kNarrow = kSteps<N>* N* kWarp;
+constexpr int kColumns = kSteps<N>* N* kWarp;  // of a warp
 
-// Block b has the rows of chunk b; its warp w takes every eighth of them, its lane l the vectors l, l + 32, ... of each.
-template <class T, int N>
-__global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_backward_narrow_kernel(Arrays<T> a) {
+// ---- rows in registers
+
+// The means of a row from each lane's share of the sums, for the W warps that have the row. `scratch` [2, kWarps, 2]: rows use
+// its halves in turn, so one barrier is enough. A warp that writes to a half again has passed the barrier of the row between, and
+// to that one every warp came after it had read the half.
+template <int W, class A>
+__device__ __forceinline__ RowMeans<A> row_means(A g, A g_xhat, A n, A* scratch, int half) {
+    g = warp_sum(g);
+    g_xhat = warp_sum(g_xhat);
+    if constexpr (W > 1) {
+        A* const sums = scratch + half * 2 * kWarps;
+        if (lane() == 0) {
+            sums[2 * warp()] = g;
+            sums[2 * warp() + 1] = g_xhat;
+        }
+        __syncthreads();  // the sums of all warps are there
+        const A* const team = sums + warp() / W * W * 2;
+        g = g_xhat = 0;
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            g += team[2 * w];
+            g_xhat += team[2 * w + 1];
+        }
+    }
+    return {g / n, g_xhat / n};
+}
+
+// Block b has the rows of chunk b, kWarps / W of them at a time, each by a team of W warps. Lane l of a team's 32 W has the
+// vectors l, l + 32 W, ... of each row.
+template <class T, int N, int W>
+__global__ void __launch_bounds__(kThreads) layer_norm_backward_kernel(Arrays<T> a) {
     using A = Accumulator<T>;
+    constexpr int kTeams = kWarps / W, kStride = W * kWarp * N;
+    const int cols = static_cast<int>(a.cols), team = warp() / W, begin = (warp() % W * kWarp + lane()) * N;
+    SharedArena arena;
+    int* flag = arena.take<int>(1);
+    A* scratch = arena.take<A>(4 * kWarps);
     const std::int64_t first = blockIdx.x * a.chunk_rows, last = min(first + a.chunk_rows, a.rows);
     A dgamma[kSteps<N> * N] = {}, dbeta[kSteps<N> * N] = {};
-    for (std::int64_t row = first + warp(); row < last; row += kNarrowWarps) {
-        const A mean = a.mean[row], rstd = a.rstd[row];
+    int half = 0;
+    // All warps make the same rounds, with a row or without: row_means has a barrier.
+    for (std::int64_t row = first + team; row - team < last; row += kTeams, half ^= 1) {
+        const bool there = row < last;
         Vector<T, N> dy[kSteps<N>], x[kSteps<N>];
-        A sum_g = 0, sum_g_xhat = 0;
+        A mean = 0, rstd = 0, sum_g = 0, sum_g_xhat = 0;
+        if (there) {
+            mean = a.mean[row];
+            rstd = a.rstd[row];
 #pragma unroll
-        for (int step = 0; step < kSteps<N>; ++step) {
-            const int column = (step * kWarp + lane()) * N;
-            if (column >= a.cols) break;
-            dy[step] = load_vector<N>(a.dy + row * a.cols + column);
-            x[step] = load_vector<N>(a.x + row * a.cols + column);
-            const Vector<T, N> gamma = load_vector<N>(a.gamma + column);  // from the nearest cache
+            for (int step = 0; step < kSteps<N>; ++step) {
+                const int column = begin + step * kStride;
+                if (column >= cols) break;
+                dy[step] = load_vector<N>(a.dy + row * a.cols + column);
+                x[step] = load_vector<N>(a.x + row * a.cols + column);
+                const Vector<T, N> gamma = load_vector<N>(a.gamma + column);  // from the nearest cache
 #pragma unroll
-            for (int i = 0; i < N; ++i) {
-                const A d = load(dy[step][i]), xhat = (load(x[step][i]) - mean) * rstd, g = load(gamma[i]) * d;
-                sum_g += g;
-                sum_g_xhat += g * xhat;
-                dgamma[step * N + i] += d * xhat;
-                dbeta[step * N + i] += d;
+                for (int i = 0; i < N; ++i) {
+                    const A d = load(dy[step][i]), xhat = (load(x[step][i]) - mean) * rstd, g = load(gamma[i]) * d;
+                    sum_g += g;
+                    sum_g_xhat += g * xhat;
+                    dgamma[step * N + i] += d * xhat;
+                    dbeta[step * N + i] += d;
+                }
             }
         }
         if (a.dx == nullptr) continue;
-        const auto n = static_cast<A>(a.cols);
-        const RowMeans<A> means{warp_sum(sum_g) / n, warp_sum(sum_g_xhat) / n};
+        const RowMeans<A> means = row_means<W>(sum_g, sum_g_xhat, static_cast<A>(a.cols), scratch, half);
+        if (!there) continue;
 #pragma unroll
         for (int step = 0; step < kSteps<N>; ++step) {
-            const int column = (step * kWarp + lane()) * N;
-            if (column >= a.cols) break;
+            const int column = begin + step * kStride;
+            if (column >= cols) break;
             put_gradient<N>(a, row, column, dy[step], x[step], mean, rstd, means);
         }
     }
     if (a.affine.partial == nullptr) return;
-    const int cols = static_cast<int>(a.cols);
-    SharedArena arena;
-    A* sums = arena.take<A>(kNarrowWarps * 2 * cols);  // [warps, 2, cols]
-    int* flag = arena.take<int>(1);
-    A* own = sums + warp() * 2 * cols;
+    A* const partial = a.affine.partial + std::int64_t{blockIdx.x} * 2 * cols;  // [2, cols]
+    A* const sums = kTeams > 1 ? arena.take<A>(kTeams * 2 * cols) : partial;    // [teams, 2, cols]
+    A* const own = sums + team * 2 * cols;
 #pragma unroll
     for (int step = 0; step < kSteps<N>; ++step) {
-        const int column = (step * kWarp + lane()) * N;
+        const int column = begin + step * kStride;
         if (column >= cols) break;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -142,104 +180,100 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_backward_narro
             own[cols + column + i] = dbeta[step * N + i];
         }
     }
-    __syncthreads();  // every warp's sums are there
-    for (int i = thread_in_block(); i < 2 * cols; i += kNarrowWarps * kWarp) {
-        A total = 0;
-        for (int w = 0; w < kNarrowWarps; ++w) total += sums[w * 2 * cols + i];
-        a.affine.partial[std::int64_t{blockIdx.x} * 2 * cols + i] = total;
+    if constexpr (kTeams > 1) {
+        __syncthreads();  // every team's sums are there
+        for (int i = thread_in_block(); i < 2 * cols; i += kThreads) {
+            A total = 0;
+            for (int t = 0; t < kTeams; ++t) total += sums[t * 2 * cols + i];
+            partial[i] = total;
+        }
     }
     finish_affine(a.affine, a.cols, flag);
 }
 
 // ---- wide rows
 
-constexpr int kWideThreads = 256;
-constexpr std::int64_t kKeptBytes = 96 * 1024;  // of shared memory, for the sums of the columns; every chip has them
-
 // Block b takes the rows of chunk b one after another, its thread t the vectors t, t + 256, ... of each. The sums of dgamma and
-// dbeta lie in shared memory, or, when they do not fit there, in the chunk's row of `partial` itself; a thread touches those of
-// its columns alone.
+// dbeta are the chunk's row of `partial` itself; a thread touches those of its columns alone.
 template <class T, int N>
-__global__ void __launch_bounds__(kWideThreads, 4) layer_norm_backward_wide_kernel(Arrays<T> a, bool fits) {
+__global__ void __launch_bounds__(kThreads) layer_norm_backward_wide_kernel(Arrays<T> a) {
     using A = Accumulator<T>;
-    constexpr int W = N < kVector<A> ? N : kVector<A>;  // sums of a vector's columns that are 16 bytes
+    constexpr int M = N < kVector<A> ? N : kVector<A>;  // sums of a vector's columns that are 16 bytes
     SharedArena arena;
-    A* scratch = arena.take<A>(kBlockReduce);
     int* flag = arena.take<int>(1);
-    A* partial = a.affine.partial == nullptr ? nullptr : a.affine.partial + blockIdx.x * 2 * a.cols;  // [2, cols]
-    A* sums = fits ? arena.take<A>(static_cast<int>(2 * a.cols)) : partial;                           // [2, cols]
-    const std::int64_t begin = thread_in_block() * N, stride = kWideThreads * N;
-    if (partial != nullptr)
-        for (std::int64_t column = begin; column < a.cols; column += stride)
-            for (int i = 0; i < N; ++i) sums[column + i] = sums[a.cols + column + i] = 0;
+    A* scratch = arena.take<A>(4 * kWarps);
+    A* const partial = a.affine.partial == nullptr ? nullptr : a.affine.partial + blockIdx.x * 2 * a.cols;  // [2, cols]
+    const std::int64_t begin = thread_in_block() * N;
+    constexpr std::int64_t kStride = kThreads * N;
     const std::int64_t first = blockIdx.x * a.chunk_rows, last = min(first + a.chunk_rows, a.rows);
-    for (std::int64_t row = first; row < last; ++row) {
+    int half = 0;
+    for (std::int64_t row = first; row < last; ++row, half ^= 1) {
         const A mean = a.mean[row], rstd = a.rstd[row];
         const T* dy = a.dy + row * a.cols;  // [cols]
         const T* x = a.x + row * a.cols;    // [cols]
         A sum_g = 0, sum_g_xhat = 0;
-        for (std::int64_t column = begin; column < a.cols; column += stride) {
+        for (std::int64_t column = begin; column < a.cols; column += kStride) {
             const Vector<T, N> d = load_vector<N>(dy + column), from = load_vector<N>(x + column),
                                gamma = load_vector<N>(a.gamma + column);
+            A xhat[N];
 #pragma unroll
             for (int i = 0; i < N; ++i) {
-                const A xhat = (load(from[i]) - mean) * rstd, g = load(gamma[i]) * load(d[i]);
+                xhat[i] = (load(from[i]) - mean) * rstd;
+                const A g = load(gamma[i]) * load(d[i]);
                 sum_g += g;
-                sum_g_xhat += g * xhat;
+                sum_g_xhat += g * xhat[i];
             }
             if (partial == nullptr) continue;
-                // 16 bytes at once: one by one, the lanes' columns would lie N apart and share 32 / N of the banks.
 #pragma unroll
-            for (int i = 0; i < N; i += W) {
-                Vector<A, W> dgamma = load_vector<W>(sums + column + i), dbeta = load_vector<W>(sums + a.cols + column + i);
+            for (int i = 0; i < N; i += M) {
+                Vector<A, M> dgamma = {}, dbeta = {};
+                if (row > first) {
+                    dgamma = load_vector<M>(partial + column + i);
+                    dbeta = load_vector<M>(partial + a.cols + column + i);
+                }
 #pragma unroll
-                for (int j = 0; j < W; ++j) {
-                    dgamma[j] += load(d[i + j]) * ((load(from[i + j]) - mean) * rstd);
+                for (int j = 0; j < M; ++j) {
+                    dgamma[j] += load(d[i + j]) * xhat[i + j];
                     dbeta[j] += load(d[i + j]);
                 }
-                store_vector<W>(sums + column + i, dgamma);
-                store_vector<W>(sums + a.cols + column + i, dbeta);
+                store_vector(partial + column + i, dgamma);
+                store_vector(partial + a.cols + column + i, dbeta);
             }
         }
         if (a.dx == nullptr) continue;
-        const auto n = static_cast<A>(a.cols);
-        RowMeans<A> means;
-        means.g = block_sum(sum_g, scratch) / n;
-        means.g_xhat = block_sum(sum_g_xhat, scratch) / n;
-        for (std::int64_t column = begin; column < a.cols; column += stride)
+        const RowMeans<A> means = row_means<kWarps>(sum_g, sum_g_xhat, static_cast<A>(a.cols), scratch, half);
+        for (std::int64_t column = begin; column < a.cols; column += kStride)
             put_gradient<N>(a, row, column, load_vector<N>(dy + column), load_vector<N>(x + column), mean, rstd, means);
     }
-    if (partial == nullptr) return;
-    for (std::int64_t column = begin; fits && column < a.cols; column += stride)
-        for (int i = 0; i < N; ++i) {
-            partial[column + i] = sums[column + i];
-            partial[a.cols + column + i] = sums[a.cols + column + i];
-        }
-    finish_affine(a.affine, a.cols, flag);
+    if (partial != nullptr) finish_affine(a.affine, a.cols, flag);
 }
 
-// A thousand chunks keep every chip busy, and few rows shall give as many as they can: a narrow kernel's block has a row for each
-// of its warps, a wide one's a single row.
-std::int64_t rows_of_chunk(std::int64_t rows, bool narrow) {
-    return std::max<std::int64_t>(narrow ? kNarrowWarps : 1, (rows + 1023) / 1024);
+// How many warps share a row in the register kernel; 0: it is too long for it.
+template <int N>
+int warps_of_row(std::int64_t cols) {
+    for (const int warps : {1, 2, kWarps})
+        if (cols <= warps * kColumns<N>) return warps;
+    return 0;
+}
+
+// Few rows give as many chunks as they can: of one row for each team.
+std::int64_t rows_of_chunk(std::int64_t rows, int warps_of_row) {
+    return std::max<std::int64_t>(warps_of_row == 0 ? 1 : kWarps / warps_of_row, (rows + kChunks - 1) / kChunks);
 }
 
 template <class T, int N>
-void run(const Arrays<T>& a, std::int64_t chunks) {
+void run(const Arrays<T>& a, unsigned chunks) {
     using A = Accumulator<T>;
-    const unsigned grid = blocks_for(chunks, 1);
-    if (a.cols <= kNarrow<N>) {
-        SharedSize shared;
-        if (a.affine.partial != nullptr) shared.take<A>(kNarrowWarps * 2 * static_cast<int>(a.cols)).template take<int>(1);
-        launch({.grid = grid, .block = kNarrowWarps * kWarp, .shared = shared.bytes()}, layer_norm_backward_narrow_kernel<T, N>,
-               a);
-        return;
-    }
-    const bool fits = a.affine.partial != nullptr && 2 * a.cols * static_cast<std::int64_t>(sizeof(A)) <= kKeptBytes;
+    const int warps = warps_of_row<N>(a.cols);
     SharedSize shared;
-    shared.take<A>(kBlockReduce).template take<int>(1);
-    if (fits) shared.take<A>(static_cast<int>(2 * a.cols));
-    launch({.grid = grid, .block = kWideThreads, .shared = shared.bytes()}, layer_norm_backward_wide_kernel<T, N>, a, fits);
+    shared.take<int>(1).template take<A>(4 * kWarps);
+    if (warps != 0 && warps != kWarps && a.affine.partial != nullptr)
+        shared.take<A>(kWarps / warps * 2 * static_cast<int>(a.cols));
+    auto* const kernel = warps == 1        ? layer_norm_backward_kernel<T, N, 1>
+                         : warps == 2      ? layer_norm_backward_kernel<T, N, 2>
+                         : warps == kWarps ? layer_norm_backward_kernel<T, N, kWarps>
+                                           : layer_norm_backward_wide_kernel<T, N>;
+    launch({.grid = chunks, .block = kThreads, .shared = shared.bytes()}, kernel, a);
 }
 
 }  // namespace
@@ -268,8 +302,8 @@ void layer_norm_backward_cuda(const LayerNormBackwardTensors& t, const Dropout& 
         constexpr int N = kVector<T>;
         const auto fit = [&](const T* pointer) { return pointer == nullptr || vectors_fit(pointer, cols, N); };
         const bool vectors = fit(a.dy) && fit(a.d_sum) && fit(a.x) && fit(a.gamma) && fit(a.dx) && fit(a.d_sublayer);
-        a.chunk_rows = rows_of_chunk(rows, cols <= (vectors ? kNarrow<N> : kNarrow<1>));
-        const std::int64_t chunks = (rows + a.chunk_rows - 1) / a.chunk_rows;
+        a.chunk_rows = rows_of_chunk(rows, vectors ? warps_of_row<N>(cols) : warps_of_row<1>(cols));
+        const unsigned chunks = blocks_for(rows, a.chunk_rows);
         const Tensor partial = affine ? Tensor::empty({chunks, 2, cols}, dtype_of<A>(), Device::cuda) : Tensor();
         const Tensor runs = affine ? Tensor::empty({kAffineRuns, 2, cols}, DType::f64, Device::cuda) : Tensor();
         if (affine) {

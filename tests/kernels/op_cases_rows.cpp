@@ -219,7 +219,8 @@ std::vector<OpCase> layer_norm_cases() {
                             {3, 1024},
                             {2, 1025, true},
                             {2, 1032},
-                            {33, 520}}) {
+                            {33, 520},
+                            {3, 4096}}) {
         // f32: the deviations of a row around 300 carry the rounding of x itself in mean and sum.
         const Allowed allowed{.f64 = one.shifted ? 1e-11 : 1e-12, .f32 = one.shifted ? 6e-5 : 3e-6};
         cases.push_back(layer_norm_forward_case(one, allowed));
@@ -232,6 +233,13 @@ std::vector<OpCase> layer_norm_cases() {
     }
     // Runs of several chunks in the sums over chunks, and chunks of more rows than a block has warps.
     for (const Rows& one : {Rows{1100, 8}, {1030, 257}, {40000, 3}}) cases.push_back(layer_norm_sums_case(one));
+    // dx of chunks that take a block several rounds, the last with fewer rows: of a warp a row, of two, of eight, of a block that
+    // reads its rows twice, by vectors or not.
+    for (const Rows& one : {Rows{1800, 24}, {870, 258}, {220, 514}, {217, 4104}, {220, 2051}}) {
+        cases.push_back(layer_norm_backward_case(one, {.f64 = 1e-11, .f32 = 2e-5}));
+        cases.back().offset = OpCase::no_offset;
+        if (one.rows * one.cols > 150000) cases.back().runs = Runs::unwatched;
+    }
     const auto behind_dropout = [](const Tensors& in) {
         return Tensors{residual_layer_norm_forward(in[0], in[3], in[1], in[2], kEps, Dropout(0.1, 5)).y};
     };
