@@ -20,6 +20,17 @@ Tensor indices_of(std::int64_t n, std::int64_t bound, bool gaps) {
     return Tensor::from(indices, {n});
 }
 
+// Each index as often as `counts` says, mixed.
+Tensor indices_in_numbers(std::span<const std::int64_t> counts) {
+    std::vector<std::int32_t> sorted;
+    for (std::size_t k = 0; k < counts.size(); ++k)
+        sorted.insert(sorted.end(), static_cast<std::size_t>(counts[k]), static_cast<std::int32_t>(k));
+    std::vector<std::int32_t> mixed;
+    constexpr std::size_t kStep = 1009;  // a prime, which divides no number of indices here
+    for (std::size_t i = 0; i < sorted.size(); ++i) mixed.push_back(sorted[i * kStep % sorted.size()]);
+    return Tensor::from(mixed, {static_cast<std::int64_t>(mixed.size())});
+}
+
 // Numbers, and the same as integers: the former are tried in every floating-point dtype.
 Tensors of_every_type(const Shape& shape) {
     const Tensor x = numbers(shape, 1, 100, 30);
@@ -160,6 +171,19 @@ std::vector<OpCase> gather_cases() {
     for (const std::int64_t cols : {1, 2, 6, 32})
         for (const Tensor& x : of_every_type({6, cols}))
             cases.push_back(moving("rows of " + std::to_string(cols), {x, indices_of(20, 6, false)}, forward));
+    const auto add_backward = [&](const Tensor& indices, std::int64_t bound, std::int64_t cols) {
+        const std::int64_t n = indices.numel();
+        cases.push_back({.what = std::to_string(n) + " rows of " + std::to_string(cols) + " into " + std::to_string(bound),
+                         .inputs = {numbers({n, cols}, 1), indices, numbers({bound, cols}, 2)},
+                         .run =
+                             [](const Tensors& in) {
+                                 Tensor dx = in[2];
+                                 gather_backward(in[0], in[1], dx, 1.5);
+                                 return Tensors{dx};
+                             },
+                         .allowed = {.f64 = 1e-12, .f32 = 1e-5},
+                         .offset = OpCase::no_offset});
+    };
     struct Backward {
         std::int64_t n, bound, cols;
     };
@@ -178,17 +202,13 @@ std::vector<OpCase> gather_cases() {
                                          {5000, 400, 1}})
         for (const bool gaps : {false, true}) {
             if (n > 1000 && !gaps) continue;
-            cases.push_back({.what = std::to_string(n) + " rows of " + std::to_string(cols) + " into " + std::to_string(bound),
-                             .inputs = {numbers({n, cols}, 1), indices_of(n, bound, gaps), numbers({bound, cols}, 2)},
-                             .run =
-                                 [](const Tensors& in) {
-                                     Tensor dx = in[2];
-                                     gather_backward(in[0], in[1], dx, 1.5);
-                                     return Tensors{dx};
-                                 },
-                             .allowed = {.f64 = 1e-12, .f32 = 1e-5},
-                             .offset = OpCase::no_offset});
+            add_backward(indices_of(n, bound, gaps), bound, cols);
         }
+    // Indices that fill more rows than a block adds alone: cut several times; where the next one begins right behind a cut and
+    // right at one; with just too few rows, and just enough; at the end of the list.
+    for (const std::int64_t cols : {1, 8, 33})
+        add_backward(indices_in_numbers(std::vector<std::int64_t>{1027, 1021, 64, 512, 513, 65, 1, 1100}), 8, cols);
+    add_backward(indices_in_numbers(std::vector<std::int64_t>{4200}), 1, 5);
     return cases;
 }
 
