@@ -27,7 +27,7 @@
 namespace heddle::kernels {
 namespace {
 
-using device::kWarp, device::lane, device::warp;
+using device::kWarp, device::warp;
 
 template <class T, int D>
 __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
@@ -38,8 +38,6 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     constexpr int kRows = Sizes::kForwardRows;
     if (zero_gaps(task.gaps)) return;
     const AttentionPlace at = attention_place(task, blockIdx.x);
-    const int dk = task.query.width, dv = task.value.width;
-    const A scale = task.scale_log2;
 
     device::SharedArena arena;
     A* const queries = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);  // [4 kRows, kPitch]
@@ -48,10 +46,7 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     A* const weights = arena.take<A>(Sizes::kWarps * kRows * kWarp) + warp() * kRows * kWarp;  // this warp's [kRows, 32]
 
     const int own = at.first + warp() * kRows;  // this warp's first query
-    A largest[kRows], sum[kRows], mean[kRows][Sizes::kColumns] = {};
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) largest[r] = device::lowest<A>(), sum[r] = 0;
-
+    RunningRows<T, D> rows;
     load_rows<Sizes::kWarps * kRows, D>(queries, task.query, at.query_start + at.first, at.head, task.vectors,
                                         [&](int r) { return at.first + r < at.queries; });
     const int last = min(at.queries, at.first + Sizes::kWarps * kRows) - 1;
@@ -63,42 +58,10 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
         load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.key_head, task.vectors, takes_part);
         __syncthreads();  // the tiles are there, before the first one the queries, too
 
-        if (key < own_end) {
-            A score[kRows];
-            products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, dk);
-            // 32 keys are four groups of eight: lane 4 r + g asks for group g of row r, and hands the answer round.
-            unsigned kept = 0xffu;
-            if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
-#pragma unroll
-            for (int r = 0; r < kRows; ++r) {
-                const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
-                const A s = open ? score[r] * scale + bias_in_twos(task, at, own + r, key + lane()) : device::lowest<A>();
-                const A next = device::larger(largest[r], device::warp_max(s));
-                const A shift = next == device::lowest<A>() ? A{0} : next;  // nothing seen yet: -inf - -inf would be NaN
-                const A shrink = device::power_of_two(largest[r] - shift);
-                const A p = device::power_of_two(s - shift);
-                largest[r] = next;
-                sum[r] = sum[r] * shrink + p;
-#pragma unroll
-                for (int c = 0; c < Sizes::kColumns; ++c) mean[r][c] *= shrink;
-                const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
-                weights[r * kWarp + lane()] = (group >> lane() % 8 & 1) != 0 ? p : A{0};
-            }
-            __syncwarp();  // all lanes' weights are there
-            update<T, D>(mean, weights, values);
-        }
+        if (key < own_end) rows.meet(task, at, own, key, queries + warp() * kRows * Sizes::kPitch, keys, values, weights);
         __syncthreads();  // no thread reads the tiles or the weights any more: the next round overwrites them
     }
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-        const A total = device::warp_sum(sum[r]);
-        if (own + r >= at.queries) continue;
-        const std::int64_t row = at.query_start + own + r;
-        write_row(output.at(row, at.head), mean[r], total == 0 ? A{0} : task.kept_scale / total, dv);
-        if (log_sum != nullptr && lane() == 0)
-            log_sum[row * task.heads + at.head] =
-                total == 0 ? -device::lowest<A>() : largest[r] * static_cast<A>(kLn2) + device::logarithm(total);
-    }
+    rows.finish(task, at, own, output, log_sum);
 }
 
 }  // namespace

@@ -50,7 +50,6 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     using A = device::Accumulator<T>;
     constexpr int kRows = Sizes::kBackwardRows;
     const AttentionPlace at = attention_place(task, blockIdx.x);
-    const A scale = task.scale_log2;
 
     device::SharedArena arena;
     A* const queries = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);    // [4 kRows, kPitch]
@@ -78,22 +77,19 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
         __syncthreads();  // the tiles are there, before the first one the queries, too
 
         if (own < at.queries) {  // a warp past the sentence's end only helps to load
+            const int count = tile_rows<Sizes::kTile>(at.keys - key);
             A score[kRows], d_weight[kRows];
-            products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, task.query.width);
-            products<T, D>(d_weight, d_outputs + warp() * kRows * Sizes::kPitch, values, task.value.width);
-            unsigned kept = 0xffu;
-            if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
+            products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, task.query.width, count);
+            products<T, D>(d_weight, d_outputs + warp() * kRows * Sizes::kPitch, values, task.value.width, count);
+            const KeptKeys<kRows> kept(task, at, own, key);
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
-                const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
-                const A factor = (group >> lane() % 8 & 1) != 0 ? task.kept_scale : A{0};
-                const bool open = lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane());
-                const A bias = open ? bias_in_twos(task, at, own + r, key + lane()) : A{0};
-                const A p = device::power_of_two(score[r] * scale - (level[r] - bias));
-                weights[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta[r]) : A{0};
+                const BackwardWeight<A> of_key(task, at, own + r, key + lane(), lane() < Sizes::kTile, kept(r), score[r],
+                                               d_weight[r], level[r], delta[r]);
+                weights[r * kWarp + lane()] = of_key.d_score;
             }
             __syncwarp();  // all lanes' dS are there
-            update<T, D>(sum, weights, keys);
+            update<T, D>(sum, weights, keys, count);
         }
         __syncthreads();  // no thread reads the tiles or dS any more: the next round overwrites them
     }
@@ -113,7 +109,6 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
     constexpr int kRows = Sizes::kBackwardRows;
     static_assert(8 % kRows == 0, "a warp's keys lie in one group of eight");
     AttentionPlace at = attention_key_place(task, blockIdx.x);
-    const A scale = task.scale_log2;
 
     device::SharedArena arena;
     A* const keys = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);    // [4 kRows, kPitch]
@@ -142,22 +137,21 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
             __syncthreads();  // the tiles are there, before the first one the keys, too
 
             if (own < at.keys) {
+                const int count = tile_rows<Sizes::kTile>(at.queries - query);
                 A score[kRows], d_weight[kRows];
-                products<T, D>(score, keys + warp() * kRows * Sizes::kPitch, queries, task.query.width);
-                products<T, D>(d_weight, values + warp() * kRows * Sizes::kPitch, d_outputs, task.value.width);
+                products<T, D>(score, keys + warp() * kRows * Sizes::kPitch, queries, task.query.width, count);
+                products<T, D>(d_weight, values + warp() * kRows * Sizes::kPitch, d_outputs, task.value.width, count);
                 const unsigned kept = task.dropout.active() ? kept_keys(task, at, query + lane(), own / 8) : 0xffu;
 #pragma unroll
                 for (int r = 0; r < kRows; ++r) {
-                    const A factor = (kept >> (own + r) % 8 & 1) != 0 ? task.kept_scale : A{0};
-                    const bool open = there && may_attend(task, at, query + lane(), own + r);
-                    const A bias = open ? bias_in_twos(task, at, query + lane(), own + r) : A{0};
-                    const A p = open ? device::power_of_two(score[r] * scale - (in_twos(log_sum) - bias)) : A{0};
-                    weights[r * kWarp + lane()] = p * factor;
-                    d_scores[r * kWarp + lane()] = open ? p * (factor * d_weight[r] - delta) : A{0};
+                    const BackwardWeight<A> of_query(task, at, query + lane(), own + r, there, (kept >> (own + r) % 8 & 1) != 0,
+                                                     score[r], d_weight[r], in_twos(log_sum), delta);
+                    weights[r * kWarp + lane()] = of_query.weight;
+                    d_scores[r * kWarp + lane()] = of_query.d_score;
                 }
                 __syncwarp();  // all lanes' P and dS are there
-                update<T, D>(d_value, weights, d_outputs);
-                update<T, D>(d_key, d_scores, queries);
+                update<T, D>(d_value, weights, d_outputs, count);
+                update<T, D>(d_key, d_scores, queries, count);
             }
             __syncthreads();  // no thread reads the tiles, P or dS any more: the next round overwrites them
         }

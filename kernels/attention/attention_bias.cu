@@ -20,7 +20,7 @@
 namespace heddle::kernels {
 namespace {
 
-using device::kWarp, device::lane, device::warp;
+using device::lane, device::warp;
 
 constexpr int kChunk = 16;  // (sentence, head) pairs
 
@@ -68,15 +68,14 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
         load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.key_head, task.vectors, key_there);
         __syncthreads();  // the tiles are there
 
+        const int count = tile_rows<Sizes::kTile>(at.keys - key);
         A score[kRows], d_weight[kRows];
-        products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, task.query.width);
-        products<T, D>(d_weight, d_outputs + warp() * kRows * Sizes::kPitch, values, task.value.width);
-        unsigned kept = 0xffu;
-        if (task.dropout.active() && lane() / 4 < kRows) kept = kept_keys(task, at, own + lane() / 4, key / 8 + lane() % 4);
+        products<T, D>(score, queries + warp() * kRows * Sizes::kPitch, keys, task.query.width, count);
+        products<T, D>(d_weight, d_outputs + warp() * kRows * Sizes::kPitch, values, task.value.width, count);
+        const KeptKeys<kRows> kept(task, at, own, key);
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-            const unsigned group = __shfl_sync(device::kAllLanes, kept, 4 * r + lane() / 8);
-            const A factor = (group >> lane() % 8 & 1) != 0 ? task.kept_scale : A{0};
+            const A factor = kept(r) ? task.kept_scale : A{0};
             const int i = own + r, j = key + lane();
             if (lane() >= Sizes::kTile || !may_attend(task, at, i, j)) continue;
             const std::int64_t place = (at.query_start + i) * task.heads + at.head;

@@ -86,6 +86,11 @@ bool all_short(const AttentionRules& rules) {
     return std::max(rules.query_spans.longest(), rules.key_spans.longest()) <= kShortSentence;
 }
 
+template <class T>
+bool narrow_heads(const AttentionTask<T>& task) {
+    return std::max(task.query.width, task.value.width) <= kShortHead;
+}
+
 }  // namespace
 
 void attention_forward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
@@ -101,8 +106,12 @@ void attention_forward_cuda(const Columns& query, const Columns& key, const Colu
         task.gaps.add(task.gaps.outputs[0], output.data, output.pitch, result.output.cols(), rules.query_spans);
         task.gaps.add(task.gaps.log_sum, log_sum, rules.heads, rules.heads, rules.query_spans);
         if constexpr (std::is_same_v<T, bf16>)
-            if (by_tensor_cores(task))
-                return (all_short(rules) ? attention_forward_short : attention_forward_mma)(task, rules, output, log_sum);
+            if (by_tensor_cores(task)) {
+                if (all_short(rules)) return attention_forward_short(task, rules, output, log_sum);
+                return attention_forward_mma(task, rules, output, log_sum);
+            }
+        if constexpr (std::is_same_v<T, float>)
+            if (all_short(rules) && narrow_heads(task)) return attention_forward_short(task, rules, output, log_sum);
         attention_forward_plain(task, rules, output, log_sum);
     });
 }
@@ -138,8 +147,10 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
             attention_bias_gradient(task, rules, back, gradients.bias);
         }
         if constexpr (std::is_same_v<T, bf16>)
-            if (by_tensor_cores(task) && all_short(rules) && std::max(task.query.width, task.value.width) <= 64)
+            if (by_tensor_cores(task) && all_short(rules) && narrow_heads(task))
                 return attention_backward_short(task, rules, back);
+        if constexpr (std::is_same_v<T, float>)
+            if (all_short(rules) && narrow_heads(task)) return attention_backward_short(task, rules, back);
         if (!biased) attention_delta(task, rules, back);
         if constexpr (std::is_same_v<T, bf16>)
             if (by_tensor_cores(task)) return attention_backward_mma(task, rules, back);

@@ -150,7 +150,7 @@ template <class T>
 __device__ __forceinline__ device::Accumulator<T> bias_in_twos(const AttentionTask<T>& task, const AttentionPlace& at, int i,
                                                                int j) {
     if (task.bias == nullptr) return 0;
-    return bias_row(task, at, i)[j] * static_cast<device::Accumulator<T>>(kLog2E);
+    return device::product(bias_row(task, at, i)[j], static_cast<device::Accumulator<T>>(kLog2E));
 }
 
 /// Whether key j takes part: it lies in the sentence, and the mask shows it to a query. Rows of other keys may hold anything, so
@@ -280,10 +280,14 @@ void attention_forward_plain(AttentionTask<T> task, const AttentionRules& rules,
 void attention_forward_mma(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
 void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
 /// attention_short.cu, attention_short_backward.cu: the same for spans of up to kShortSentence rows; backward for heads of up to
-/// 64 columns, and without delta.
-inline constexpr int kShortSentence = 64;
+/// kShortHead columns, and without delta.
+inline constexpr int kShortSentence = 64, kShortHead = 64;
 void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
 void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
+/// attention_short_f32.cu, attention_short_f32_backward.cu: spans of up to kShortSentence rows and heads of up to kShortHead
+/// columns; without delta.
+void attention_forward_short(AttentionTask<float> task, const AttentionRules& rules, DeviceRows<float> output, float* log_sum);
+void attention_backward_short(AttentionTask<float> task, const AttentionRules& rules, const AttentionBackwardTask<float>& back);
 /// attention_bias.cu, for heads of up to 256 columns, after delta: fills d_bias [heads or 1, queries, keys].
 template <class T>
 void attention_bias_gradient(const AttentionTask<T>& task, const AttentionRules& rules, const AttentionBackwardTask<T>& back,
