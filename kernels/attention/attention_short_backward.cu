@@ -7,10 +7,10 @@
 // clang-format off
 //     all warps   bring Q, K, V, dO, L and make D = rowsum(dO O): each thread from pieces of dO that it copied itself
 //     barrier     all of it is there
-//     warp w      dK and dV of the keys [16 w, 16 w + 16), then dQ of the queries [16 w, 16 w + 16): own sums, in registers
-//     barrier     no thread reads the tiles any more: the results go out through their memory
+//     warp w      dQ of the queries [16 w, 16 w + 16), then dK and dV of the keys [16 w, 16 w + 16): own sums, in registers
 // clang-format on
 //
+// dQ leaves by way of shared memory of its own before dK and dV begin: what the two need does not lie in registers together.
 // When several heads of queries share the keys, they take turns in one block: K and V stay, and dK and dV grow from head to head.
 //
 // Owns     block: a sentence and a head of keys; warp: 16 of its keys and 16 of its queries.
@@ -24,6 +24,7 @@ using device::warp;
 
 constexpr int kRows = kShortSentence;
 constexpr int kWarps = kRows / 16, kThreads = kWarps * device::kWarp;
+constexpr int kTile = 32;  // rows that a warp's rows meet at a time: S and dP of 64 would not leave room for three blocks
 
 // Biased: the form for calls with a bias or with shared heads of keys. The loop over heads costs registers that the other has
 // not.
@@ -41,7 +42,8 @@ __global__ void __launch_bounds__(kThreads)
     bf16* const d_outputs = arena.take<bf16>(kRows * D, 1024);
     bf16* const keys = arena.take<bf16>(kRows * D, 1024);
     bf16* const values = arena.take<bf16>(kRows * D, 1024);
-    float* const log_sums = arena.take<float>(kRows);  // [64]
+    bf16* const staging = arena.take<bf16>(kRows * D, 1024);  // a warp's 16 rows carry its results out
+    float* const log_sums = arena.take<float>(kRows);         // [64]
     float* const deltas = arena.take<float>(kRows);
 
     const int thread = device::thread_in_block();
@@ -83,34 +85,39 @@ __global__ void __launch_bounds__(kThreads)
         }
         __syncthreads();  // the tiles, L and D are there for all
 
-        Accumulator16x8 d_query[1][D / 8];
-        if (own < at.keys) {
-            const OwnRows<D, kRows, 1, false> k{keys, own}, v{values, own};
-            add_d_key<D, kRows, Biased>(d_key, d_value, task, at, k, v, log_sums, deltas, own, 0, queries, d_outputs,
-                                        query_count);
-        }
         if (own < at.queries) {
             const OwnRows<D, kRows, 1, false> q{queries, own}, d_o{d_outputs, own};
+            Accumulator16x8 d_query[1][D / 8];
             float level[1][kSlots], delta[1][kSlots];
 #pragma unroll
             for (int s = 0; s < kSlots; ++s) {
                 level[0][s] = log_sums[own + Accumulator16x8::row(2 * s)] * static_cast<float>(kLog2E);
                 delta[0][s] = deltas[own + Accumulator16x8::row(2 * s)];
             }
-            add_d_query<D, kRows, Biased>(d_query, task, at, q, d_o, level, delta, own, 0, keys, values, key_count);
+#pragma unroll 1
+            for (int key = 0; key < key_count; key += kTile)
+                add_d_query<D, kTile, Biased>(d_query, task, at, q, d_o, level, delta, own, key, keys + key * D, values + key * D,
+                                              key_count - key);
+            if (back.d_query.data != nullptr)
+                write_rows<D>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0],
+                              scales, staging, own);
         }
-        __syncthreads();  // no thread reads the tiles any more: each warp's rows of them carry its results out
-        if (back.d_query.data != nullptr && own < at.queries)
-            write_rows<D>(back.d_query, at.query_start + own, at.head, at.queries - own, back.store_vectors, d_query[0], scales,
-                          queries, own);
+        if (own < at.keys) {
+            const OwnRows<D, kRows, 1, false> k{keys, own}, v{values, own};
+#pragma unroll 1
+            for (int query = 0; query < query_count; query += kTile)
+                add_d_key<D, kTile, Biased>(d_key, d_value, task, at, k, v, log_sums + query, deltas + query, own, query,
+                                            queries + query * D, d_outputs + query * D, query_count - query);
+        }
         if (++at.head == heads_end) break;
-        __syncthreads();  // no warp carries its results through the tiles any more: the next head's rows overwrite them
+        __syncthreads();  // no thread reads this head's tiles, L and D any more: the next head's overwrite them
     }
-    if (back.d_key.data != nullptr && own < at.keys)
-        write_rows<D>(back.d_key, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_key[0], scales, keys,
+    if (own >= at.keys) return;
+    if (back.d_key.data != nullptr)
+        write_rows<D>(back.d_key, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_key[0], scales, staging,
                       own);
-    if (back.d_value.data != nullptr && own < at.keys)
-        write_rows<D>(back.d_value, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_value[0], ones, values,
+    if (back.d_value.data != nullptr)
+        write_rows<D>(back.d_value, at.key_start + own, at.key_head, at.keys - own, back.store_vectors, d_value[0], ones, staging,
                       own);
 }
 
@@ -119,7 +126,7 @@ __global__ void __launch_bounds__(kThreads)
 void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back) {
     const auto launch = [&](auto width) {
         constexpr int D = width;
-        constexpr std::size_t kShared = sizeof(bf16) * D * 4 * kRows + sizeof(float) * 2 * kRows;
+        constexpr std::size_t kShared = sizeof(bf16) * D * 5 * kRows + sizeof(float) * 2 * kRows;
         device::launch({.grid = task.gaps.grid(device::blocks_for(rules.query_spans.size() * rules.heads_of_keys(), 1)),
                         .block = kThreads,
                         .shared = kShared},

@@ -6,6 +6,18 @@
 
 namespace heddle::kernels {
 
+/// Which of this lane's weights in a row of N / 8 tiles dropout keeps: bit 4 tile + element. `two_tiles(n)` says it for the tiles
+/// n and n + 1. One call after the other: four of Philox side by side would take the registers that keep a tile's scores.
+template <int N, class TwoTiles>
+__device__ __forceinline__ unsigned kept_weights(const AttentionTask<bf16>& task, const TwoTiles& two_tiles) {
+    static_assert(N <= 64, "32 bits for 4 elements of each tile");
+    if (!task.dropout.active()) return ~0u;
+    unsigned kept = 0;
+#pragma unroll 1
+    for (int n = 0; n < N / 8; n += 2) kept |= two_tiles(n) << (4 * n);
+    return kept;
+}
+
 /// dQ of the warp's queries [own, own + 16 M) += dS K, for the keys [key, key + N) in shared memory, `count` of them there (a
 /// multiple of 16). `level` and `delta` are L log2(e) and D of this lane's rows.
 template <int D, int N, bool Biased, int Rows, int M, bool Held>
@@ -24,23 +36,15 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[M][D / 8]
     for (int m = 0; m < M; ++m) {
         if constexpr (Biased) add_bias<N>(score[m], task, at, own + 16 * m, key);
         if (!inside) hide_scores<N>(score[m], task, at, own + 16 * m, key);
-        if (task.dropout.active()) {
-#pragma unroll
-            for (int n = 0; n < N / 8; n += 2) {
-                const unsigned kept = kept_in_rows(task, at, own + 16 * m, key / 8 + n);
-#pragma unroll
-                for (int e = 0; e < 2 * Accumulator16x8::kElements; ++e)
-                    d_weight[m][n + e / 4][e % 4] =
-                        device::product(d_weight[m][n + e / 4][e % 4], (kept >> e & 1) != 0 ? kept_scale : 0);
-            }
-        }
+        const unsigned kept = kept_weights<N>(task, [&](int n) { return kept_in_rows(task, at, own + 16 * m, key / 8 + n); });
 #pragma unroll
         for (int n = 0; n < N / 8; ++n)
 #pragma unroll
             for (int e = 0; e < Accumulator16x8::kElements; ++e) {
                 const int s = Accumulator16x8::slot(e);
+                const float factor = (kept >> (4 * n + e) & 1) != 0 ? kept_scale : 0;
                 score[m][n][e] = device::power_of_two(device::multiply_add(score[m][n][e], scale, -level[m][s])) *
-                                 (d_weight[m][n][e] - delta[m][s]);
+                                 (device::product(d_weight[m][n][e], factor) - delta[m][s]);
             }
         pack_weights<N>(weights[m], score[m]);
     }
@@ -66,12 +70,8 @@ __device__ __forceinline__ void add_d_key(Accumulator16x8 (&d_key)[M][D / 8], Ac
     for (int m = 0; m < M; ++m) {
         if constexpr (Biased) add_bias_transposed<N>(score[m], task, at, own + 16 * m, query);
         if (!inside) hide_scores_transposed<N>(score[m], task, at, own + 16 * m, query);
-        unsigned kept = ~0u;  // bit 4 n + element
-        if (task.dropout.active()) {
-            kept = 0;
-#pragma unroll
-            for (int n = 0; n < N / 8; n += 2) kept |= kept_in_columns(task, at, query + 8 * n, own / 8 + 2 * m) << (4 * n);
-        }
+        const unsigned kept =
+            kept_weights<N>(task, [&](int n) { return kept_in_columns(task, at, query + 8 * n, own / 8 + 2 * m); });
 #pragma unroll
         for (int n = 0; n < N / 8; ++n)
 #pragma unroll
