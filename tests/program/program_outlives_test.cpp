@@ -1,4 +1,5 @@
 // A training outlives what it writes to beside its weights, and the signals that tell it to end.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -213,9 +214,10 @@ TEST_F(Outlives, TheSignalItSavesOn) {
     for (int i = 0; i < 6000 && !here_.exists("run/saves/latest"); ++i) std::this_thread::sleep_for(5ms);
     const std::vector<std::int64_t> first = saved_updates(here_.path("run"));
     ASSERT_EQ(first.size(), 1u) << here_.read("log");
-    program->send(SIGUSR2);  // the other one ends it
+    wait_for("log", fmt::format("update {:>6}", first.back() + 1));  // it goes on
+    program->send(SIGUSR2);                                          // the other one ends it
     EXPECT_EQ(program->wait(), 128 + SIGUSR2) << here_.read("log");
-    EXPECT_GT(saved_updates(here_.path("run")).back(), first.back()) << "it went on";
+    EXPECT_GT(saved_updates(here_.path("run")).back(), first.back());
     EXPECT_THAT(here_.read("run/config.toml"), HasSubstr("save-on-signal = \"USR1\""));
     expect_goes_on("run");
 }
