@@ -137,7 +137,7 @@ TEST_F(ProgramText, CountsExactLinesInTheirOwnCaseWhateverTheMetricsDo) {
     const ProgramResult scored =
         here.run("evaluate --hypotheses - --reference lower.en --lowercase", "A small dog runs home\nhere it is\n");
     EXPECT_EQ(scored.status, 0) << scored.err;
-    EXPECT_THAT(scored.out, AllOf(HasSubstr("BLEU = 100.00"), HasSubstr("case:lc"), HasSubstr("exact: 1 of 2 lines")));
+    EXPECT_THAT(scored.out, AllOf(HasSubstr("BLEU = 100.00 "), HasSubstr("case:lc"), HasSubstr("exact: 1 of 2 lines")));
 }
 
 TEST_F(ProgramText, WarnsWhenBothSidesAreTheSame) {
