@@ -223,8 +223,9 @@ class Proof {
                 return std::ssize(each.elements) == subject_.input(i++).numel();
             });
         const Points points{subject_, function_, options_, cotangents_, sums_[0], gradients_};
-        std::optional<std::string> wrong;
-        if (!all_probed) wrong = wrong_along_a_direction(points);
+        std::optional<std::string> wrong = wrong_for_scaled_cotangents(points);
+        if (!wrong) wrong = wrong_after_changes(points);
+        if (!wrong && !all_probed) wrong = wrong_along_a_direction(points);
         if (!wrong) wrong = wrong_at_other_points(points);
         return !wrong || failed("{}", *wrong);
     }

@@ -47,6 +47,9 @@ class Subject {
     /// The value with every input moved by step * direction; put back afterwards.
     Values value_along(const std::vector<Values>& direction, double step) const;
 
+    /// Overwrites an input for good, as a caller who changes it after the forward pass does.
+    void overwrite(std::size_t input, const Tensor& values);
+
   private:
     std::vector<Variable> call(std::span<const Variable> leaves) const;
     void set(std::size_t input, std::int64_t element, double x) const;
@@ -147,6 +150,11 @@ std::optional<std::string> wrong_along_a_direction(const Points& points);
 /// What is wrong at two further points: a derivative along a random direction, or gradients that change when two forward passes
 /// come before their backwards. A point where the function cannot be evaluated or differentiated is left out.
 std::optional<std::string> wrong_at_other_points(const Points& points);
+/// What is wrong with the gradients for a cotangent that is 2^40 times as large, or as small.
+std::optional<std::string> wrong_for_scaled_cotangents(const Points& points);
+/// What is wrong with the gradients after an input was changed in place between forward and backward: an Error of backward, or
+/// gradients as before, are right.
+std::optional<std::string> wrong_after_changes(const Points& points);
 
 // ---- words (gradcheck_cause.cpp)
 

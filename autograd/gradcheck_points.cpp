@@ -82,7 +82,59 @@ std::optional<std::string> wrong_beside(const Points& points, Subject& there, co
     return {};
 }
 
+std::string input_text(const Subject& subject, std::size_t i) { return fmt::format("input {} {}", i, subject.input(i).shape()); }
+
 }  // namespace
+
+std::optional<std::string> wrong_for_scaled_cotangents(const Points& points) {
+    for (const double factor : {0x1p40, 0x1p-40}) {
+        Cotangents scaled;
+        for (const Tensor& cotangent : points.cotangents) {
+            scaled.push_back(cotangent.clone());
+            for (double& each : scaled.back().span<double>()) each *= factor;
+        }
+        const std::vector<Values> gradients = gradients_at(points.here, scaled);
+        for (std::size_t i = 0; i < gradients.size(); ++i)
+            for (std::size_t e = 0; e < gradients[i].size(); ++e) {
+                const double wanted = factor * points.gradients[i][e];
+                if (std::abs(gradients[i][e] - wanted) <= 1e-12 * factor * largest(points.gradients[i])) continue;
+                return fmt::format(
+                    "backward is not linear in the output's gradient: {:.3g} times as large, it gives {} {:.9g} at {}, wanted "
+                    "{:.9g}\n  likely cause: the gradient is clipped, or a constant is added that small numbers hide",
+                    factor, input_text(points.here, i), gradients[i][e],
+                    index_text(points.here.input(i).shape(), static_cast<std::int64_t>(e)), wanted);
+            }
+    }
+    return {};
+}
+
+std::optional<std::string> wrong_after_changes(const Points& points) {
+    const std::vector<Tensor> others = nearby_inputs(points.here, points.options.seed + 4000);
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < points.here.inputs(); ++i) inputs.push_back(points.here.input(i));
+    for (std::size_t changed = 0; changed < inputs.size(); ++changed) {
+        Subject spare(points.function, inputs, points.options.device);
+        const FreshTape fresh;
+        Forward pass = spare.forward(std::vector<bool>(inputs.size(), true));
+        spare.overwrite(changed, others[changed]);
+        std::vector<Values> gradients;
+        try {
+            gradients = spare.back(pass, points.cotangents);
+        } catch (const OutOfMemory&) {
+            throw;
+        } catch (const Error&) {
+            continue;  // the change was noticed
+        }
+        for (std::size_t i = 0; i < gradients.size(); ++i)
+            if (!same_bits(gradients[i], points.gradients[i]))
+                return fmt::format(
+                    "{} was changed in place between forward and backward, and backward gives {} another gradient instead of an "
+                    "error\n  likely cause: backward reads a tensor that it captured; save such tensors in the record, which "
+                    "compares versions",
+                    input_text(points.here, changed), input_text(points.here, i));
+    }
+    return {};
+}
 
 std::optional<std::string> wrong_along_a_direction(const Points& points) {
     const Along found = along(points.here, points.gradients, points.cotangent, points.options.seed + 2000, points.options.step);

@@ -122,6 +122,8 @@ void Subject::set(std::size_t input, std::int64_t element, double x) const {
     there.copy_(inputs_[input].reshape(flat).slice(element, element + 1));
 }
 
+void Subject::overwrite(std::size_t input, const Tensor& values) { given_[input].copy_(values); }
+
 Values Subject::value_along(const std::vector<Values>& direction, double step) const {
     const auto restore = [this] {
         for (std::size_t i = 0; i < inputs_.size(); ++i) {

@@ -220,6 +220,30 @@ TEST(GradcheckFault, InputsThatBackwardChanges) {
                    "backward changes input 0 in place");
 }
 
+TEST(GradcheckFault, AnInputThatBackwardReadsWithoutSavingIt) {
+    expect_refused(
+        gradcheck(
+            [](In in) {
+                return exponential(in[0],
+                                   [x = in[0].value()](Gradients& g) { g.give(0, product(g.output(), mapped(x, std::exp))); });
+            },
+            {some_numbers()}),
+        "input 0 [5] was changed in place between forward and backward, and backward gives input 0 [5] another gradient");
+}
+
+TEST(GradcheckFault, AClippedGradient) {
+    expect_refused(gradcheck(
+                       [](In in) {
+                           return exponential(in[0], [](Gradients& g) {
+                               Tensor dx = product(g.output(), g.saved(0));
+                               for (double& each : dx.span<double>()) each = std::clamp(each, -1e3, 1e3);
+                               g.give(0, dx);
+                           });
+                       },
+                       {some_numbers()}),
+                   "backward is not linear in the output's gradient");
+}
+
 // ---- several outputs
 
 // exp(x) and x^2.

@@ -91,7 +91,9 @@ GradientFunction mutant(const GradientFunction& function, std::size_t target, Mu
                               .backward = [=](Gradients& g) {
                                   std::vector<bool> needs;
                                   for (std::size_t i = 0; i < inputs.size(); ++i) needs.push_back(g.needs(static_cast<int>(i)));
-                                  std::vector<Tensor> gradients = gradients_of(function, inputs, needs, g.output());
+                                  std::vector<Tensor> saved;
+                                  for (std::size_t i = 0; i < inputs.size(); ++i) saved.push_back(g.saved(static_cast<int>(i)));
+                                  std::vector<Tensor> gradients = gradients_of(function, saved, needs, g.output());
                                   gradients[target] = gradients[target].clone();
                                   mutate(gradients[target], mutation, element, g.output());
                                   for (std::size_t i = 0; i < inputs.size(); ++i) g.give(static_cast<int>(i), gradients[i]);
