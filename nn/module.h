@@ -71,9 +71,9 @@ class Module {
     /// Moves all parameters and gradients to `device`, each to memory of its own. Error while an optimizer, or the result of
     /// nn::flatten, works on their present memory: move first.
     void to(Device device);
-    /// Converts all parameters to `dtype` (f32, f64, or bf16, which CUDA alone computes with), each in memory of its own, without
-    /// their gradients. The conversion to bf16 loses precision; for training in bf16, nn::flatten keeps the f32 weights. Error as
-    /// to(Device).
+    /// Converts all parameters to `dtype` (f32, f64, bf16, which CUDA alone computes with, or dual, for exact derivatives on the
+    /// CPU), each in memory of its own, without their gradients. The conversion to bf16 loses precision; for training in bf16,
+    /// nn::flatten keeps the f32 weights. Error as to(Device).
     void to(DType dtype);
     const std::vector<Module*>& children() const { return children_; }
 

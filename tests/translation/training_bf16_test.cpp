@@ -396,7 +396,7 @@ TEST(Flatten, KnowsWhichDtypesGoTogether) {
     expect_error([&] { nn::flatten(model, DType::bf16); }, "flatten: the parameters are f64 and the model is to compute in bf16");
     model.to(DType::bf16);
     expect_error([&] { nn::flatten(model); }, "flatten: the parameters are bf16 and the model is to compute in bf16");
-    expect_error([&] { model.to(DType::i32); }, "module: parameters are f32, f64 or bf16, not i32");
+    expect_error([&] { model.to(DType::i32); }, "module: parameters are f32, f64, bf16 or dual, not i32");
 }
 
 }  // namespace
