@@ -4,6 +4,7 @@
 #include <set>
 
 #include "autograd/ops.h"
+#include "core/device.h"
 #include "core/dual.h"
 #include "kernels/elementwise/elementwise.h"
 #include "tests/autograd/proofs_support.h"
@@ -24,6 +25,16 @@ TEST_P(Exact, WitnessesAgreeFor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Op, Exact, testing::Range<std::size_t>(0, all_cases().size()), case_name);
+
+// The forward derivative is the CPU's, the backward the device's.
+TEST(ExactCheck, TheDevicesBackwardIsTheTransposeOfTheReference) {
+    if (!device::available()) GTEST_SKIP() << "there is no device";
+    for (GradientCase one : all_cases()) {
+        one.options.device = Device::cuda;
+        const ExactReport report = exact_check(one);
+        EXPECT_TRUE(report.passed) << report.message;
+    }
+}
 
 // ---- wrong backwards
 

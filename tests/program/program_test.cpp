@@ -192,11 +192,12 @@ TEST(Program, ProvesGradients) {
     const Workplace here;
     const ProgramResult proven = here.run("gradcheck --op layer_norm");
     EXPECT_EQ(proven.status, 0) << proven.err;
-    EXPECT_THAT(proven.out, AllOf(HasSubstr("worst error"), HasSubstr("proven"), HasSubstr("of 1 ops")));
+    EXPECT_THAT(proven.out, AllOf(HasSubstr("worst error"), HasSubstr("forward  adjoint  Hessian  verdict"), HasSubstr("proven"),
+                                  HasSubstr("of 1 ops")));
     const ProgramResult list = here.run("gradcheck --list");
     EXPECT_EQ(list.status, 0);
-    for (const char* op :
-         {"matmul", "linear", "attention", "embedding", "softmax", "layer_norm", "feed_forward", "cross_entropy"})
+    for (const char* op : {"matmul", "linear", "attention", "embedding", "softmax", "layer_norm", "feed_forward", "cross_entropy",
+                           "self_attention", "decoder_layer", "transformer"})
         EXPECT_THAT(list.out, HasSubstr(std::string(op) + "\t"));
 }
 
