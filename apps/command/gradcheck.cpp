@@ -1,4 +1,4 @@
-#include "autograd/exact_check.h"
+#include "apps/command/gradcheck_report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +20,7 @@ namespace {
 struct GradcheckCommandOptions {
     std::string op;
     bool list = false;
+    bool json = false;
     MachineOptions machine;
 };
 
@@ -44,15 +45,6 @@ std::vector<GradientCase> wanted_cases(const std::string& op) {
     return wanted;
 }
 
-// What the witnesses say of one case.
-struct CaseReport {
-    GradcheckReport differences;
-    ExactReport exact;
-    std::string error;  // what kept them from saying anything
-
-    bool passed() const { return error.empty() && differences.passed && exact.passed; }
-};
-
 CaseReport prove(const GradientCase& one, Device device) {
     CaseReport report;
     try {
@@ -68,10 +60,13 @@ CaseReport prove(const GradientCase& one, Device device) {
     return report;
 }
 
-// Cases end in any order; lines come out in the order of the list, each as soon as it and all before it are known.
+// Cases end in any order; lines come out in the order of the list, each as soon as it and all before it are known. As JSON they
+// come out at the end, together.
 class Table {
   public:
-    explicit Table(const std::vector<GradientCase>& cases) : cases_(cases), reports_(cases.size()), known_(cases.size(), false) {
+    Table(const std::vector<GradientCase>& cases, bool as_json)
+        : cases_(cases), reports_(cases.size()), known_(cases.size(), false), as_json_(as_json) {
+        if (as_json) return;
         for (const GradientCase& one : cases) {
             op_width_ = std::max(op_width_, one.op.size());
             case_width_ = std::max(case_width_, one.what.size());
@@ -89,22 +84,32 @@ class Table {
     }
     std::size_t failed() const { return failed_; }
 
+    // The last line, or all of the JSON.
+    void finish() const {
+        if (as_json_)
+            fmt::print("{}", gradcheck_json(cases_, reports_));
+        else if (failed_ == 0)
+            fmt::print("all {} cases of {} ops and modules are proven\n", cases_.size(), op_names(cases_).size());
+        else
+            fmt::print("{} of {} cases FAILED\n", failed_, cases_.size());
+    }
+
   private:
     void print(std::size_t i) {
         const CaseReport& report = reports_[i];
+        if (!report.passed()) ++failed_;
+        if (as_json_) return;
         const ExactReport& exact = report.exact;
         fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11.1e}  {:>7.0e}  {:>7.0e}  {:>7.0e}  {}\n", cases_[i].op, op_width_,
                    cases_[i].what, case_width_, report.differences.compared, report.differences.worst, exact.forward,
                    exact.adjoint, exact.hessian, report.passed() ? "proven" : "FAILED");
-        if (report.passed()) return;
-        ++failed_;
-        for (const std::string* message : {&report.error, &report.differences.message, &exact.message})
-            if (!message->empty()) fmt::print("{}\n", *message);
+        if (!report.passed()) fmt::print("{}\n", report.message());
     }
 
     const std::vector<GradientCase>& cases_;
     std::vector<CaseReport> reports_;
     std::vector<bool> known_;
+    bool as_json_;
     std::size_t printed_ = 0;
     std::size_t failed_ = 0;
     std::size_t op_width_ = 2;
@@ -119,10 +124,11 @@ int gradcheck_command(Arguments arguments) {
     OptionTable table("gradcheck",
                       "proves every op's and module's gradient: backward against central differences and exact derivatives, in "
                       "double precision");
-    table.usage = "usage: heddle gradcheck [NAME] [--list]\n";
+    table.usage = "usage: heddle gradcheck [NAME] [--list] [--json]\n";
     table.group(OptionGroup::cases);
     table.add("op", options.op, "prove this op only").called("NAME").defaults_to("all").positional();
     table.add("list", options.list, "print the cases, prove none");
+    table.add("json", options.json, "print one JSON object instead of the table");
     add_machine_options(table, options.machine);
     if (!parse_command_line(table, arguments)) return 0;
     apply(options.machine);
@@ -132,20 +138,17 @@ int gradcheck_command(Arguments arguments) {
         for (const GradientCase& one : cases) fmt::print("{}\t{}\n", one.op, one.what);
         return 0;
     }
-    Table printed(cases);
+    Table table_of_cases(cases, options.json);
     const Device device = options.machine.device;
     // On the device one case after the other: its stream is one, and the emulated one uses all processors itself.
     const std::int64_t at_once = device == Device::cuda ? static_cast<std::int64_t>(cases.size()) : 1;
     parallel_for(static_cast<std::int64_t>(cases.size()), at_once, [&](std::int64_t begin, std::int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-            printed.add(i, prove(cases[i], device));
+            table_of_cases.add(i, prove(cases[i], device));
     });
-    if (printed.failed() == 0) {
-        fmt::print("all {} cases of {} ops and modules are proven\n", cases.size(), op_names(cases).size());
-        return 0;
-    }
-    fmt::print("{} of {} cases FAILED\n", printed.failed(), cases.size());
-    fmt::print(stderr, "heddle: {} of {} gradients are wrong; the table names them\n", printed.failed(), cases.size());
+    table_of_cases.finish();
+    if (table_of_cases.failed() == 0) return 0;
+    fmt::print(stderr, "heddle: {} of {} gradients are wrong; the table names them\n", table_of_cases.failed(), cases.size());
     return 1;
 }
 

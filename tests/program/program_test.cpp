@@ -194,6 +194,11 @@ TEST(Program, ProvesGradients) {
     EXPECT_EQ(proven.status, 0) << proven.err;
     EXPECT_THAT(proven.out, AllOf(HasSubstr("worst error"), HasSubstr("forward  adjoint  Hessian  verdict"), HasSubstr("proven"),
                                   HasSubstr("of 1 ops")));
+    const ProgramResult json = here.run("gradcheck layer_norm --json");
+    EXPECT_EQ(json.status, 0) << json.err;
+    EXPECT_THAT(json.out,
+                AllOf(StartsWith(R"({"passed":true,"cases":[{"op":"layer_norm","case":"plain","passed":true,"derivatives":)"),
+                      HasSubstr(R"("adjoint":)"), HasSubstr(R"("message":""}]})")));
     const ProgramResult list = here.run("gradcheck --list");
     EXPECT_EQ(list.status, 0);
     for (const char* op : {"matmul", "linear", "attention", "embedding", "softmax", "layer_norm", "feed_forward", "cross_entropy",

@@ -1,0 +1,25 @@
+// What `heddle gradcheck` found out about each case: the reports of its witnesses, and their JSON.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "autograd/exact_check.h"
+
+namespace heddle::app {
+
+/// What the witnesses say of one case.
+struct CaseReport {
+    GradcheckReport differences;
+    ExactReport exact;
+    std::string error;  ///< what kept them from saying anything
+
+    bool passed() const { return error.empty() && differences.passed && exact.passed; }
+    /// What each failed witness says, one after the other; empty when all passed.
+    std::string message() const;
+};
+
+/// One JSON object in a line: whether all passed, and an object for each case. `reports` are those of `cases`, in their order.
+std::string gradcheck_json(std::span<const GradientCase> cases, std::span<const CaseReport> reports);
+
+}  // namespace heddle::app
