@@ -20,7 +20,8 @@ GradientFunction function_of_parameters(std::shared_ptr<Module> module, ModuleFu
 std::vector<Tensor> parameter_values(const Module& module);
 
 /// Cases of self- and cross-attention, encoder and decoder layer, and the whole model with pre- and post-norm, each with all its
-/// parameters as inputs. Made anew by each call, since a case changes its module.
+/// parameters as inputs. Made anew by each call, since a case changes its module. Differences probe a few elements of
+/// each parameter; autograd/exact_check.h covers all of them.
 std::vector<GradientCase> module_cases();
 
 }  // namespace heddle::nn
