@@ -1,7 +1,7 @@
 """Compiles a changed copy of one source as its build does, and links test programs with that object ahead of the libraries.
 
-A source that the build compiles together with others (CMake's unity build) is compiled alone, and so is each of these others, once: their
-objects go ahead of the libraries, too, so the linker takes nothing from the object that holds all of them.
+A source that the build compiles together with others (CMake's unity build) is compiled alone, and so is each of these others, once:
+their objects go ahead of the libraries, too, so the linker takes nothing from the object that holds all of them.
 """
 import hashlib
 import json
@@ -20,8 +20,8 @@ class BuildError(Exception):
 
 
 class Build:
-    """A build folder of the preset `emulated`. `work` takes what this program writes and is kept from run to run. `makes`: programs that are older
-    than their sources are built first."""
+    """A build folder of the preset `emulated`. `work` takes what this program writes and is kept from run to run. `makes`: programs that
+    are older than their sources are built first."""
 
     def __init__(self, folder, work=None, makes=True):
         self.folder = os.path.abspath(folder)
@@ -81,13 +81,13 @@ class Build:
 
     # ---- compiling
 
-    def _compile(self, command, source, output):
+    def _compile(self, command, source, output, flags=()):
         """Whether it compiles. `source` replaces the command's own, and overlaid headers come first."""
         arguments = shlex.split(command)
         at = arguments.index("-c")
         arguments[at + 1] = source
         arguments[arguments.index("-o") + 1] = output
-        arguments = [one for one in arguments if one != "-Werror"] + ["-w"]
+        arguments = [one for one in arguments if one != "-Werror"] + ["-w", *flags]
         os.makedirs(os.path.dirname(output), exist_ok=True)
         done = subprocess.run(arguments, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         return done.returncode == 0, done.stderr.decode(errors="replace")
@@ -106,8 +106,8 @@ class Build:
                 raise BuildError(f"{source} does not compile alone:\n{message}")
         return alone
 
-    def compile(self, file, text, unit, variant):
-        """The object of `unit` where `file`, itself or a header of it, has this text; None if it does not compile."""
+    def compile(self, file, text, unit, variant, flags=()):
+        """The object of `unit` where `file`, itself or a header of it, has this text; None if it does not compile. `flags`: further ones."""
         _, command, _ = self._entry(unit, variant)
         overlay = os.path.join(self.work, "changed")
         place = os.path.join(overlay, file)
@@ -115,13 +115,13 @@ class Build:
         with open(place, "w", encoding="utf-8") as changed:
             changed.write(f'#line 1 "{os.path.join(self.root, file)}"\n{text}')
         header = re.search(r" -include (\S+)", command)
-        if header and file in self.includes(header.group(1)):  # the precompiled header holds the file as it was
+        if header and (flags or file in self.includes(header.group(1))):  # the precompiled header has other flags, or the file as it was
             command = command.replace(header.group(0), "")
         if file != unit:
             command = command.replace(" -I", f" -I{overlay} -I", 1)
-        output = os.path.join(self.work, f"{variant}.o")
+        output = os.path.join(self.work, f"{variant}{'-'.join(['', *flags[:1]])}.o")
         try:
-            good, _ = self._compile(command, place if file == unit else os.path.join(self.root, unit), output)
+            good, _ = self._compile(command, place if file == unit else os.path.join(self.root, unit), output, flags)
         finally:
             os.remove(place)
         return output if good else None
@@ -132,7 +132,8 @@ class Build:
         """Brings a test program up to date, with all that it is linked from."""
         if not self.makes or program in self._made:
             return
-        done = subprocess.run(["ninja", "-C", self.folder, self.target(program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(["ninja", "-C", self.folder, self.target(program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              check=False)
         if done.returncode != 0:
             raise BuildError(done.stdout.decode(errors="replace")[-3000:])
         self._made.add(program)
@@ -147,19 +148,20 @@ class Build:
                 self._targets = set(re.findall(r"^build (tests/\S+):", rules.read(), re.MULTILINE))
         return self.target(program) in self._targets
 
-    def link(self, program, changed, unit, variant):
-        """The test program with the object `changed` in place of what the libraries have of `unit`."""
+    def link(self, program, changed, unit, variant, flags=()):
+        """The test program with the object `changed`, compiled with `flags`, in place of what the libraries have of `unit`."""
         _, _, together = self._entry(unit, variant)
         objects = [changed] + [self.original(source, variant) for source in together if source != unit]
         if program not in self._links:
-            said = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", "-s", self.target(program)], stdout=subprocess.PIPE, check=True)
+            said = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", "-s", self.target(program)], stdout=subprocess.PIPE,
+                                  check=True)
             self._links[program] = said.stdout.decode().strip().splitlines()[-1]
         output = os.path.join(self.work, "program")
         command, count = re.subn(r" -o \S+ ", f" -o {shlex.quote(output)} ", self._links[program], count=1)
         first = re.search(r" \S+\.o ", command)
         if count != 1 or not first:
             raise BuildError(f"no program is linked by: {command}")
-        command = command[:first.start()] + " " + " ".join(map(shlex.quote, objects)) + command[first.start():]
+        command = command[:first.start()] + " " + " ".join(map(shlex.quote, [*flags, *objects])) + command[first.start():]
         done = subprocess.run(command, shell=True, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
             raise BuildError(f"{program} does not link with {changed}:\n{done.stdout.decode(errors='replace')[-2000:]}")

@@ -91,13 +91,16 @@ def _dropped(operators, ends):
     return changes
 
 
+# A whole line that sets a value, and one that calls a function: with or without `if` or `for` in front of it.
+_SET = re.compile(r"^[ ]+(?:if \([^;]*?\) )?(\*?" + _NAME + r"(?:(?:\.|->)" + _NAME + r"|\[[^\]\n]*\])* [-+*/|&^]?= [^;\n]*;)[ ]*$",
+                  re.MULTILINE)
+_CALL = re.compile(r"^[ ]+(?:(?:if|for) \([^\n]*\) )?((?:" + _NAME + r"(?:::|\.|->|<[\w, :]*>))*" + _NAME +
+                   r"(?:<[\w, :]*>)?\([^\n]*\);)[ ]*$", re.MULTILINE)
 _SYNCHRONISES = re.compile(r"sync|barrier|fence|wait|commit|arrive")
 
 
 def _whole_statements(source, barriers):
-    value = re.compile(r"^[ ]+(?:if \([^;]*?\) )?(\*?" + _NAME + r"(?:(?:\.|->)" + _NAME + r"|\[[^\]\n]*\])* [-+*/|&^]?= [^;\n]*;)[ ]*$", re.MULTILINE)
-    call = re.compile(r"^[ ]+(?:(?:if|for) \([^\n]*\) )?((?:" + _NAME + r"(?:::|\.|->|<[\w, :]*>))*" + _NAME + r"(?:<[\w, :]*>)?\([^\n]*\);)[ ]*$", re.MULTILINE)
-    for found in [*value.finditer(source.code), *call.finditer(source.code)]:
+    for found in [*_SET.finditer(source.code), *_CALL.finditer(source.code)]:
         text = source.code[found.start(1):found.end(1)]
         if text.startswith(("return", "delete")) or bool(_SYNCHRONISES.search(text.split("(")[0])) != barriers:
             continue
@@ -198,8 +201,9 @@ KINDS = {
     "arguments": _arguments,
     "saved": _saved,
     "name": _wrong_name,
-    "reduction": _words(("min", "max"), ("max", "min"), ("warp_sum", "warp_max"), ("block_sum", "block_max"), ("warp_max", "warp_sum"),
-                        ("block_max", "block_sum"), ("__shfl_up_sync", "__shfl_down_sync"), ("__shfl_xor_sync", "__shfl_up_sync")),
+    "reduction": _words(("min", "max"), ("max", "min"), ("warp_sum", "warp_max"), ("warp_max", "warp_sum"),
+                        ("block_sum", "block_max"), ("block_max", "block_sum"),
+                        ("__shfl_up_sync", "__shfl_down_sync"), ("__shfl_xor_sync", "__shfl_up_sync")),
 }
 
 

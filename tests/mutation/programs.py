@@ -15,7 +15,8 @@ _MODELS = ["nn_gradient_test", "nn_layers_test", "nn_parity_test", "nn_transform
 _SEARCHES = ["nn_decoding_test", "beam_search_test", "sampling_test", "scoring_test", "ensemble_test", "optim_test"]
 _DEVICE_MODELS = ["nn_bf16_test"]
 # Tests of the program and of pages, those that take long, and those that look at the source and not at what it does.
-_OTHERS = re.compile(r"_slow_test$|^(training_cuda|training_bf16|training_graphs|program|lab|chapters|page|emulator|stepping|examples|levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
+_OTHERS = re.compile(r"_slow_test$|^(training_cuda|training_bf16|training_graphs|program|lab|chapters|page|emulator|stepping|examples|"
+                     r"levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
 
 
 def op_of(file):
@@ -55,8 +56,8 @@ def own_programs(root, op):
 def _that_name(root, op, left_out):
     """Further programs whose source names the op."""
     return [name for name, text in _test_files(root).items()
-            if re.search(rf"\b(?:{op}_(?:forward|backward)|(?:ops|kernels)::{op}|kernels/{op}/)", text) and not _OTHERS.search(name)
-            and name not in left_out]
+            if re.search(rf"\b(?:{op}_(?:forward|backward)|(?:ops|kernels)::{op}|kernels/{op}/)", text)
+            and not _OTHERS.search(name) and name not in left_out]
 
 
 @functools.lru_cache(maxsize=None)
@@ -83,7 +84,7 @@ def programs_for(root, unit):
     nan = [("every_op_device_test", "EveryOp*NDevice.*")] if every_op else []
     if unit.endswith(".cu"):
         plain = [(name, "*") for name in device] + every_op + [(name, "*") for name in host]
-        watched = [("checked/" + name, "*" + WATCHED) for name in device] + [("checked/" + name, only + WATCHED) for name, only in every_op]
+        watched = [("checked/" + name, only + WATCHED) for name, only in [(name, "*") for name in device] + every_op]
         kept = [("every_op_in_kept_memory_device_test", f"*{op}*")] if op in ops_with_cases(root) else []
         return plain + watched + nan + kept + [(name, "*") for name in dict.fromkeys(_with_device(root, others) + _DEVICE_MODELS)]
     names = dict.fromkeys(device + others + _MODELS + _DEVICE_MODELS)

@@ -23,7 +23,7 @@ def seconds_of_children():
 
 
 def _ends(process):
-    """Waits for a process. False when it waits itself, for a whole minute: a deadlock. (A clock would also count the time that it was kept waiting.)"""
+    """Waits for a process. False when it has waited itself for a minute: a deadlock. (A clock would count the time that it was kept waiting.)"""
     idle, used = 0.0, None
     while process.poll() is None:
         time.sleep(0.02)
@@ -40,22 +40,24 @@ def _ends(process):
     return True
 
 
-def run(program, only, seconds=_LONGEST, level=None):
+def run(program, only, seconds=_LONGEST, level=None, sanitized=False):
     """Runs the tests of `program` that GoogleTest's filter `only` names, until one fails. `seconds` of processor time are allowed."""
-    environment = dict(os.environ, HEDDLE_EMULATOR_SEED="1")
+    environment = dict(os.environ, HEDDLE_EMULATOR_SEED="1", ASAN_OPTIONS="detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1")
     if level:
         environment["HEDDLE_CPU_LEVEL"] = level
 
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
-        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+        if not sanitized:  # whose shadow of the memory is larger than that
+            resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     before = seconds_of_children()
     with tempfile.TemporaryDirectory(prefix="heddle-mutation-") as folder, tempfile.TemporaryFile() as said:
         environment["TMPDIR"] = folder
-        started = subprocess.Popen([program, f"--gtest_filter={only}", "--gtest_fail_fast", "--gtest_color=no"], stdout=said, stderr=said,
-                                   stdin=subprocess.DEVNULL, cwd=folder, env=environment, preexec_fn=limits, start_new_session=True)
+        command = [program, f"--gtest_filter={only}", "--gtest_fail_fast", "--gtest_color=no"]
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=folder, env=environment,
+                                   preexec_fn=limits, start_new_session=True)
         timed_out = not _ends(started)
         try:
             os.killpg(started.pid, signal.SIGKILL)  # what it started, too
