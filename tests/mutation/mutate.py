@@ -13,6 +13,7 @@ change). What does not compile, or compiles to the same code, is none. A mutant 
 or does not end; programs.py says which programs these are. Ends with status 1 when a mutant survives that equivalent.txt does not list.
 """
 import argparse
+import dataclasses
 import datetime
 import itertools
 import os
@@ -30,8 +31,8 @@ from run import Baseline, run, seconds_of_children
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # Of the mutant alone, so it sees the arrays of functions and std containers, not Heddle's own memory.
-UNDEFINED = ("-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all")
-UNDEFINED_PROGRAMS = 4
+SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all")
+SANITIZED_PROGRAMS = 4
 
 
 def levels_of_this_processor():
@@ -62,28 +63,26 @@ class Trial:
     def verdict(self):
         """("killed", "survived", "same code" or "does not compile"; the test that failed)."""
         mutant = self.mutant
-        tests = [test for test in programs_for(self.build.root, mutant.unit) if self.build.has_program(test[0])]
+        own, further = [[test for test in tests if self.build.has_program(test[0])] for tests in programs_for(self.build.root, mutant.unit)]
         if mutant.kind == "barrier dropped":
-            tests.sort(key=lambda test: not test[0].startswith("checked/"))
-        if not tests:
-            raise BuildError(f"{self.build.folder} builds no test program that reads {mutant.unit}")
-        self.build.make(tests[0][0])
+            own.sort(key=lambda test: not test[0].startswith("checked/"))
+        if not own:
+            raise BuildError(f"{self.build.folder} builds no test program of {mutant.unit}")
+        self.build.make(own[0][0])
         if self.object(mutant.variant) is None:
             return "does not compile", ""
         if self.build.same_code(self.object(mutant.variant), mutant.unit, mutant.variant):
             # Barriers that the emulator's plain kernels do not need are seen by the watched ones alone.
             if mutant.kind != "barrier dropped" or self.build.same_code(self.object("checked"), mutant.unit, "checked"):
                 return "same code", ""
-        for program, only in tests:
-            failed = self.failure(program, only)
-            if failed:
-                return "killed", f"{program}: {failed}"
         # An index behind a small array goes unnoticed here, but not where tests/run.sh --all runs the same programs under the sanitizers.
-        for program, only in [test for test in tests if not test[0].startswith("checked/")][:UNDEFINED_PROGRAMS]:
-            failed = self.failure(program, only, UNDEFINED)
-            if failed:
-                return "killed", f"{program}, sanitized: {failed}"
-        return "survived", f"{len(tests)} programs"
+        unwatched = [test for test in own if not test[0].startswith("checked/")][:SANITIZED_PROGRAMS]
+        for tests, flags in ((own, ()), (unwatched, SANITIZED), (further, ())):
+            for program, only in tests:
+                failed = self.failure(program, only, flags)
+                if failed:
+                    return "killed", f"{program}{', sanitized' if flags else ''}: {failed}"
+        return "survived", f"{len(own + further)} programs"
 
     def failure(self, program, only, flags=()):
         """The test that fails; nothing when none does."""
@@ -93,7 +92,7 @@ class Trial:
         if usual is None or self.object(variant, flags) is None:
             return ""
         linked = self.build.link(program, self.object(variant, flags), mutant.unit, variant, flags)
-        outcome = run(linked, only, 10 + 8 * usual, self.level, sanitized=bool(flags))
+        outcome = run(linked, only, 5 + 3 * usual, self.level, sanitized=bool(flags))
         if not outcome.failed or (flags and self.original_fails(program, outcome.test.split(" ")[0], flags)):
             return ""
         return outcome.test
@@ -108,9 +107,9 @@ class Trial:
 
 
 def record_of(mutant, verdict, by, seconds, commit):
-    return {"file": mutant.file, "line": mutant.line, "unit": mutant.unit, "variant": mutant.variant, "part": mutant.part, "op": mutant.op,
-            "kind": mutant.kind, "old": mutant.old, "new": mutant.new, "verdict": verdict, "by": by, "seconds": round(seconds, 1),
-            "commit": commit, "date": datetime.date.today().isoformat()}
+    record = dataclasses.asdict(mutant)
+    del record["text"]
+    return record | {"verdict": verdict, "by": by, "seconds": round(seconds, 1), "commit": commit, "date": datetime.date.today().isoformat()}
 
 
 def show(mutant, verdict, by, seconds):

@@ -68,27 +68,32 @@ def ops_with_cases(root):
 
 
 def programs_for(root, unit):
-    """[(program, GoogleTest's filter)] for mutants that are compiled with `unit`, a .cpp or .cu file."""
+    """([(program, GoogleTest's filter)], the same): the op's own tests of a .cpp or .cu file, and further ones that read it."""
     op = op_of(unit)
     host, device = own_programs(root, op)
     every_op = [("every_op_device_test", f"*/{op}")] if op in ops_with_cases(root) else []
+    nan = [("every_op_device_test", "EveryOp*NDevice.*")] if every_op else []
+    kept = [("every_op_in_kept_memory_device_test", f"*{op}*")] if every_op else []
     if op == "device":
         every_op = [("every_op_device_test", "*/*")]
     others = _that_name(root, op, host + device)
     if not os.path.exists(os.path.join(root, "autograd/ops", op + ".cpp")) and op != "tape":
         others += _SEARCHES  # what computes no gradient serves searches and updates
     if unit.startswith("autograd/"):
-        first = _TAPE + ["proofs_test"] if op == "tape" else ["proofs_test"] + [name for name in host if "gradient" in name]
-        names = first + others + _MODELS + _TAPE + _DEVICE_MODELS
-        return [(name, "*") for name in dict.fromkeys(names)]
-    nan = [("every_op_device_test", "EveryOp*NDevice.*")] if every_op else []
-    if unit.endswith(".cu"):
-        plain = [(name, "*") for name in device] + every_op + [(name, "*") for name in host]
-        watched = [("checked/" + name, only + WATCHED) for name, only in [(name, "*") for name in device] + every_op]
-        kept = [("every_op_in_kept_memory_device_test", f"*{op}*")] if op in ops_with_cases(root) else []
-        return plain + watched + nan + kept + [(name, "*") for name in dict.fromkeys(_with_device(root, others) + _DEVICE_MODELS)]
-    names = dict.fromkeys(device + others + _MODELS + _DEVICE_MODELS)
-    return [(name, "*") for name in host] + every_op + [("proofs_test", "*"), ("every_op_test", "*")] + nan + [(name, "*") for name in names]
+        own = _all(_TAPE + ["proofs_test"] if op == "tape" else ["proofs_test"] + [name for name in host if "gradient" in name])
+        further = _all(others + _MODELS + _TAPE + _DEVICE_MODELS)
+    elif unit.endswith(".cu"):
+        plain = _all(device) + every_op
+        own = plain + _all(host) + [("checked/" + name, only + WATCHED) for name, only in plain]
+        further = nan + kept + _all(_with_device(root, others) + _DEVICE_MODELS)
+    else:
+        own = _all(host) + every_op + _all(["proofs_test", "every_op_test"])
+        further = nan + _all(device + others + _MODELS + _DEVICE_MODELS)
+    return own, [test for test in further if test not in own]
+
+
+def _all(names):
+    return [(name, "*") for name in dict.fromkeys(names)]
 
 
 def _with_device(root, names):

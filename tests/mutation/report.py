@@ -46,35 +46,38 @@ def page(known, equivalent):
     commits = list(dict.fromkeys(record["commit"] for record in valid))
     seconds = sum(record["seconds"] for record in valid) / max(1, len(valid))
     killers = collections.Counter(record["by"].split(":")[0] for record in valid if verdict_of(record, equivalent) == "killed")
+    when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else "nothing was run"
     lines = [
         "# Source mutants", "",
-        "Written by `tests/mutation/mutate.py BUILD --record`; not to be edited. A mutant is one line of the real source with a small change, drawn by",
-        "seed: [tests/mutation](../../tests/mutation/README.md) says which changes there are and which tests run. All results, line by line:",
-        "[results.jsonl](../../tests/mutation/results.jsonl).", "",
-        f"{' to '.join(dict.fromkeys([dates[0], dates[-1]])) if dates else ''}, commits {', '.join(commits)}. {seconds:.1f} s of processor time for a mutant on average."
-        f" In addition {none['does not compile']} changes that do not compile and {none['same code']} that compile to the same code were drawn;"
-        " these are no mutants.", "",
+        "Written by `tests/mutation/mutate.py BUILD --record`; not to be edited. A mutant is one line of the real source with a small change,",
+        "drawn by seed: [tests/mutation](../../tests/mutation/README.md) says which changes there are and which tests run. Each result is a line",
+        "of [results.jsonl](../../tests/mutation/results.jsonl).", "",
+        f"{when}, commits {', '.join(commits)}. {seconds:.1f} s of processor time for a mutant on average. In addition",
+        f"{none['does not compile']} changes that do not compile and {none['same code']} that compile to the same code were drawn; these are no"
+        " mutants.", "",
     ]
     parts = dict(_grouped(valid, "part"))
     lines += _table("part", [(_PARTS[part], parts.get(part, [])) for part in SHARES] + [("all", valid)], equivalent)
     lines += ["", "## By op", ""] + _table("op", _grouped(valid, "op"), equivalent)
     lines += ["", "## By kind of change", ""] + _table("change", _grouped(valid, "kind"), equivalent)
     lines += ["", "## Which program found them", "", "A mutant is run until a first test fails; the op's own programs come first.", "",
-              "| test program | mutants |", "|---|---|"] + [f"| {name} | {number} |" for name, number in killers.most_common()]
+              "| test program | mutants |", "|---|---|"]
+    lines += [f"| {name} | {number} |" for name, number in sorted(killers.items(), key=lambda one: (-one[1], one[0]))]
     left = [record for record in valid if verdict_of(record, equivalent) == "survived"]
     lines += ["", "## Not found yet", ""]
     lines += ["| line | change | became |", "|---|---|---|"] if left else ["None."]
-    lines += [f"| {record['file']}:{record['line']}{_level(record)} | {_code(record['old'])} | {_code(record['new'])} |" for record in left]
+    lines += [_shown(record) for record in left]
     listed = [(record, results.reason_for(equivalent, *results.key_of(record))) for record in valid]
-    listed = [(record, reason) for record, reason in listed if reason]
-    lines += ["", "## Equivalent", "", "Changes that no test can tell from the original, and why ([equivalent.txt](../../tests/mutation/equivalent.txt)).", "",
+    lines += ["", "## Equivalent", "",
+              "Changes that no test can tell from the original, and why ([equivalent.txt](../../tests/mutation/equivalent.txt)).", "",
               "| line | change | became | reason |", "|---|---|---|---|"]
-    lines += [f"| {record['file']}:{record['line']}{_level(record)} | {_code(record['old'])} | {_code(record['new'])} | {reason} |" for record, reason in listed]
+    lines += [f"{_shown(record)} {reason} |" for record, reason in listed if reason]
     return "\n".join(lines) + "\n"
 
 
-def _level(record):
-    return f" at {record['variant']}" if record["variant"] != "plain" else ""
+def _shown(record):
+    level = f" at {record['variant']}" if record["variant"] != "plain" else ""
+    return f"| {record['file']}:{record['line']}{level} | {_code(record['old'])} | {_code(record['new'])} |"
 
 
 def write(root, known, equivalent):

@@ -1,4 +1,4 @@
-"""What is kept of mutants: results.jsonl, one line for each that was run, and equivalent.txt, those that cannot be told from the original."""
+"""What is kept of mutants: results.jsonl, a line for each that was run, and equivalent.txt, those that cannot be told from the original."""
 import json
 import os
 

@@ -3,7 +3,7 @@ import bisect
 import re
 
 # Statements that refuse wrong arguments, and declarations whose numbers cannot change a result.
-_LEFT_ALONE = re.compile(r"\b(?:check\w*|fail|fail_with|search_for_anomaly|static_assert|__launch_bounds__|OpTimer)\b"
+_LEFT_ALONE = re.compile(r"\b(?:check\w*|fail|fail_with|require|search_for_anomaly|static_assert|__launch_bounds__|OpTimer)\b"
                          r"|^\s*(?:using|typedef|friend)\b")
 # Namespaces of a tape node's file that hold the op's proofs and benchmarks: no part of the op.
 _NO_OP = re.compile(r"namespace heddle::(?:proofs|benches) \{")
@@ -38,12 +38,12 @@ def _begins_block(code, at):
     word = re.search(r"(\w*)$", before).group(1)
     if word in _WORDS_BEFORE_A_BLOCK:
         return True
-    at_line_end = code.find("\n", at) == at + 1 + len(code[at + 1:].split("\n", 1)[0]) and not code[at + 1:].split("\n", 1)[0].strip()
+    at_line_end = not code[at + 1:code.find("\n", at) + 1].strip()
     return at_line_end and word != "return" and before[-1:] not in ("=", ",", "(", "{")
 
 
 def statements(code):
-    """Where the statements begin, in order: behind each ; and each brace of a block. Parts of a `for` and braces of a value belong to theirs."""
+    """Where the statements begin, in order: behind each ; and each brace of a block. Parts of a `for` and a value's braces belong to theirs."""
     begins, kinds, depth, saved = [0], [], 0, []
     for at, char in enumerate(code):
         if char in "([":
