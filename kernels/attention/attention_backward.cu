@@ -84,8 +84,9 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
             const KeptKeys<kRows> kept(task, at, own, key);
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
-                const BackwardWeight<A> of_key(task, at, own + r, key + lane(), lane() < Sizes::kTile, kept(r), score[r],
-                                               d_weight[r], level[r], delta[r]);
+                const BackwardWeight<A> of_key(task, at, own + r, key + lane(),
+                                               lane() < Sizes::kTile && may_attend(task, at, own + r, key + lane()), kept(r),
+                                               score[r], d_weight[r], level[r], delta[r]);
                 weights[r * kWarp + lane()] = of_key.d_score;
             }
             __syncwarp();  // all lanes' dS are there
@@ -144,8 +145,9 @@ __global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
                 const unsigned kept = task.dropout.active() ? kept_keys(task, at, query + lane(), own / 8) : 0xffu;
 #pragma unroll
                 for (int r = 0; r < kRows; ++r) {
-                    const BackwardWeight<A> of_query(task, at, query + lane(), own + r, there, (kept >> (own + r) % 8 & 1) != 0,
-                                                     score[r], d_weight[r], in_twos(log_sum), delta);
+                    const BackwardWeight<A> of_query(
+                        task, at, query + lane(), own + r, there && may_attend(task, at, query + lane(), own + r),
+                        (kept >> (own + r) % 8 & 1) != 0, score[r], d_weight[r], in_twos(log_sum), delta);
                     weights[r * kWarp + lane()] = of_query.weight;
                     d_scores[r * kWarp + lane()] = of_query.d_score;
                 }

@@ -62,11 +62,11 @@ struct Deltas {
 };
 
 // sum[r][c] += sum over j < count of weights[j][r] tile[j][32 c + lane], for weights [count, pitch], whose columns r < kRows are
-// the warp's, and tile [count, D]; from j = begin on.
+// the warp's, and tile [count, D]; from j = begin on. Not unrolled: the loads of two rounds would take registers that then spill.
 template <int D>
 __device__ __forceinline__ void update_transposed(float (&sum)[kRows][D / kWarp], const float* weights, int pitch,
                                                   const float* tile, int begin, int count) {
-#pragma unroll 2
+#pragma unroll 1
     for (int j = begin; j < count; ++j) {
         const auto low = device::load_vector<4>(weights + j * pitch), high = device::load_vector<4>(weights + j * pitch + 4);
 #pragma unroll
@@ -118,27 +118,31 @@ __global__ void __launch_bounds__(kShortSentence / kRows * kWarp)
 
         if (own < at.queries) {
             deltas.add(d_outputs + own * D);
-            float level[kRows], d_query[kRows][Sizes::kColumns] = {};
-#pragma unroll
-            for (int r = 0; r < kRows; ++r)
-                level[r] = own + r < at.queries ? in_twos(back.log_sum[(at.query_start + own + r) * task.heads + at.head]) : 0.0f;
+            // L of row r as an exponent of 2, in lane r.
+            const float levels = lane() < kRows && own + lane() < at.queries
+                                     ? in_twos(back.log_sum[(at.query_start + own + lane()) * task.heads + at.head])
+                                     : 0.0f;
+#pragma unroll 1
             for (int key = 0; key < key_count; key += kWarp) {
                 const int count = tile_rows<kWarp>(at.keys - key);
                 float score[kRows], d_weight[kRows];
-                products<float, D>(score, queries + own * D, keys + key * Sizes::kPitch, task.query.width, count, D);
-                products<float, D>(d_weight, d_outputs + own * D, values + key * Sizes::kPitch, task.value.width, count, D);
+                products<float, D, 1>(score, queries + own * D, keys + key * Sizes::kPitch, task.query.width, count, D);
+                products<float, D, 1>(d_weight, d_outputs + own * D, values + key * Sizes::kPitch, task.value.width, count, D);
                 const KeptKeys<kRows> kept(task, at, own, key);
+                const unsigned open = open_rows<kRows>(task, at, own, key + lane());
 #pragma unroll
                 for (int r = 0; r < kRows; ++r) {
-                    const BackwardWeight<float> of_key(task, at, own + r, key + lane(), true, kept(r), score[r], d_weight[r],
-                                                       level[r], deltas.of(r));
-                    if (lane() >= count) continue;
-                    weights[(own + r) * key_room + key + lane()] = of_key.weight;
-                    d_scores[(own + r) * key_room + key + lane()] = of_key.d_score;
+                    const BackwardWeight<float> of_key(task, at, own + r, key + lane(), (open >> r & 1) != 0, kept(r), score[r],
+                                                       d_weight[r], __shfl_sync(device::kAllLanes, levels, r), deltas.of(r));
+                    if (lane() < count) {
+                        weights[(own + r) * key_room + key + lane()] = of_key.weight;
+                        d_scores[(own + r) * key_room + key + lane()] = of_key.d_score;
+                    }
                 }
             }
             __syncwarp();  // all lanes' dS are there
             if (back.d_query.data != nullptr) {
+                float d_query[kRows][Sizes::kColumns] = {};
                 update<float, D>(d_query, d_scores + own * key_room, keys, key_count, key_room);
 #pragma unroll
                 for (int r = 0; r < kRows; ++r)

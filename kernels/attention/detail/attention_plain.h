@@ -70,8 +70,8 @@ __device__ __forceinline__ int tile_rows(int left) {
 }
 
 /// score[r] = own row r . tile row lane, for own [Rows, own_pitch] and tile [count, kPitch]. Lanes without a row repeat the
-/// first's.
-template <class T, int D, int Rows>
+/// first's. Unroll: how many steps over the columns are under way at once; each takes registers for its loads.
+template <class T, int D, int Unroll = 2, int Rows>
 __device__ __forceinline__ void products(device::Accumulator<T> (&score)[Rows], const device::Accumulator<T>* own,
                                          const device::Accumulator<T>* tile, int width, int count,
                                          int own_pitch = PlainSizes<T, D>::kPitch) {
@@ -80,7 +80,7 @@ __device__ __forceinline__ void products(device::Accumulator<T> (&score)[Rows], 
     const auto* const mine = tile + (device::lane() < count ? device::lane() : 0) * Sizes::kPitch;
 #pragma unroll
     for (int r = 0; r < Rows; ++r) score[r] = 0;
-#pragma unroll 2
+#pragma unroll Unroll
     for (int c = 0; c < width; c += N) {
         const auto b = device::load_vector<N>(mine + c);
 #pragma unroll
@@ -150,6 +150,16 @@ struct KeptKeys {
     }
 };
 
+/// Bit r: whether query own + r may attend to the key. Row after row: side by side, the places of 8 rows in the mask would take
+/// the registers that the sums need.
+template <int Rows, class T>
+__device__ __forceinline__ unsigned open_rows(const AttentionTask<T>& task, const AttentionPlace& at, int own, int key) {
+    unsigned open = 0;
+#pragma unroll 1
+    for (int r = 0; r < Rows; ++r) open |= may_attend(task, at, own + r, key) ? 1u << r : 0;
+    return open;
+}
+
 /// The softmax of a warp's query rows on its way over the keys.
 template <class T, int D>
 struct RunningRows {
@@ -170,12 +180,12 @@ struct RunningRows {
         A score[kRows];
         products<T, D>(score, queries, keys, task.query.width, count);
         const KeptKeys<kRows> kept(task, at, own, key);
+        const unsigned open = device::lane() < kTile ? open_rows<kRows>(task, at, own, key + device::lane()) : 0;
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-            const bool open = device::lane() < kTile && may_attend(task, at, own + r, key + device::lane());
-            const A s =
-                open ? device::multiply_add(score[r], task.scale_log2, bias_in_twos(task, at, own + r, key + device::lane()))
-                     : device::lowest<A>();
+            const A s = (open >> r & 1) != 0 ? device::multiply_add(score[r], task.scale_log2,
+                                                                    bias_in_twos(task, at, own + r, key + device::lane()))
+                                             : device::lowest<A>();
             const A next = device::larger(largest[r], device::warp_max(s));
             const A shift = next == device::lowest<A>() ? A{0} : next;  // nothing seen yet: -inf - -inf would be NaN
             const A shrink = device::power_of_two(largest[r] - shift);
@@ -206,16 +216,16 @@ struct RunningRows {
     }
 };
 
-/// The warp's S and dP of one tile of keys, turned into what backward multiplies: P F and dS. level: L as an exponent of 2.
+/// S and dP of a query and a key, turned into what backward multiplies: P F and dS. level: L as an exponent of 2.
 template <class A>
 struct BackwardWeight {
     A weight, d_score;
 
     template <class T>
     __device__ __forceinline__ BackwardWeight(const AttentionTask<T>& task, const AttentionPlace& at, int query, int key,
-                                              bool there, bool kept, A score, A d_weight, A level, A delta)
+                                              bool open, bool kept, A score, A d_weight, A level, A delta)
         : weight(0), d_score(0) {
-        if (!there || !may_attend(task, at, query, key)) return;
+        if (!open) return;
         const A factor = kept ? task.kept_scale : A{0};
         const A p =
             device::power_of_two(device::multiply_add(score, task.scale_log2, -(level - bias_in_twos(task, at, query, key))));
@@ -226,24 +236,27 @@ struct BackwardWeight {
 
 // For sentences of up to kShortSentence tokens in f32, whose rows all lie in shared memory.
 
-/// Begins to bring rows [row, row + count) of a head to shared memory [count, Pitch], `threads` threads together. Rows r for
-/// which takes_part(r) is false and columns from the width on become zeros and are not read. Other threads see them after the
-/// pipeline's wait and a barrier.
+/// Begins to bring rows [row, row + count) of a head to shared memory [count, Pitch], `threads` threads (whole warps) together.
+/// Rows r for which takes_part(r) is false and columns from the width on become zeros and are not read. Other threads see them
+/// after the pipeline's wait and a barrier. Each thread has one column of pieces: from one to the next only the row changes.
 template <int D, int Pitch, class TakesPart>
 __device__ __forceinline__ void begin_rows(float* to, const DeviceRows<const float>& from, std::int64_t row, int head,
                                            bool vectors, int thread, int threads, int count, const TakesPart& takes_part) {
     constexpr int N = 4, kPieces = D / N;  // of a row, 16 bytes each
-    for (int i = thread; i < count * kPieces; i += threads) {
-        const int r = i / kPieces, c = i % kPieces * N;
-        const float* const source = from.at(row + r, head) + c;
+    const int first = thread / kPieces, step = threads / kPieces, c = thread % kPieces * N;
+    const bool inside = c < from.width;
+    const float* source = from.at(row + first, head) + c;
+    float* place = to + first * Pitch + c;
+#pragma unroll 1
+    for (int r = first; r < count; r += step, source += step * from.pitch, place += step * Pitch) {
         if (vectors) {
-            device::copy_async<16>(to + r * Pitch + c, source, c < from.width && takes_part(r) ? 16 : 0);
+            device::copy_async<16>(place, source, inside && takes_part(r) ? 16 : 0);
             continue;
         }
         device::Vector<float, N> values = {};
         if (takes_part(r))
             for (int n = 0; n < N && c + n < from.width; ++n) values[n] = source[n];
-        device::store_vector(to + r * Pitch + c, values);
+        device::store_vector(place, values);
     }
 }
 
