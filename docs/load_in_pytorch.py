@@ -23,9 +23,9 @@ def norm(x, name):
     return F.layer_norm(x, x.shape[-1:], weights[name + ".weight"], weights[name + ".bias"], config.get("norm-eps", 1e-5))
 
 def attention(x, memory, name, causal=False):
-    heads = lambda y: y.unflatten(-1, (config["heads"], -1)).transpose(0, 1)  # [heads, tokens, head_dim]
+    heads = lambda y: y.unflatten(-1, (-1, config["head-dim"])).transpose(0, 1)  # [heads, tokens, head_dim]
     query, key, value = (heads(linear(y, f"{name}.{part}")) for y, part in ((x, "query"), (memory, "key"), (memory, "value")))
-    mixed = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+    mixed = F.scaled_dot_product_attention(query, *(y.repeat_interleave(len(query) // len(y), 0) for y in (key, value)), is_causal=causal)
     return linear(mixed.transpose(0, 1).flatten(1), name + ".output")
 
 def stack(x, name, memories=None):  # what each layer gives, behind the final norm

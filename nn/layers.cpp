@@ -9,6 +9,7 @@ AttentionOptions attention_options(const TransformerOptions& options) {
     return {.d_model = options.d_model,
             .heads = options.heads,
             .head_dim = options.head_dim,
+            .key_heads = options.key_heads,
             .bias = options.attention_bias.value_or(options.bias),
             .dropout = options.attention_dropout.value_or(options.dropout)};
 }

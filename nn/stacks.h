@@ -53,7 +53,7 @@ class Decoder : public Module {
     bool takes_few_rows(const Tensor& x) const;
     /// step() for such an x; the stream's norm is the last one.
     FewRows step_few_rows(const Tensor& x, DecoderCache& cache) const;
-    /// For each layer the memory's keys and values side by side, [rows', 2 heads head_dim].
+    /// For each layer the memory's keys and values side by side, [rows', 2 key_heads head_dim].
     std::vector<Tensor> memory_keys_values(const Variable& memory) const;
 
   private:

@@ -33,6 +33,8 @@ TransformerOptions TransformerOptions::complete() const {
           head_dim, largest_extent);
     check(head_dim > 0 || d_model % heads == 0, "transformer: d_model {} cannot be divided by {} heads; choose head_dim", d_model,
           heads);
+    check(key_heads >= 0 && (key_heads == 0 || heads % key_heads == 0),
+          "transformer: {} heads cannot share {} heads of keys evenly; choose a key_heads that divides heads", heads, key_heads);
     check(!one_embedding() || source_vocabulary == target_vocabulary,
           "transformer: embeddings of {} source and {} target tokens cannot be tied; share the vocabulary or tie target or none",
           source_vocabulary, target_vocabulary);
@@ -45,6 +47,7 @@ TransformerOptions TransformerOptions::complete() const {
     check(!*all.output_bias || !output_is_tied(),
           "transformer: the output projection is the target embedding and has no bias; leave output_bias out, or tie less");
     if (head_dim == 0) all.head_dim = d_model / heads;
+    if (key_heads == 0) all.key_heads = heads;
     all.attention_dropout = attention_dropout.value_or(dropout);
     all.ffn_dropout = ffn_dropout.value_or(dropout);
     all.final_norm = final_norm.value_or(norm == NormPlace::pre);
@@ -56,7 +59,8 @@ TransformerOptions TransformerOptions::complete() const {
 
 double TransformerOptions::matrix_elements() const {
     const auto of = [](std::int64_t rows, std::int64_t cols) { return static_cast<double>(rows) * static_cast<double>(cols); };
-    const double attention = 4 * of(d_model, heads * head_dim), feed_forward = 2 * of(d_model, d_ff);
+    const double attention = 2 * of(d_model, heads * head_dim) + 2 * of(d_model, key_heads * head_dim);
+    const double feed_forward = 2 * of(d_model, d_ff);
     double elements = static_cast<double>(encoder_layers) * (attention + feed_forward) +
                       static_cast<double>(decoder_layers) * (2 * attention + feed_forward) + of(source_vocabulary, d_model);
     if (!one_embedding()) elements += of(target_vocabulary, d_model);

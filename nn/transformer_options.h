@@ -24,6 +24,8 @@ struct TransformerOptions {
     std::int64_t d_model = 128;
     std::int64_t heads = 4;
     std::int64_t head_dim = 0;  ///< 0: d_model / heads
+    /// Heads of keys and values in every attention, which divide `heads` (AttentionOptions::key_heads). 0: as many as `heads`.
+    std::int64_t key_heads = 0;
     std::int64_t d_ff = 512;
     bool bias = true;                              ///< of all projections, where the next two say nothing else
     std::optional<bool> attention_bias = {};       ///< of query, key, value and output in attention; default: bias
@@ -45,8 +47,8 @@ struct TransformerOptions {
 
     /// The same with all defaults filled in. Error when an extent is not positive or so large (over 2^24, vocabularies over 2^31,
     /// a position table of over 2^27 elements) that no model has it and products of extents could overflow, heads do not divide
-    /// d_model (head_dim 0), a dropout leaves [0, 1), the vocabularies cannot be tied, a tied output should have a bias, or
-    /// MemoryFrom::layer has not as many encoder as decoder layers.
+    /// d_model (head_dim 0) or key_heads do not divide heads, a dropout leaves [0, 1), the vocabularies cannot be tied, a tied
+    /// output should have a bias, or MemoryFrom::layer has not as many encoder as decoder layers.
     TransformerOptions complete() const;
     /// Elements of the weights without biases and norms: what a file of such a model has at least. Of complete() options.
     double matrix_elements() const;

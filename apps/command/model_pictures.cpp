@@ -38,7 +38,9 @@ Lines norm_lines(const nn::TransformerOptions& o) {
 }
 
 std::string heads_text(const nn::TransformerOptions& o) {
-    return o.heads == 1 ? fmt::format("1 head of {}", o.head_dim) : fmt::format("{} heads of {}", o.heads, o.head_dim);
+    const std::string heads =
+        o.heads == 1 ? fmt::format("1 head of {}", o.head_dim) : fmt::format("{} heads of {}", o.heads, o.head_dim);
+    return o.key_heads == o.heads ? heads : fmt::format("{}, {} of keys", heads, o.key_heads);
 }
 
 // What a drawing says of a projection of attention beside its extents.
@@ -306,7 +308,8 @@ ModelPicture several_heads(const nn::TransformerOptions& o) {
     for (std::size_t i = 0; i < 3; ++i) {
         const Box projection =
             diagram.box(centers[i], 60, 150,
-                        Lines{fmt::format("linear: {}", names[i]), fmt::format("{} to {}{}", o.d_model, width, bias_text(o))},
+                        Lines{fmt::format("linear: {}", names[i]),
+                              fmt::format("{} to {}{}", o.d_model, i == 0 ? width : o.key_heads * o.head_dim, bias_text(o))},
                         Part::projection);
         diagram.note(centers[i], 24, i == 0 ? "input" : "input, or memory");
         diagram.arrow({centers[i], 30}, projection.above());

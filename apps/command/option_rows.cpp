@@ -61,6 +61,10 @@ void add_model_options(OptionTable& table, ModelOptions& options) {
     table.add("d-model", options.d_model, "width of the model").at_least(1);
     table.add("heads", options.heads, "attention heads").at_least(1);
     table.add("head-dim", options.head_dim, "width of a head").at_least(1).defaults_to("d-model / heads");
+    table.add("key-heads", options.key_heads, "heads of keys and values, each shared by equally many heads")
+        .at_least(1)
+        .defaults_to("as --heads")
+        .left_out_when_unset();
     table.add("d-ff", options.d_ff, "inner width of the feed-forward layers").at_least(1);
     table.add("bias", options.bias, "biases in the linear layers");
     table.add("attention-bias", options.attention_bias, "biases in the projections of attention").defaults_to("as --bias");

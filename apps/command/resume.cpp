@@ -40,7 +40,8 @@ std::vector<Difference> take_over(OptionTable& table, const std::filesystem::pat
         if (!option.in_config || !which(option)) continue;
         const std::string value = config.find(option.name)->write();
         const auto known = saved.find(option.name);
-        const std::string& before = known == saved.end() ? value : known->second;
+        const bool was_unset = option.unset_left_out && !saved.empty();
+        const std::string before = known != saved.end() ? known->second : was_unset ? std::string() : value;
         if (!option.given && follows_a_given_one(table, option)) continue;
         if (!option.given && !value.empty() && value != "\"\"") taken << option.name << " = " << value << '\n';
         if (before != value || (option.given && before != option.write()))
@@ -84,7 +85,8 @@ void check_not_edited(const std::filesystem::path& run, const std::vector<Differ
 OptionTexts options_to_save(const OptionTable& table) {
     OptionTexts texts;
     for (const Option& option : table.options())
-        if (option.in_config && option.group != OptionGroup::data && option.name != "vocab-model")
+        if (option.in_config && option.group != OptionGroup::data && option.name != "vocab-model" &&
+            !(option.unset_left_out && option.write().empty()))
             texts[option.name] = option.write();
     return texts;
 }

@@ -12,12 +12,12 @@
 namespace heddle::app {
 namespace {
 
-// TOML lines of those that shape the model.
+// TOML lines of those that shape the model and have a value.
 std::string model_lines(TrainSettings settings) {
     std::string lines;
     const OptionTable table = train_table(settings);
     for (const Option& option : table.options())
-        if (option.fixed && (option.group == OptionGroup::model || option.name == "lowercase"))
+        if (option.fixed && (option.group == OptionGroup::model || option.name == "lowercase") && !option.write().empty())
             lines += fmt::format("{} = {}\n", option.name, option.write());
     return lines;
 }
@@ -46,6 +46,7 @@ nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64
     options.d_model = model.d_model;
     options.heads = model.heads;
     options.head_dim = model.head_dim.value_or(0);
+    options.key_heads = model.key_heads.value_or(0);
     options.d_ff = model.d_ff;
     options.bias = model.bias;
     options.attention_bias = model.attention_bias;

@@ -75,6 +75,13 @@ TEST(ModelPictures, SayWhichProjectionsHaveNoBias) {
     EXPECT_THAT(texts(options, "encoder-block"), Contains("512 to 2048 to 512, ReLU"));
 }
 
+TEST(ModelPictures, SayHowManyHeadsTheKeysHave) {
+    nn::TransformerOptions options = paper();
+    options.key_heads = 2;
+    EXPECT_THAT(texts(options, "heads"), AllOf(Contains("512 to 512").Times(2), Contains("512 to 128").Times(2)));
+    EXPECT_THAT(texts(options, "decoder-block"), Contains("8 heads of 64, 2 of keys").Times(2));
+}
+
 TEST(ModelPictures, TheModelNamesItsStacksTablesAndOutput) {
     nn::TransformerOptions options = paper();
     EXPECT_THAT(texts(options, "model"),

@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "apps/command/option_rows.h"
+#include "apps/command/resume.h"
 #include "apps/command/run.h"
 #include "apps/translation/training/learner.h"
 #include "tests/command/options_support.h"
@@ -41,6 +43,8 @@ TEST(Options, EachModelOptionReachesTheModel) {
                                                  "6",
                                                  "--head-dim",
                                                  "9",
+                                                 "--key-heads",
+                                                 "3",
                                                  "--d-ff",
                                                  "77",
                                                  "--bias",
@@ -76,6 +80,7 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(all.d_model, 48);
     EXPECT_EQ(all.heads, 6);
     EXPECT_EQ(all.head_dim, 9);
+    EXPECT_EQ(all.key_heads, 3);
     EXPECT_EQ(all.d_ff, 77);
     EXPECT_FALSE(all.bias);
     EXPECT_EQ(all.dropout, 0.11);
@@ -98,6 +103,7 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(few.encoder_layers, 4);
     EXPECT_EQ(few.decoder_layers, 4);
     EXPECT_EQ(few.head_dim, 32);
+    EXPECT_EQ(few.key_heads, 0) << "as many as heads";
     EXPECT_EQ(few.attention_dropout, 0.3);
     EXPECT_EQ(few.ffn_dropout, 0.3);
     EXPECT_EQ(few.final_norm, false) << "post-norm has none unless asked for";
@@ -106,6 +112,17 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(few.tie, nn::Tie::all);
     EXPECT_EQ(model_of({"--tie", "none"}).tie, nn::Tie::none);
     EXPECT_EQ(model_of({}).norm, nn::NormPlace::pre);
+}
+
+// As many heads of keys as heads are what every model had before there was the option: not a word of it in the run's files.
+TEST(Options, AllKeyHeadsLeaveNoTrace) {
+    TrainSettings silent = parsed({}), said = parsed({"--key-heads", "4"}), fewer = parsed({"--key-heads", "2"});
+    for (TrainSettings* settings : {&silent, &said, &fewer}) resolve(settings->model, settings->vocabulary);
+    EXPECT_EQ(train_table(said).config(), train_table(silent).config());
+    EXPECT_EQ(options_to_save(train_table(said)), options_to_save(train_table(silent)));
+    EXPECT_FALSE(options_to_save(train_table(silent)).contains("key-heads"));
+    EXPECT_THAT(train_table(fewer).config(), testing::HasSubstr("\nkey-heads = 2\n"));
+    EXPECT_EQ(options_to_save(train_table(fewer)).at("key-heads"), "2");
 }
 
 TEST(Options, EachOptimizerOptionReachesTheOptimizer) {

@@ -243,6 +243,7 @@ TEST(Options, KeepTheirNames) {
                              "d-model",
                              "heads",
                              "head-dim",
+                             "key-heads",
                              "d-ff",
                              "bias",
                              "dropout",
@@ -300,6 +301,9 @@ TEST(Options, RefuseShapesThatCannotBe) {
     };
     EXPECT_THAT(refused({"--heads", "3"}), HasSubstr("--heads 3 does not divide --d-model 128"));
     EXPECT_EQ(refused({"--heads", "3", "--head-dim", "40"}), "no error");
+    EXPECT_THAT(refused({"--key-heads", "3"}), HasSubstr("--key-heads 3 does not divide --heads 4"));
+    EXPECT_THAT(refused({"--key-heads", "8"}), HasSubstr("--key-heads 8 does not divide --heads 4"));
+    EXPECT_EQ(refused({"--key-heads", "1"}), "no error");
     EXPECT_THAT(refused({"--d-model", "9", "--heads", "3"}), HasSubstr("odd"));
     EXPECT_THAT(refused({"--shared-vocab", "false", "--tie", "all"}), HasSubstr("--tie all needs one vocabulary"));
     EXPECT_THAT(refused({"--shared-vocab", "false", "--vocab-model", "x"}), HasSubstr("--vocab-model"));

@@ -98,6 +98,7 @@ TEST_F(HalfModel, DecodesFewRowsInFewLaunches) {
                 options.d_ff = 96;
                 options.norm = norm;
                 options.final_norm = final_norm;
+                options.key_heads = activation == ops::Activation::gelu ? 1 : 2;
                 options.activation = activation;
                 const auto model = model_in(DType::bf16, options);
                 const Sentences source = packed({random_tokens(4, 11, 1), random_tokens(9, 11, 2)});

@@ -8,11 +8,13 @@
 namespace heddle::nn {
 namespace {
 
+// With post-norm all heads share one of keys.
 std::unique_ptr<Transformer> make(NormPlace norm, DType dtype, ops::Activation activation = ops::Activation::relu) {
     TransformerOptions options = tiny_options();
     options.norm = norm;
     options.d_model = 24;
     options.heads = 3;
+    options.key_heads = norm == NormPlace::post ? 1 : 3;
     options.d_ff = 40;
     options.dropout = 0.3;  // evaluation mode must not drop
     options.activation = activation;
@@ -102,43 +104,49 @@ TEST(Decoding, BranchingSwappingAndEndingHypothesesKeepTheirOwnPrefixes) {
 // The cache's table and the orders lie on the device: the host gives work and waits for nothing.
 TEST(Decoding, OnTheDeviceNeedsNoHostThatKnowsTheParents) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    const auto on_cpu = make(NormPlace::pre, DType::f32), on_device = make(NormPlace::pre, DType::f32);
-    DecoderCache cpu = start(*on_cpu, 9, 30);
-    on_device->to(Device::cuda);
-    DecoderCache cuda = start(*on_device, 9, 30);
-    Sequence random(4);
-    std::vector<Tensor> wanted, given;
-    std::int64_t waits = 0;
-    for (std::uint64_t place = 0; place < 30; ++place) {
-        const Tensor next = tokens_of(random_tokens(cpu.hypotheses(), 13, 300 + place));
-        wanted.push_back(on_cpu->step(next, cpu));
-        const Tensor there = next.to(Device::cuda);
-        const std::int64_t before = device::statistics().synchronisations;
-        given.push_back(on_device->step(there, cuda));
-        std::vector<std::int32_t> parents, sentences;
-        for (std::int32_t sentence = 0; sentence < 3; ++sentence)
-            for (std::uint64_t i = 0; i < 3; ++i) {
-                const auto first = static_cast<std::int32_t>(place == 0 ? sentence : 3 * sentence);
-                parents.push_back(first + static_cast<std::int32_t>(place == 0 ? 0 : random.below(3)));
-                sentences.push_back(sentence);
+    for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+        const auto on_cpu = make(norm, DType::f32), on_device = make(norm, DType::f32);
+        DecoderCache cpu = start(*on_cpu, 9, 30);
+        on_device->to(Device::cuda);
+        DecoderCache cuda = start(*on_device, 9, 30);
+        Sequence random(4);
+        std::vector<Tensor> wanted, given;
+        std::int64_t waits = 0;
+        for (std::uint64_t place = 0; place < 30; ++place) {
+            const Tensor next = tokens_of(random_tokens(cpu.hypotheses(), 13, 300 + place));
+            wanted.push_back(on_cpu->step(next, cpu));
+            const Tensor there = next.to(Device::cuda);
+            const std::int64_t before = device::statistics().synchronisations;
+            given.push_back(on_device->step(there, cuda));
+            std::vector<std::int32_t> parents, sentences;
+            for (std::int32_t sentence = 0; sentence < 3; ++sentence)
+                for (std::uint64_t i = 0; i < 3; ++i) {
+                    const auto first = static_cast<std::int32_t>(place == 0 ? sentence : 3 * sentence);
+                    parents.push_back(first + static_cast<std::int32_t>(place == 0 ? 0 : random.below(3)));
+                    sentences.push_back(sentence);
+                }
+            cpu.reorder(parents);
+            cuda.reorder(tokens_of(parents).to(Device::cuda), sentences);
+            if (place % 4 == 3) {  // an order of an order
+                const Tokens swapped{2, 1, 0, 3, 3, 5, 8, 7, 6};
+                cpu.reorder(swapped);
+                cuda.reorder(swapped);
             }
-        cpu.reorder(parents);
-        cuda.reorder(tokens_of(parents).to(Device::cuda), sentences);
-        if (place % 4 == 3) {  // an order of an order
-            const Tokens swapped{2, 1, 0, 3, 3, 5, 8, 7, 6};
-            cpu.reorder(swapped);
-            cuda.reorder(swapped);
+            waits += device::statistics().synchronisations - before;
         }
-        waits += device::statistics().synchronisations - before;
+        EXPECT_EQ(waits, 0);
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            const std::vector<double> a = wanted[i].to_vector(), b = given[i].to_vector();
+            ASSERT_EQ(a.size(), b.size());
+            for (std::size_t j = 0; j < a.size(); ++j) ASSERT_NEAR(a[j], b[j], 1e-4) << "place " << i;
+        }
+        expect_error(
+            [&] {
+                cuda.reorder(Tensor::zeros({2}, DType::i32, Device::cuda), {0, 3});
+            },
+            "a sentence that does not exist");
+        device::synchronize();
     }
-    EXPECT_EQ(waits, 0);
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const std::vector<double> a = wanted[i].to_vector(), b = given[i].to_vector();
-        ASSERT_EQ(a.size(), b.size());
-        for (std::size_t j = 0; j < a.size(); ++j) ASSERT_NEAR(a[j], b[j], 1e-4) << "place " << i;
-    }
-    expect_error([&] { cuda.reorder(Tensor::zeros({2}, DType::i32, Device::cuda), {0, 3}); }, "a sentence that does not exist");
-    device::synchronize();
 }
 
 TEST(Decoding, SeesChangedWeightsAtTheNextStart) {

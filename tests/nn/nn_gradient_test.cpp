@@ -80,6 +80,7 @@ TEST(ModelGradient, EqualsDifferencesForPostNormTiedWithLearnedPositionsAndWideH
     options.positions = Positions::learned;
     options.position_table = 6;
     options.head_dim = 5;
+    options.key_heads = 1;
     options.activation = ops::Activation::gelu_tanh;
     prove(options);
 }

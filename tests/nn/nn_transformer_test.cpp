@@ -335,6 +335,12 @@ TEST(Transformer, UndefinedOrForeignTiesAreErrors) {
     options.heads = 3;
     expect_error([&] { const Transformer model(options); }, "d_model 8 cannot be divided by 3 heads");
     options = tiny_options();
+    for (const std::int64_t key_heads : {-1, 3, 4}) {
+        options.key_heads = key_heads;
+        expect_error([&] { const Transformer model(options); },
+                     "2 heads cannot share " + std::to_string(key_heads) + " heads of keys");
+    }
+    options = tiny_options();
     options.ffn_dropout = 1.0;
     expect_error([&] { const Transformer model(options); }, "ffn_dropout is 1, wanted 0 <= ffn_dropout < 1");
     options = tiny_options();
@@ -369,6 +375,7 @@ TEST(Transformer, HasTheElementsThatItsOptionsCount) {
             TransformerOptions options = tiny_options();
             options.target_vocabulary = options.source_vocabulary;
             options.head_dim = 5;
+            options.key_heads = tie == Tie::none ? 1 : 0;
             options.encoder_layers = 3;
             options.bias = false;
             options.norm = NormPlace::post;

@@ -69,6 +69,38 @@ TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
     EXPECT_THAT(done("evaluate --model run --test test --source a --target b --beam 1" + bf16).out, HasSubstr("BLEU"));
 }
 
+// Grouped keys: trained, resumed and translated with, on the CPU and on the device. (That a resumed run has the bits of one that
+// never stopped is program_resume_slow_test's business, whose models have them, too.)
+TEST(ProgramCuda, GroupedKeysTrainResumeAndTranslate) {
+    const Workplace here;
+    const auto done = [&](const std::string& arguments, const std::string& input = "") {
+        const ProgramResult result = here.run(arguments, input);
+        EXPECT_EQ(result.status, 0) << arguments << "\n" << result.err;
+        return result;
+    };
+    std::vector<std::string> devices{""};
+    if (device::available()) devices.emplace_back(" --device cuda --dtype bf16");
+    for (const std::string& on : devices) {
+        done(
+            "train --task reverse --valid-sentences 0 --layers 1 --d-model 32 --heads 4 --key-heads 2 --d-ff 32 --batch-tokens "
+            "200"
+            " --updates 2 --overwrite --out run" +
+            on);
+        EXPECT_THAT(here.read("run/config.toml"), HasSubstr("\nkey-heads = 2\n"));
+        EXPECT_THAT(done("train --resume run --updates 4").err, HasSubstr("goes on from update 2"));
+        const SafetensorsFile weights(here.path("run/model.safetensors"));
+        EXPECT_EQ(weights.shape("decoder.layers.0.self_attention.query.weight"), Shape({32, 32}));
+        EXPECT_EQ(weights.shape("decoder.layers.0.self_attention.key.weight"), Shape({16, 32}));
+        EXPECT_EQ(weights.shape("decoder.layers.0.cross_attention.value.bias"), Shape({16}));
+        EXPECT_EQ(here.run("train --resume run --updates 5 --key-heads 1").status, 2);
+
+        const std::string translate = "translate --model run --beam 2 --batch-invariant" + on, lines = "a b c\nd\nb a\n";
+        const std::vector<std::string> together = lines_of(done(translate, lines).out);
+        ASSERT_EQ(together.size(), 3u);
+        EXPECT_EQ(lines_of(done(translate, "b a\n").out), std::vector<std::string>{together[2]});
+    }
+}
+
 TEST(ProgramCuda, BenchTrainTellsItsDtype) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Workplace here;

@@ -150,8 +150,9 @@ TEST(ProgramSlow, TrainsWithEveryModelOption) {
     for (const char* options :
          {"--norm post --final-norm --activation gelu --bias false",
           "--positions learned --position-table 64 --activation gelu-tanh",
-          "--tie target --encoder-layers 2 --decoder-layers 1 --head-dim 8", "--tie none --attention-dropout 0 --ffn-dropout 0.5",
-          "--optimizer adamw --weight-decay 0.01 --schedule noam --lr 1", "--optimizer sgd --schedule constant --lr 0.01",
+          "--tie target --encoder-layers 2 --decoder-layers 1 --head-dim 8 --key-heads 1",
+          "--tie none --attention-dropout 0 --ffn-dropout 0.5", "--optimizer adamw --weight-decay 0.01 --schedule noam --lr 1",
+          "--optimizer sgd --schedule constant --lr 0.01",
           "--schedule cosine --accumulate 2 --batch-tokens 100 --adam-betas 0.9,0.99 --adam-eps 1e-8 --clip 0"}) {
         const ProgramResult trained = here.run("train --train t --source de --target en --out RUN --overwrite --updates 4" +
                                                std::string(tiny) + " --vocab-type word " + options);

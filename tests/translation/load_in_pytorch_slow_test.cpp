@@ -30,7 +30,8 @@ const Corpus text = {.pairs = {{"Der Hund schläft.", "The dog is asleep."},
 Run made_run(const std::filesystem::path& path, const std::string& config) {
     TrainSettings settings;
     OptionTable table = train_table(settings);
-    std::istringstream lines("d-model = 24\nd-ff = 20\nlayers = 2\nheads = 2\n" + config);
+    const std::string heads = config.starts_with("heads") ? "" : "heads = 2\n";
+    std::istringstream lines("d-model = 24\nd-ff = 20\nlayers = 2\n" + heads + config);
     table.read_config(lines, "the test's options");
     resolve(settings.model, settings.vocabulary);
     const Vocabularies vocabularies = make_vocabularies(settings.vocabulary, text, [](std::string_view) {});
@@ -93,7 +94,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LoadInPyTorch,
                                          "activation = \"gelu-tanh\"\nhead-dim = 7\nbias = false\nfinal-norm = false\n"
                                          "shared-vocab = false\nvocab-type = \"unigram\"\nvocab-size = 38\n",
                                          "memory = \"layer\"\ntie = \"embeddings\"\nattention-bias = false\nnorm-eps = 0.01\n",
-                                         "memory = \"layer\"\nnorm = \"post\"\nscale-embeddings = false\n"));
+                                         "memory = \"layer\"\nnorm = \"post\"\nscale-embeddings = false\n",
+                                         "heads = 6\nkey-heads = 2\n"));
 
 TEST(ModelFormatPage, CountsTheLinesOfTheScript) {
     const std::string script = project_file("docs/load_in_pytorch.py");

@@ -57,6 +57,7 @@ struct Kind {
         options.d_model = 10;
         options.heads = 2;
         options.head_dim = 7;
+        options.key_heads = bias ? 2 : 1;
         options.d_ff = 13;
         options.position_table = 11;
         options.bias = bias;
@@ -76,6 +77,7 @@ std::string shape_of(const std::string& text, const TransformerOptions& options)
                                                          {"d_ff", options.d_ff},
                                                          {"heads", options.heads},
                                                          {"head_dim", options.head_dim},
+                                                         {"key_heads", options.key_heads},
                                                          {"position_table", options.position_table},
                                                          {"source_vocabulary", options.source_vocabulary},
                                                          {"target_vocabulary", options.target_vocabulary}};
@@ -121,7 +123,7 @@ Tensors in_the_model(const Kind& kind) {
 }
 
 TEST(ModelFormatPage, NamesTheTensorsOfEveryModel) {
-    EXPECT_EQ(table().size(), 21u);
+    EXPECT_EQ(table().size(), 25u);
     for (const char* tie : {"all", "embeddings", "target", "none"})
         for (const char* positions : {"sinusoidal", "learned"})
             for (const char* norm : {"pre", "post"})

@@ -41,7 +41,7 @@ std::vector<double> losses(const TrainingData& data, Device device, std::int64_t
     return losses(tiny_model(data, 0.1), data, device, updates, weights);
 }
 
-// Models that differ in what their layers read, in ties, biases and embeddings.
+// Models that differ in what their layers read, in heads of keys, ties, biases and embeddings.
 std::vector<nn::TransformerOptions> other_kinds(const TrainingData& data) {
     std::vector<nn::TransformerOptions> kinds(3, tiny_model(data, 0.1));
     kinds[0].encoder_layers = kinds[0].decoder_layers = 2;
@@ -49,6 +49,7 @@ std::vector<nn::TransformerOptions> other_kinds(const TrainingData& data) {
     kinds[0].tie = nn::Tie::embeddings;
     kinds[1] = kinds[0];
     kinds[1].norm = nn::NormPlace::post;
+    kinds[1].key_heads = 1;
     kinds[1].attention_bias = false;
     kinds[1].tie = nn::Tie::all;
     kinds[2].scale_embeddings = false;

@@ -21,6 +21,13 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
                                  model.d_model));
         model.head_dim = model.d_model / model.heads;
     }
+    if (model.key_heads) {
+        check_option(
+            model.heads % *model.key_heads == 0, {"key-heads", "heads"},
+            fmt::format("--key-heads {} does not divide --heads {}; choose another number", *model.key_heads, model.heads));
+        // Given or not, the same model has the same files.
+        if (*model.key_heads == model.heads) model.key_heads.reset();
+    }
     check_option(
         model.positions != nn::Positions::sinusoidal || model.d_model % 2 == 0, {"d-model", "positions"},
         fmt::format("--d-model {} is odd, but sinusoidal positions come in pairs; choose an even width or --positions learned",

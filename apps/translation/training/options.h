@@ -37,7 +37,8 @@ struct ModelOptions {
     std::optional<std::int64_t> decoder_layers;  ///< layers
     std::int64_t d_model = 128;
     std::int64_t heads = 4;
-    std::optional<std::int64_t> head_dim;  ///< d_model / heads
+    std::optional<std::int64_t> head_dim;   ///< d_model / heads
+    std::optional<std::int64_t> key_heads;  ///< heads; nothing when it is as many
     std::int64_t d_ff = 512;
     bool bias = true;
     std::optional<bool> attention_bias;  ///< bias
@@ -138,7 +139,8 @@ double rate_of(const TrainingOptions& training);
 inline constexpr std::int64_t default_epochs = 20;
 inline constexpr std::int64_t default_subwords = 6000;
 
-/// Sets what follows from the rest. UsageError for a shape that cannot be: heads that do not divide d_model, an odd d_model with
+/// Sets what follows from the rest. UsageError for a shape that cannot be: heads that do not divide d_model, key
+/// heads that do not divide heads, an odd d_model with
 /// sinusoidal positions, embeddings tied across two vocabularies, and for options that nothing would come of.
 void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
 /// Sets the limit and the rate of a run without one. UsageError for a cosine schedule without --updates or --epochs, for options
