@@ -4,6 +4,7 @@
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/trace_notes.h"
 
 namespace heddle::emulator {
 
@@ -56,6 +57,7 @@ int meet(Barrier& barrier, int expected, int predicate, const char* what, Place 
         self.wait(what, place);
     } else {
         tell_checker(barrier.waiting);
+        if (traces()) trace_barrier(barrier.waiting.data(), barrier.waiting.size(), what, place);
         barrier.waiting.pop_back();
         for (Thread* const thread : barrier.waiting) self.make_ready(thread);
         barrier.waiting.clear();

@@ -9,6 +9,7 @@
 #include "kernels/emulator/checker_cells.h"
 #include "kernels/emulator/checker_state.h"
 #include "kernels/emulator/memory.h"
+#include "kernels/emulator/trace_notes.h"
 
 namespace heddle::emulator::checker {
 
@@ -172,6 +173,18 @@ bool is_own_host_memory(const void* address, Kind kind) {
     return is_constant_data(address);
 }
 
+[[gnu::cold]] void trace(const void* address, std::size_t bytes, Kind kind, Origin origin) {
+    const Running thread_that_runs = std::exchange(running, {});  // a library function may be an instrumented copy
+    State& s = state();
+    Action action = is_atomic(kind) ? Action::atomic : kind == Kind::read ? Action::read : Action::write;
+    if (s.issues_copy) action = kind == Kind::read ? Action::copy_read : Action::copy_write;
+    if (origin.is_place())
+        trace_access(address, bytes, action, nullptr, s.places[origin.value()]);
+    else
+        trace_access(address, bytes, action, reinterpret_cast<const void*>(origin.value()), {});
+    running = thread_that_runs;
+}
+
 }  // namespace
 
 void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too) {
@@ -182,11 +195,13 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     const Thread& thread = block->threads[running.thread];
     const bool may_be_settled = kind == Kind::read && thread.crowd != 0;
     const auto look_into = [&](Space& space, Arena* arena) {
-        if (may_be_settled && are_settled(space, address, bytes, thread.crowd, running.thread)) return;
-        const Target target{static_cast<const std::byte*>(address), bytes, kind, origin};
-        const std::uint32_t clock = is_atomic(kind) ? clock_of_atomic(thread) : thread.clock;
-        const Access access = make_access(block->ordinal, running.thread, clock, kind, origin);
-        visit({space, arena, *block, target, access, reads_too || !is_write(kind)});
+        if (!may_be_settled || !are_settled(space, address, bytes, thread.crowd, running.thread)) {
+            const Target target{static_cast<const std::byte*>(address), bytes, kind, origin};
+            const std::uint32_t clock = is_atomic(kind) ? clock_of_atomic(thread) : thread.clock;
+            const Access access = make_access(block->ordinal, running.thread, clock, kind, origin);
+            visit({space, arena, *block, target, access, reads_too || !is_write(kind)});
+        }
+        if (traces()) trace(address, bytes, kind, origin);
     };
     if (s.device && s.device->holds(address)) return look_into(*s.device, nullptr);
     for (const auto& arena : s.arenas)

@@ -44,9 +44,11 @@ void copy_issued(std::uint64_t number, void* to, const void* from, int bytes, in
     Block* const block = running.thread >= 0 ? running_block() : nullptr;
     if (!block) return;
     const Origin origin = intern(place);
+    State& s = state();
+    s.issues_copy = true;
     check(from, static_cast<std::size_t>(valid), Kind::read, origin);
     check(to, static_cast<std::size_t>(bytes), Kind::write, origin);
-    State& s = state();
+    s.issues_copy = false;
     if (s.free_copies.empty()) {
         s.copies.emplace_back();
         s.free_copies.push_back(static_cast<std::uint32_t>(s.copies.size() - 1));

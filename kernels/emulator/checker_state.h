@@ -47,6 +47,7 @@ struct State {
     std::vector<std::uint32_t> free_copies;
     std::unordered_map<std::uint64_t, std::uint32_t> in_flight;  // copy number to index
     std::vector<Place> places;                                   // interned
+    bool issues_copy = false;                                    // the access being checked is a part of one
 };
 State& state();
 

@@ -3,6 +3,7 @@
 
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/report.h"
+#include "kernels/emulator/trace_notes.h"
 #include "kernels/emulator/warp.h"
 
 namespace heddle::emulator {
@@ -60,6 +61,7 @@ Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place
 }
 
 void close(Warp& warp, Meeting* meeting, const Thread& last) {
+    if (traces()) trace_collective(meeting->mask, meeting->what, meeting->place);
     for (unsigned rest = meeting->mask & ~(1u << last.lane()); rest != 0; rest &= rest - 1)
         scheduler->make_ready(warp.threads + __builtin_ctz(rest));
     *meeting = warp.meeting[--warp.meetings];

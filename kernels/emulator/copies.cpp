@@ -4,6 +4,7 @@
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/trace_notes.h"
 #include "kernels/emulator/traffic_notes.h"
 
 namespace heddle::emulator {
@@ -147,11 +148,15 @@ void copy_async(void* to, const void* from, int bytes, int valid, Place place) {
     thread.copies.push_back(copy);
 }
 
-void copy_commit() { ++in_kernel("copy_commit").current->groups; }
+void copy_commit() {
+    ++in_kernel("copy_commit").current->groups;
+    if (traces()) trace_commit();
+}
 
 void copy_wait(int pending, Place place) {
     Thread& thread = *in_kernel("copy_wait").current;
     if (skipped(place, "copy wait")) return;
+    if (traces()) trace_copy_wait(pending, place);
     std::size_t kept = 0;
     for (const PendingCopy& copy : thread.copies) {  // in issue order, hence in group order
         if (copy.group + static_cast<std::uint64_t>(pending) >= thread.groups) {

@@ -17,6 +17,7 @@
 #include "kernels/emulator/notes.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/trace_notes.h"
 
 namespace heddle::emulator {
 namespace {
@@ -191,12 +192,14 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks)
     draw_order(launch);
     const checker::Alone alone;
     if constexpr (checker::kEnabled) checker::launch_begins(request);
+    if (traces()) trace_launch_begins(request);
     std::exception_ptr error;
     try {
         pool().run(launch, launch.groups == 1);
     } catch (...) {
         error = std::current_exception();
     }
+    if (traces()) trace_launch_ends();
     if constexpr (checker::kEnabled) checker::launch_ends();
     if (!launch.error.empty())
         throw Violation("kernel " + kernel_name(request.kernel) + launch.error +

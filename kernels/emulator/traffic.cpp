@@ -1,12 +1,12 @@
 #include "kernels/emulator/traffic.h"
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
 #include <vector>
 
 #include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/sectors.h"
 #include "kernels/emulator/traffic_notes.h"
 
 namespace heddle::emulator {
@@ -14,8 +14,6 @@ namespace heddle::emulator {
 constinit std::atomic<bool> counts_traffic{false};
 
 namespace {
-
-constexpr std::uintptr_t kSector = 32;
 
 struct Count {
     std::mutex mutex;
@@ -66,9 +64,7 @@ void note_traffic(const void* address, std::size_t bytes, const Place& place) {
     Count::BlockCount& block = blocks[number];
     const std::uint64_t before = block.been[{thread.number, place.file, place.line}]++;
     std::vector<std::uintptr_t>& sectors = block.sectors[{thread.number / 32, place.file, place.line, before}];
-    const auto first = reinterpret_cast<std::uintptr_t>(address);
-    for (std::uintptr_t sector = first / kSector; sector <= (first + bytes - 1) / kSector; ++sector)
-        if (std::find(sectors.begin(), sectors.end(), sector) == sectors.end()) sectors.push_back(sector);
+    add_sectors(sectors, reinterpret_cast<std::uintptr_t>(address), bytes);
     count().traffic.bytes += bytes;
 }
 

@@ -1,0 +1,194 @@
+#include "kernels/emulator/requests.h"
+
+#include <algorithm>
+#include <bit>
+#include <list>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "kernels/emulator/sectors.h"
+
+namespace heddle::emulator {
+namespace {
+
+constexpr std::uint64_t kBanks = 32, kWord = 4;
+
+bool is_meeting(Action action) { return action == Action::collective || action == Action::barrier; }
+
+// Aligns the lanes of one warp. A lane's epoch is the number of waits behind it; lanes that meet continue in the same one, even
+// if one of them has waited more often.
+class WarpAlignment {
+  public:
+    explicit WarpAlignment(const TracedLaunch& launch) : launch_(launch) {}
+
+    void add(std::uint32_t number) {
+        const TraceEvent& event = launch_.events[number];
+        if (is_meeting(event.action)) return meet(event, number);
+        Lane& lane = lanes_[event.thread % 32];
+        Epoch& epoch = epochs_[lane.epoch];
+        const std::uint32_t visit = lane.visits[{event.site, event.action}]++;
+        const auto [found, is_new] = epoch.at.try_emplace({event.site, event.action, event.shared, visit});
+        if (is_new) {
+            // Behind what this lane did last: so the order agrees with every lane's own, where one does.
+            const auto behind = lane.visited ? std::next(lane.last) : epoch.requests.begin();
+            found->second = epoch.requests.insert(behind, blank(event, visit));
+        }
+        lane.last = found->second;
+        lane.visited = true;
+        lane.last->lanes |= 1u << event.thread % 32;
+        lane.last->events[event.thread % 32] = number;
+    }
+
+    void append_to(std::vector<Request>& all) const {
+        for (const auto& [number, epoch] : epochs_) {
+            all.insert(all.end(), epoch.requests.begin(), epoch.requests.end());
+            all.insert(all.end(), epoch.meetings.begin(), epoch.meetings.end());
+        }
+    }
+
+  private:
+    struct Epoch {
+        std::list<Request> requests;
+        std::map<std::tuple<std::uint32_t, Action, bool, std::uint32_t>, std::list<Request>::iterator> at;
+        std::vector<Request> meetings;  // that end it
+    };
+    struct Lane {
+        std::uint32_t epoch = 0;
+        std::map<std::pair<std::uint32_t, Action>, std::uint32_t> visits;
+        bool visited = false;  // anything in this epoch
+        std::list<Request>::iterator last;
+    };
+
+    static Request blank(const TraceEvent& event, std::uint32_t visit) {
+        Request request;
+        request.action = event.action;
+        request.shared = event.shared;
+        request.block = event.block;
+        request.warp = event.thread / 32u;
+        request.site = event.site;
+        request.visit = visit;
+        request.events.fill(kNoEvent);
+        return request;
+    }
+
+    void meet(const TraceEvent& event, std::uint32_t number) {
+        Request request = blank(event, 0);
+        request.lanes = event.lanes;
+        std::uint32_t latest = 0;
+        for (std::uint32_t rest = event.lanes; rest != 0; rest &= rest - 1) {
+            const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+            request.events[lane] = number;
+            latest = std::max(latest, lanes_[lane].epoch);
+        }
+        epochs_[latest].meetings.push_back(request);
+        for (std::uint32_t rest = event.lanes; rest != 0; rest &= rest - 1) {
+            Lane& lane = lanes_[static_cast<std::size_t>(std::countr_zero(rest))];
+            lane.epoch = latest + 1;
+            lane.visits.clear();
+            lane.visited = false;
+        }
+    }
+
+    const TracedLaunch& launch_;
+    std::map<std::uint32_t, Epoch> epochs_;
+    std::array<Lane, 32> lanes_;
+};
+
+// Counts each byte once.
+std::uint64_t distinct_bytes(const Request& request, const TracedLaunch& launch) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+    for (const std::uint32_t number : request.events)
+        if (number != kNoEvent)
+            ranges.emplace_back(launch.events[number].address, launch.events[number].address + launch.events[number].bytes);
+    std::sort(ranges.begin(), ranges.end());
+    std::uint64_t sum = 0, end = 0;
+    for (const auto& [first, last] : ranges) {
+        sum += last > end ? last - std::max(first, end) : 0;
+        end = std::max(end, last);
+    }
+    return sum;
+}
+
+void count_banks(Request& request, const TracedLaunch& launch) {
+    std::uint32_t widest = 0;
+    for (const std::uint32_t number : request.events)
+        if (number != kNoEvent) widest = std::max<std::uint32_t>(widest, launch.events[number].bytes);
+    const std::size_t together = widest <= 4 ? 32 : widest <= 8 ? 16 : 8;
+    for (std::size_t first = 0; first < 32; first += together) {
+        std::array<std::set<std::uint64_t>, kBanks> words;
+        for (std::size_t lane = first; lane < first + together; ++lane) {
+            if (request.events[lane] == kNoEvent) continue;
+            const TraceEvent& event = launch.events[request.events[lane]];
+            for (std::uint64_t word = event.address / kWord; word * kWord < event.address + event.bytes; ++word)
+                words[word % kBanks].insert(word);
+        }
+        const auto degree =
+            static_cast<std::uint32_t>(std::ranges::max_element(words, {}, &std::set<std::uint64_t>::size)->size());
+        request.degree = std::max(request.degree, degree);
+        request.cycles += degree;
+        request.parts += degree != 0;
+    }
+}
+
+void count(Request& request, const TracedLaunch& launch) {
+    if (!is_access(request.action)) return;
+    std::vector<std::uintptr_t> sectors;
+    for (const std::uint32_t number : request.events) {
+        if (number == kNoEvent) continue;
+        const TraceEvent& event = launch.events[number];
+        request.asked += event.bytes;
+        if (!event.shared) add_sectors(sectors, event.address, event.bytes);
+    }
+    request.needed = distinct_bytes(request, launch);
+    request.sectors = sectors.size();
+    if (request.shared) count_banks(request, launch);
+}
+
+}  // namespace
+
+std::vector<Request> requests_of(const TracedLaunch& launch) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, WarpAlignment> warps;
+    for (std::size_t i = 0; i < launch.events.size(); ++i) {
+        const TraceEvent& event = launch.events[i];
+        warps.try_emplace({event.block, event.thread / 32u}, launch).first->second.add(static_cast<std::uint32_t>(i));
+    }
+    std::vector<Request> all;
+    for (const auto& [warp, alignment] : warps) alignment.append_to(all);
+    for (Request& request : all) count(request, launch);
+    return all;
+}
+
+std::uint32_t lanes_of_warp(const TracedLaunch& launch, std::uint32_t warp) {
+    const std::uint32_t threads = launch.block.x * launch.block.y * launch.block.z;
+    const std::uint32_t lanes = std::min<std::uint32_t>(32, threads - 32 * warp);
+    return lanes == 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << lanes) - 1;
+}
+
+void RequestTotals::add(const Request& request, std::uint32_t lanes_of_warp) {
+    barriers += request.action == Action::barrier;
+    collectives += request.action == Action::collective;
+    waits += request.action == Action::copy_wait;
+    if (!is_access(request.action)) return;
+    divergent += request.lanes != lanes_of_warp;
+    if (request.shared) {
+        ++shared_requests;
+        cycles += request.cycles;
+        parts += request.parts;
+        degree = std::max(degree, request.degree);
+    } else {
+        ++global_requests;
+        asked += request.asked;
+        needed += request.needed;
+        sectors += request.sectors;
+    }
+}
+
+RequestTotals totals_of(const TracedLaunch& launch, const std::vector<Request>& requests) {
+    RequestTotals totals;
+    for (const Request& request : requests) totals.add(request, lanes_of_warp(launch, request.warp));
+    return totals;
+}
+
+}  // namespace heddle::emulator

@@ -1,0 +1,68 @@
+// The trace of kernels: every access of every thread to global and shared memory with its source line, and where threads meet or
+// wait, in the order in which the emulator ran them. Only for watched kernels (checker.h), which run on one CPU thread.
+//
+//     begin_trace();
+//     ... launch and wait for the device ...
+//     for (const TracedLaunch& launch : end_trace()) ... requests_of(launch) (requests.h)
+//
+// The order of threads between two waits is the scheduler's, not a chip's. There is no time in a trace.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/include/vector_types.h"
+
+namespace heddle::emulator {
+
+/// What a thread did, or where lanes of a warp met.
+enum class Action : std::uint8_t {
+    read,
+    write,
+    atomic,
+    copy_read,   ///< an asynchronous copy is issued: its source
+    copy_write,  ///< and its destination, directly after the source
+    commit,      ///< of a group of asynchronous copies
+    copy_wait,   ///< for all but the last `address` groups
+    collective,  ///< of a warp: shuffle, vote, __syncwarp, ldmatrix, mma
+    barrier,     ///< of a block or more; one event for each warp that takes part
+};
+constexpr bool is_access(Action action) { return action <= Action::copy_write; }
+
+struct TraceEvent {
+    std::uint64_t address = 0;            ///< global memory: the address; shared memory: the offset as the kernel counts it
+    std::array<std::byte, 16> value{};    ///< the first bytes read, or those in memory after the write; none for copy_write
+    std::uint32_t block = 0, site = 0;    ///< linear number in the grid; index in TracedLaunch::sites
+    std::uint32_t lanes = 0;              ///< collective, barrier: the lanes of this warp that met
+    std::uint16_t thread = 0, bytes = 0;  ///< number in the block (of a meeting: of any lane)
+    Action action = Action::read;
+    bool shared = false;
+};
+
+/// A place in the code that acts. Two accesses in one line are two sites, where the compiler told them apart.
+struct TraceSite {
+    std::string place;  ///< "kernels/softmax/softmax.cu:41", followed by " (in ...)" for functions of the device layer
+    std::string what;   ///< of collectives and barriers: "__syncthreads"
+};
+
+struct TracedLaunch {
+    std::string kernel;  ///< with its template arguments
+    dim3 grid, block;
+    std::size_t shared_bytes = 0;
+    std::vector<TraceSite> sites;
+    std::vector<TraceEvent> events;
+};
+
+/// The events that a trace holds unless told otherwise: about 100 MB.
+inline constexpr std::size_t kMostTraceEvents = 2'000'000;
+
+/// Traces all launches from now on. A launch that exceeds `most_events` (of all launches together) ends with a Violation that
+/// says so. Throws std::logic_error where kernels are not watched.
+void begin_trace(std::size_t most_events = kMostTraceEvents);
+/// Ends it; the device must be idle. Launches in the order in which they ran.
+std::vector<TracedLaunch> end_trace();
+
+}  // namespace heddle::emulator

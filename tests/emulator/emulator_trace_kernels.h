@@ -1,0 +1,35 @@
+// Access patterns whose cost can be worked out by hand, one warp each, for emulator_trace_test.cpp.
+#pragma once
+
+#include <functional>
+
+namespace heddle::emulator {
+
+/// Queue a kernel: x and y are global memory, 256-byte aligned, of 4096 floats or more; x [i] = i.
+using Pattern = std::function<void(const float* x, float* y)>;
+
+/// y [t] = x [stride t + first]
+Pattern strided_pattern(int stride, int first);
+/// y [4 t ..] = x [4 t ..], 16 bytes a lane.
+Pattern float4_pattern();
+/// y [32 i + t] = x [32 t + i] for i in 0 .. 3
+Pattern transposed_pattern();
+/// y [t] = s [stride t] of shared memory that holds x.
+Pattern banks_pattern(int stride);
+/// y [t] = column `column` of a tile [32, 32] of which element (row, col) lies at 32 row + (col ^ row).
+Pattern swizzled_pattern(int column);
+/// As vectors of 4 from shared memory: lane t reads s [stride t ..].
+Pattern shared_float4_pattern(int stride);
+/// Odd lanes read x [t], even ones x [64 + t]; then lanes below 8 read once more.
+Pattern divergent_pattern();
+/// 64 threads: x to shared memory, a barrier, and back in reverse.
+Pattern reversed_pattern();
+/// An asynchronous copy of 16 bytes a lane to shared memory behind 128 floats that are not used, a wait, a barrier, y [t] = s
+/// [t].
+Pattern copied_pattern();
+/// A shuffle by which half of a warp passes, then a read by all.
+Pattern half_shuffle_pattern();
+/// The line of strided_pattern's access.
+int strided_line();
+
+}  // namespace heddle::emulator
