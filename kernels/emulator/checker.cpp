@@ -174,10 +174,11 @@ bool is_own_host_memory(const void* address, Kind kind) {
 }
 
 [[gnu::cold]] void trace(const void* address, std::size_t bytes, Kind kind, Origin origin) {
-    const Running thread_that_runs = std::exchange(running, {});  // a library function may be an instrumented copy
     State& s = state();
+    if (s.copy_step == State::CopyStep::landing) return;
+    const Running thread_that_runs = std::exchange(running, {});  // a library function may be an instrumented copy
     Action action = is_atomic(kind) ? Action::atomic : kind == Kind::read ? Action::read : Action::write;
-    if (s.issues_copy) action = kind == Kind::read ? Action::copy_read : Action::copy_write;
+    if (s.copy_step == State::CopyStep::issue) action = kind == Kind::read ? Action::copy_read : Action::copy_write;
     if (origin.is_place())
         trace_access(address, bytes, action, nullptr, s.places[origin.value()]);
     else
@@ -216,6 +217,7 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
 void launch_begins(const LaunchRequest& request) {
     State& s = state();
     s.request = &request;
+    s.copy_step = State::CopyStep::none;  // a violation may have ended the last launch in one
     s.first_ordinal = s.next_ordinal;
     s.numbers.clear();
     s.releases.clear();

@@ -45,10 +45,10 @@ void copy_issued(std::uint64_t number, void* to, const void* from, int bytes, in
     if (!block) return;
     const Origin origin = intern(place);
     State& s = state();
-    s.issues_copy = true;
+    s.copy_step = State::CopyStep::issue;
     check(from, static_cast<std::size_t>(valid), Kind::read, origin);
     check(to, static_cast<std::size_t>(bytes), Kind::write, origin);
-    s.issues_copy = false;
+    s.copy_step = State::CopyStep::none;
     if (s.free_copies.empty()) {
         s.copies.emplace_back();
         s.free_copies.push_back(static_cast<std::uint32_t>(s.copies.size() - 1));
@@ -76,8 +76,10 @@ void copy_landed(std::uint64_t number) {
     lift_marks(s.copies[index]);
     retire(index);
     // The copy reads and writes between issue and wait, so the next access of another thread must come after the wait.
+    s.copy_step = State::CopyStep::landing;
     check(landed.from, static_cast<std::size_t>(landed.valid), Kind::read, landed.issue.origin());
     check(landed.to, static_cast<std::size_t>(landed.bytes), Kind::write, landed.issue.origin());
+    s.copy_step = State::CopyStep::none;
 }
 
 const Copy* copy_reading(const std::byte* first, std::size_t bytes) {

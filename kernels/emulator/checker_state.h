@@ -47,7 +47,8 @@ struct State {
     std::vector<std::uint32_t> free_copies;
     std::unordered_map<std::uint64_t, std::uint32_t> in_flight;  // copy number to index
     std::vector<Place> places;                                   // interned
-    bool issues_copy = false;                                    // the access being checked is a part of one
+    // What of a copy is being checked; its landing was traced at its issue.
+    enum class CopyStep : std::uint8_t { none, issue, landing } copy_step = CopyStep::none;
 };
 State& state();
 

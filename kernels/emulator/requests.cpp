@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <list>
 #include <map>
 #include <set>
 #include <tuple>
@@ -29,37 +28,60 @@ class WarpAlignment {
         Lane& lane = lanes_[event.thread % 32];
         Epoch& epoch = epochs_[lane.epoch];
         const std::uint32_t visit = lane.visits[{event.site, event.action}]++;
-        const auto [found, is_new] = epoch.at.try_emplace({event.site, event.action, event.shared, visit});
-        if (is_new) {
-            // Behind what this lane did last: so the order agrees with every lane's own, where one does.
-            const auto behind = lane.visited ? std::next(lane.last) : epoch.requests.begin();
-            found->second = epoch.requests.insert(behind, blank(event, visit));
-        }
-        lane.last = found->second;
-        lane.visited = true;
-        lane.last->lanes |= 1u << event.thread % 32;
-        lane.last->events[event.thread % 32] = number;
+        const auto [found, is_new] = epoch.at.try_emplace({event.site, event.action, event.shared, visit}, epoch.requests.size());
+        if (is_new) epoch.requests.push_back(blank(event, visit));
+        Request& request = epoch.requests[found->second];
+        request.lanes |= 1u << event.thread % 32;
+        request.events[event.thread % 32] = number;
+        epoch.of_lane[event.thread % 32].push_back(found->second);
     }
 
     void append_to(std::vector<Request>& all) const {
         for (const auto& [number, epoch] : epochs_) {
-            all.insert(all.end(), epoch.requests.begin(), epoch.requests.end());
+            append_in_order(epoch, all);
             all.insert(all.end(), epoch.meetings.begin(), epoch.meetings.end());
         }
     }
 
   private:
     struct Epoch {
-        std::list<Request> requests;
-        std::map<std::tuple<std::uint32_t, Action, bool, std::uint32_t>, std::list<Request>::iterator> at;
-        std::vector<Request> meetings;  // that end it
+        std::vector<Request> requests;
+        std::map<std::tuple<std::uint32_t, Action, bool, std::uint32_t>, std::size_t> at;
+        std::array<std::vector<std::size_t>, 32> of_lane;  // in each lane's own order
+        std::vector<Request> meetings;                     // that end it
     };
     struct Lane {
         std::uint32_t epoch = 0;
         std::map<std::pair<std::uint32_t, Action>, std::uint32_t> visits;
-        bool visited = false;  // anything in this epoch
-        std::list<Request>::iterator last;
     };
+
+    // A request comes when it is the next one of all of its lanes. If the lanes disagree, so that none is, the earliest of those
+    // that are the next one of some lane.
+    static void append_in_order(const Epoch& epoch, std::vector<Request>& all) {
+        std::array<std::size_t, 32> done{};
+        std::vector<bool> is_out(epoch.requests.size());
+        std::vector<std::uint32_t> heads(epoch.requests.size());  // the lanes whose next one it is
+        std::set<std::size_t> ready, begun;
+        const auto advance = [&](std::size_t lane) {
+            const std::vector<std::size_t>& own = epoch.of_lane[lane];
+            while (done[lane] < own.size() && is_out[own[done[lane]]]) ++done[lane];
+            if (done[lane] == own.size()) return;
+            const std::size_t next = own[done[lane]];
+            heads[next] |= 1u << lane;
+            begun.insert(next);
+            if (heads[next] == epoch.requests[next].lanes) ready.insert(next);
+        };
+        for (std::size_t lane = 0; lane < 32; ++lane) advance(lane);
+        while (!begun.empty()) {
+            const std::size_t next = ready.empty() ? *begun.begin() : *ready.begin();
+            ready.erase(next);
+            begun.erase(next);
+            is_out[next] = true;
+            all.push_back(epoch.requests[next]);
+            for (std::uint32_t rest = heads[next]; rest != 0; rest &= rest - 1)
+                advance(static_cast<std::size_t>(std::countr_zero(rest)));
+        }
+    }
 
     static Request blank(const TraceEvent& event, std::uint32_t visit) {
         Request request;
@@ -87,7 +109,6 @@ class WarpAlignment {
             Lane& lane = lanes_[static_cast<std::size_t>(std::countr_zero(rest))];
             lane.epoch = latest + 1;
             lane.visits.clear();
-            lane.visited = false;
         }
     }
 

@@ -12,7 +12,7 @@ constexpr int kTile = 32 * 32;
 
 __device__ int lane() { return static_cast<int>(threadIdx.x); }
 
-constexpr int kStridedLine = __LINE__ + 2;
+constexpr int kStridedLine = __LINE__ + 1;
 __global__ void strided_kernel(const float* x, float* y, int stride, int first) { y[lane()] = x[stride * lane() + first]; }
 
 __global__ void float4_kernel(const float* x, float* y) {
