@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=FILE.cpp -DFILES=a.js,b.css -P scripts.cmake: writes the files as string literals, for apps/picture/scripts.h.
+# cmake -DOUTPUT=FILE.cpp -DFILES=a.js,b.css -DROOM=picture -P scripts.cmake: writes the files as string literals, for apps/ROOM/scripts.h.
 string(REPLACE "," ";" files "${FILES}")
 list(SORT files)
 set(constants "")
@@ -8,10 +8,10 @@ foreach(file ${files})
   file(READ ${file} text)
   string(APPEND constants "const std::string_view ${name} = R\"script(\n${text})script\";\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"apps/picture/scripts.h\"
+file(WRITE ${OUTPUT} "#include \"apps/${ROOM}/scripts.h\"
 
-namespace heddle::picture {
+namespace heddle::${ROOM} {
 
 ${constants}
-}  // namespace heddle::picture
+}  // namespace heddle::${ROOM}
 ")

@@ -35,7 +35,11 @@ std::filesystem::path this_program() {
 }  // namespace
 
 int run_lab_program(std::string_view command, Arguments arguments) {
-    const std::string program = (this_program().parent_path() / "heddle-lab").string();
+    return run_program_beside("heddle-lab", command, arguments, "--build {} --target heddle-lab");
+}
+
+int run_program_beside(std::string_view file, std::string_view command, Arguments arguments, std::string_view how_to_build) {
+    const std::string program = (this_program().parent_path() / file).string();
     const std::string name(command);
     std::vector<const char*> words = {program.c_str(), name.c_str()};
     words.insert(words.end(), arguments.begin(), arguments.end());
@@ -45,8 +49,8 @@ int run_lab_program(std::string_view command, Arguments arguments) {
     const int error = errno;
     const std::filesystem::path folder = std::filesystem::path(program).parent_path();
     const bool built_here = std::filesystem::exists(folder / "CMakeCache.txt");
-    fail_with("heddle {} is the program {}, which cannot be started: {}; build it with: cmake --build {} --target heddle-lab",
-              command, program, std::strerror(error), built_here ? folder.string() : "BUILD_FOLDER");
+    fail_with("heddle {} is the program {}, which cannot be started: {}; build it with: cmake {}", command, program,
+              std::strerror(error), fmt::format(fmt::runtime(how_to_build), built_here ? folder.string() : "BUILD_FOLDER"));
 }
 
 }  // namespace heddle::app

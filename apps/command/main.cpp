@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/command/commands.h"
+#include "apps/command/explain.h"
 #include "apps/command/guard.h"
 #include "apps/command/lab_program.h"
 #include "apps/command/version.h"
@@ -38,6 +39,7 @@ constexpr Command commands[] = {
      [](Arguments arguments) { return run_lab_program("lab", arguments); }},
     {"chapter", "checks the claims of five Transformer tutorials by measurement",
      [](Arguments arguments) { return run_lab_program("chapter", arguments); }},
+    {"explain", "shows what a kernel's warps ask of memory, access by access", start_explain},
     {"bench", "measures training (bench train), the ops (bench ops) or the steps of a kernel (bench ladder)", bench_command},
 };
 

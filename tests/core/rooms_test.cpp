@@ -39,6 +39,7 @@ constexpr std::array rooms = {
     "apps/presets",
     "apps/command",
     "apps/bench",
+    "apps/explain",
     "apps/lab",
     "apps/chapters",
 };

@@ -1,0 +1,29 @@
+#include "apps/command/explain.h"
+
+#include "apps/command/lab_program.h"
+
+namespace heddle::app {
+
+OptionTable explain_table(ExplainOptions& options) {
+    OptionTable table("explain", "runs a kernel on the emulated device and shows every access of its warps");
+    table.usage = "usage: heddle explain list\n       heddle explain NAME [options]\n";
+    table.group(OptionGroup::what_to_show);
+    table.add("kernel", options.kernel, "the op whose kernels to run; list: lists them").called("NAME").positional();
+    table.add("shape", options.shape, "the extents that list names, such as 4,64: small ones fit a page")
+        .defaults_to("as in list")
+        .called("N,N");
+    table.add("json", options.json, "the counts and all accesses as JSON, on stdout");
+    table.group(OptionGroup::output);
+    table.add("out", options.out, "the page").defaults_to("NAME.html, or none with --json").called("FILE");
+    return table;
+}
+
+int start_explain(Arguments arguments) {
+    ExplainOptions options;
+    OptionTable table = explain_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    return run_program_beside("heddle-explain", "explain", arguments,
+                              "--preset emulated && cmake --build build/emulated --target heddle heddle-explain");
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,25 @@
+// The command line of `heddle explain`. heddle reads it for --help and mistakes, then becomes heddle-explain, which reads it
+// again: so the help is there in builds without watched kernels, too.
+#pragma once
+
+#include <string>
+
+#include "apps/command/commands.h"
+#include "apps/options/option_table.h"
+
+namespace heddle::app {
+
+struct ExplainOptions {
+    std::string kernel = "list";
+    std::string shape;  ///< "4,64"; empty: the kernel's default
+    std::string out;    ///< empty: no page with --json, else NAME.html
+    bool json = false;
+};
+
+OptionTable explain_table(ExplainOptions& options);
+
+/// Prints --help, or becomes `heddle-explain ARGUMENTS...`. UsageError; Error that says how to build heddle-explain when it is
+/// missing.
+int start_explain(Arguments arguments);
+
+}  // namespace heddle::app

@@ -1,0 +1,83 @@
+#include "apps/explain/command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "apps/command/explain.h"
+#include "apps/explain/explanation.h"
+#include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
+#include "core/error.h"
+
+namespace heddle::app {
+namespace {
+
+using explain::Example;
+
+void list() {
+    std::size_t width = 0, shapes = 0;
+    const auto shape_of = [](const Example& one) { return fmt::format("{}", fmt::join(one.shape, ",")); };
+    for (const Example& one : explain::examples()) {
+        width = std::max(width, one.name.size());
+        shapes = std::max(shapes, shape_of(one).size());
+    }
+    for (const Example& one : explain::examples())
+        print(fmt::format("{:<{}}  {:<{}}  {} ({})\n", one.name, width, shape_of(one), shapes, one.title, one.axes));
+}
+
+const Example& example_named(const std::string& name) {
+    const std::vector<Example>& all = explain::examples();
+    const auto found = std::ranges::find(all, std::string_view(name), &Example::name);
+    std::vector<std::string> names = {"list"};
+    for (const Example& one : all) names.emplace_back(one.name);
+    check_usage(found != all.end(),
+                fmt::format("explain: there is no kernel '{}'{}", name, did_you_mean(name, names, "see heddle explain list")));
+    return *found;
+}
+
+std::vector<std::int64_t> extents_of(const std::string& text) {
+    std::vector<std::int64_t> extents;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+        std::int64_t extent = 0;
+        const auto [stop, error] = std::from_chars(at, end, extent);
+        const bool good = error == std::errc() && (stop == end || (*stop == ',' && stop + 1 != end));
+        check_usage(good, fmt::format("--shape {}: wanted numbers with commas between them, such as 4,64", text));
+        extents.push_back(extent);
+        at = stop == end ? end : stop + 1;
+    }
+    return extents;
+}
+
+}  // namespace
+
+int explain_command(Arguments arguments) {
+    ExplainOptions options;
+    OptionTable table = explain_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    if (options.kernel == "list") {
+        for (const Option& option : table.options())
+            check_usage(!option.given || option.name == "kernel",
+                        fmt::format("explain: list runs nothing: --{} has no effect", option.name));
+        list();
+        return 0;
+    }
+    const Example& example = example_named(options.kernel);
+    if (options.out.empty() && !options.json) options.out = options.kernel + ".html";
+    if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
+    const explain::Explanation explanation = explain::explained(example, extents_of(options.shape));
+    const nlohmann::ordered_json json = explain::json_of(explanation);
+    if (!options.out.empty()) {
+        explain::page_of(explanation, json).write(options.out);
+        say(fmt::format("wrote {}", options.out));
+    }
+    print(options.json ? json_text(json) + "\n" : explain::text_of(explanation));
+    return 0;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,11 @@
+// `heddle explain`, in the program that can do it.
+#pragma once
+
+#include "apps/command/commands.h"
+
+namespace heddle::app {
+
+/// explain list, explain NAME. Returns the exit status. UsageError, Error.
+int explain_command(Arguments arguments);
+
+}  // namespace heddle::app

@@ -1,0 +1,29 @@
+// The kernels that `heddle explain` knows: each op of the library with a shape that fits a page.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/explain/session.h"
+
+namespace heddle::explain {
+
+using Extents = std::span<const std::int64_t>;
+
+struct Example {
+    std::string_view name;   ///< what the user types
+    std::string_view title;  ///< one line
+    std::string_view axes;   ///< "rows, cols": what the extents of a shape mean
+    std::vector<std::int64_t> shape;
+    /// Makes the inputs, traces the op, names the tensors. `shape` has as many extents as the default, all above 0.
+    void (*run)(Session& session, Extents shape);
+    bool bf16 = false;  ///< elements of 2 bytes in shared memory are bf16, and vectors there, too
+};
+
+/// By op, in the order in which a reader might meet them.
+const std::vector<Example>& examples();
+
+}  // namespace heddle::explain

@@ -1,0 +1,273 @@
+// An explanation as JSON: what --json prints and the page reads (docs/explain.md).
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "apps/explain/explanation.h"
+#include "core/file.h"
+
+namespace heddle::explain {
+namespace {
+
+using emulator::Action;
+using emulator::Request;
+using emulator::TracedLaunch;
+using emulator::TraceEvent;
+using nlohmann::ordered_json;
+
+const char* word_of(Action action) {
+    constexpr const char* words[] = {"read",   "write", "atomic",     "copy-read", "copy-write",
+                                     "commit", "wait",  "collective", "barrier"};
+    return words[static_cast<std::size_t>(action)];
+}
+
+ordered_json json_of(const emulator::RequestTotals& totals) {
+    return {{"global_requests", totals.global_requests},
+            {"asked_bytes", totals.asked},
+            {"needed_bytes", totals.needed},
+            {"sectors", totals.sectors},
+            {"moved_bytes", 32 * totals.sectors},
+            {"shared_requests", totals.shared_requests},
+            {"shared_cycles", totals.cycles},
+            {"least_shared_cycles", totals.parts},
+            {"worst_conflict", totals.degree},
+            {"divergent_requests", totals.divergent},
+            {"barriers", totals.barriers},
+            {"collectives", totals.collectives},
+            {"copy_waits", totals.waits}};
+}
+
+template <class T>
+T part_of(const TraceEvent& event, std::size_t at) {
+    T value;
+    std::memcpy(&value, event.value.data() + at, sizeof value);
+    return value;
+}
+
+// Elements of shared memory and workspaces have no declared type here: 4 bytes are a float unless that would be a number that no
+// kernel computes with, and then an index.
+std::string guessed(std::uint32_t bits) {
+    const float value = std::bit_cast<float>(bits);
+    if (bits != 0 && !(std::abs(value) >= 1e-35f) && !std::isnan(value))
+        return fmt::format("{}", static_cast<std::int32_t>(bits));
+    return fmt::format("{:.4g}", value);
+}
+
+std::string value_text(const TraceEvent& event, std::optional<DType> dtype, bool bf16_here) {
+    const std::size_t bytes = std::min<std::size_t>(event.bytes, event.value.size());
+    if (!dtype) {
+        if (bytes == 2 || (bf16_here && bytes >= 8)) dtype = DType::bf16;
+        if (bytes == 1) dtype = DType::u8;
+    }
+    const std::size_t size = dtype ? static_cast<std::size_t>(size_of(*dtype)) : 4;
+    std::string text;
+    for (std::size_t at = 0; at + size <= bytes; at += size) {
+        if (!text.empty()) text += ' ';
+        if (!dtype)
+            text += guessed(part_of<std::uint32_t>(event, at));
+        else if (*dtype == DType::f32)
+            text += fmt::format("{:.4g}", part_of<float>(event, at));
+        else if (*dtype == DType::bf16)
+            text += fmt::format("{:.3g}", static_cast<float>(part_of<bf16>(event, at)));
+        else if (*dtype == DType::f64)
+            text += fmt::format("{:.4g}", part_of<double>(event, at));
+        else if (*dtype == DType::i32)
+            text += fmt::format("{}", part_of<std::int32_t>(event, at));
+        else
+            text += fmt::format("{}", part_of<std::uint8_t>(event, at));
+    }
+    return text;
+}
+
+// The tensors and, behind them, all memory without a name.
+class Memory {
+  public:
+    explicit Memory(const Session& session) : tensors_(session.tensors()) {
+        for (const TracedLaunch& launch : session.launches())
+            for (const TraceEvent& event : launch.events)
+                if (is_access(event.action) && !event.shared && tensor_of(event.address) < 0)
+                    unnamed_ = std::min(unnamed_, event.address);
+    }
+    /// -1: none.
+    int tensor_of(std::uint64_t address) const {
+        for (std::size_t i = 0; i < tensors_.size(); ++i)
+            if (address - start(i) < static_cast<std::uint64_t>(tensors_[i].tensor.bytes())) return static_cast<int>(i);
+        return -1;
+    }
+    std::int64_t offset(std::uint64_t address, int tensor) const {
+        return static_cast<std::int64_t>(address - (tensor < 0 ? unnamed_ : start(static_cast<std::size_t>(tensor))));
+    }
+    std::optional<DType> dtype(int tensor) const {
+        if (tensor < 0) return {};
+        return tensors_[static_cast<std::size_t>(tensor)].tensor.dtype();
+    }
+    ordered_json json() const {
+        ordered_json all = ordered_json::array();
+        for (const NamedTensor& one : tensors_) {
+            ordered_json shape = ordered_json::array();
+            for (int axis = 0; axis < one.tensor.rank(); ++axis) shape.push_back(one.tensor.dim(axis));
+            all.push_back({{"name", one.name},
+                           {"shape", shape},
+                           {"dtype", name(one.tensor.dtype())},
+                           {"element_bytes", size_of(one.tensor.dtype())}});
+        }
+        return all;
+    }
+
+  private:
+    std::uint64_t start(std::size_t i) const { return reinterpret_cast<std::uint64_t>(tensors_[i].tensor.bytes_data()); }
+
+    const std::vector<NamedTensor>& tensors_;
+    std::uint64_t unnamed_ = ~std::uint64_t{0};
+};
+
+// Where the lanes are: "offset" and "stride" if these say it all, else "offsets".
+void add_offsets(ordered_json& step, const std::vector<std::pair<int, std::int64_t>>& offsets) {
+    const std::int64_t first = offsets.front().second;
+    std::int64_t stride = 0;
+    if (offsets.size() > 1) stride = (offsets[1].second - first) / (offsets[1].first - offsets[0].first);
+    bool is_regular = true;
+    for (const auto& [lane, offset] : offsets) is_regular &= offset == first + stride * (lane - offsets.front().first);
+    if (is_regular) {
+        step["offset"] = first;
+        step["stride"] = stride;
+        return;
+    }
+    step["offsets"] = ordered_json::array();
+    for (const auto& [lane, offset] : offsets) step["offsets"].push_back(offset);
+}
+
+void add_access(ordered_json& step, const Request& request, const TracedLaunch& launch, const Memory& memory, bool bf16_here) {
+    step["memory"] = request.shared ? "shared" : "global";
+    std::vector<std::pair<int, std::int64_t>> offsets;
+    ordered_json values = ordered_json::array(), tensors = ordered_json::array();
+    int first_tensor = -1;
+    bool many_tensors = false;
+    for (int lane = 0; lane < 32; ++lane) {
+        const std::uint32_t number = request.events[static_cast<std::size_t>(lane)];
+        if (number == emulator::kNoEvent) continue;
+        const TraceEvent& event = launch.events[number];
+        const int tensor = request.shared ? -1 : memory.tensor_of(event.address);
+        if (offsets.empty()) {
+            step["bytes"] = event.bytes;
+            first_tensor = tensor;
+        }
+        many_tensors |= tensor != first_tensor;
+        tensors.push_back(tensor);
+        const auto offset = request.shared ? static_cast<std::int64_t>(event.address) : memory.offset(event.address, tensor);
+        offsets.emplace_back(lane, offset);
+        const auto dtype = request.shared ? std::optional<DType>() : memory.dtype(tensor);
+        if (request.action != Action::copy_write) values.push_back(value_text(event, dtype, bf16_here));
+    }
+    if (many_tensors)
+        step["tensors"] = tensors;
+    else if (!request.shared)
+        step["tensor"] = first_tensor;
+    step["asked"] = request.asked;
+    step["needed"] = request.needed;
+    if (request.shared) {
+        step["degree"] = request.degree;
+        step["cycles"] = request.cycles;
+        step["parts"] = request.parts;
+    } else {
+        step["sectors"] = request.sectors;
+    }
+    add_offsets(step, offsets);
+    if (!values.empty()) step["values"] = values;
+}
+
+ordered_json json_of(const Request& request, const TracedLaunch& launch, const Memory& memory, bool bf16_here) {
+    ordered_json step = {{"site", request.site}, {"action", word_of(request.action)}, {"lanes", request.lanes}};
+    if (is_access(request.action)) add_access(step, request, launch, memory, bf16_here);
+    if (request.action == Action::copy_wait)
+        step["pending"] = launch.events[request.events[static_cast<std::size_t>(std::countr_zero(request.lanes))]].address;
+    return step;
+}
+
+ordered_json sites_of(const TracedLaunch& launch) {
+    ordered_json sites = ordered_json::array();
+    for (const emulator::TraceSite& site : launch.sites) {
+        const auto [file, line] = file_and_line(site.place);
+        ordered_json one = {{"file", file}, {"line", line}};
+        if (!site.what.empty()) one["what"] = site.what;
+        if (const std::size_t inside = site.place.find(" (in "); inside != std::string::npos)
+            one["inside"] = site.place.substr(inside + 5, site.place.size() - inside - 6);
+        sites.push_back(one);
+    }
+    return sites;
+}
+
+ordered_json dimensions(const dim3& size) { return {size.x, size.y, size.z}; }
+
+// The whole warps that fit into `budget` bytes, which shrinks.
+ordered_json warps_of(const LaunchReport& report, const Memory& memory, bool bf16_here, std::size_t& budget) {
+    ordered_json warps = ordered_json::array();
+    const std::vector<Request>& all = report.requests;
+    for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+        ordered_json steps = ordered_json::array();
+        std::size_t bytes = 0;
+        for (; end < all.size() && all[end].block == all[begin].block && all[end].warp == all[begin].warp; ++end) {
+            if (bytes > budget) continue;
+            steps.push_back(json_of(all[end], *report.launch, memory, bf16_here));
+            bytes += steps.back().dump().size() + 1;
+        }
+        if (bytes > budget) break;
+        budget -= bytes;
+        warps.push_back({{"block", all[begin].block}, {"warp", all[begin].warp}, {"steps", steps}});
+    }
+    return warps;
+}
+
+std::size_t warps_in(const LaunchReport& report) {
+    std::size_t count = 0;
+    const Request* before = nullptr;
+    for (const Request& request : report.requests) {
+        count += before == nullptr || before->block != request.block || before->warp != request.warp;
+        before = &request;
+    }
+    return count;
+}
+
+void add_source(ordered_json& sources, const std::string& file) {
+    if (file.empty() || sources.contains(file)) return;
+    const std::filesystem::path path = std::filesystem::path(HEDDLE_SOURCE_DIR) / file;
+    if (std::filesystem::exists(path)) sources[file] = read_file(path);
+}
+
+}  // namespace
+
+ordered_json json_of(const Explanation& explanation, std::size_t step_bytes) {
+    const Memory memory(explanation.session);
+    ordered_json launches = ordered_json::array(), sources = ordered_json::object();
+    for (const LaunchReport& report : explanation.launches) {
+        ordered_json lines = ordered_json::array();
+        for (const LineTotals& line : report.lines) {
+            lines.push_back({{"file", line.file}, {"line", line.line}, {"totals", json_of(line.totals)}});
+            add_source(sources, line.file);
+        }
+        launches.push_back({{"kernel", report.launch->kernel},
+                            {"grid", dimensions(report.launch->grid)},
+                            {"block", dimensions(report.launch->block)},
+                            {"shared_bytes", report.launch->shared_bytes},
+                            {"least_bytes", report.least_bytes},
+                            {"totals", json_of(report.totals)},
+                            {"lines", lines},
+                            {"sites", sites_of(*report.launch)},
+                            {"warps_in_all", warps_in(report)},
+                            {"warps", warps_of(report, memory, explanation.example->bf16, step_bytes)}});
+    }
+    return {{"op", explanation.example->name},
+            {"title", explanation.example->title},
+            {"axes", explanation.example->axes},
+            {"shape", explanation.shape},
+            {"command", explanation.command},
+            {"tensors", memory.json()},
+            {"launches", launches},
+            {"sources", sources}};
+}
+
+}  // namespace heddle::explain

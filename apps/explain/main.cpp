@@ -1,0 +1,11 @@
+// The `heddle-explain` program, started by `heddle explain`: kernels compiled with every access watched.
+#include "apps/command/guard.h"
+#include "apps/explain/command.h"
+
+int main(int count, char** arguments) {
+    // The first argument is the command's name, as for heddle-lab.
+    return heddle::app::guarded([&] {
+        const int skipped = count < 2 ? count : 2;
+        return heddle::app::explain_command(heddle::app::Arguments(arguments + skipped, arguments + count));
+    });
+}

@@ -1,0 +1,11 @@
+// The script and style of the page: the files in apps/explain/scripts, compiled into the program.
+#pragma once
+
+#include <string_view>
+
+namespace heddle::explain {
+
+extern const std::string_view explain_css;
+extern const std::string_view explain_js;
+
+}  // namespace heddle::explain

@@ -1,0 +1,31 @@
+#include "apps/explain/session.h"
+
+#include "core/device.h"
+#include "kernels/emulator/run.h"
+
+namespace heddle::explain {
+
+Tensor Session::input(const std::string& name, const Tensor& values) {
+    tensors_.push_back({name, values.to(Device::cuda)});
+    return tensors_.back().tensor;
+}
+
+void Session::name(const std::string& name, const Tensor& tensor) {
+    if (tensor.defined()) tensors_.push_back({name, tensor});
+}
+
+void Session::trace(const std::function<void()>& op) {
+    device::synchronize();  // the inputs' copies
+    emulator::set_seed(1);  // the same pages each time
+    emulator::begin_trace();
+    try {
+        op();
+        device::synchronize();
+    } catch (...) {
+        emulator::end_trace();
+        throw;
+    }
+    launches_ = emulator::end_trace();
+}
+
+}  // namespace heddle::explain
