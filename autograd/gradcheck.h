@@ -69,6 +69,7 @@ struct PlainFunction {
     std::function<std::vector<Tensor>(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                                       std::span<const Tensor> cotangents)>
         backward;
+    const char* name = "function";  ///< for messages; a string literal
 };
 
 /// The same for a forward and a backward function of one's own. Error when backward gives another number of gradients, or one

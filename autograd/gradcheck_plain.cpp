@@ -27,7 +27,7 @@ GradcheckReport gradcheck(const PlainFunction& function, const std::vector<Tenso
         std::vector<Tensor> outputs = function.forward(saved);
         saved.insert(saved.end(), outputs.begin(), outputs.end());
         const int number_of_inputs = static_cast<int>(in.size()), number_of_outputs = static_cast<int>(outputs.size());
-        return record_many(std::move(outputs), {.op = "function",
+        return record_many(std::move(outputs), {.op = function.name,
                                                 .where = Where::current(),
                                                 .inputs = {in.begin(), in.end()},
                                                 .saved = std::move(saved),
