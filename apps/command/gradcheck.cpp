@@ -148,7 +148,7 @@ int gradcheck_command(Arguments arguments) {
     });
     table_of_cases.finish();
     if (table_of_cases.failed() == 0) return 0;
-    fmt::print(stderr, "heddle: {} of {} gradients are wrong; the table names them\n", table_of_cases.failed(), cases.size());
+    fmt::print(stderr, "heddle: {} of {} gradients are not proven; the table names them\n", table_of_cases.failed(), cases.size());
     return 1;
 }
 
