@@ -136,7 +136,7 @@ TEST(Explain, SaysWhatIsWrong) {
     complains("softmax --shape 4,", 2, "wanted numbers with commas between them");
     complains("softmax --shape x", 2, "wanted numbers with commas between them");
     complains("list --json", 2, "list runs nothing: --json has no effect");
-    complains("relu --shape 2000,2000", 1, "--shape 2000,2000: too large to be explained; choose smaller rows, cols");
+    complains("relu --shape 2100,2100", 1, "--shape 2100,2100: too large to be explained; choose smaller rows, cols");
     here.write("mine.html", "not a page of heddle's");
     complains("relu --out mine.html", 1, "mine.html");
 }
