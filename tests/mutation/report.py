@@ -6,7 +6,7 @@ import results
 from draw import SHARES
 
 _PARTS = {"cuda": "CUDA kernels (`.cu`, and their headers)", "fast": "fast paths, each at one level", "tape": "tape and tape nodes",
-          "reference": "references and checks on the CPU"}
+          "reference": "references on the CPU"}
 
 
 def verdict_of(record, equivalent):
