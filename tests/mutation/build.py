@@ -107,7 +107,7 @@ class Build:
         return alone
 
     def compile(self, file, text, unit, variant, flags=()):
-        """The object of `unit` where `file`, itself or a header of it, has this text; None if it does not compile. `flags`: further ones."""
+        """The object of `unit` where `file`, itself or a header of it, has this text; None if it does not compile. `flags`: more of them."""
         _, command, _ = self._entry(unit, variant)
         overlay = os.path.join(self.work, "changed")
         place = os.path.join(overlay, file)

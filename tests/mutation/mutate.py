@@ -9,8 +9,8 @@
     tests/mutation/mutate.py --list [--count 30] [--seed N]   draws only
 
 A mutant is a changed line of a .cu file, of a fast path at one x86-64 level, of a tape node or of a reference (changes.py has the kinds of
-change). What does not compile, or compiles to the same code, is none. A mutant is killed when a test program that reads the line fails, crashes
-or does not end; programs.py says which programs these are. Ends with status 1 when a mutant survives that equivalent.txt does not list.
+change). What does not compile, or compiles to the same code, is none. A mutant is killed when a test program that reads the line fails,
+crashes or does not end; programs.py says which programs these are. Ends with status 1 when a mutant survives that equivalent.txt does not list.
 """
 import argparse
 import dataclasses
@@ -109,7 +109,8 @@ class Trial:
 def record_of(mutant, verdict, by, seconds, commit):
     record = dataclasses.asdict(mutant)
     del record["text"]
-    return record | {"verdict": verdict, "by": by, "seconds": round(seconds, 1), "commit": commit, "date": datetime.date.today().isoformat()}
+    record.update(verdict=verdict, by=by, seconds=round(seconds, 1), commit=commit, date=datetime.date.today().isoformat())
+    return record
 
 
 def show(mutant, verdict, by, seconds):

@@ -23,7 +23,7 @@ def seconds_of_children():
 
 
 def _ends(process):
-    """Waits for a process. False when it has waited itself for a minute: a deadlock. (A clock would count the time that it was kept waiting.)"""
+    """Waits for a process. False when it has slept for a minute: a deadlock. (A clock would also count the time that it was stopped.)"""
     idle, used = 0.0, None
     while process.poll() is None:
         time.sleep(0.02)
@@ -42,7 +42,8 @@ def _ends(process):
 
 def run(program, only, seconds=_LONGEST, level=None, sanitized=False):
     """Runs the tests of `program` that GoogleTest's filter `only` names, until one fails. `seconds` of processor time are allowed."""
-    environment = dict(os.environ, HEDDLE_EMULATOR_SEED="1", ASAN_OPTIONS="detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1")
+    sanitizer = "detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1"
+    environment = dict(os.environ, HEDDLE_EMULATOR_SEED="1", ASAN_OPTIONS=sanitizer)
     if level:
         environment["HEDDLE_CPU_LEVEL"] = level
 
