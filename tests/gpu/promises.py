@@ -74,9 +74,32 @@ PROMISES = {
         "attention_forward_short_kernel<128, false>": Promise(registers=136, mma=3.7, copy=9, stores=8),
     },
     "kernels/attention/attention_short_backward.cu": {
-        "attention_backward_short_kernel<32, false>": Promise(registers=232, mma=3.2, copy=11.5, loads=2, stores=6, spills={"sm_90a": 4}),
-        "attention_backward_short_kernel<32, true>": Promise(mma=7.4, copy=11.5, loads=2, stores=6, spills={"sm_80": 4}),
-        "attention_backward_short_kernel<64, false>": Promise(mma=3.2, copy=10.5, loads=4, stores=12),
+        # head 32: three blocks of 128 threads on a multiprocessor
+        "attention_backward_short_kernel<32, false>": Promise(registers=156, mma=4.7, copy=11.5, loads=2, stores=6),
+        "attention_backward_short_kernel<32, true>": Promise(registers=160, mma=4.8, copy=11.5, loads=2, stores=6),
+        "attention_backward_short_kernel<64, false>": Promise(registers=224, mma=4.2, copy=10.5, loads=4, stores=12),
+        "attention_backward_short_kernel<64, true>": Promise(registers=224, mma=4.3, copy=10.5, loads=4, stores=12),
+    },
+    "kernels/attention/attention_short_f32.cu": {
+        "attention_forward_short_f32_kernel<32>": Promise(registers=100),
+        "attention_forward_short_f32_kernel<64>": Promise(registers=106),
+    },
+    "kernels/attention/attention_short_f32_backward.cu": {
+        "attention_backward_short_f32_kernel<32>": Promise(registers=188, loads=2),
+        "attention_backward_short_f32_kernel<64>": Promise(registers=172, loads=4),
+    },
+    "kernels/gather/gather.cu": {
+        # four blocks of 256 threads on a multiprocessor
+        "gather_sum_kernel<float, float, 4>": Promise(registers=64, loads=2, stores=1),
+        "gather_sum_kernel<bf16, float, 8>": Promise(registers=64, loads=3, stores=2),
+        # a 64-bit division is a call
+        **{f"gather_forward_kernel<{bytes}>": Promise(registers=32, spills={"sm_80": 1, "sm_90a": 1}) for bytes in (1, 2, 4, 8, 16)},
+    },
+    "kernels/layer_norm/layer_norm_backward.cu": {
+        # two blocks of 256 threads on a multiprocessor; rows of dy and x, and gamma for both passes
+        **{f"layer_norm_backward_kernel<float, 4, {warps}>": Promise(registers=128, loads=16, stores=8) for warps in (1, 2, 8)},
+        **{f"layer_norm_backward_kernel<bf16, 8, {warps}>": Promise(registers=128, loads=8, stores=4) for warps in (1, 2, 8)},
+        "layer_norm_backward_wide_kernel<float, 4>": Promise(registers=48, loads=8, stores=4),
     },
     "kernels/dropout/dropout.cu": {
         "dropout_kernel<bf16, 8>": Promise(registers=32, loads=1, stores=1, narrow=0),
