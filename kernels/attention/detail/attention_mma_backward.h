@@ -36,15 +36,21 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[M][D / 8]
     for (int m = 0; m < M; ++m) {
         if constexpr (Biased) add_bias<N>(score[m], task, at, own + 16 * m, key);
         if (!inside) hide_scores<N>(score[m], task, at, own + 16 * m, key);
-        const unsigned kept = kept_weights<N>(task, [&](int n) { return kept_in_rows(task, at, own + 16 * m, key / 8 + n); });
+        if (task.dropout.active()) {
+            const unsigned kept = kept_weights<N>(task, [&](int n) { return kept_in_rows(task, at, own + 16 * m, key / 8 + n); });
+#pragma unroll
+            for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < Accumulator16x8::kElements; ++e)
+                    d_weight[m][n][e] = device::product(d_weight[m][n][e], (kept >> (4 * n + e) & 1) != 0 ? kept_scale : 0);
+        }
 #pragma unroll
         for (int n = 0; n < N / 8; ++n)
 #pragma unroll
             for (int e = 0; e < Accumulator16x8::kElements; ++e) {
                 const int s = Accumulator16x8::slot(e);
-                const float factor = (kept >> (4 * n + e) & 1) != 0 ? kept_scale : 0;
                 score[m][n][e] = device::power_of_two(device::multiply_add(score[m][n][e], scale, -level[m][s])) *
-                                 (device::product(d_weight[m][n][e], factor) - delta[m][s]);
+                                 (d_weight[m][n][e] - delta[m][s]);
             }
         pack_weights<N>(weights[m], score[m]);
     }
