@@ -80,6 +80,17 @@ TEST_F(RunFolderTest, HoldsTheLastWeightsWhereTheirLossIsLowerThanThatOfTheAvera
             EXPECT_EQ(tensor.to_vector(), last.load(name).to_vector()) << name;
         }
     }
+    // Resumed with more to train and stopped at once, it still translates with them.
+    const std::string kept = read_file(path_ / "model.safetensors");
+    options.epochs = 9;
+    nn::Transformer model(tiny_model(data));
+    const RunFolder folder = RunFolder::reopen(path_);
+    TrainingLog log(folder.log(), true);
+    Trainer trainer(model, data, options, log, &folder);
+    trainer.resume(latest_save(path_));
+    trainer.stop_when([] { return true; });
+    EXPECT_EQ(trainer.run().ended_by, EndReason::stopped);
+    EXPECT_EQ(read_file(path_ / "model.safetensors"), kept);
 }
 
 // Training teaches to say the same word again and again, validation asks for a copy: the surer the model, the worse its loss. So

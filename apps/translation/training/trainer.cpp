@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/cpu.h"
 #include "core/format.h"
@@ -128,7 +129,7 @@ void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* w
     const auto aside = folder_ != nullptr ? folder_->go_on_from(saved.updates) : std::vector<std::filesystem::path>();
     log_.cut_back(saved.lengths, options_.scalars_every > 0);
     if (!warning.empty()) log_.note(warning);
-    publish(best_.defined());
+    publish(best_.defined(), !folder_has_last_weights());
     if (aside.empty()) return;
     // Back before its first validation, a run translates with the weights it continues with.
     if (average_.size() == 0) folder_->write_model(parameters.named(copy_on_cpu(parameters.values)));
@@ -171,12 +172,25 @@ void Trainer::check_weights() {
     check_loss(nll, state_.updates);
 }
 
+// As finish() leaves it where the average is worse. What cannot be read is written again.
+bool Trainer::folder_has_last_weights() const {
+    if (folder_ == nullptr || average_.size() < 2) return false;
+    try {
+        const Tensor& last = average_.snapshots().back();
+        const Tensor there = Tensor::zeros(last.shape(), last.dtype());
+        nn::load(learner_.parameters().named(there), open_weights(folder_->path() / "model.safetensors", folder_->identity()));
+        return std::memcmp(there.bytes_data(), last.bytes_data(), static_cast<std::size_t>(last.bytes())) == 0;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 // The weights for translating; runs are not resumed from them.
-void Trainer::publish(bool best) const {
+void Trainer::publish(bool best, bool average) const {
     if (folder_ == nullptr) return;
     const nn::FlatParameters& parameters = learner_.parameters();
     if (best) folder_->write_best(parameters.named(best_));
-    if (average_.size() > 0) folder_->write_model(parameters.named(average_.mean()));
+    if (average && average_.size() > 0) folder_->write_model(parameters.named(average_.mean()));
 }
 
 // ---- the loop
@@ -329,7 +343,7 @@ void Trainer::validate_now() {
         check_weights();
     }
     average_.add(weights);
-    publish(best);
+    publish(best, true);
 }
 
 void Trainer::stop(TrainingResult& result) {

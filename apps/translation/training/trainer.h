@@ -95,7 +95,8 @@ class Trainer {
     void stop(TrainingResult& result);
     void check_weights();
     Save copy() const;
-    void publish(bool best) const;
+    void publish(bool best, bool average) const;
+    bool folder_has_last_weights() const;
     void use(const Tensor& weights);
     void plan_again();
     bool over();
