@@ -145,9 +145,9 @@ Values all_values(const std::vector<Tensor>& tensors) {
     return result;
 }
 
-class Witnesses {
+class ExactChecks {
   public:
-    Witnesses(const GradientFunction& function, const Inputs& inputs, const GradcheckOptions& options)
+    ExactChecks(const GradientFunction& function, const Inputs& inputs, const GradcheckOptions& options)
         : calls_(function), options_(options) {
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             check_dtype("exact_check", fmt::format("input {}", i).c_str(), inputs[i], DType::f64);
@@ -157,7 +157,7 @@ class Witnesses {
 
     ExactReport run() {
         try {
-            if (has_value()) {  // then each witness speaks for itself
+            if (has_value()) {  // all three run, so that the report has each result
                 const bool forward = forward_is_right(), adjoint = adjoint_is_right(), hessian = hessian_is_right();
                 report_.passed = forward && adjoint && hessian;
             }
@@ -343,7 +343,7 @@ class Witnesses {
 }  // namespace
 
 ExactReport exact_check(const GradientFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
-    return Witnesses(function, inputs, options).run();
+    return ExactChecks(function, inputs, options).run();
 }
 
 ExactReport exact_check(const GradientCase& one) {

@@ -1,4 +1,4 @@
-// Witnesses of a gradient that need no difference of near numbers: the function runs on dual numbers (core/dual.h).
+// Checks of a gradient by exact derivatives: the function runs on dual numbers (core/dual.h).
 //
 // With y = f(x), J its Jacobian at x, x' a random direction and c a random cotangent:
 //
@@ -7,11 +7,11 @@
 //     Hessian    <u, H v> = <v, H u>, H the Hessian of <c, f> + <w, f f> / 2; H v is the derivative of the gradient along v, by
 //                backward on dual numbers, and equals central differences of the gradient
 //
-// The first holds to the accuracy of a difference, the others to rounding: they see a factor of 1 + 1e-12, a sum in f32, or one
-// term of a thousand. The adjoint identity is what backward means (Claerbout, "Earth Soundings Analysis" (1992), chapter 5,
-// calls it the dot-product test). The symmetry needs no forward derivative: it refuses a backward that is the gradient of no
-// function. Duals run on the CPU's reference loops; the backward that the adjoint identity tests runs on options.device, on the
-// paths that f64 takes there.
+// The first holds to the accuracy of a difference, the others to rounding: in every built-in case they see a
+// factor of 1 + 1e-9 and one dropped element, and they see a backward in f32. The adjoint identity is what backward means
+// (Claerbout, "Earth Soundings Analysis" (1992), chapter 5, calls it the dot-product test). The symmetry needs no forward
+// derivative: it refuses a backward that is the gradient of no function. Duals run on the CPU's reference loops; the backward
+// that the adjoint identity tests runs on options.device, on the paths that f64 takes there.
 #pragma once
 
 #include "autograd/gradcheck.h"
@@ -23,7 +23,7 @@ struct ExactReport {
     double forward = 0;   ///< largest |J x' - differences| / (max |differences| + 1e-3)
     double adjoint = 0;   ///< largest |<c, J x'> - <J^T c, x'>| / (sum of the absolute terms on both sides)
     double hessian = 0;   ///< |<u, H v> - <v, H u>| / (sum of the absolute terms on both sides)
-    std::string message;  ///< on failure a line or two of each witness that failed: the input, its worst element, both numbers
+    std::string message;  ///< on failure a line or two of each check that failed: the input, its worst element, both numbers
 };
 
 /// Bounds of the three figures. The sides of the last two are sums over the paths from inputs to outputs of products along the
@@ -35,14 +35,14 @@ struct ExactReport {
 inline constexpr double kForwardBound = 1e-7;
 inline constexpr double kExactBound = 1e-13;
 
-/// Runs the three witnesses on `function` at `inputs` (f64). It is called on f64 tensors on options.device and on dual tensors on
+/// Runs the three checks on `function` at `inputs` (f64). It is called on f64 tensors on options.device and on dual tensors on
 /// the CPU; it must pass their dtype on, and may not convert or read values itself. An exception of the function is a failure
 /// with its message; so is an op whose reference loops cannot take dual numbers, which is named. Of the options, device, seed and
 /// zero_by_symmetry count. Error when an input is not f64.
 ExactReport exact_check(const GradientFunction& function, const std::vector<Tensor>& inputs,
                         const GradcheckOptions& options = {});
 
-/// The witnesses of one case; the message names its op.
+/// The checks of one case; the message names its op.
 ExactReport exact_check(const GradientCase& one);
 
 /// J x' of `function` at `inputs` (f64, on the CPU) along `direction`, which has their shapes: one run on dual numbers.

@@ -20,8 +20,9 @@ struct GradcheckOptions {
     /// Not the error that passes (the numeric derivative's own error bound decides that), but the largest bound that counts as a
     /// proof, relative to the derivative's scale: sum over outputs of |cotangent * d output / d element|.
     double tolerance = 1e-8;
-    double floor = 1e-2;          ///< a derivative's scale is at least this part of the largest one of its input, and 1e-3
-    double step = 0.1;            ///< first step, relative to max(1, |x|); it is halved until the error estimate stops falling
+    double floor = 1e-2;  ///< a derivative's scale is at least this part of the largest one of its input, and a thousandth of the
+                          ///< outputs' median, at most 1e-3
+    double step = 0.1;    ///< first step, relative to max(1, |x|); it is halved until the error estimate stops falling
     std::uint64_t seed = 1;       ///< of the random cotangent, directions and further points
     Device device = Device::cpu;  ///< where the function computes; its inputs are moved there
     /// Inputs whose gradient is always zero (the key bias of attention); declared ones are checked to be zero, all others must

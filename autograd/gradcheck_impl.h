@@ -100,8 +100,9 @@ struct Wanted {
 struct Contracted {
     Values derivative;
     Values bound;
-    Values scale;  ///< sum over outputs of |cotangent * d output / d element|
-    Values jump;   ///< as Slope's
+    Values scale;            ///< sum over outputs of |cotangent * d output / d element|
+    Values jump;             ///< as Slope's
+    double least_scale = 0;  ///< a derivative's scale is at least this
 };
 
 /// The numeric derivatives of one input.
@@ -109,7 +110,6 @@ struct Derivatives {
     std::vector<std::int64_t> elements;  ///< the probed elements, ascending
     std::vector<Contracted> sums;        ///< for each of Wanted::sums
     Values jacobian, jacobian_bound;     ///< [elements, outputs], when it was asked for
-    double least_scale = 0;              ///< a derivative's scale is at least this
     double smallest_step = 0;            ///< that any element was moved by
 };
 
@@ -150,6 +150,8 @@ std::optional<std::string> wrong_along_a_direction(const Points& points);
 /// What is wrong at two further points: a derivative along a random direction, or gradients that change when two forward passes
 /// come before their backwards. A point where the function cannot be evaluated or differentiated is left out.
 std::optional<std::string> wrong_at_other_points(const Points& points);
+/// What is wrong with the gradients that leaves end with which held one already, as those of the second micro-batch do.
+std::optional<std::string> wrong_for_held_gradients(const Points& points);
 /// What is wrong with the gradients for a cotangent that is 2^40 times as large, or as small.
 std::optional<std::string> wrong_for_scaled_cotangents(const Points& points);
 /// What is wrong with the gradients after an input was changed in place between forward and backward: an Error of backward, or

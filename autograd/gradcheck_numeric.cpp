@@ -195,7 +195,7 @@ Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<s
     const Values center = with_sums(wanted.value, wanted.sums);
     Derivatives result;
     const std::size_t count = elements.size(), outputs = wanted.value.size();
-    result.sums.assign(wanted.sums.size(), {Values(count), Values(count), Values(count), Values(count)});
+    result.sums.assign(wanted.sums.size(), {Values(count), Values(count), Values(count), Values(count), 0});
     if (wanted.jacobian) result.jacobian = result.jacobian_bound = Values(count * outputs);
     for (std::size_t e = 0; e < count; ++e) {
         const Element element(subject, input, elements[e], wanted, center);
@@ -204,14 +204,17 @@ Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<s
     }
     // The largest derivative says below which bound another one counts as known, and so does the value: a derivative below a
     // thousandth hardly moves one of about 1. Where all are zero within their bounds, the value alone does.
-    const Contracted& sum = result.sums[0];
-    double most = 0;
-    for (std::size_t e = 0; e < count; ++e)
-        if (sum.scale[e] > sum.bound[e]) most = std::max(most, sum.scale[e]);
-    result.least_scale =
-        most > 0 ? std::max(wanted.floor * most, 1e-3 * std::min(1.0, typical_size(wanted.value))) : largest(wanted.value) + 1;
+    for (Contracted& sum : result.sums) {
+        double most = 0;
+        for (std::size_t e = 0; e < count; ++e)
+            if (sum.scale[e] > sum.bound[e]) most = std::max(most, sum.scale[e]);
+        sum.least_scale = most > 0 ? std::max(wanted.floor * most, 1e-3 * std::min(1.0, typical_size(wanted.value)))
+                                   : largest(wanted.value) + 1;
+    }
     const auto known = [&](std::size_t e) {
-        return sum.bound[e] <= wanted.tolerance * std::max(sum.scale[e], result.least_scale);
+        return std::all_of(result.sums.begin(), result.sums.end(), [&](const Contracted& sum) {
+            return sum.bound[e] <= wanted.tolerance * std::max(sum.scale[e], sum.least_scale);
+        });
     };
     for (std::size_t e = 0; e < count; ++e) {
         if (known(e)) continue;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "autograd/gradcheck_impl.h"
 #include "core/format.h"
@@ -86,6 +87,36 @@ std::string input_text(const Subject& subject, std::size_t i) { return fmt::form
 
 }  // namespace
 
+std::optional<std::string> wrong_for_held_gradients(const Points& points) {
+    Subject& here = points.here;
+    std::vector<Tensor> start;
+    for (std::size_t i = 0; i < here.inputs(); ++i) {
+        const double size = largest(points.gradients[i]);
+        start.push_back(Tensor::empty(here.input(i).shape(), DType::f64));
+        fill_normal(start.back(), 0, size > 0 ? size : 1, points.options.seed + 1000 + i);
+    }
+    const FreshTape fresh;
+    Forward pass = here.forward(std::vector<bool>(here.inputs(), true));
+    const std::vector<Values> sums = here.back(pass, points.cotangents, false, start);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const Values before = start[i].to_vector();
+        const Values& alone = points.gradients[i];
+        const double size = std::max(largest(alone), largest(before));
+        for (std::size_t e = 0; e < before.size(); ++e) {
+            if (std::abs(sums[i][e] - (before[e] + alone[e])) <= 1e-11 * size) continue;
+            const bool overwritten = std::abs(sums[i][e] - alone[e]) <= 1e-11 * size;
+            return fmt::format(
+                "input {} {} already holds a gradient, and backward does not add to it: at {} it holds {:.9g}, backward alone "
+                "gives {:.9g}, both together {:.9g}\n  likely cause: {}",
+                i, here.input(i).shape(), index_text(here.input(i).shape(), static_cast<std::int64_t>(e)), before[e], alone[e],
+                sums[i][e],
+                overwritten ? "the gradient that is already there is overwritten: `=` for `+=` in accumulate_into()"
+                            : "backward uses the gradient that is already there, or adds to it twice");
+        }
+    }
+    return {};
+}
+
 std::optional<std::string> wrong_for_scaled_cotangents(const Points& points) {
     for (const double factor : {0x1p40, 0x1p-40}) {
         Cotangents scaled;
@@ -146,6 +177,7 @@ std::optional<std::string> wrong_along_a_direction(const Points& points) {
 }
 
 std::optional<std::string> wrong_at_other_points(const Points& points) {
+    bool beside = false;
     for (int k = 0; k < kPoints; ++k) {
         const std::uint64_t seed = points.options.seed + 3000 + 100 * static_cast<std::uint64_t>(k);
         Subject there(points.function, nearby_inputs(points.here, seed), points.options.device);
@@ -158,15 +190,14 @@ std::optional<std::string> wrong_at_other_points(const Points& points) {
             continue;  // outside of the function's domain
         }
         const std::vector<Values> gradients = gradients_at(there, points.cotangents);
-        if (k == 0)
+        if (!std::exchange(beside, true))
             if (std::optional<std::string> wrong = wrong_beside(points, there, gradients)) return wrong;
         const Along found = along(there, gradients, points.cotangent, seed + 50, points.options.step);
         if (!std::isfinite(found.backward) || (found.known(1e-6) && !found.right()))
             return fmt::format(
                 "at another point (each element times a random factor from 0.7 to 1.3) the derivative along a random direction "
                 "is wrong\n  {}\n  likely cause: a branch of backward that the given inputs do not take, or a saved value that "
-                "is "
-                "right for them alone",
+                "is right for them alone",
                 text(found));
     }
     return {};

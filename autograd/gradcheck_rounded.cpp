@@ -82,6 +82,8 @@ GradcheckReport gradcheck_rounded(const GradientCase& one, DType dtype) {
     generator() = random;
     Pass tested(one.function, inputs);
     const Shape& shape = exact.output().shape();
+    check(shape.numel() > 0, "gradcheck_rounded: {} ({}): the output {} has no elements, so nothing is compared", one.op,
+          one.what, shape);
     for (const Tensor& input : one.inputs)
         check(input.numel() * shape.numel() <= kLargestJacobian,
               "gradcheck_rounded: {} ({}): an input {} and the output {} are too large for a full Jacobian", one.op, one.what,
@@ -112,6 +114,7 @@ GradcheckReport gradcheck_rounded(const GradientCase& one, DType dtype) {
                 kUnits * unit * scale, kUnits, scale);
         }
     }
+    check(report.compared > 0, "gradcheck_rounded: {} ({}): no input has elements, so nothing is compared", one.op, one.what);
     return report;
 }
 

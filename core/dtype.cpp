@@ -18,7 +18,7 @@ std::string_view name(DType dtype) {
 
 void fail_float_only(const char* op, DType dtype) {
     if (dtype == DType::dual)
-        fail(std::string(op) + ": its loops do not take dual numbers, of which exact derivatives are made; dispatch with " +
+        fail(std::string(op) + ": its loops do not take dual numbers, which exact_check needs; dispatch with " +
              "dispatch_real and sum in Accumulator<T> (core/dual.h)");
     fail(std::string(op) + ": the CPU computes in f32 or f64, but was given " + std::string(name(dtype)) + "; convert with to()");
 }

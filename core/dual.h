@@ -13,8 +13,8 @@
 // Source: Wengert, "A simple automatic derivative evaluation program" (Communications of the ACM 7(8), 1964); Griewank and
 // Walther, "Evaluating Derivatives" (2nd edition, 2008), section 3.1.
 //
-// The reference loops of the CPU take double, float or Dual for T and sum in Accumulator<T>; *_fast.cpp files and kernels never
-// see it.
+// The reference loops of the CPU take double, float or Dual for T and sum in Accumulator<T>; *_fast.cpp files and CUDA kernels do
+// not support it.
 #pragma once
 
 #include <cmath>
@@ -29,7 +29,7 @@
 
 namespace heddle {
 
-/// The element type of DType::dual. Comparisons look at the value alone, as a branch of the loop does.
+/// The element type of DType::dual. Comparisons use the value only, so that a loop takes the branch it takes in f64.
 struct Dual {
     double value = 0;
     double derivative = 0;
@@ -61,7 +61,7 @@ struct Dual {
         const double quotient = a.value / b.value;
         return {quotient, (a.derivative - quotient * b.derivative) / b.value};
     }
-    // With a constant apart, so that an infinite value keeps a finite derivative: its 0 is not multiplied.
+    // Overloads for constants: as a Dual, the constant's derivative 0 times an infinite value would be NaN.
     friend Dual operator*(double a, const Dual& b) { return {a * b.value, a * b.derivative}; }
     friend Dual operator*(const Dual& a, double b) { return b * a; }
     friend Dual operator/(const Dual& a, double b) { return {a.value / b, a.derivative / b}; }

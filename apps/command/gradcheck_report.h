@@ -1,4 +1,4 @@
-// What `heddle gradcheck` found out about each case: the reports of its witnesses, and their JSON.
+// What `heddle gradcheck` found out about each case: the reports of its checks, and their JSON.
 #pragma once
 
 #include <span>
@@ -8,14 +8,14 @@
 
 namespace heddle::app {
 
-/// What the witnesses say of one case.
+/// The results of one case's checks.
 struct CaseReport {
     GradcheckReport differences;
     ExactReport exact;
-    std::string error;  ///< what kept them from saying anything
+    std::string error;  ///< that of the Error that ended them
 
     bool passed() const { return error.empty() && differences.passed && exact.passed; }
-    /// What each failed witness says, one after the other; empty when all passed.
+    /// The messages of the checks that failed, one after the other; empty when all passed.
     std::string message() const;
 };
 

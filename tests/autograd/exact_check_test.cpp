@@ -1,4 +1,4 @@
-// The witnesses that run on dual numbers: they pass every case and refuse wrong backwards, each by itself.
+// The checks that run on dual numbers: they pass every case and refuse wrong backwards, each by itself.
 #include "autograd/exact_check.h"
 
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 
 class Exact : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(Exact, WitnessesAgreeFor) {
+TEST_P(Exact, ChecksPassFor) {
     const ExactReport report = exact_check(all_cases()[GetParam()]);
     EXPECT_TRUE(report.passed) << report.message;
     EXPECT_LE(report.forward, kForwardBound);
@@ -88,7 +88,7 @@ TEST(ExactCheck, ABackwardInF32IsRefused) {
     EXPECT_NE(report.message.find("adjoint identity"), std::string::npos) << report.message;
 }
 
-// What one walk of backward may do: right in f64, wrong on dual numbers only, so that the first two witnesses pass.
+// A backward that is right in f64 and wrong on dual numbers: only the third check can find it.
 TEST(ExactCheck, TheHessianRefusesTheGradientOfNoFunction) {
     const ExactReport report = check_square([](const Tensor& g, const Tensor& x) {
         if (x.dtype() != DType::dual) return g;
@@ -171,7 +171,7 @@ GradientFunction broken(const GradientFunction& function, std::size_t target, bo
 const std::set<std::string> kCoupled = {"softmax", "log_softmax",   "layer_norm",          "matmul", "linear", "mean",
                                         "sum",     "cross_entropy", "linear_cross_entropy"};
 
-TEST_P(Exact, WitnessesRefuseABrokenBackwardOf) {
+TEST_P(Exact, ChecksRefuseABrokenBackwardOf) {
     const GradientCase& one = all_cases()[GetParam()];
     for (std::size_t i = 0; i < one.inputs.size(); ++i) {
         const FreshTape fresh;

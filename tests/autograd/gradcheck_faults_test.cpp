@@ -273,6 +273,21 @@ TEST(GradcheckFault, NoneInAnOpOfSeveralOutputs) {
     EXPECT_EQ(report.compared, 5 + 2 * 5 + 5 * 10);
 }
 
+// The bound of 1e8 x would hide a mistake of 1e-5 in the other output.
+TEST(GradcheckFault, NoneThatALargeOutputCouldHide) {
+    const auto pair = [](In in) {
+        const Tensor& x = in[0].value();
+        return record_many(
+            {mapped(x, [](double each) { return 1e8 * each; }), mapped(x, [](double each) { return std::sin(each) + 1e9; })},
+            {.op = "pair",
+             .where = Where::current(),
+             .inputs = {in[0]},
+             .saved = {mapped(x, [](double) { return 1e8; }), mapped(x, std::cos)},
+             .backward = both});
+    };
+    expect_not_blamed(gradcheck(pair, {some_numbers()}), "of output 1 alone");
+}
+
 TEST(GradcheckFault, AnOutputThatBackwardForgets) {
     expect_refused(check_two_outputs([](Gradients& g) { g.give(0, product(g.output(0), g.saved(0))); }),
                    "the gradient of input 0 [5] is wrong");

@@ -89,6 +89,9 @@ TEST(RoundedGradient, RefusesOtherDtypesAndLargeCases) {
     large.function = [](auto in) { return ops::exp(in[0]); };
     large.inputs = {Tensor::zeros({1100}, DType::f64)};
     expect_error([&] { gradcheck_rounded(large, DType::f32); }, "too large for a full Jacobian");
+    GradientCase empty = large;
+    empty.inputs = {Tensor::zeros({0}, DType::f64)};
+    expect_error([&] { gradcheck_rounded(empty, DType::f32); }, "has no elements, so nothing is compared");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ CaseReport proven() {
 
 GradientCase named(const char* op) { return {op, "a case", {}, {}}; }
 
-TEST(GradcheckReport, FailsWhenOneWitnessDoes) {
+TEST(GradcheckReport, FailsWhenOneCheckDoes) {
     EXPECT_TRUE(proven().passed());
     CaseReport differences = proven(), exact = proven(), neither = proven();
     differences.differences.passed = false;
@@ -26,7 +26,7 @@ TEST(GradcheckReport, FailsWhenOneWitnessDoes) {
     for (const CaseReport& report : {differences, exact, neither}) EXPECT_FALSE(report.passed());
 }
 
-TEST(GradcheckReport, TellsWhatEachFailedWitnessSays) {
+TEST(GradcheckReport, HasTheMessageOfEachFailedCheck) {
     CaseReport report = proven();
     EXPECT_EQ(report.message(), "");
     report.differences.message = "the gradient is wrong";
