@@ -5,7 +5,7 @@
 namespace heddle::app {
 
 OptionTable explain_table(ExplainOptions& options) {
-    OptionTable table("explain", "runs a kernel on the emulated device and shows every access of its warps");
+    OptionTable table("explain", "runs a kernel on the emulated device and shows what its warps ask of memory");
     table.usage = "usage: heddle explain list\n       heddle explain NAME [options]\n";
     table.group(OptionGroup::what_to_show);
     table.add("kernel", options.kernel, "the op whose kernels to run; list: lists them").called("NAME").positional();

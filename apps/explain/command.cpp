@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "apps/command/explain.h"
 #include "apps/explain/explanation.h"
@@ -71,12 +72,12 @@ int explain_command(Arguments arguments) {
     if (options.out.empty() && !options.json) options.out = options.kernel + ".html";
     if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
     const explain::Explanation explanation = explain::explained(example, extents_of(options.shape));
-    const nlohmann::ordered_json json = explain::json_of(explanation);
     if (!options.out.empty()) {
-        explain::page_of(explanation, json).write(options.out);
+        explain::page_of(explanation, explain::json_of(explanation)).write(options.out);
         say(fmt::format("wrote {}", options.out));
     }
-    print(options.json ? json_text(json) + "\n" : explain::text_of(explanation));
+    constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
+    print(options.json ? json_text(explain::json_of(explanation, whole)) + "\n" : explain::text_of(explanation));
     return 0;
 }
 

@@ -91,6 +91,7 @@ class Memory {
             for (const TraceEvent& event : launch.events)
                 if (is_access(event.action) && !event.shared && tensor_of(event.address) < 0)
                     unnamed_ = std::min(unnamed_, event.address);
+        unnamed_ -= unnamed_ % kSector;
     }
     /// -1: none.
     int tensor_of(std::uint64_t address) const {

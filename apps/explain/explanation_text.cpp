@@ -93,7 +93,7 @@ picture::Page page_of(const Explanation& explanation, const nlohmann::ordered_js
                                "A request is what the 32 lanes of a warp ask for together at one place of the source; lanes that "
                                "are missing took another branch or had nothing to do."))
         .code(explanation.command)
-        .place("explain", "With scripts on, every request of every warp is shown here, beside the kernel's source.")
+        .place("explain", "With scripts on, the requests of the first warps are shown here, beside the kernel's source.")
         .data("explain-data", app::json_text(json));
     for (const LaunchReport& report : explanation.launches) {
         page.heading(report.launch->kernel).table({"count", "of all blocks"}, total_rows(report));

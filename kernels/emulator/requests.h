@@ -4,7 +4,8 @@
 // lane's n-th there are one request; lanes that are missing in it diverged. The rules of cost are the chip's for all generations
 // from sm_70 to sm_90: global memory moves in sectors of 32 bytes; shared memory has 32 banks of 4 bytes, of which each delivers
 // one word a cycle to any number of lanes. Accesses of 16 bytes are served a quarter warp at a time, of 8 bytes half a warp. Not
-// modelled: caches. There is no time here.
+// modelled: caches; chips that serve a wider part of the warp where neighbouring lanes read the same 8 or 16 bytes; atomic
+// updates of one word, which a chip makes one after the other. There is no time here.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The page of `heddle explain`: the steps of one warp beside the kernel's source. The data is what --json prints
+// The page of `heddle explain`: the steps of one warp beside the kernel's source. The data is that of --json, of the first warps
 // (docs/explain.md). Arrow keys: left and right one step, up and down one warp.
 (() => {
 'use strict';
