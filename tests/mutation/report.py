@@ -55,6 +55,7 @@ def page(known, equivalent):
         f"{when}, commits {', '.join(commits)}. {seconds:.1f} s of processor time for a mutant on average. In addition",
         f"{none['does not compile']} changes that do not compile and {none['same code']} that compile to the same code were drawn; these are no"
         " mutants.", "",
+        "A survivor is run again after a test was written for it: the share found at the first try is lower.", "",
     ]
     parts = dict(_grouped(valid, "part"))
     lines += _table("part", [(_PARTS[part], parts.get(part, [])) for part in SHARES] + [("all", valid)], equivalent)

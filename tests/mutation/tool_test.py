@@ -165,6 +165,9 @@ class Lists(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "without reason"):
                 results.load_equivalent(file.name)
 
+    def test_every_entry_is_of_a_line_that_is_there(self):
+        self.assertEqual(results.unused_reasons(results.load_equivalent(), mutate.ROOT), [])
+
     def test_the_page_is_what_the_script_writes(self):
         with open(os.path.join(mutate.ROOT, "docs/measured/mutation.md"), encoding="utf-8") as file:
             self.assertEqual(file.read(), report.page(results.load_results(), results.load_equivalent()))
