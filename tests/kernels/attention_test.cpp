@@ -258,20 +258,6 @@ TEST(Attention, ASentenceHasTheSameBitsAloneInABatchAndPadded) {
         }
 }
 
-TEST(Attention, AQueryRowsBitsDoNotDependOnTheOtherQueryRows) {
-    AttentionRules rules{.query_spans = Spans::packed(std::vector<std::int64_t>{45}),
-                         .key_spans = Spans::packed(std::vector<std::int64_t>{70}),
-                         .heads = 2};
-    AttentionCase at = make_case(rules, 32, 32, false);
-    const Tensor all = at.forward().output, queries = at.query_base;
-    for (const std::int64_t count : {1, 3, 5, 16, 17})
-        for (std::int64_t first = 0; first + count <= 45; first += 7) {
-            at.query_base = queries.slice(first, first + count).clone();
-            at.rules.query_spans = Spans::packed(std::vector<std::int64_t>{count});
-            EXPECT_TRUE(same_bits(at.forward().output, all.slice(first, first + count))) << first << ", " << count;
-        }
-}
-
 TEST(Attention, GivesTheSameBitsForAnyNumberOfThreads) {
     const Spans spans = Spans::packed(random_lengths(60, 40, 4));
     AttentionRules rules = self_rules(spans, 4);
@@ -351,31 +337,6 @@ TEST(Attention, EveryProcessorLevelAgreesWithTheReference) {
         EXPECT_LE(relative_error(d_query.tensor({118, 40}), wanted_gradients.query), 2e-6) << level;
         EXPECT_LE(relative_error(d_key.tensor({118, 40}), wanted_gradients.key), 2e-6) << level;
         EXPECT_LE(relative_error(d_value.tensor({118, 74}), wanted_gradients.value), 2e-6) << level;
-    }
-}
-
-// Without a log-sum-exp for backward, a few queries are computed one by one.
-TEST(Attention, FewQueriesHaveTheBitsOfABlockAtEveryLevel) {
-    const auto forwards = HEDDLE_ALL_LEVELS(attention_forward_fast);
-    for (const bool causal : {false, true}) {
-        AttentionRules rules{.query_spans = Spans::packed(std::vector<std::int64_t>{8, 1, 5, 3}),
-                             .key_spans = Spans::packed(std::vector<std::int64_t>{20, 70, 3, 64}),
-                             .heads = 4,
-                             .key_heads = 2};
-        rules.causal = causal;
-        const AttentionCase at = make_case(rules, 20, 37, false);
-        const auto view = view_attention<float>(at.query(), at.key(), at.value(), rules);
-        std::vector<AttentionItem> items;
-        for (std::int64_t s = 0; s < 4; ++s)
-            for (std::int64_t h = 0; h < 4; ++h) items.push_back({s, h});
-        for (std::size_t level = 0; level < forwards.size(); ++level) {
-            Guarded<float> block(17 * 148), one_by_one(17 * 148), log_sum(17 * 4), scratch(attention_forward_scratch(70, 20, 37));
-            forwards[level](view, items.data(), 16, {block.data(), 148, 37}, log_sum.data(), scratch.data());
-            forwards[level](view, items.data(), 16, {one_by_one.data(), 148, 37}, nullptr, scratch.data());
-            EXPECT_TRUE(one_by_one.intact() && scratch.intact()) << level;
-            EXPECT_TRUE(same_bits(one_by_one.tensor({17, 148}), block.tensor({17, 148})))
-                << "level " << level << ", causal " << causal;
-        }
     }
 }
 

@@ -22,7 +22,8 @@ using testing::Not;
 using namespace std::chrono_literals;
 
 const char* const tiny =
-    " --train text --valid text --source a --target b --vocab-type word --layers 1 --d-model 16 --heads 2 --key-heads 1 --d-ff 32 --threads 1"
+    " --train text --valid text --source a --target b --vocab-type word --layers 1 --d-model 16 --heads 2 --key-heads 1"
+    " --d-ff 32 --threads 1"
     " --batch-tokens 40 --log-every 1 --valid-sentences 2";
 
 // A workplace with sixty sentence pairs.
