@@ -193,7 +193,8 @@ void add_inference_options(OptionTable& table, MachineOptions& options) {
 }
 
 void add_weights_option(OptionTable& table, WeightsChoice& weights) {
-    table.add("weights", weights.kind, "those for use (averaged, as a rule), or those of the best validation");
+    table.add("weights", weights.kind,
+              "average: what training ended with, the average or the last weights; best: those of the best validation");
     table.add("eval-epoch", weights.epoch, "use the weights saved at the end of this epoch (train with --keep 0)")
         .at_least(1)
         .called("EPOCH")

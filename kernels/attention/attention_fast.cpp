@@ -124,15 +124,15 @@ void forward_block(const AttentionView<float>& view, Tile tile, const Buffers& a
 }
 
 // A few queries, as a decoder has them, leave most lanes of a block empty, and packing costs more than it saves.
-bool takes_queries_one_by_one(const AttentionView<float>& view, std::int64_t queries) {
-    return queries <= kFewQueries && view.mask == nullptr && view.bias == nullptr && !view.dropout.active();
+bool takes_queries_one_by_one(const AttentionView<float>& view, std::int64_t queries, const float* log_sum) {
+    return queries <= kFewQueries && log_sum == nullptr && view.mask == nullptr && view.bias == nullptr && !view.dropout.active();
 }
 
 void forward_item(const AttentionView<float>& view, const AttentionItem& item, HeadRows<float> output, float* log_sum,
                   float* scratch) {
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
-    if (takes_queries_one_by_one(view, queries.length) && log_sum == nullptr) {
+    if (takes_queries_one_by_one(view, queries.length, log_sum)) {
         for (std::int64_t q = 0; q < queries.length; ++q)
             attend_one(
                 view, item.head, view.query.at(queries.start + q, item.head), view.visible(item.sentence, q),

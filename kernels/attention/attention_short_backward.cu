@@ -24,7 +24,9 @@ using device::warp;
 
 constexpr int kRows = kShortSentence;
 constexpr int kWarps = kRows / 16, kThreads = kWarps * device::kWarp;
-constexpr int kTile = 32;  // rows that a warp's rows meet at a time: S and dP of 64 would not leave room for three blocks
+// Rows that a warp's rows meet at a time. With 64, S and dP took 254 registers and spilled; with 32, the registers of heads of 32
+// columns leave room for three blocks.
+constexpr int kTile = 32;
 
 // Biased: the form for calls with a bias or with shared heads of keys. The loop over heads costs registers that the other has
 // not.

@@ -15,7 +15,7 @@
 // goes there.
 //
 // Owns     block: a sentence and a head, with a warp for every 8 queries that the batch's longest sentence has. Warp: 8 queries.
-// Traffic  each of Q, K, V, O once.
+// Traffic  Q and O once; K and V once for each head of queries.
 #include "kernels/attention/detail/attention_plain.h"
 
 namespace heddle::kernels {

@@ -2,8 +2,8 @@
 //
 // Many rows may have the same token. Atomic adds of floats would sum them in another order at each run; instead the rows are
 // sorted by their tokens first, and each token's rows are summed in a fixed order. Sort and sum are gather's (gather_sort.cu,
-// gather.cu: a token that comes often gets a whole block, or several), and where the host has sorted the batch already, only the sum is left
-// to do. What stands here:
+// gather.cu: a token that comes often gets a whole block, or several), and where the host has sorted the batch already, only the
+// sum is left to do. What stands here:
 //
 //     embedding_tokens_kernel     a thread a row: its token, or -1 outside the spans, which the sort puts last
 //     embedding_positions_kernel  a block for each position: it walks through the sentences that reach it

@@ -118,8 +118,8 @@ struct RowSums {
         if (last - first <= kPiece) return {};
         return {first, last, place, min(last, place + kPiece)};
     }
-    // The first piece of a long index that begins at one of the kWarps places from `place` on; it then still stands at the last
-    // of them. Empty when there is none.
+    // The first piece of a long index that begins at one of the kWarps places from `place` on: it has more than kShort rows, so
+    // the last of these places has it, too. Empty when there is none.
     __device__ __forceinline__ Piece begun(std::int64_t place) const {
         std::int64_t first = place + kWarps - 1;
         if (first >= n || !names_row(indices[first])) return {};

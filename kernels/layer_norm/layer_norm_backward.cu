@@ -12,7 +12,8 @@
 //
 // Memory traffic of an element of s bytes: dy and x are read, dx is written, 3 s; the residual form reads d_sum and, with
 // dropout, writes d_sublayer, 5 s. The partial sums are 8 bytes (of f64 16) for each chunk and column, written and read once: at
-// most 16 kChunks bytes for each column, 3 % of the traffic for 10,000 rows of f32.
+// most 16 kChunks bytes for each column, 3 % of the traffic for 10,000 rows of f32. The wide kernel reads and writes its block's
+// sums once a row, in the caches.
 #include <algorithm>
 
 #include "kernels/device/dispatch.h"
@@ -82,7 +83,7 @@ __device__ __forceinline__ void put_gradient(const Arrays<T>& a, std::int64_t ro
 }
 
 constexpr int kWarps = 8, kThreads = kWarps * kWarp;
-// Two blocks on each of an A100's 108 multiprocessors: the registers of a block leave room for no third one.
+// In f32 and bf16 two blocks on each of an A100's 108 multiprocessors: their registers leave room for no third one.
 constexpr std::int64_t kChunks = 216;
 
 // Vectors that a lane holds: 16 elements of dy and x and as many sums; 8 elements where it must take them one by one.

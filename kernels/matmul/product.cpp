@@ -30,8 +30,8 @@ struct Cut {
     std::int64_t columns;  // per job, a multiple of the panel's columns
 };
 
-// The size of the parts when `count` tiles are cut into equal parts: one to four for each thread, of at least `least` tiles where
-// that leaves one for each.
+// The size of the parts when `count` tiles are cut into equal parts: at most four for each thread, of at least `least` tiles
+// where that leaves one for each.
 std::int64_t part(std::int64_t count, std::int64_t least) {
     const std::int64_t parts = threads() * std::clamp<std::int64_t>(count / (least * threads()), 1, 4);
     return (count + parts - 1) / parts;

@@ -38,7 +38,7 @@ struct ModelOptions {
     std::int64_t d_model = 128;
     std::int64_t heads = 4;
     std::optional<std::int64_t> head_dim;   ///< d_model / heads
-    std::optional<std::int64_t> key_heads;  ///< heads; nothing when it is as many
+    std::optional<std::int64_t> key_heads;  ///< empty: as many as heads
     std::int64_t d_ff = 512;
     bool bias = true;
     std::optional<bool> attention_bias;  ///< bias
