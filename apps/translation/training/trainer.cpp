@@ -8,6 +8,7 @@
 
 #include "core/cpu.h"
 #include "core/format.h"
+#include "nn/serialize.h"
 
 namespace heddle::app {
 namespace {
