@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What PyTorch's gradcheck, JAX's check_grads and Heddle's gradcheck say to the same right and wrong backwards.
 
-    gradcheck_peers.py --python-torch ENV/torch/bin/python --python-jax ENV/jax/bin/python --heddle-tests build/release/tests \\
+    gradcheck_peers.py --python-torch ENV/torch/bin/python --python-jax ENV/jax/bin/python --heddle-tests build/emulated/tests \\
         > docs/measured/gradcheck.md
 
 The list is peers/gradcheck_faults.py: every row is a function of Heddle's gradcheck_test or gradcheck_faults_test, written again in NumPy.
@@ -40,6 +40,13 @@ def run_heddle(folder, program, tests):
         suites = json.loads(report.read_text())["testsuites"]
     return {f"{suite['name']}.{test['name']}": "failures" not in test
             for suite in suites for test in suite["testsuite"] if test["result"] == "COMPLETED"}
+
+
+def built_from(folder, programs):
+    """The last commit before the programs were linked, which may have been long ago."""
+    linked = datetime.datetime.fromtimestamp(min((folder / program).stat().st_mtime for program in programs)).astimezone()
+    log = subprocess.run(["git", "log", "-1", "--format=%h", f"--before={linked.isoformat()}"], cwd=folder, capture_output=True, text=True)
+    return log.stdout.strip()
 
 
 def body(row):
@@ -91,7 +98,7 @@ Written by `docs/measured/gradcheck_peers.py` on {date}; not to be edited. {torc
     python3 -m venv ENV/torch && ENV/torch/bin/pip install torch numpy
     python3 -m venv ENV/jax && ENV/jax/bin/pip install jax
     python3 docs/measured/gradcheck_peers.py --python-torch ENV/torch/bin/python --python-jax ENV/jax/bin/python \\
-        --heddle-tests build/release/tests > docs/measured/gradcheck.md
+        --heddle-tests build/emulated/tests > docs/measured/gradcheck.md
 
 All checks run in f64 with default options: `torch.autograd.gradcheck(function, inputs)`, the same with `fast_mode=True`, and
 `jax.test_util.check_grads(function, inputs, order=1, modes=["rev"])` with 64-bit numbers enabled. (`order` has no default. With both modes,
@@ -154,7 +161,7 @@ def main():
     verdicts = [torch["slow"], torch["fast"], jax["verdicts"], heddle_verdicts(given.heddle_tests, rows)]
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     summary = table(["", *FRAMEWORKS], [[kind, *(counts(rows, v)[i] for v in verdicts)] for i, kind in enumerate(kinds)])
-    commit = subprocess.run(["git", "log", "-1", "--format=%h"], cwd=given.heddle_tests, capture_output=True, text=True).stdout.strip()
+    commit = built_from(given.heddle_tests, {row["program"] for row in rows})
     print(PAGE.format(date=datetime.date.today(), torch=torch["version"], jax=jax["version"], commit=commit or "(unknown)",
                       all_modes=jax["all_modes"].removeprefix("error: "), summary=summary,
                       sections="".join(section(kind, rows, verdicts) for kind in kinds)), end="")
