@@ -115,16 +115,16 @@ Correct verdicts, of the faults that can be planted in the framework (an error c
 Wrong verdicts are in bold: a wrong backward accepted, or a right one refused. The refusal of a wrong backward counts even if the right one is
 refused at the same inputs, too (x^2 at 1e8).
 
-What the frameworks' documentation says:
+What the frameworks' documentation and source say:
 
 - [PyTorch's gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html) uses a step of 1e-6 and tolerances
-  of 1e-5 (absolute) and 1e-3 (relative); smaller errors are not its aim. It may fail where a function is not differentiable. It
+  of 1e-5 (absolute) and 1e-3 (relative); errors below these pass. It may fail where a function is not differentiable. It
   checks one point, and all inputs that require a gradient at once: a fault that shows elsewhere needs another call.
   [`fast_mode`](https://docs.pytorch.org/docs/stable/notes/gradcheck.html) compares one random combination of the Jacobian's entries.
 - PyTorch asks for [`save_for_backward`](https://docs.pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html),
-  which detects later changes in place. The functions here use it, except in the two rows whose fault is not to use it.
+  which detects later changes in place. The functions here use it, except in the rows whose fault is to keep data elsewhere.
 - [JAX's check_grads](https://docs.jax.dev/en/latest/_autosummary/jax.test_util.check_grads.html) compares along one random direction; its step is 1e-4, its
-  tolerance 1e-5 in f64. JAX requires pure functions, so a check of state or randomness is not its aim; the functions here are
+  tolerance 1e-5 in f64. JAX requires pure functions, so nothing looks for state or randomness; the functions here are
   called without `jit`, so that they can have state. Arrays are immutable, which rules out changes in place.
 - Both use a fixed step, which the caller may choose (`eps`); a function that varies much within the step, or hardly at all, needs another one.
 {sections}"""
