@@ -9,6 +9,7 @@
 
 #include "apps/explain/explanation.h"
 #include "core/file.h"
+#include "kernels/emulator/sectors.h"
 
 namespace heddle::explain {
 namespace {
@@ -91,7 +92,7 @@ class Memory {
             for (const TraceEvent& event : launch.events)
                 if (is_access(event.action) && !event.shared && tensor_of(event.address) < 0)
                     unnamed_ = std::min(unnamed_, event.address);
-        unnamed_ -= unnamed_ % kSector;
+        unnamed_ -= unnamed_ % emulator::kSector;
     }
     /// -1: none.
     int tensor_of(std::uint64_t address) const {
