@@ -59,7 +59,10 @@ def unused_reasons(equivalent, root):
     gone = []
     for file, old, _ in equivalent:
         path = os.path.join(root, file)
-        text = open(path, encoding="utf-8").read() if os.path.exists(path) else ""
-        if old not in (line.strip() for line in text.split("\n")):
+        lines = []
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as source:
+                lines = [line.strip() for line in source]
+        if old not in lines:
             gone.append((file, old))
     return gone
