@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/gradcheck_impl.h"
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/out_of_memory.h"
@@ -15,15 +16,7 @@ namespace {
 
 using Values = std::vector<double>;
 using Inputs = std::vector<Tensor>;
-
-double largest(const Values& values) {
-    double most = 0;
-    for (const double value : values) {
-        if (std::isnan(value)) return value;
-        most = std::max(most, std::abs(value));
-    }
-    return most;
-}
+using proof::largest;
 
 // The terms of an inner product.
 struct InnerProduct {
@@ -255,7 +248,9 @@ class ExactChecks {
         InnerProduct forward, back;
         forward.add(cotangent_.c, derivative_of(calls_.value(dual_inputs(inputs_, along))).to_vector());
         for (std::size_t i = 0; i < inputs_.size(); ++i) back.add(gradients_[i], along[i].to_vector());
-        if (only >= 0 && declared_zero(only)) {  // nothing but rounding on both sides, in proportion to the value
+        if (only >= 0 &&
+            proof::declares_zero(
+                options_, static_cast<std::size_t>(only))) {  // nothing but rounding on both sides, in proportion to the value
             forward.absolute += largest(value_);
             back.absolute += largest(value_);
         }
@@ -324,11 +319,6 @@ class ExactChecks {
             result.insert(result.end(), part.begin(), part.end());
         }
         return result;
-    }
-
-    bool declared_zero(int i) const {
-        const std::vector<int>& declared = options_.zero_by_symmetry;
-        return std::find(declared.begin(), declared.end(), i) != declared.end();
     }
 
     Calls calls_;

@@ -351,10 +351,7 @@ class Proof {
                                         i, subject_.input(i).shape(), largest(sum.bound));
     }
 
-    bool declared_zero(std::size_t i) const {
-        const std::vector<int>& declared = options_.zero_by_symmetry;
-        return std::find(declared.begin(), declared.end(), static_cast<int>(i)) != declared.end();
-    }
+    bool declared_zero(std::size_t i) const { return declares_zero(options_, i); }
 
     bool has_full_jacobian(std::size_t i) const {
         const std::int64_t elements = subject_.input(i).numel();

@@ -1,6 +1,7 @@
 // The inside of gradcheck, shared by its .cpp files only.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -196,6 +197,11 @@ Cotangents cotangents_of(const Values& values, const std::vector<Shape>& shapes)
 /// Normal numbers; the same for the same key.
 Values random_values(std::int64_t count, std::uint64_t key);
 bool same_bits(const Values& a, const Values& b);
+/// Whether the gradient of this input is declared to be always zero.
+inline bool declares_zero(const GradcheckOptions& options, std::size_t input) {
+    const std::vector<int>& declared = options.zero_by_symmetry;
+    return std::find(declared.begin(), declared.end(), static_cast<int>(input)) != declared.end();
+}
 /// The largest magnitude; NaN when one is NaN.
 double largest(std::span<const double> values);
 /// "[2, 3]" for element 11 of shape [4, 4].
