@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/format.h"
+#include "kernels/emulator/sectors.h"
 
 namespace heddle::explain {
 
@@ -26,17 +27,6 @@ std::pair<std::string, int> file_and_line(const std::string& place) {
 
 namespace {
 
-// The sum of the lengths of the union of ranges.
-std::uint64_t covered(std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges) {
-    std::ranges::sort(ranges);
-    std::uint64_t sum = 0, end = 0;
-    for (const auto& [first, last] : ranges) {
-        sum += last > end ? last - std::max(first, end) : 0;
-        end = std::max(end, last);
-    }
-    return sum;
-}
-
 std::uint64_t least_bytes(const TracedLaunch& launch) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> read, written;
     for (const emulator::TraceEvent& event : launch.events) {
@@ -45,7 +35,7 @@ std::uint64_t least_bytes(const TracedLaunch& launch) {
         if (reads) read.emplace_back(event.address, event.address + event.bytes);
         if (!reads || event.action == Action::atomic) written.emplace_back(event.address, event.address + event.bytes);
     }
-    return covered(std::move(read)) + covered(std::move(written));
+    return emulator::covered_bytes(std::move(read)) + emulator::covered_bytes(std::move(written));
 }
 
 LaunchReport report_of(const TracedLaunch& launch) {

@@ -123,13 +123,7 @@ std::uint64_t distinct_bytes(const Request& request, const TracedLaunch& launch)
     for (const std::uint32_t number : request.events)
         if (number != kNoEvent)
             ranges.emplace_back(launch.events[number].address, launch.events[number].address + launch.events[number].bytes);
-    std::sort(ranges.begin(), ranges.end());
-    std::uint64_t sum = 0, end = 0;
-    for (const auto& [first, last] : ranges) {
-        sum += last > end ? last - std::max(first, end) : 0;
-        end = std::max(end, last);
-    }
-    return sum;
+    return covered_bytes(std::move(ranges));
 }
 
 void count_banks(Request& request, const TracedLaunch& launch) {
