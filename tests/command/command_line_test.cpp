@@ -32,7 +32,7 @@ OptionTable table_of(Values& values) {
     return table;
 }
 
-Values parsed(const std::vector<const char*>& words) {
+Values values_of(const std::vector<const char*>& words) {
     Values values;
     OptionTable table = table_of(values);
     EXPECT_TRUE(parse_command_line(table, words));
@@ -41,7 +41,7 @@ Values parsed(const std::vector<const char*>& words) {
 
 std::string error(const std::vector<const char*>& words) {
     try {
-        parsed(words);
+        values_of(words);
     } catch (const UsageError& caught) {
         return caught.what();
     }
@@ -51,10 +51,10 @@ std::string error(const std::vector<const char*>& words) {
 const std::string see = "see heddle try --help";
 
 TEST(CommandLine, TakesWordsForThePositionalRow) {
-    EXPECT_EQ(parsed({"one"}).runs, Texts{"one"});
-    EXPECT_EQ(parsed({"one", "two", "--beam", "3"}).runs, (Texts{"one", "two"}));
-    EXPECT_EQ(parsed({"--beam", "3", "one"}).runs, Texts{"one"});
-    EXPECT_EQ(parsed({"--model", "one", "two"}).runs, (Texts{"one", "two"})) << "they are the option's";
+    EXPECT_EQ(values_of({"one"}).runs, Texts{"one"});
+    EXPECT_EQ(values_of({"one", "two", "--beam", "3"}).runs, (Texts{"one", "two"}));
+    EXPECT_EQ(values_of({"--beam", "3", "one"}).runs, Texts{"one"});
+    EXPECT_EQ(values_of({"--model", "one", "two"}).runs, (Texts{"one", "two"})) << "they are the option's";
     EXPECT_EQ(error({"one", "--model", "two"}), "'one' and --model both choose the model; give only one");
     EXPECT_EQ(error({"--model", "two", "--beam", "3", "one"}), "'one' and --model both choose the model; give only one");
     EXPECT_EQ(error({""}), "--model is empty, wanted RUN...") << "a word is checked like the option's value";
@@ -97,11 +97,11 @@ TEST(CommandLine, AsksTheRowsWhoseWordItIs) {
 TEST(CommandLine, LeavesAWordBehindAFlagToTheCommand) {
     for (const std::vector<const char*>& words :
          {std::vector<const char*>{"--scores", "one"}, {"one", "--scores"}, {"--scores=on", "one"}}) {
-        EXPECT_EQ(parsed(words).runs, Texts{"one"});
-        EXPECT_TRUE(parsed(words).scores);
+        EXPECT_EQ(values_of(words).runs, Texts{"one"});
+        EXPECT_TRUE(values_of(words).scores);
     }
-    EXPECT_FALSE(parsed({"--scores", "false", "one"}).scores);
-    EXPECT_TRUE(parsed({"--scores", "--beam", "3"}).scores);
+    EXPECT_FALSE(values_of({"--scores", "false", "one"}).scores);
+    EXPECT_TRUE(values_of({"--scores", "--beam", "3"}).scores);
     EXPECT_EQ(error({"--scores=maybe"}), "--scores is 'maybe', wanted true or false");
     EXPECT_EQ(error({"--scores="}), "--scores has no value, wanted --scores true|false; " + see);
     // A command without such words has no other use for it.
@@ -148,7 +148,7 @@ TEST(CommandLine, NamesTheOptionThatAStrayWordIsAValueOf) {
 TEST(CommandLine, ReadsAndShowsAPairAsItIsTyped) {
     for (const std::vector<const char*>& words :
          {std::vector<const char*>{"--adam-betas", "0.5,0.9"}, {"--adam-betas", "0.5", "0.9"}})
-        EXPECT_EQ(parsed(words).betas, std::pair(0.5, 0.9));
+        EXPECT_EQ(values_of(words).betas, std::pair(0.5, 0.9));
     EXPECT_EQ(error({"--adam-betas", "0.9", "--scores"}), "--adam-betas takes two values: --adam-betas X,X; " + see);
     Values values;
     EXPECT_THAT(table_of(values).help(), HasSubstr(" [0.9,0.98]\n"));

@@ -14,9 +14,10 @@ _TAPE = ["tape_test", "tape_life_test", "checkpoint_test", "gradcheck_test", "op
 _MODELS = ["nn_gradient_test", "nn_layers_test", "nn_parity_test", "nn_transformer_test", "trainer_test"]
 _SEARCHES = ["nn_decoding_test", "beam_search_test", "sampling_test", "scoring_test", "ensemble_test", "optim_test"]
 _DEVICE_MODELS = ["nn_bf16_test"]
-# Tests of the program and of pages, those that take long, and those that look at the source and not at what it does.
-_OTHERS = re.compile(r"_slow_test$|^(training_cuda|training_bf16|training_graphs|program|lab|chapters|page|emulator|stepping|examples|"
-                     r"levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
+# Rooms whose tests share a program (tests/CMakeLists.txt), but for the few above.
+_JOINED = {"command", "lab", "picture", "program", "translation"}
+# Those that take long, and those that look at the source and not at what it does.
+_OTHERS = re.compile(r"_slow_test$|^(emulator|stepping|examples|levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
 
 
 def op_of(file):
@@ -34,8 +35,11 @@ def _test_files(root):
     """{program: the text of its source}."""
     texts = {}
     for path in sorted(glob.glob(os.path.join(root, "tests/*/*_test.cpp"))):
+        room, name = path.split("/")[-2], os.path.basename(path)[:-4]
+        if room in _JOINED and name not in _MODELS + _SEARCHES:
+            continue
         with open(path, encoding="utf-8") as file:
-            texts[os.path.basename(path)[:-4]] = file.read()
+            texts[name] = file.read()
     return texts
 
 

@@ -52,12 +52,12 @@ void expect_advice(const ProgramResult& result, const std::string& advice) {
 }
 
 constexpr rlim_t little = 100'000'000;  // enough for a small model, and for none of what follows
-const std::string tiny = " --layers 1 --d-model 32 --heads 2 --d-ff 64 --valid-sentences 0 --threads 1";
+const std::string one_layer = " --layers 1 --d-model 32 --heads 2 --d-ff 64 --valid-sentences 0 --threads 1";
 
 TEST(ProgramMemory, TrainingNamesWhatMakesItsBatches) {
     const Workplace here;
     const LittleMemory memory(little);
-    const ProgramResult fits = here.run("train --task copy --updates 4 --out RUN" + tiny);
+    const ProgramResult fits = here.run("train --task copy --updates 4 --out RUN" + one_layer);
     EXPECT_EQ(fits.status, 0) << fits.err;
     const ProgramResult large = here.run("train --task copy --updates 4 --batch-tokens 1000000 --out large");
     EXPECT_EQ(large.status, 1);
@@ -75,7 +75,7 @@ TEST(ProgramMemory, TrainingNamesWhatMakesItsBatches) {
 
 TEST(ProgramMemory, ASearchNamesItsBeam) {
     const Workplace here;
-    ASSERT_EQ(here.run("train --task copy --updates 4 --out RUN" + tiny).status, 0);
+    ASSERT_EQ(here.run("train --task copy --updates 4 --out RUN" + one_layer).status, 0);
     std::string line;
     for (int i = 0; i < 500; ++i) line += i % 2 == 0 ? "a " : "b ";
     const LittleMemory memory(little);
@@ -111,7 +111,7 @@ TEST(ProgramMemory, AVocabularyThatDoesNotFitEndsInOneLine) {
     for (const std::string type : {"bpe", "unigram"}) {
         const LittleMemory memory(little);
         const ProgramResult result = here.run("train --train pairs --tsv --source a --target b --vocab-size 500 --vocab-type " +
-                                              type + " --out " + type + tiny);
+                                              type + " --out " + type + one_layer);
         EXPECT_EQ(result.status, 1) << type << ": " << result.err;
         EXPECT_THAT(result.err,
                     testing::ContainsRegex("heddle: (memory: the system has no|the system starts no further thread)"));

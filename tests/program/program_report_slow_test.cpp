@@ -24,13 +24,13 @@ std::int64_t points_of_loss(const std::string& page) {
     return 1 + std::count(line.begin(), line.end(), 'L');
 }
 
-const std::string tiny =
+const std::string reported_run =
     " --layers 1 --d-model 32 --heads 2 --d-ff 64 --threads 2 --log-every 5 --valid-every 10 --valid-sentences 10 --schedule "
     "constant";
 
 TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
     const Workplace here;
-    const ProgramResult first = here.run("train --task copy --out 'my RUN' --updates 20" + tiny);
+    const ProgramResult first = here.run("train --task copy --out 'my RUN' --updates 20" + reported_run);
     ASSERT_EQ(first.status, 0) << first.err;
     EXPECT_THAT(first.err, HasSubstr("wrote my RUN/report.html in "));
     const std::string before = here.read("my RUN/report.html");
@@ -53,7 +53,7 @@ TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
                              HasSubstr("<p>Ended after 40 updates in ")));
     EXPECT_EQ(points_of_loss(after), 8) << "those before the resumption, too";
     // Nothing of the report comes into the run itself.
-    EXPECT_EQ(here.run("train --task copy --out ./whole/ --updates 40" + tiny).status, 0);
+    EXPECT_EQ(here.run("train --task copy --out ./whole/ --updates 40" + reported_run).status, 0);
     EXPECT_THAT(here.read("whole/report.html"), HasSubstr(">Training of whole<"));
     EXPECT_TRUE(here.read("my RUN/model.safetensors") == here.read("whole/model.safetensors"));
 }
@@ -79,7 +79,7 @@ TEST(ProgramReport, IsWrittenWhenASignalStopsTheRun) {
 
 TEST(ProgramReport, OfARunThatDivergedHasItsCurvesAndSaysWhy) {
     const Workplace here;
-    ASSERT_EQ(here.run("train --task copy --out RUN --updates 10" + tiny).status, 0);
+    ASSERT_EQ(here.run("train --task copy --out RUN --updates 10" + reported_run).status, 0);
     const ProgramResult away = here.run("train --resume RUN --updates 40 --lr 1e30 --clip 0 --warmup 0 --log-every 1");
     EXPECT_EQ(away.status, 3) << away.err;
     const std::string page = here.read("RUN/report.html");
@@ -90,7 +90,8 @@ TEST(ProgramReport, OfARunThatDivergedHasItsCurvesAndSaysWhy) {
     EXPECT_THAT(away.err, AllOf(HasSubstr("wrote RUN/report.html in "), HasSubstr("heddle: training diverged in update 12"),
                                 Not(HasSubstr("is -nan"))));
     // Before the first log line: the mean of what was made stands for it.
-    const ProgramResult early = here.run("train --task copy --out early --updates 40 --lr 1e30 --clip 0 --warmup 0" + tiny);
+    const ProgramResult early =
+        here.run("train --task copy --out early --updates 40 --lr 1e30 --clip 0 --warmup 0" + reported_run);
     EXPECT_EQ(early.status, 3) << early.err;
     EXPECT_THAT(here.read("early/report.html"),
                 AllOf(HasSubstr(">since the last log line<"), HasSubstr("<td>training, since then</td>")));
@@ -98,7 +99,7 @@ TEST(ProgramReport, OfARunThatDivergedHasItsCurvesAndSaysWhy) {
 
 TEST(ProgramReport, ThatCannotBeWrittenIsSaidAndLosesNoRun) {
     const Workplace here;
-    ASSERT_EQ(here.run("train --task copy --out RUN --updates 5" + tiny).status, 0);
+    ASSERT_EQ(here.run("train --task copy --out RUN --updates 5" + reported_run).status, 0);
     std::filesystem::remove(here.path("RUN/report.html"));
     std::filesystem::create_directories(here.path("RUN/report.html/in the way"));
     const ProgramResult result = here.run("train --resume RUN --updates 10");

@@ -13,14 +13,14 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* tiny = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --dropout 0 --updates 2 --valid-sentences 0";
+constexpr const char* two_updates = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --dropout 0 --updates 2 --valid-sentences 0";
 
 class ProgramSearch : public testing::Test {
   protected:
     ProgramSearch() { train("RUN", "--task copy"); }
 
     void train(const std::string& run, const std::string& options) const {
-        const ProgramResult trained = here.run("train --out " + run + " " + options + tiny);
+        const ProgramResult trained = here.run("train --out " + run + " " + options + two_updates);
         ASSERT_EQ(trained.status, 0) << trained.err;
     }
     // log p / score = length^alpha of the first translation.

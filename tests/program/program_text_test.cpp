@@ -16,7 +16,7 @@ using testing::Not;
 using namespace std::string_literals;
 
 // Everything small: what is learned does not matter here.
-const std::string tiny =
+const std::string one_update =
     " --out RUN --overwrite --updates 1 --valid-sentences 2 --layers 1 --d-model 16 --heads 2 --d-ff 32 --threads 2";
 const std::string files = " --train t --source de --target en";
 
@@ -43,7 +43,7 @@ class ProgramText : public testing::Test {
                    "die Katze schläft\tthe cat sleeps\n");
     }
     ProgramResult train(const std::string& options, const std::string& input = "") const {
-        return here.run("train " + options + tiny, input);
+        return here.run("train " + options + one_update, input);
     }
     ProgramResult train_words(const std::string& options = "", const std::string& input = "") const {
         return train(files + " --vocab-type word " + options, input);

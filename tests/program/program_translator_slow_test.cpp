@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // The preset at a size that trains in a moment.
-const std::string small =
+const std::string small_translator =
     "--preset translator --source de --target en --layers 1 --d-model 32 --heads 2 --d-ff 64 --lr 1e-3 --threads 2 ";
 
 // Generated talks in IWSLT's formats: words that are the same number in both languages, of 2 to 14 words.
@@ -65,8 +65,8 @@ class Translator : public testing::Test {
     }
     ProgramResult train(const std::string& arguments) const { return here_.run("train " + arguments); }
     ProgramResult train_whole(const std::string& run, int epochs) const {
-        return train(small + "--train train.tags.de-en --min-count 2 --batch-sentences 4 --epochs " + std::to_string(epochs) +
-                     " --out " + run);
+        return train(small_translator + "--train train.tags.de-en --min-count 2 --batch-sentences 4 --epochs " +
+                     std::to_string(epochs) + " --out " + run);
     }
     std::string digest_of(const std::string& file) const {
         EXPECT_TRUE(here_.exists(file)) << file;
@@ -208,7 +208,8 @@ TEST_F(Translator, WritesItsResultsWithTheWeightsOfAnEpoch) {
 }
 
 TEST_F(Translator, RefusesWhatCannotBe) {
-    ASSERT_EQ(train(small + "--train train.tags.de-en --min-count 2 --batch-sentences 4 --epochs 2 --keep 1 --out run").status,
+    ASSERT_EQ(train(small_translator + "--train train.tags.de-en --min-count 2 --batch-sentences 4 --epochs 2 --keep 1 --out run")
+                  .status,
               0);
     expect_complaint(train("--resume run --preload 1"), 1,
                      "there is no save of the end of epoch 1; it has 1 of the end of an epoch, from 2 to 2");
@@ -255,7 +256,7 @@ TEST_F(Translator, GoesTheWholeWayOnRealTalks) {
     const std::string folder = HEDDLE_SOURCE_DIR "/../shared/data/iwslt";
     if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no talks at " << folder;
     const ProgramResult trained =
-        train(small + "--train '" + folder + "/train.tags.de-en' --batch-sentences 32 --epochs 2 --out run");
+        train(small_translator + "--train '" + folder + "/train.tags.de-en' --batch-sentences 32 --epochs 2 --out run");
     ASSERT_EQ(trained.status, 0) << trained.err;
     EXPECT_THAT(trained.err, HasSubstr("1,104 pairs, 35 batches of up to 32 sentences an epoch (2,069 pairs too long, 0 empty"));
     const ProgramResult resumed = train("--resume run --preload 1 --epochs 3");
