@@ -4,10 +4,9 @@
 #   emulated       everything, with the CUDA kernels compiled for the emulated device: the tests of the CPU and of the kernels. The kernels are
 #                  compiled twice: as they are, and with every access watched by the emulator (tests named race:...). All other code is shared.
 # --all adds
-#   release        the build without CUDA
-#   plain          the same without a precompiled header, each source alone, built only: no file relies on its neighbours
-#   asan, tsan     the CPU's tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer, without *_slow_test.cpp
-#   emulated-asan  the emulated build under AddressSanitizer with UndefinedBehaviorSanitizer, likewise
+#   plain          the build without CUDA, without a precompiled header and each source alone: no file relies on its neighbours
+#   emulated-asan  everything but *_slow_test.cpp under AddressSanitizer with UndefinedBehaviorSanitizer
+#   tsan           the CPU's tests under ThreadSanitizer, likewise
 #   emulated-tsan  under ThreadSanitizer the emulator's tests and a few kernels (HEDDLE_TEST_FILES in CMakePresets.json): each thread of a block
 #                  is a thread of its own there, so that a missing barrier is a race that TSan sees, too
 #   emulated-fma   the kernels once more, products and sums becoming one operation as nvcc lets them: the device tests, of which some demand that two
@@ -25,9 +24,8 @@ built=()
 case "${1:-}" in
     "") ;;
     --all)
-        tested+=(release asan tsan emulated-asan emulated-tsan)
+        tested+=(plain emulated-asan tsan emulated-tsan)
         if [ "$(uname -m)" != x86_64 ] || grep -qw fma /proc/cpuinfo; then tested+=(emulated-fma); fi
-        built+=(plain)
         if bash tests/fuzz/run.sh --can; then tested+=(fuzz); fi
         if { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then built+=(cuda); fi
         ;;
