@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kTiny = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --batch-tokens 200";
+const std::string kTiny = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --batch-tokens 60";
 const std::string kTrain = "train --task reverse --valid-sentences 0" + kTiny;
 
 TEST(ProgramCuda, Bf16IsForTheDevice) {
@@ -83,8 +83,8 @@ TEST(ProgramCuda, GroupedKeysTrainResumeAndTranslate) {
     for (const std::string& on : devices) {
         done(
             "train --task reverse --valid-sentences 0 --layers 1 --d-model 32 --heads 4 --key-heads 2 --d-ff 32 --batch-tokens "
-            "200"
-            " --updates 2 --overwrite --out run" +
+            "60 "
+            "--updates 2 --overwrite --out run" +
             on);
         EXPECT_THAT(here.read("run/config.toml"), HasSubstr("\nkey-heads = 2\n"));
         EXPECT_THAT(done("train --resume run --updates 4").err, HasSubstr("goes on from update 2"));
