@@ -137,35 +137,9 @@ TEST(ExactCheck, AnotherValueOnDualNumbersIsRefused) {
 
 // The case's function with the gradient of input `target` times 1 + 1e-9, or one element of it dropped.
 GradientFunction broken(const GradientFunction& function, std::size_t target, bool drop, std::int64_t element) {
-    return [=](std::span<const Variable> in) {
-        std::vector<Tensor> inputs;
-        for (const Variable& variable : in) inputs.push_back(variable.value());
-        Tensor value;
-        {
-            const NoGrad no_grad;
-            value = function(in).value();
-        }
-        auto back = [=](Gradients& g) {
-            const FreshTape fresh;
-            std::vector<Variable> leaves;
-            for (std::size_t i = 0; i < inputs.size(); ++i) leaves.emplace_back(inputs[i], g.needs(static_cast<int>(i)));
-            const Variable output = function(leaves);
-            if (output.requires_grad()) backward(output, g.output());
-            for (std::size_t i = 0; i < inputs.size(); ++i) {
-                if (!leaves[i].grad().defined()) continue;
-                const Tensor gradient = leaves[i].grad();
-                if (i != target)
-                    g.give(static_cast<int>(i), gradient.clone());
-                else
-                    g.give(static_cast<int>(i), drop ? element_times(gradient, element, 0) : kernels::scale(gradient, 1 + 1e-9));
-            }
-        };
-        return record(value, {.op = "broken",
-                              .where = Where::current(),
-                              .inputs = {in.begin(), in.end()},
-                              .saved = inputs,
-                              .backward = std::move(back)});
-    };
+    return with_wrong_gradient(function, target, [=](const Tensor& gradient, const Tensor&) {
+        return drop ? element_times(gradient, element, 0) : kernels::scale(gradient, 1 + 1e-9);
+    });
 }
 
 const std::set<std::string> kCoupled = {"softmax", "log_softmax",   "layer_norm",          "matmul", "linear", "mean",

@@ -60,45 +60,13 @@ void mutate(Tensor& gradient, Mutation mutation, std::size_t element, const Tens
     }
 }
 
-// The gradients of a case's function at `inputs`, computed by its ops on a fresh tape.
-std::vector<Tensor> gradients_of(const GradientFunction& function, std::span<const Tensor> inputs, const std::vector<bool>& needs,
-                                 const Tensor& cotangent) {
-    const FreshTape fresh;
-    std::vector<Variable> leaves;
-    for (std::size_t i = 0; i < inputs.size(); ++i) leaves.emplace_back(inputs[i], needs[i]);
-    const Variable output = function(leaves);
-    if (output.requires_grad()) backward(output, cotangent);
-    std::vector<Tensor> gradients;
-    for (const Variable& leaf : leaves)
-        gradients.push_back(leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape(), DType::f64));
-    return gradients;
-}
-
 // The function with the gradient of input `target` changed.
 GradientFunction mutant(const GradientFunction& function, std::size_t target, Mutation mutation, std::size_t element) {
-    return [=](std::span<const Variable> in) {
-        std::vector<Tensor> inputs;
-        for (const Variable& variable : in) inputs.push_back(variable.value());
-        Tensor value;
-        {
-            const NoGrad no_grad;
-            value = function(in).value();
-        }
-        return record(value, {.op = "mutant",
-                              .where = Where::current(),
-                              .inputs = {in.begin(), in.end()},
-                              .saved = inputs,
-                              .backward = [=](Gradients& g) {
-                                  std::vector<bool> needs;
-                                  for (std::size_t i = 0; i < inputs.size(); ++i) needs.push_back(g.needs(static_cast<int>(i)));
-                                  std::vector<Tensor> saved;
-                                  for (std::size_t i = 0; i < inputs.size(); ++i) saved.push_back(g.saved(static_cast<int>(i)));
-                                  std::vector<Tensor> gradients = gradients_of(function, saved, needs, g.output());
-                                  gradients[target] = gradients[target].clone();
-                                  mutate(gradients[target], mutation, element, g.output());
-                                  for (std::size_t i = 0; i < inputs.size(); ++i) g.give(static_cast<int>(i), gradients[i]);
-                              }});
-    };
+    return with_wrong_gradient(function, target, [=](const Tensor& gradient, const Tensor& cotangent) {
+        Tensor changed = gradient.clone();
+        mutate(changed, mutation, element, cotangent);
+        return changed;
+    });
 }
 
 double largest_difference(const Tensor& a, const Tensor& b) {
