@@ -19,11 +19,14 @@
 namespace heddle {
 
 struct ExactReport {
+    static constexpr double kNever = std::numeric_limits<double>::quiet_NaN();
+
     bool passed = false;
-    double forward = 0;   ///< largest |J x' - differences| / (max |differences| + 1e-3)
-    double adjoint = 0;   ///< largest |<c, J x'> - <J^T c, x'>| / (sum of the absolute terms on both sides)
-    double hessian = 0;   ///< |<u, H v> - <v, H u>| / (sum of the absolute terms on both sides)
-    std::string message;  ///< on failure a line or two of each check that failed: the input, its worst element, both numbers
+    // NaN when the check did not come so far.
+    double forward = kNever;  ///< largest |J x' - differences| / (max |differences| + 1e-3)
+    double adjoint = kNever;  ///< largest |<c, J x'> - <J^T c, x'>| / (sum of the absolute terms on both sides)
+    double hessian = kNever;  ///< |<u, H v> - <v, H u>| / (sum of the absolute terms on both sides)
+    std::string message;      ///< on failure a line or two of each check that failed: the input, its worst element, both numbers
 };
 
 /// Bounds of the three figures. The sides of the last two are sums over the paths from inputs to outputs of products along the

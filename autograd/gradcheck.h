@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,7 +36,8 @@ struct GradcheckOptions {
 
 struct GradcheckReport {
     bool passed = false;
-    double worst = 0;           ///< the largest |backward - numeric|, relative to the derivative's scale
+    /// The largest |backward - numeric|, relative to the derivative's scale; NaN when nothing was compared.
+    double worst = std::numeric_limits<double>::quiet_NaN();
     double resolution = 0;      ///< the largest error bound of a numeric derivative, relative to the same scale
     std::int64_t compared = 0;  ///< derivatives of at least one output compared
     std::string message;        ///< on failure, several lines: input, index, both numbers, when, the likely cause

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <optional>
 
 #include "autograd/gradcheck.h"
+#include "core/out_of_memory.h"
 #include "core/random.h"
 
 namespace heddle::proof {
@@ -14,6 +16,19 @@ using Values = std::vector<double>;
 inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 /// One gradient for each output; an undefined one: backward does not start from this output.
 using Cotangents = std::vector<Tensor>;
+
+/// Whether `check` returns true. An exception is a failure: failed(its message); memory that runs out says nothing of a gradient
+/// and passes through.
+template <class Check, class Failed>
+bool passes(const Check& check, const Failed& failed) {
+    try {
+        return check();
+    } catch (const OutOfMemory&) {
+        throw;
+    } catch (const std::exception& error) {
+        return failed(error.what());
+    }
+}
 
 /// A forward pass that backward can start from. Lives as long as the tape it was recorded on.
 struct Forward {

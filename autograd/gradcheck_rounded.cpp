@@ -94,6 +94,7 @@ GradcheckReport gradcheck_rounded(const GradientCase& one, DType dtype) {
     const Values sums = sums_of_absolute_terms(exact, cotangent);
     GradcheckReport report;
     report.passed = true;
+    report.worst = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         // A gradient that is zero by symmetry: its terms cancel in each single derivative.
         const bool declared = declares_zero(one.options, i);

@@ -100,9 +100,10 @@ class Table {
         if (!report.passed()) ++failed_;
         if (as_json_) return;
         const ExactReport& exact = report.exact;
-        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11.1e}  {:>7.0e}  {:>7.0e}  {:>7.0e}  {}\n", cases_[i].op, op_width_,
-                   cases_[i].what, case_width_, report.differences.compared, report.differences.worst, exact.forward,
-                   exact.adjoint, exact.hessian, report.passed() ? "proven" : "FAILED");
+        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>7}  {:>7}  {:>7}  {}\n", cases_[i].op, op_width_, cases_[i].what,
+                   case_width_, report.differences.compared, figure_text(report.differences.worst, 1),
+                   figure_text(exact.forward, 0), figure_text(exact.adjoint, 0), figure_text(exact.hessian, 0),
+                   report.passed() ? "proven" : "FAILED");
         if (!report.passed()) fmt::print("{}\n", report.message());
     }
 

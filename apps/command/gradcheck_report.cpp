@@ -1,5 +1,8 @@
 #include "apps/command/gradcheck_report.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/translation/run/json.h"
@@ -12,6 +15,8 @@ std::string CaseReport::message() const {
         if (!each->empty()) all += (all.empty() ? "" : "\n") + *each;
     return all;
 }
+
+std::string figure_text(double value, int digits) { return std::isnan(value) ? "failed" : fmt::format("{:.{}e}", value, digits); }
 
 std::string gradcheck_json(std::span<const GradientCase> cases, std::span<const CaseReport> reports) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -22,4 +22,7 @@ struct CaseReport {
 /// One JSON object in a line: whether all passed, and an object for each case. `reports` are those of `cases`, in their order.
 std::string gradcheck_json(std::span<const GradientCase> cases, std::span<const CaseReport> reports);
 
+/// A figure of a report; "failed" where its check found none.
+std::string figure_text(double value, int digits);
+
 }  // namespace heddle::app
