@@ -25,6 +25,21 @@ void set_parameters(Module& module, std::span<const Tensor> values) {
     }
 }
 
+// Writes the first values into the parameters. Returns leaves: the parameters, then those of the other values.
+std::vector<Variable> set_inputs(Module& module, std::span<const Tensor> values, const std::vector<bool>& needs) {
+    std::vector<Parameter> parameters = module.parameters();
+    set_parameters(module, values.first(parameters.size()));
+    parameters = module.parameters();
+    std::vector<Variable> leaves;
+    for (Parameter& parameter : parameters) {
+        parameter.variable.set_grad({});
+        parameter.variable.set_requires_grad(needs[leaves.size()]);
+        leaves.push_back(parameter.variable);
+    }
+    for (std::size_t i = leaves.size(); i < values.size(); ++i) leaves.emplace_back(values[i], needs[i]);
+    return leaves;
+}
+
 }  // namespace
 
 std::vector<Tensor> parameter_values(const Module& module) {
@@ -37,25 +52,28 @@ GradientFunction function_of_parameters(std::shared_ptr<Module> module, ModuleFu
     return [module = std::move(module), forward = std::move(forward)](std::span<const Variable> in) {
         const std::size_t own = module->parameters().size();
         std::vector<Tensor> values;
-        for (const Variable& input : in) values.push_back(input.value());
-        set_parameters(*module, std::span(values).first(own));
+        std::vector<bool> needs;
+        for (const Variable& input : in) {
+            values.push_back(input.value());
+            needs.push_back(input.requires_grad());
+        }
         const Generator random = generator();
+        const std::vector<Variable> leaves = set_inputs(*module, values, needs);
         Tensor value;
-        {
-            const NoGrad no_grad;
-            value = forward(in.subspan(own)).value();
+        if (will_record(in)) {  // an op may compute otherwise when its gradients are wanted
+            const FreshTape fresh;
+            value = forward(std::span(leaves).subspan(own)).value();
+        } else {
+            value = forward(std::span(leaves).subspan(own)).value();
         }
         auto back = [module, forward, random, own, count = in.size()](Gradients& g) {
             std::vector<Tensor> saved;
-            for (std::size_t i = 0; i < count; ++i) saved.push_back(g.saved(static_cast<int>(i)));
-            set_parameters(*module, std::span(saved).first(own));
-            std::vector<Variable> leaves;
-            for (Parameter& parameter : module->parameters()) {
-                parameter.variable.set_grad({});
-                parameter.variable.set_requires_grad(g.needs(static_cast<int>(leaves.size())));
-                leaves.push_back(parameter.variable);
+            std::vector<bool> wanted;
+            for (int i = 0; i < static_cast<int>(count); ++i) {
+                saved.push_back(g.saved(i));
+                wanted.push_back(g.needs(i));
             }
-            for (std::size_t i = own; i < count; ++i) leaves.emplace_back(saved[i], g.needs(static_cast<int>(i)));
+            const std::vector<Variable> leaves = set_inputs(*module, saved, wanted);
             {
                 const FreshTape fresh;
                 const RandomState state(random);
