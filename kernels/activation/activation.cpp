@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 
 #include "core/check.h"
 #include "core/dual.h"
@@ -19,7 +20,14 @@ constexpr double kCubic = 0.044715;
 template <class T>
 T gate(T x) {
     using std::exp;
-    return 1 / (1 + exp(-2 * kSlope * (x + kCubic * x * x * x)));
+    const T exponent = -2 * kSlope * (x + kCubic * x * x * x);
+    // Where the exponential overflows, the derivative of this quotient is infinity over infinity.
+    if constexpr (std::is_same_v<T, Dual>)
+        if (exponent > 0) {
+            const Dual e = exp(-exponent);
+            return e / (1 + e);
+        }
+    return 1 / (1 + exp(exponent));
 }
 
 template <class T>

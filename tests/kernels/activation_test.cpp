@@ -2,6 +2,7 @@
 
 #include <numbers>
 
+#include "core/dual.h"
 #include "kernels/activation/detail/activation.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
@@ -42,6 +43,21 @@ TEST(Gelu, EqualsItsFormulaInDouble) {
             const double at = x.data<double>()[i];
             EXPECT_NEAR(y.data<double>()[i], gelu_of(at, tanh_form), 1e-14) << at;
             EXPECT_NEAR(dx.data<double>()[i], gelu_slope_of(at, tanh_form), 1e-9) << at;
+        }
+    }
+}
+
+TEST(Gelu, HasFiniteDerivativesOnDualNumbersFarFromZero) {
+    const Tensor x = Tensor::from({-1e4, -40.0, -23.5, -9.0, -1.0, 1.0, 23.5, 1e4}, {8});
+    const Tensor ones = Tensor::full(x.shape(), 1, DType::f64);
+    for (const bool tanh_form : {false, true}) {
+        const Tensor forward = derivative_of(gelu_forward(make_dual(x, ones), tanh_form)),
+                     backward = gelu_backward(ones, x, tanh_form);
+        const Tensor second =
+            derivative_of(gelu_backward(make_dual(ones, Tensor::zeros(x.shape(), DType::f64)), make_dual(x, ones), tanh_form));
+        for (std::int64_t i = 0; i < x.numel(); ++i) {
+            EXPECT_NEAR(forward.data<double>()[i], backward.data<double>()[i], 1e-14) << x.data<double>()[i];
+            EXPECT_TRUE(std::isfinite(second.data<double>()[i])) << x.data<double>()[i];
         }
     }
 }
