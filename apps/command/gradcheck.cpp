@@ -21,6 +21,7 @@ struct GradcheckCommandOptions {
     std::string op;
     bool list = false;
     bool json = false;
+    std::string report;
     MachineOptions machine;
 };
 
@@ -45,13 +46,14 @@ std::vector<GradientCase> wanted_cases(const std::string& op) {
     return wanted;
 }
 
-CaseReport prove(const GradientCase& one, Device device) {
+CaseReport prove(const GradientCase& one, Device device, bool with_steps) {
     CaseReport report;
     try {
         GradcheckOptions options = one.options;
         options.device = device;
         report.differences = gradcheck(one.function, one.inputs, options);
         report.exact = exact_check(one.function, one.inputs, options);
+        if (with_steps) report.steps = step_errors({one.op, one.what, one.function, one.inputs, options});
     } catch (const OutOfMemory&) {
         throw;  // says nothing of the gradient
     } catch (const Error& error) {
@@ -83,6 +85,7 @@ class Table {
         std::fflush(stdout);
     }
     std::size_t failed() const { return failed_; }
+    std::span<const CaseReport> reports() const { return reports_; }
 
     // The last line, or all of the JSON.
     void finish() const {
@@ -125,16 +128,20 @@ int gradcheck_command(Arguments arguments) {
     OptionTable table("gradcheck",
                       "proves every op's and module's gradient: backward against central differences and exact derivatives, in "
                       "double precision");
-    table.usage = "usage: heddle gradcheck [NAME] [--list] [--json]\n";
+    table.usage = "usage: heddle gradcheck [NAME] [--list] [--json] [--report FILE]\n";
     table.group(OptionGroup::cases);
     table.add("op", options.op, "prove this op only").called("NAME").defaults_to("all").positional();
     table.add("list", options.list, "print the cases, prove none");
     table.add("json", options.json, "print one JSON object instead of the table");
+    table.add("report", options.report, "also write a page: the table, and for each case a chart of the errors over the step")
+        .called("FILE")
+        .defaults_to("none");
     add_machine_options(table, options.machine);
     if (!parse_command_line(table, arguments)) return 0;
     apply(options.machine);
 
     const std::vector<GradientCase> cases = wanted_cases(options.op);
+    if (!options.report.empty()) picture::check_replaceable(options.report);  // now, not after the checks
     if (options.list) {
         for (const GradientCase& one : cases) fmt::print("{}\t{}\n", one.op, one.what);
         return 0;
@@ -145,9 +152,10 @@ int gradcheck_command(Arguments arguments) {
     const std::int64_t at_once = device == Device::cuda ? static_cast<std::int64_t>(cases.size()) : 1;
     parallel_for(static_cast<std::int64_t>(cases.size()), at_once, [&](std::int64_t begin, std::int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-            table_of_cases.add(i, prove(cases[i], device));
+            table_of_cases.add(i, prove(cases[i], device, !options.report.empty()));
     });
     table_of_cases.finish();
+    if (!options.report.empty()) gradcheck_page(cases, table_of_cases.reports(), device).write(options.report);
     if (table_of_cases.failed() == 0) return 0;
     fmt::print(stderr, "heddle: {} of {} gradients are not proven; the report names them\n", table_of_cases.failed(),
                cases.size());

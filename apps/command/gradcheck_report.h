@@ -1,10 +1,12 @@
-// What `heddle gradcheck` found out about each case: the reports of its checks, and their JSON.
+// What `heddle gradcheck` found out about each case: the reports of its checks, as JSON and as a page.
 #pragma once
 
 #include <span>
 #include <string>
 
+#include "apps/picture/page.h"
 #include "autograd/exact_check.h"
+#include "autograd/gradcheck_steps.h"
 
 namespace heddle::app {
 
@@ -13,6 +15,7 @@ struct CaseReport {
     GradcheckReport differences;
     ExactReport exact;
     std::string error;  ///< that of the Error that ended them
+    StepErrors steps;   ///< for the page; without steps if it is not wanted
 
     bool passed() const { return error.empty() && differences.passed && exact.passed; }
     /// The messages of the checks that failed, one after the other; empty when all passed.
@@ -24,5 +27,9 @@ std::string gradcheck_json(std::span<const GradientCase> cases, std::span<const 
 
 /// A figure of a report; "failed" where its check found none.
 std::string figure_text(double value, int digits);
+
+/// A page without scripts: the table of all checks, and for each case a chart of the errors over the step. `device`: where the
+/// functions ran.
+picture::Page gradcheck_page(std::span<const GradientCase> cases, std::span<const CaseReport> reports, Device device);
 
 }  // namespace heddle::app

@@ -211,8 +211,8 @@ Page& Page::table(const std::vector<std::string>& header, const std::vector<std:
 }
 
 Page& Page::figure(const Figure& figure) {
-    body_ += figure_html(figure);
-    answers_ = answers_ || can_answer(figure.svg);
+    body_ += figure.still ? figure_html({without_values(figure.svg), figure.caption}) : figure_html(figure);
+    answers_ = answers_ || (!figure.still && can_answer(figure.svg));
     return *this;
 }
 

@@ -13,6 +13,7 @@ namespace heddle::picture {
 struct Figure {
     std::string svg;
     std::string caption;
+    bool still = false;  ///< does not respond to the pointer: a page of such figures has no script, and is smaller
 };
 
 /// `text` escaped for HTML and SVG: & < > " ' become entities, control characters become U+FFFD.

@@ -51,5 +51,47 @@ TEST(GradcheckReport, TheJsonHasEachCaseAndNoNaN) {
     EXPECT_EQ(gradcheck_json({}, {}), "{\"passed\":true,\"cases\":[]}\n");
 }
 
+TEST(GradcheckReport, AFigureThatNoCheckFoundIsFailed) {
+    EXPECT_EQ(figure_text(1.26e-12, 1), "1.3e-12");
+    EXPECT_EQ(figure_text(0, 0), "0e+00");
+    const CaseReport never;
+    for (const double figure : {never.differences.worst, never.exact.forward, never.exact.adjoint, never.exact.hessian})
+        EXPECT_EQ(figure_text(figure, 1), "failed");
+}
+
+StepErrors quadratic() {
+    StepErrors errors;
+    for (const double h : {1e-1, 1e-2, 1e-3}) {
+        errors.steps.push_back(h);
+        errors.differences.push_back(h * h);
+        errors.remainders.push_back(0);
+    }
+    errors.taylor_slope = 2;
+    return errors;
+}
+
+TEST(GradcheckReport, ThePageHasEachCaseItsChartAndItsSlopeAndNoScript) {
+    CaseReport right = proven(), linear = proven(), wrong = proven(), ended;
+    right.steps = linear.steps = wrong.steps = quadratic();
+    linear.steps.taylor_slope = std::nan("");
+    wrong.steps.taylor_slope = 1;
+    wrong.differences.passed = false;
+    wrong.differences.message = "the gradient of input 0 <b> is wrong";
+    ended.error = "input 0 is f32";
+    const std::vector<GradientCase> cases = {named("mul"), named("mul"), named("exp"), named("log")};
+    const std::string page = gradcheck_page(cases, std::vector{right, linear, wrong, ended}, Device::cpu).html();
+    EXPECT_THAT(page, testing::HasSubstr("2 of 4 cases FAILED."));
+    EXPECT_THAT(page, testing::HasSubstr("<td class=\"n\">2.00</td>"));
+    EXPECT_THAT(page, testing::HasSubstr(">linear</td>"));
+    EXPECT_THAT(page, testing::HasSubstr("the gradient of input 0 &lt;b&gt; is wrong"));
+    EXPECT_THAT(page, testing::HasSubstr("input 0 is f32"));
+    EXPECT_THAT(page, testing::HasSubstr("Taylor slope 1.00."));
+    EXPECT_THAT(page, testing::Not(testing::HasSubstr("<script")));
+    EXPECT_THAT(page, testing::HasSubstr("script-src &#39;none&#39;"));
+    std::size_t charts = 0;
+    for (std::size_t at = page.find("<figure"); at != std::string::npos; at = page.find("<figure", at + 1)) ++charts;
+    EXPECT_EQ(charts, 3u) << "the case that ended has none";
+}
+
 }  // namespace
 }  // namespace heddle::app

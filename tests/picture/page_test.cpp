@@ -69,6 +69,19 @@ TEST(Page, LaysFiguresOutByTheWidthOfTheWidest) {
     EXPECT_THAT(markup.all("div").at(0).attributes.at("style"), HasSubstr("--w:" + std::to_string(width(1)) + "px;--n:2"));
 }
 
+TEST(Page, StillFiguresNeedNoScript) {
+    const Figure chart{svg(LineChart{.title = "c", .x = {}, .y = {}, .series = {{.name = "s", .x = {1, 2}, .y = {3, 4}}}}),
+                       "caption"};
+    Figure still = chart;
+    still.still = true;
+    const std::string moving_page = Page("p").figure(chart).html(), still_page = Page("p").figure(still).html();
+    EXPECT_THAT(moving_page, HasSubstr("<script>"));
+    EXPECT_THAT(still_page, testing::Not(HasSubstr("<script>")));
+    EXPECT_THAT(still_page, testing::Not(HasSubstr("data-points")));
+    EXPECT_THAT(still_page, HasSubstr("caption"));
+    EXPECT_THAT(still_page, HasSubstr("<path "));
+}
+
 TEST(Page, BreaksLongWordsAndScrollsWideThingsInPlacesOfTheirOwn) {
     const std::string page = Page("p").html();
     EXPECT_THAT(page, HasSubstr("h1, h2, p, summary, figcaption, li { overflow-wrap: anywhere; }"));

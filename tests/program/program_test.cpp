@@ -199,6 +199,13 @@ TEST(Program, ProvesGradients) {
     EXPECT_THAT(json.out,
                 AllOf(StartsWith(R"({"passed":true,"cases":[{"op":"layer_norm","case":"plain","passed":true,"derivatives":)"),
                       HasSubstr(R"("adjoint":)"), HasSubstr(R"("message":""}]})")));
+    const ProgramResult page = here.run("gradcheck exp --report page.html");
+    EXPECT_EQ(page.status, 0) << page.err;
+    EXPECT_THAT(here.read("page.html"),
+                AllOf(HasSubstr("all 1 cases are proven."), HasSubstr("Taylor slope 2."), HasSubstr("<svg")));
+    here.write("notes.txt", "mine");
+    expect_complaint(here.run("gradcheck exp --report notes.txt"), 1, "notes.txt");
+    EXPECT_EQ(here.read("notes.txt"), "mine");
     const ProgramResult list = here.run("gradcheck --list");
     EXPECT_EQ(list.status, 0);
     for (const char* op : {"matmul", "linear", "attention", "embedding", "softmax", "layer_norm", "feed_forward", "cross_entropy",
