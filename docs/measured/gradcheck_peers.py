@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What PyTorch's gradcheck, JAX's check_grads and Heddle's gradcheck say to the same right and wrong backwards.
 
-    gradcheck_peers.py --python-torch ENV/torch/bin/python --python-jax ENV/jax/bin/python --heddle-tests build/emulated/tests \\
-        > docs/measured/gradcheck.md
+    gradcheck_peers.py --python-torch ENV/torch/bin/python --python-jax ENV/jax/bin/python --heddle-tests build/emulated/tests
+
+writes docs/measured/gradcheck.md, but for the part that tests/witness/torch_witness.py writes.
 
 The list is peers/gradcheck_faults.py: every row is a function of Heddle's gradcheck_test or gradcheck_faults_test, written again in NumPy.
 peers/torch_gradcheck.py and peers/jax_gradcheck.py give it to the other frameworks, a process each. A verdict of Heddle's is that of its test:
@@ -21,6 +22,10 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "tests"))
+import marked  # noqa: E402
+
+PAGE_FILE = HERE / "gradcheck.md"
 SOURCES = HERE.parents[1] / "tests" / "autograd"
 FRAMEWORKS = ["PyTorch, slow", "PyTorch, fast", "JAX", "Heddle"]
 
@@ -93,12 +98,12 @@ def table(header, lines):
 
 PAGE = """# PyTorch's, JAX's and Heddle's gradient checks on the same faults
 
-Written by `docs/measured/gradcheck_peers.py` on {date}; not to be edited. {torch}. {jax}. Heddle at commit {commit}.
+Written by `docs/measured/gradcheck_peers.py` on {date}, the [last part](#heddles-ops-beside-pytorchs) by another script; not to be edited. {torch}. {jax}. Heddle at commit {commit}.
 
     python3 -m venv ENV/torch && ENV/torch/bin/pip install torch numpy
     python3 -m venv ENV/jax && ENV/jax/bin/pip install jax
     python3 docs/measured/gradcheck_peers.py --python-torch ENV/torch/bin/python --python-jax ENV/jax/bin/python \\
-        --heddle-tests build/emulated/tests > docs/measured/gradcheck.md
+        --heddle-tests build/emulated/tests
 
 All checks run in f64 with default options: `torch.autograd.gradcheck(function, inputs)`, the same with `fast_mode=True`, and
 `jax.test_util.check_grads(function, inputs, order=1, modes=["rev"])` with 64-bit numbers enabled. (`order` has no default. With both modes,
@@ -127,7 +132,9 @@ What the frameworks' documentation and source say:
   tolerance 1e-5 in f64. JAX requires pure functions, so nothing looks for state or randomness; the functions here are
   called without `jit`, so that they can have state. Arrays are immutable, which rules out changes in place.
 - Both use a fixed step, which the caller may choose (`eps`); a function that varies much within the step, or hardly at all, needs another one.
-{sections}"""
+{sections}
+{witness}
+"""
 
 
 def section(kind, rows, verdicts):
@@ -162,9 +169,10 @@ def main():
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     summary = table(["", *FRAMEWORKS], [[kind, *(counts(rows, v)[i] for v in verdicts)] for i, kind in enumerate(kinds)])
     commit = built_from(given.heddle_tests, {row["program"] for row in rows})
-    print(PAGE.format(date=datetime.date.today(), torch=torch["version"], jax=jax["version"], commit=commit or "(unknown)",
+    PAGE_FILE.write_text(PAGE.format(date=datetime.date.today(), torch=torch["version"], jax=jax["version"], commit=commit or "(unknown)",
                       all_modes=jax["all_modes"].removeprefix("error: "), summary=summary,
-                      sections="".join(section(kind, rows, verdicts) for kind in kinds)), end="")
+                      sections="".join(section(kind, rows, verdicts) for kind in kinds),
+                      witness=marked.part(PAGE_FILE.read_text(encoding="utf-8"), "witness")), encoding="utf-8")
 
 
 if __name__ == "__main__":
