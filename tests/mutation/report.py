@@ -1,9 +1,13 @@
 """docs/measured/mutation.md, from the results that are kept and the list of equivalent mutants."""
 import collections
 import os
+import sys
 
 import results
 from draw import SHARES
+
+sys.path.insert(0, os.path.dirname(results.HERE))
+import marked  # noqa: E402
 
 _PARTS = {"cuda": "CUDA kernels (`.cu`, and their headers)", "fast": "fast paths, each at one level", "tape": "tape and tape nodes",
           "reference": "references on the CPU"}
@@ -81,6 +85,35 @@ def _shown(record):
     return f"| {record['file']}:{record['line']}{level} | {_code(record['old'])} | {_code(record['new'])} |"
 
 
+_SHORT = {"cuda": "CUDA kernels", "fast": "fast paths", "tape": "tape node", "reference": "reference"}
+
+
+def score(op, known, equivalent):
+    """A chapter's line: how many mutants of this op's source a test found."""
+    verdicts = [(record["part"], verdict_of(record, equivalent)) for record in known.values() if record["op"] == op]
+
+    def found(of):
+        return f"{of.count('killed')} of {of.count('killed') + of.count('survived')}"
+
+    each = {part: [verdict for other, verdict in verdicts if other == part] for part in SHARES}
+    shown = [f"{_SHORT[part]} {found(of)}" for part, of in each.items() if "killed" in of or "survived" in of]
+    if not shown:
+        return "None was drawn yet.\n"
+    same = [verdict for _, verdict in verdicts].count("equivalent")
+    rest = f"; no test can tell {same} more from the original" if same else ""
+    return f"Tests find {found([verdict for _, verdict in verdicts])}: {', '.join(shown)}{rest}.\n"
+
+
+def chapters(root):
+    """(op, file) of every chapter that shows a score."""
+    kernels = os.path.join(root, "kernels")
+    files = [(op, os.path.join(kernels, op, "README.md")) for op in sorted(os.listdir(kernels)) if op != "emulator"]
+    return [(op, file) for op, file in files if os.path.exists(file)]
+
+
 def write(root, known, equivalent):
+    """The page, and the score in each op's chapter."""
     with open(os.path.join(root, "docs/measured/mutation.md"), "w", encoding="utf-8") as file:
         file.write(page(known, equivalent))
+    for op, file in chapters(root):
+        marked.write(file, "mutants", score(op, known, equivalent))

@@ -173,6 +173,25 @@ class Lists(unittest.TestCase):
             self.assertEqual(file.read(), report.page(results.load_results(), results.load_equivalent()))
 
 
+    def test_each_chapter_shows_the_score_of_its_op(self):
+        chapters = report.chapters(mutate.ROOT)
+        self.assertGreater(len(chapters), 25)
+        for op, path in chapters:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            wanted = report.score(op, results.load_results(), results.load_equivalent())
+            self.assertEqual(text, report.marked.replaced(text, "mutants", wanted), "run tests/mutation/mutate.py --report")
+
+    def test_a_score_counts_what_differs(self):
+        def of(part, verdict, old):
+            return {"file": "f", "old": old, "new": "n", "op": "o", "part": part, "verdict": verdict}
+        known = dict(enumerate([of("cuda", "killed", "a"), of("cuda", "survived", "b"), of("tape", "killed", "c"),
+                                of("tape", "does not compile", "d"), of("fast", "killed", "e")]))
+        self.assertEqual(report.score("o", known, {("f", "e", "*"): "why"}),
+                         "Tests find 2 of 3: CUDA kernels 1 of 2, tape node 1 of 1; no test can tell 1 more from the original.\n")
+        self.assertEqual(report.score("other", known, {}), "None was drawn yet.\n")
+
+
 @unittest.skipUnless(BUILD, "no build is given")
 class Planted(unittest.TestCase):
     """Changes of a small kernel that are compiled, linked and run."""
