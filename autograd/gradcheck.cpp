@@ -110,7 +110,7 @@ class Proof {
         const Values noise = noise_of(subject_, sums_, options_.seed);
         for (std::size_t i = 0; i < subject_.inputs(); ++i) {
             const Wanted wanted{value_, sums_, noise, options_.tolerance, options_.floor, options_.step, has_full_jacobian(i)};
-            numeric_.push_back(derivatives(subject_, i, probed_elements(subject_.input(i).numel(), options_), wanted));
+            numeric_.push_back(derivatives(subject_, i, probed_elements(gradients_[i], options_), wanted));
             if (!compare(i, gradients_[i], of_sum(i, 0), "every input requires its gradient, random cotangent") ||
                 !has_no_kink(i) || !is_known(i, wanted) || !is_not_zero(i))
                 return false;

@@ -30,7 +30,8 @@ struct GradcheckOptions {
     /// have a derivative that is not.
     std::vector<int> zero_by_symmetry = {};
     std::int64_t full_jacobian_up_to = 4096;  ///< output elements x input elements up to which every Jacobian entry is compared
-    /// Of a larger input this many elements are probed; the derivative along a random direction covers the rest.
+    /// Of a larger input this many elements are probed, among them the one with the largest gradient; the derivative along a
+    /// random direction covers the rest.
     std::int64_t elements_up_to = 2048;
 };
 

@@ -192,8 +192,9 @@ std::string likely_cause(const Evidence& evidence);
 
 // ---- what is tried (gradcheck_plan.cpp)
 
-/// The elements of an input of `count` elements that are probed: all, or a random part of a large input.
-std::vector<std::int64_t> probed_elements(std::int64_t count, const GradcheckOptions& options);
+/// The elements of an input with this gradient that are probed: all; or of a large input a random part with the one of the
+/// largest gradient, without which a gradient of a few rows alone might seem to be zero.
+std::vector<std::int64_t> probed_elements(const Values& gradient, const GradcheckOptions& options);
 /// Every combination of required gradients but all together, for up to four inputs; above that none, and each alone.
 std::vector<std::vector<bool>> partial_combinations(std::size_t inputs);
 /// "only these inputs need a gradient: 0, 2"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -17,12 +18,17 @@ std::string needs_text(const std::vector<bool>& needs) {
     return fmt::format("only these inputs need a gradient: {}", list.empty() ? "none" : list);
 }
 
-std::vector<std::int64_t> probed_elements(std::int64_t count, const GradcheckOptions& options) {
+std::vector<std::int64_t> probed_elements(const Values& gradient, const GradcheckOptions& options) {
+    const std::int64_t count = std::ssize(gradient);
     std::vector<std::int64_t> elements(static_cast<std::size_t>(count));
     std::iota(elements.begin(), elements.end(), 0);
     if (count <= options.elements_up_to) return elements;
     Sequence(options.seed).shuffle(elements);
     elements.resize(static_cast<std::size_t>(options.elements_up_to));
+    const auto largest =
+        std::max_element(gradient.begin(), gradient.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+    const std::int64_t at = largest - gradient.begin();
+    if (!elements.empty() && std::find(elements.begin(), elements.end(), at) == elements.end()) elements.back() = at;
     std::sort(elements.begin(), elements.end());
     return elements;
 }
