@@ -33,8 +33,27 @@ TEST(RoundedGradient, FollowsF64OnEveryDevice) {
         if (numbers.dtype != DType::f64) expect_all_close(numbers);
 }
 
+// What only moves bf16 elements works on the CPU, too; everything else names the dtypes that it takes.
+void expect_bf16_is_close_or_refused() {
+    int followed = 0;
+    for (const GradientCase& one : all_cases()) {
+        try {
+            const GradcheckReport report = gradcheck_rounded(one, DType::bf16);
+            EXPECT_TRUE(report.passed) << report.message;
+            ++followed;
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find("bf16"), std::string::npos) << one.op << ": " << error.what();
+        }
+    }
+    std::printf("cpu bf16: %d of %zu cases follow f64, the others are refused\n", followed, all_cases().size());
+    EXPECT_GT(followed, 0);
+}
+
 // A process has one level, so each level runs in a process of its own.
-TEST(RoundedGradient, FollowsF64AtThisLevel) { expect_all_close({Device::cpu, DType::f32}); }
+TEST(RoundedGradient, FollowsF64AtThisLevel) {
+    expect_all_close({Device::cpu, DType::f32});
+    expect_bf16_is_close_or_refused();
+}
 
 TEST(RoundedGradient, FollowsF64AtEachCpuLevel) {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
