@@ -345,6 +345,17 @@ TEST(GradcheckHard, ANarrowPeak) {
     expect_proven(gradcheck(peak, {numbers({0.7003, 0.6995})}), 1e-8);
 }
 
+TEST(GradcheckHard, IntegersAreCaptured) {
+    const Tensor x = random_input({4, 3}, 5), i = Tensor::from({1, 3, 1}, {3});
+    const auto rows = [&](auto in) { return ops::gather(in[0], i); };
+    expect_proven(gradcheck(rows, {x}), 1e-8);
+    expect_error(
+        [&] {
+            gradcheck([](auto in) { return ops::gather(in[0], in[1].value()); }, {x, i});
+        },
+        "input 1 is i32, wanted f64");
+}
+
 TEST(GradcheckHard, ALargeConstant) {
     expect_proven(gradcheck(mapping([](double x) { return x + 1e8; }, one), {some_numbers()}), 1e-8);
     expect_not_blamed(gradcheck(mapping([](double x) { return x + 1e20; }, one), {some_numbers()}),

@@ -13,6 +13,7 @@ RIGHT = "Right backwards, which must be accepted"
 NOTHING = "Right backwards where differences cannot prove anything"
 
 IMMUTABLE = "cannot be planted: arrays are immutable"
+NO_STRIDES = "cannot be planted: arrays have no strides"
 ENGINE_ADDS = "cannot be planted: a backward returns its gradient, and the framework adds it"
 
 
@@ -27,6 +28,7 @@ class Row:
     changes: bool = False  # an array is changed in place
     unsaved: bool = False  # backward keeps its arrays without the framework's own way of saving
     sees_needs: bool = False  # backward asks which inputs and outputs take part
+    ignores_strides: bool = False  # backward reads the memory of its cotangents as if they were contiguous
     not_for: dict = dataclasses.field(default_factory=dict)  # framework: why the fault cannot be planted there
 
     def program(self):
@@ -195,6 +197,19 @@ def another_value():
     return function
 
 
+def rows_of():
+    """y = x[i] for integers i."""
+    def function(x, i):
+        def backward(saved, dy, needs):
+            dx = np.zeros_like(x)
+            np.add.at(dx, saved[0], dy[0])
+            return [dx, None]
+
+        return [x[i]], [i], backward
+
+    return function
+
+
 def no_rows():
     def backward(saved, dy, needs):
         dx = np.zeros((4, 3))
@@ -293,6 +308,8 @@ LIST = [
         unsaved=True),
     Row(WRONG, "softmax: another value at each call (1e-9)", another_value, [LOGITS], "Gradcheck.CatchesAValueThatChangesFromRunToRun",
         "two fresh runs give different values"),
+    Row(WRONG, "exp: the cotangent's strides ignored (of a transposed one, or 0 of a repeated one)", exponential(lambda dx: dx), [LOGITS],
+        "", "", ignores_strides=True, not_for={"jax": NO_STRIDES, "heddle": NO_STRIDES}),
     Row(WRONG, "exp(x), x^2: the second output forgotten", two_outputs("forgets"), [SOME], "GradcheckFault.AnOutputThatBackwardForgets",
         "the gradient of input 0 [5] is wrong"),
     Row(WRONG, "exp(x), x^2: no gradient if only one output takes part", two_outputs("one alone"), [SOME],
@@ -306,6 +323,8 @@ LIST = [
     Row(RIGHT, "layer norm", layer_norm(), [LOGITS, GAMMA], "Gradcheck.ProvesLayerNorm", "check_layer_norm(Mistake::none)"),
     Row(RIGHT, "exp(x), x^2", two_outputs(), [SOME], "GradcheckFault.NoneInAnOpOfSeveralOutputs", "check_two_outputs(both)"),
     Row(RIGHT, "a b, exp(a), no tape", pair(1), [SOME, normal(5, 1)], "GradcheckPlain.ProvesAPairOfFunctions", "gradcheck(pair(1)"),
+    Row(RIGHT, "rows x[i], i an integer input", rows_of, [normal((4, 3), 5), np.array([1, 3, 1])], "GradcheckHard.IntegersAreCaptured",
+        "expect_proven(gradcheck(rows, {x}), 1e-8)"),
     Row(RIGHT, "sqrt at .002, 1e-5, 3", root, [numbers(0.002, 1e-5, 3)], "GradcheckHard.SquareRootsAndLogarithmsNearZero",
         "numbers({0.002, 1e-5, 3})"),
     Row(RIGHT, "log at .01, 1e-6, 5", logarithm, [numbers(0.01, 1e-6, 5)], "GradcheckHard.SquareRootsAndLogarithmsNearZero",

@@ -20,6 +20,11 @@ jax.config.update("jax_platforms", "cpu")
 np.seterr(all="ignore")
 
 
+def zeros(x):
+    """The gradient of an integer has a dtype of its own."""
+    return jnp.zeros_like(x) if x.dtype.kind == "f" else np.zeros(x.shape, dtype=jax.dtypes.float0)
+
+
 def as_function(row):
     function = row.make()
 
@@ -38,7 +43,7 @@ def as_function(row):
         saved, run = residuals
         dys = dy if isinstance(dy, tuple) else (dy,)
         gradients = run.func(values(saved), [None if isinstance(d, SymbolicZero) else np.array(d) for d in dys])
-        return tuple(jnp.zeros_like(x) if dx is None else jnp.asarray(dx) for dx, x in zip(gradients, row.inputs))
+        return tuple(zeros(x) if dx is None else jnp.asarray(dx) for dx, x in zip(gradients, row.inputs))
 
     planted = jax.custom_vjp(lambda *xs: result(function(*values(xs))[0]))
     planted.defvjp(forward, backward, symbolic_zeros=row.sees_needs)
