@@ -5,6 +5,7 @@
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/scheduler.h"
 #include "kernels/emulator/trace_notes.h"
+#include "kernels/emulator/traffic_notes.h"
 
 namespace heddle::emulator {
 
@@ -58,6 +59,7 @@ int meet(Barrier& barrier, int expected, int predicate, const char* what, Place 
     } else {
         tell_checker(barrier.waiting);
         if (traces()) trace_barrier(barrier.waiting.data(), barrier.waiting.size(), what, place);
+        if (counts_traffic.load(std::memory_order_relaxed)) note_barrier(barrier.waiting.data(), barrier.waiting.size());
         barrier.waiting.pop_back();
         for (Thread* const thread : barrier.waiting) self.make_ready(thread);
         barrier.waiting.clear();

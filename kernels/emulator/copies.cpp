@@ -143,7 +143,10 @@ void copy_async(void* to, const void* from, int bytes, int valid, Place place) {
     PendingCopy copy{++self.launch->copies, static_cast<std::byte*>(to),     source, bytes, valid,
                      thread.groups,         (self.random.next() >> 63) != 0, place};
     if constexpr (checker::kEnabled) checker::copy_issued(copy.number, to, from, bytes, valid, place);
-    if (counts_traffic.load(std::memory_order_relaxed)) note_traffic(from, static_cast<std::size_t>(valid), place);
+    if (counts_traffic.load(std::memory_order_relaxed)) {
+        note_traffic(from, static_cast<std::size_t>(valid), place);
+        note_traffic(to, size, place);
+    }
     if (copy.landed) land(copy);
     thread.copies.push_back(copy);
 }

@@ -7,12 +7,11 @@
 #include <tuple>
 #include <utility>
 
+#include "kernels/emulator/banks.h"
 #include "kernels/emulator/sectors.h"
 
 namespace heddle::emulator {
 namespace {
-
-constexpr std::uint64_t kBanks = 32, kWord = 4;
 
 bool is_meeting(Action action) { return action == Action::collective || action == Action::barrier; }
 
@@ -127,24 +126,16 @@ std::uint64_t distinct_bytes(const Request& request, const TracedLaunch& launch)
 }
 
 void count_banks(Request& request, const TracedLaunch& launch) {
-    std::uint32_t widest = 0;
-    for (const std::uint32_t number : request.events)
-        if (number != kNoEvent) widest = std::max<std::uint32_t>(widest, launch.events[number].bytes);
-    const std::size_t together = widest <= 4 ? 32 : widest <= 8 ? 16 : 8;
-    for (std::size_t first = 0; first < 32; first += together) {
-        std::array<std::set<std::uint64_t>, kBanks> words;
-        for (std::size_t lane = first; lane < first + together; ++lane) {
-            if (request.events[lane] == kNoEvent) continue;
-            const TraceEvent& event = launch.events[request.events[lane]];
-            for (std::uint64_t word = event.address / kWord; word * kWord < event.address + event.bytes; ++word)
-                words[word % kBanks].insert(word);
-        }
-        const auto degree =
-            static_cast<std::uint32_t>(std::ranges::max_element(words, {}, &std::set<std::uint64_t>::size)->size());
-        request.degree = std::max(request.degree, degree);
-        request.cycles += degree;
-        request.parts += degree != 0;
+    std::vector<BankAccess> accesses;
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+        if (request.events[lane] == kNoEvent) continue;
+        const TraceEvent& event = launch.events[request.events[lane]];
+        accesses.push_back({lane, event.address, event.bytes});
     }
+    const BankCycles banks = bank_cycles(accesses);
+    request.degree = banks.degree;
+    request.cycles = banks.cycles;
+    request.parts = banks.parts;
 }
 
 void count(Request& request, const TracedLaunch& launch) {

@@ -1,10 +1,13 @@
 #include "kernels/emulator/traffic.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "kernels/emulator/banks.h"
 #include "kernels/emulator/scheduler.h"
 #include "kernels/emulator/sectors.h"
 #include "kernels/emulator/traffic_notes.h"
@@ -15,20 +18,41 @@ constinit std::atomic<bool> counts_traffic{false};
 
 namespace {
 
+// A lane's accesses between two of its waits. Lanes that meet continue in the same epoch, as in requests.cpp.
+struct Lane {
+    std::uint64_t epoch = 0;
+    std::map<std::tuple<bool, int, const char*>, std::uint64_t> visits;  // of shared memory or not, at a place
+};
+
+struct BlockCount {
+    // Of a warp: where, in which epoch, and how often a lane was there before.
+    using Access = std::tuple<int, int, const char*, std::uint64_t, std::uint64_t>;
+    std::map<Access, std::vector<std::uintptr_t>> sectors;  // of global memory
+    std::map<Access, std::vector<BankAccess>> banks;        // of shared memory
+    std::map<int, Lane> lanes;                              // by thread
+
+    void meet(const std::vector<int>& threads) {
+        std::uint64_t latest = 0;
+        for (const int thread : threads) latest = std::max(latest, lanes[thread].epoch);
+        for (const int thread : threads) lanes[thread] = {.epoch = latest + 1, .visits = {}};
+    }
+};
+
 struct Count {
     std::mutex mutex;
     Traffic traffic;
-    // Of a warp: where, and how often a lane was there before -> the sectors that its lanes touch.
-    using Access = std::tuple<int, const char*, int, std::uint64_t>;
-    struct BlockCount {
-        std::map<Access, std::vector<std::uintptr_t>> sectors;
-        std::map<std::tuple<int, const char*, int>, std::uint64_t> been;  // by thread and place
-    };
     std::map<std::pair<std::uint64_t, std::uint64_t>, BlockCount> blocks;  // that run, by launch and number
 
+    BlockCount& block_of(const Thread& thread) { return blocks[{scheduler->launch->number, thread.block->number}]; }
     void close(const BlockCount& block) {
         traffic.accesses += block.sectors.size();
         for (const auto& [access, sectors] : block.sectors) traffic.sectors += sectors.size();
+        traffic.shared_accesses += block.banks.size();
+        for (const auto& [access, lanes] : block.banks) {
+            const BankCycles banks = bank_cycles(lanes);
+            traffic.shared_cycles += banks.cycles;
+            traffic.least_shared_cycles += banks.parts;
+        }
     }
 };
 Count& count() {
@@ -57,15 +81,42 @@ void note_traffic(const void* address, std::size_t bytes, const Place& place) {
     if (scheduler == nullptr || scheduler->current == nullptr || bytes == 0) return;
     const Thread& thread = *scheduler->current;
     const auto* const at = static_cast<const std::byte*>(address);
-    if (at >= thread.block->arena && at < thread.block->arena + thread.block->arena_bytes) return;
+    // Pieces begin where the kernel counts them plus multiples of 1024 bytes of red zone: in the bank that they have on a chip.
+    const bool shared = at >= thread.block->arena && at < thread.block->arena + thread.block->arena_bytes;
+    const auto number = reinterpret_cast<std::uintptr_t>(address);
     const std::lock_guard lock(count().mutex);
-    auto& blocks = count().blocks;
-    const auto number = std::pair(scheduler->launch->number, thread.block->number);
-    Count::BlockCount& block = blocks[number];
-    const std::uint64_t before = block.been[{thread.number, place.file, place.line}]++;
-    std::vector<std::uintptr_t>& sectors = block.sectors[{thread.number / 32, place.file, place.line, before}];
-    add_sectors(sectors, reinterpret_cast<std::uintptr_t>(address), bytes);
-    count().traffic.bytes += bytes;
+    BlockCount& block = count().block_of(thread);
+    Lane& lane = block.lanes[thread.number];
+    const BlockCount::Access access = {thread.number / 32, place.line, place.file, lane.epoch,
+                                       lane.visits[{shared, place.line, place.file}]++};
+    if (shared) {
+        block.banks[access].push_back({static_cast<std::size_t>(thread.lane()), number, bytes});
+    } else {
+        add_sectors(block.sectors[access], number, bytes);
+        count().traffic.bytes += bytes;
+    }
+}
+
+void note_collective(unsigned lanes) {
+    const Thread& thread = *scheduler->current;
+    std::vector<int> threads;
+    for (unsigned rest = lanes; rest != 0; rest &= rest - 1)
+        threads.push_back(thread.number - thread.lane() + __builtin_ctz(rest));
+    const std::lock_guard lock(count().mutex);
+    ++count().traffic.collectives;
+    count().block_of(thread).meet(threads);
+}
+
+void note_barrier(const Thread* const* threads, std::size_t all) {
+    std::map<const Warp*, std::pair<const Thread*, std::vector<int>>> warps;
+    for (std::size_t i = 0; i < all; ++i) {
+        auto& [thread, numbers] = warps[threads[i]->warp];
+        thread = threads[i];
+        numbers.push_back(threads[i]->number);
+    }
+    const std::lock_guard lock(count().mutex);
+    count().traffic.barriers += warps.size();
+    for (const auto& [warp, met] : warps) count().block_of(*met.first).meet(met.second);
 }
 
 void end_traffic_of_block(std::uint64_t launch, std::uint64_t block) {

@@ -1,4 +1,5 @@
-// For the functions of the emulator that access memory for a kernel.
+// For the functions of the emulator that access memory, or wait, for a kernel. Each is called only while traffic is counted; the
+// running thread is the scheduler's current one.
 #pragma once
 
 #include <atomic>
@@ -9,10 +10,16 @@
 
 namespace heddle::emulator {
 
+struct Thread;
+
 /// Whether traffic is counted (traffic.h).
 extern constinit std::atomic<bool> counts_traffic;
-/// The running thread accesses these bytes; those of shared memory do not count.
+/// The running thread accesses these bytes.
 void note_traffic(const void* address, std::size_t bytes, const Place& place);
+/// The lanes of the running thread's warp met.
+void note_collective(unsigned lanes);
+/// A barrier is complete.
+void note_barrier(const Thread* const* threads, std::size_t count);
 /// The block makes no more accesses: what was kept of it becomes a few sums.
 void end_traffic_of_block(std::uint64_t launch, std::uint64_t block);
 

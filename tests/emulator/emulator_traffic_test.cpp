@@ -1,6 +1,7 @@
-// What is counted of the accesses that kernels make: bytes of threads, accesses and sectors of warps.
+// What is counted of the accesses that kernels make: bytes of threads, accesses and sectors of warps, cycles of banks, meetings.
 #include <cstring>
 
+#include "kernels/device/element.h"
 #include "kernels/device/pipeline.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/vector.h"
@@ -26,6 +27,11 @@ void expect_traffic(const Traffic& wanted, const Work& work) {
         ASSERT_EQ(got.accesses, wanted.accesses) << "seed " << order;
         ASSERT_EQ(got.bytes, wanted.bytes);
         ASSERT_EQ(got.sectors, wanted.sectors);
+        ASSERT_EQ(got.shared_accesses, wanted.shared_accesses);
+        ASSERT_EQ(got.shared_cycles, wanted.shared_cycles);
+        ASSERT_EQ(got.least_shared_cycles, wanted.least_shared_cycles);
+        ASSERT_EQ(got.barriers, wanted.barriers);
+        ASSERT_EQ(got.collectives, wanted.collectives);
     }
 }
 
@@ -70,15 +76,55 @@ __global__ void vectors_kernel(const float* x, float* y, int valid) {
     device::store_vector(y + 4 * t, device::load_vector<4>(tile + 4 * t));
 }
 
-TEST(EmulatorTraffic, CountsVectorsAndCopiesButNoSharedMemory) {
+TEST(EmulatorTraffic, CountsVectorsAndCopies) {
     const auto memory = std::make_unique<Memory>();
     const auto run_with = [&](int valid) {
         return [&memory, valid] { run_kernel({.shared = 128 * sizeof(float)}, vectors_kernel, memory->x, memory->y, valid); };
     };
-    // 16 sectors for all lanes; the odd lanes' second vectors touch each sector of the next 512 bytes; the copy; the store.
-    expect_traffic({4, 512 + 256 + 512 + 512, 16 + 16 + 16 + 16}, run_with(16));
-    expect_traffic({4, 512 + 256 + 128 + 512, 16 + 16 + 16 + 16}, run_with(4));
-    expect_traffic({3, 512 + 256 + 512, 16 + 16 + 16}, run_with(0));
+    // 16 sectors for all lanes; the odd lanes' second vectors touch each sector of the next 512 bytes; the copy; the store. In
+    // shared memory two stores of which the second has half of the lanes, what the copy writes, and the load, each in four parts.
+    expect_traffic({4, 512 + 256 + 512 + 512, 16 + 16 + 16 + 16, 4, 16, 16}, run_with(16));
+    expect_traffic({4, 512 + 256 + 128 + 512, 16 + 16 + 16 + 16, 4, 16, 16}, run_with(4));
+    expect_traffic({3, 512 + 256 + 512, 16 + 16 + 16, 4, 16, 16}, run_with(0));
+}
+
+// Two warps write numbers `stride` apart, meet, read them in another order, and sum neighbours.
+__global__ void banks_kernel(float* y, int stride) {
+    auto* const tile = device::shared<float>(64 * 33);
+    const int t = static_cast<int>(threadIdx.x);
+    device::write_one(tile + t * stride, static_cast<float>(t));
+    __syncthreads();
+    const float mine = device::read_one(tile + (63 - t) * stride);
+    device::write_one(y + t, mine + __shfl_xor_sync(device::kAllLanes, mine, 1));
+}
+
+TEST(EmulatorTraffic, CountsCyclesOfBanksAndMeetings) {
+    const auto memory = std::make_unique<Memory>();
+    const auto run_with = [&](int stride) {
+        return [&memory, stride] {
+            run_kernel({.block = {64}, .shared = 64 * 33 * sizeof(float)}, banks_kernel, memory->y, stride);
+        };
+    };
+    for (const auto& [stride, ways] : {std::pair{1, 1u}, {2, 2u}, {8, 8u}, {32, 32u}, {33, 1u}})
+        expect_traffic({2, 256, 8, 4, 4 * ways, 4, 2, 2}, run_with(stride));
+    EXPECT_EQ(memory->y[0], 63 + 62);
+}
+
+// Lanes go round as often as their number says, and meet after each round: what they read in one is one access.
+__global__ void rounds_kernel(const float* x, float* y) {
+    const int t = static_cast<int>(threadIdx.x);
+    float sum = 0;
+    for (int i = 0; i < 4; ++i) {
+        if (t >= 8 * i) sum += device::read_one(x + t);
+        __syncwarp();
+    }
+    device::write_one(y + t, sum);
+}
+
+TEST(EmulatorTraffic, AlignsLanesAtTheirWaits) {
+    const auto memory = std::make_unique<Memory>();
+    expect_traffic({4 + 1, 4 * (32 + 24 + 16 + 8 + 32), 4 + 3 + 2 + 1 + 4, 0, 0, 0, 0, 4},
+                   [&] { run_kernel({}, rounds_kernel, memory->x, memory->y); });
 }
 
 TEST(EmulatorTraffic, CountsNothingOutsideOfACount) {
