@@ -1,22 +1,19 @@
-#include "apps/explain/examples.h"
+#include "apps/explain/example_inputs.h"
 
 #include <array>
 
 #include "kernels/activation/activation.h"
 #include "kernels/adam/adam.h"
-#include "kernels/attention/attention.h"
 #include "kernels/cast/cast.h"
 #include "kernels/concat/concat.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/embedding/embedding.h"
-#include "kernels/few_rows/few_rows.h"
 #include "kernels/gather/gather.h"
 #include "kernels/gradient_norm/gradient_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/log_softmax/log_softmax.h"
-#include "kernels/matmul/matmul_ladder.h"
 #include "kernels/permute/permute.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/residual/residual.h"
@@ -28,16 +25,6 @@ namespace heddle::explain {
 namespace {
 
 using namespace heddle::kernels;
-
-Tensor numbers(Extents shape, std::uint64_t seed, DType dtype = DType::f32) { return Tensor::randn(Shape(shape), seed, dtype); }
-Tensor row(std::int64_t cols, std::uint64_t seed, DType dtype = DType::f32) { return Tensor::randn({cols}, seed, dtype); }
-
-// `count` numbers below `bound` that jump about and repeat.
-Tensor some_indices(std::int64_t count, std::int64_t bound) {
-    std::vector<std::int32_t> values;
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<std::int32_t>((7 * i + i / 3) % bound));
-    return Tensor::from(values, {count});
-}
 
 // ---- one tensor to another of its shape
 
@@ -162,6 +149,14 @@ void gather_dx(Session& s, Extents d) {
     Tensor dx = s.input("dx", Tensor::zeros(Shape(d)));
     s.trace([&] { gather_backward(dy, indices, dx); });
 }
+void embedding_dx(Session& s, Extents d) {
+    const std::int64_t vocabulary = 16;
+    const Tensor dy = s.input("dy", numbers(d, 1)), tokens = s.input("tokens", some_indices(d[0], vocabulary));
+    Tensor dtable = s.input("dtable", Tensor::zeros({vocabulary, d[1]})),
+           dpositions = s.input("dpositions", Tensor::zeros(Shape(d)));
+    const Spans spans = Spans::packed(std::array{d[0]});
+    s.trace([&] { embedding_backward(dy, tokens, spans, {.scale = 8}, &dtable, &dpositions); });
+}
 void embedding(Session& s, Extents d) {
     const std::int64_t vocabulary = 16;
     const Tensor table = s.input("table", Tensor::randn({vocabulary, d[1]}, 1));
@@ -222,124 +217,55 @@ void adam(Session& s, Extents d) {
     s.trace([&] { adam_step(parameters, gradients, first, second, Spans::packed(std::array{d[0]}), {.lr = 1e-3}); });
 }
 
-// ---- products
-
-template <LadderStep step, DType dtype = DType::f32>
-void ladder(Session& s, Extents d) {
-    const Tensor a = s.input("a", Tensor::randn({d[0], d[2]}, 1, dtype)), b = s.input("b", Tensor::randn({d[2], d[1]}, 2, dtype));
-    Tensor c;
-    s.trace([&] { c = matmul_ladder(step, a, b); });
-    s.name("c", c);
-}
-void few_rows(Session& s, Extents d) {
-    const Tensor x = s.input("x", Tensor::randn({d[0], d[2]}, 1, DType::bf16));
-    const Tensor weight = s.input("weight", Tensor::randn({d[1], d[2]}, 2, DType::bf16));
-    const Tensor bias = s.input("bias", row(d[1], 3, DType::bf16));
-    const Tensor y = Tensor::empty({d[0], d[1]}, DType::bf16, Device::cuda);
-    s.name("y", y);
-    s.trace([&] { few_rows_linear({.x = x, .weight = weight, .bias = bias}, {.y = y}); });
-}
-
-// ---- attention: queries and keys, one sentence and one head
-
-AttentionRules rules_of(Extents d) {
-    return {.query_spans = Spans::packed(std::array{d[0]}), .key_spans = Spans::packed(std::array{d[0]}), .causal = true};
-}
-template <DType dtype>
-void attention(Session& s, Extents d) {
-    const Tensor q = s.input("query", numbers(d, 1, dtype)), k = s.input("key", numbers(d, 2, dtype));
-    const Tensor v = s.input("value", numbers(d, 3, dtype));
-    AttentionResult result;
-    s.trace([&] { result = attention_forward(q, k, v, rules_of(d)); });
-    s.name("output", result.output);
-    s.name("log_sum", result.log_sum);
-}
-template <DType dtype>
-void attention_dx(Session& s, Extents d) {
-    const Tensor q = s.input("query", numbers(d, 1, dtype)), k = s.input("key", numbers(d, 2, dtype));
-    const Tensor v = s.input("value", numbers(d, 3, dtype)), d_output = s.input("d_output", numbers(d, 4, dtype));
-    const AttentionRules rules = rules_of(d);
-    const AttentionResult forward = attention_forward(q, k, v, rules);
-    s.name("output", forward.output);
-    s.name("log_sum", forward.log_sum);
-    const Tensor zeros = Tensor::zeros(Shape(d), dtype);
-    const Tensor dq = s.input("d_query", zeros), dk = s.input("d_key", zeros), dv = s.input("d_value", zeros);
-    s.trace([&] { attention_backward(q, k, v, rules, forward, d_output, {dq, dk, dv}); });
-}
-
 }  // namespace
 
 const std::vector<Example>& examples() {
-    static const std::vector<Example> all = {
-        {"relu", "max(x, 0): one element a thread", "rows, cols", {4, 64}, relu},
-        {"gelu", "the exact GELU", "rows, cols", {4, 64}, gelu},
-        {"gelu-backward", "the gradient of GELU", "rows, cols", {4, 64}, gelu_dx},
-        {"add", "a sum with broadcasting: a row added to each row", "rows, cols", {4, 64}, add_op},
-        {"cast", "f32 to bf16", "rows, cols", {4, 64}, to_bf16},
-        {"dropout", "dropout from counter-based random numbers", "rows, cols", {4, 64}, dropout},
-        {"residual", "x + dropout(sublayer) in one pass", "rows, cols", {4, 64}, residual},
-        {"permute", "a transposed copy", "rows, cols", {64, 64}, permute},
-        {"concat", "two tensors side by side", "rows, cols", {4, 64}, concat},
-        {"slice", "a range of columns", "rows, cols", {4, 64}, slice},
-        {"sum-rows", "the sum of each row", "rows, cols", {4, 64}, sum_rows},
-        {"sum-columns", "the sum of each column", "rows, cols", {16, 64}, sum_columns},
-        {"max-rows", "the maximum of each row, and where it is", "rows, cols", {4, 64}, max_rows},
-        {"gradient-norm", "the norm of all gradients in one array", "elements", {2048}, norm},
-        {"adam", "one step of Adam over one array", "elements", {1024}, adam},
-        {"softmax", "softmax of each row", "rows, cols", {4, 64}, softmax},
-        {"softmax-backward", "the gradient of softmax", "rows, cols", {4, 64}, softmax_dx},
-        {"log-softmax", "the logarithm of softmax", "rows, cols", {4, 64}, log_softmax},
-        {"layer-norm", "layer normalisation of each row", "rows, cols", {4, 64}, layer_norm},
-        {"layer-norm-backward",
-         "the gradients of layer norm: dx, and the column sums dgamma and dbeta",
-         "rows, cols",
-         {8, 64},
-         layer_norm_dx},
-        {"residual-layer-norm", "residual sum, dropout and layer norm in one pass", "rows, cols", {4, 64}, residual_layer_norm},
-        {"cross-entropy", "the loss of each row of logits, with label smoothing", "rows, vocabulary", {4, 64}, cross_entropy},
-        {"cross-entropy-backward", "the gradient of the loss for its logits", "rows, vocabulary", {4, 64}, cross_entropy_dx},
-        {"top-k", "the four most probable columns of each row", "rows, vocabulary", {2, 256}, top_k},
-        {"gather", "rows by number", "rows, cols", {8, 64}, gather},
-        {"gather-backward", "the gradient of gather: rows that were taken twice are summed", "rows, cols", {8, 64}, gather_dx},
-        {"embedding", "the rows of tokens, scaled, plus positions", "tokens, d_model", {6, 64}, embedding},
-        {"matmul-naive", "matrix product, step 1: one element a thread", "m, n, k", {16, 32, 16}, ladder<LadderStep::naive>},
-        {"matmul-shared-tile",
-         "matrix product, step 2: tiles in shared memory",
-         "m, n, k",
-         {32, 32, 64},
-         ladder<LadderStep::shared_tile>},
-        {"matmul-register-tile",
-         "matrix product, step 3: 8 x 8 elements a thread",
-         "m, n, k",
-         {64, 64, 16},
-         ladder<LadderStep::register_tile>},
-        {"matmul-vector-loads",
-         "matrix product, step 4: 16 bytes an access",
-         "m, n, k",
-         {64, 64, 16},
-         ladder<LadderStep::vector_loads>},
-        {"matmul-tensor-cores",
-         "matrix product, step 5: tensor cores, asynchronous copies, swizzle",
-         "m, n, k",
-         {64, 64, 64},
-         ladder<LadderStep::tensor_cores, DType::bf16>,
-         true},
-        {"few-rows", "a linear map of a few rows of bf16, as decoding needs it", "rows, out, in", {4, 32, 64}, few_rows, true},
-        {"attention", "causal attention of a short sentence, f32", "time, head_dim", {16, 32}, attention<DType::f32>},
-        {"attention-backward", "the gradients of attention, f32", "time, head_dim", {16, 32}, attention_dx<DType::f32>},
-        {"attention-bf16",
-         "causal attention of a short sentence, bf16 with tensor cores",
-         "time, head_dim",
-         {16, 32},
-         attention<DType::bf16>,
-         true},
-        {"attention-bf16-backward",
-         "the gradients of attention, bf16 with tensor cores",
-         "time, head_dim",
-         {16, 32},
-         attention_dx<DType::bf16>,
-         true},
-    };
+    static const std::vector<Example> all = [] {
+        std::vector<Example> found = {
+            {"relu", "max(x, 0): one element a thread", "rows, cols", {4, 64}, relu},
+            {"gelu", "the exact GELU", "rows, cols", {4, 64}, gelu},
+            {"gelu-backward", "the gradient of GELU", "rows, cols", {4, 64}, gelu_dx},
+            {"add", "a sum with broadcasting: a row added to each row", "rows, cols", {4, 64}, add_op},
+            {"cast", "f32 to bf16", "rows, cols", {4, 64}, to_bf16},
+            {"dropout", "dropout from counter-based random numbers", "rows, cols", {4, 64}, dropout},
+            {"residual", "x + dropout(sublayer) in one pass", "rows, cols", {4, 64}, residual},
+            {"permute", "a transposed copy", "rows, cols", {64, 64}, permute},
+            {"concat", "two tensors side by side", "rows, cols", {4, 64}, concat},
+            {"slice", "a range of columns", "rows, cols", {4, 64}, slice},
+            {"sum-rows", "the sum of each row", "rows, cols", {4, 64}, sum_rows},
+            {"sum-columns", "the sum of each column", "rows, cols", {16, 64}, sum_columns},
+            {"max-rows", "the maximum of each row, and where it is", "rows, cols", {4, 64}, max_rows},
+            {"gradient-norm", "the norm of all gradients in one array", "elements", {2048}, norm},
+            {"adam", "one step of Adam over one array", "elements", {1024}, adam},
+            {"softmax", "softmax of each row", "rows, cols", {4, 64}, softmax},
+            {"softmax-backward", "the gradient of softmax", "rows, cols", {4, 64}, softmax_dx},
+            {"log-softmax", "the logarithm of softmax", "rows, cols", {4, 64}, log_softmax},
+            {"layer-norm", "layer normalisation of each row", "rows, cols", {4, 64}, layer_norm},
+            {"layer-norm-backward",
+             "the gradients of layer norm: dx, and the column sums dgamma and dbeta",
+             "rows, cols",
+             {8, 64},
+             layer_norm_dx},
+            {"residual-layer-norm",
+             "residual sum, dropout and layer norm in one pass",
+             "rows, cols",
+             {4, 64},
+             residual_layer_norm},
+            {"cross-entropy", "the loss of each row of logits, with label smoothing", "rows, vocabulary", {4, 64}, cross_entropy},
+            {"cross-entropy-backward", "the gradient of the loss for its logits", "rows, vocabulary", {4, 64}, cross_entropy_dx},
+            {"top-k", "the four most probable columns of each row", "rows, vocabulary", {2, 256}, top_k},
+            {"gather", "rows by number", "rows, cols", {8, 64}, gather},
+            {"gather-backward",
+             "the gradient of gather: rows that were taken twice are summed",
+             "rows, cols",
+             {8, 64},
+             gather_dx},
+            {"embedding", "the rows of tokens, scaled, plus positions", "tokens, d_model", {6, 64}, embedding},
+            {"embedding-backward", "the gradients of table and positions", "tokens, d_model", {6, 64}, embedding_dx},
+        };
+        for (const auto& more : {ladder_examples(), model_examples()}) found.insert(found.end(), more.begin(), more.end());
+        return found;
+    }();
     return all;
 }
 

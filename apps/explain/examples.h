@@ -23,7 +23,10 @@ struct Example {
     bool bf16 = false;  ///< elements of 2 bytes in shared memory are bf16, and vectors there, too
 };
 
-/// By op, in the order in which a reader might meet them.
+/// The teaching ladders (examples_ladders.cpp), and what a whole model adds to the plain ops (examples_model.cpp).
+std::vector<Example> ladder_examples();
+std::vector<Example> model_examples();
+/// All of them: by op, in the order in which a reader might meet them.
 const std::vector<Example>& examples();
 
 }  // namespace heddle::explain

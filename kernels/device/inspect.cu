@@ -58,8 +58,15 @@ Traffic traffic_of(const std::function<void()>& work) {
         throw;
     }
     const emulator::Traffic counted = emulator::end_traffic();
-    return {static_cast<std::int64_t>(counted.accesses), static_cast<std::int64_t>(counted.bytes),
-            static_cast<std::int64_t>(counted.sectors)};
+    const auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
+    return {.accesses = number(counted.accesses),
+            .bytes = number(counted.bytes),
+            .sectors = number(counted.sectors),
+            .shared_accesses = number(counted.shared_accesses),
+            .shared_cycles = number(counted.shared_cycles),
+            .least_shared_cycles = number(counted.least_shared_cycles),
+            .barriers = number(counted.barriers),
+            .collectives = number(counted.collectives)};
 }
 
 double peak_operations(DType) { return 0; }

@@ -9,11 +9,16 @@
 
 namespace heddle::device {
 
-/// What kernels ask of global memory by the device layer's vectors and asynchronous copies, before any cache.
+/// What kernels ask of memory by the device layer's vectors, ldmatrix and asynchronous copies, before any cache, and where their
+/// threads meet.
 struct Traffic {
-    std::int64_t accesses = 0;  ///< of warps
-    std::int64_t bytes = 0;     ///< that threads ask for
-    std::int64_t sectors = 0;   ///< of 32 bytes, that the warps' accesses touch
+    std::int64_t accesses = 0;                                ///< of warps to global memory
+    std::int64_t bytes = 0;                                   ///< that threads ask for there
+    std::int64_t sectors = 0;                                 ///< of 32 bytes, that these accesses touch
+    std::int64_t shared_accesses = 0;                         ///< of warps
+    std::int64_t shared_cycles = 0, least_shared_cycles = 0;  ///< of the banks: as they are, and without conflicts
+    std::int64_t barriers = 0;                                ///< once for each warp
+    std::int64_t collectives = 0;                             ///< of warps: shuffles, votes, ldmatrix, mma
 };
 
 /// Runs `work`, waits for the device and returns what it asked for. Error on a GPU, which does not count that.

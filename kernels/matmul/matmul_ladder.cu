@@ -15,9 +15,9 @@
 // Blocks count tiles of C row by row, in one grid dimension: y and z stop at 65,535.
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 #include "kernels/device/dispatch.h"
+#include "kernels/device/element.h"
 #include "kernels/device/inspect.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
@@ -27,6 +27,8 @@
 
 namespace heddle::kernels {
 namespace {
+
+using device::read_one, device::write_one;
 
 struct Extents {
     std::int64_t m, n, k;
@@ -39,16 +41,6 @@ struct TilePlace {
 __device__ __forceinline__ TilePlace tile_place(std::int64_t n, int tile) {
     const std::int64_t across = (n + tile - 1) / tile;
     return {blockIdx.x / across * tile, blockIdx.x % across * tile};
-}
-
-// One element of global memory. Through the device layer, so that the emulator can count what each step asks for.
-template <class T>
-__device__ __forceinline__ T one_of(const T* from) {
-    return device::load_vector<1>(from)[0];
-}
-template <class T>
-__device__ __forceinline__ void to_one(T* to, std::type_identity_t<T> value) {
-    device::store_vector(to, device::Vector<T, 1>{{value}});
 }
 
 // ---- 1. naive: three loops, of which two are threads
@@ -65,8 +57,8 @@ __global__ void __launch_bounds__(kNaiveTile* kNaiveTile) naive_product_kernel(c
     if (row >= e.m || col >= e.n) return;
     device::Accumulator<T> sum = 0;
     for (std::int64_t k = 0; k < e.k; ++k)
-        sum += device::load(one_of(a + row * e.k + k)) * device::load(one_of(b + k * e.n + col));
-    to_one(c + row * e.n + col, device::store<T>(sum));
+        sum += device::load(read_one(a + row * e.k + k)) * device::load(read_one(b + k * e.n + col));
+    write_one(c + row * e.n + col, device::store<T>(sum));
 }
 
 // ---- 2. shared tile: read once per block, use 32 times
@@ -85,13 +77,13 @@ __global__ void __launch_bounds__(kTile* kTile) shared_tile_product_kernel(const
     const std::int64_t row = tile.row + y, col = tile.col + x;
     float sum = 0;
     for (std::int64_t first = 0; first < e.k; first += kTile) {
-        tile_a[y * kTile + x] = row < e.m && first + x < e.k ? one_of(a + row * e.k + first + x) : 0;
-        tile_b[y * kTile + x] = first + y < e.k && col < e.n ? one_of(b + (first + y) * e.n + col) : 0;
+        write_one(tile_a + y * kTile + x, row < e.m && first + x < e.k ? read_one(a + row * e.k + first + x) : 0);
+        write_one(tile_b + y * kTile + x, first + y < e.k && col < e.n ? read_one(b + (first + y) * e.n + col) : 0);
         __syncthreads();  // both tiles are whole: each thread reads what others copied
-        for (int k = 0; k < kTile; ++k) sum += tile_a[y * kTile + k] * tile_b[k * kTile + x];
+        for (int k = 0; k < kTile; ++k) sum += read_one(tile_a + y * kTile + k) * read_one(tile_b + k * kTile + x);
         __syncthreads();  // everybody has read them: the next step overwrites them
     }
-    if (row < e.m && col < e.n) to_one(c + row * e.n + col, sum);
+    if (row < e.m && col < e.n) write_one(c + row * e.n + col, sum);
 }
 
 // ---- 3. register tile: what has come from shared memory is used 8 times, too
@@ -115,21 +107,22 @@ __global__ void __launch_bounds__(kSide* kSide)
     for (std::int64_t first = 0; first < e.k; first += kDepth) {
         for (int i = thread; i < kBlockTile * kDepth; i += kSide * kSide) {
             const int row = i / kDepth, k = i % kDepth;
-            tile_a[k * kPitch + row] =
-                tile.row + row < e.m && first + k < e.k ? one_of(a + (tile.row + row) * e.k + first + k) : 0;
+            const bool inside = tile.row + row < e.m && first + k < e.k;
+            write_one(tile_a + k * kPitch + row, inside ? read_one(a + (tile.row + row) * e.k + first + k) : 0);
         }
         for (int i = thread; i < kDepth * kBlockTile; i += kSide * kSide) {
             const int k = i / kBlockTile, col = i % kBlockTile;
-            tile_b[i] = first + k < e.k && tile.col + col < e.n ? one_of(b + (first + k) * e.n + tile.col + col) : 0;
+            const bool inside = first + k < e.k && tile.col + col < e.n;
+            write_one(tile_b + i, inside ? read_one(b + (first + k) * e.n + tile.col + col) : 0);
         }
         __syncthreads();  // the tiles are whole
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
             float of_a[kThreadTile], of_b[kThreadTile];
 #pragma unroll
-            for (int i = 0; i < kThreadTile; ++i) of_a[i] = tile_a[k * kPitch + y + kSide * i];
+            for (int i = 0; i < kThreadTile; ++i) of_a[i] = read_one(tile_a + k * kPitch + y + kSide * i);
 #pragma unroll
-            for (int j = 0; j < kThreadTile; ++j) of_b[j] = tile_b[k * kBlockTile + x + kSide * j];
+            for (int j = 0; j < kThreadTile; ++j) of_b[j] = read_one(tile_b + k * kBlockTile + x + kSide * j);
 #pragma unroll
             for (int i = 0; i < kThreadTile; ++i)
 #pragma unroll
@@ -142,7 +135,7 @@ __global__ void __launch_bounds__(kSide* kSide)
 #pragma unroll
         for (int j = 0; j < kThreadTile; ++j) {
             const std::int64_t row = tile.row + y + kSide * i, col = tile.col + x + kSide * j;
-            if (row < e.m && col < e.n) to_one(c + row * e.n + col, sum[i][j]);
+            if (row < e.m && col < e.n) write_one(c + row * e.n + col, sum[i][j]);
         }
 }
 
@@ -161,7 +154,7 @@ __device__ __forceinline__ device::Vector<float, 4> load_four(const float* row, 
         if (col < cols) four = device::load_vector<4>(row + col);
     } else {
         for (int i = 0; i < 4; ++i)
-            if (col + i < cols) four[i] = one_of(row + col + i);
+            if (col + i < cols) four[i] = read_one(row + col + i);
     }
     return four;
 }
@@ -172,7 +165,7 @@ __device__ __forceinline__ void store_four(float* row, std::int64_t col, std::in
         if (col < cols) device::store_vector(row + col, four);
     } else {
         for (int i = 0; i < 4; ++i)
-            if (col + i < cols) to_one(row + col + i, four[i]);
+            if (col + i < cols) write_one(row + col + i, four[i]);
     }
 }
 
@@ -190,7 +183,7 @@ __global__ void __launch_bounds__(kSide* kSide) vector_loads_product_kernel(cons
         device::Vector<float, 4> four = {};
         if (tile.row + row_a < e.m) four = load_four<N>(a + (tile.row + row_a) * e.k, first + k_a, e.k);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) tile_a[(k_a + i) * kPitch + row_a] = four[i];
+        for (int i = 0; i < 4; ++i) write_one(tile_a + (k_a + i) * kPitch + row_a, four[i]);
         four = {};
         if (first + k_b < e.k) four = load_four<N>(b + (first + k_b) * e.n, tile.col + col_b, e.n);
         device::store_vector(tile_b + k_b * kBlockTile + col_b, four);
@@ -296,7 +289,7 @@ __global__ void __launch_bounds__(kCoreThreads) tensor_core_product_kernel(const
             for (int at = 0; at < device::Accumulator16x8::kElements; ++at) {
                 const std::int64_t row = tile.row + warp_row + 16 * i + sum[i][j].row(at);
                 const std::int64_t col = tile.col + warp_col + 8 * j + sum[i][j].col(at);
-                if (row < e.m && col < e.n) to_one(c + row * e.n + col, device::store<bf16>(sum[i][j][at]));
+                if (row < e.m && col < e.n) write_one(c + row * e.n + col, device::store<bf16>(sum[i][j][at]));
             }
 }
 
@@ -316,15 +309,15 @@ void run_naive(const Extents& e, const Tensor& a, const Tensor& b, Tensor& c) {
     });
 }
 
-void run_f32(LadderStep step, const Extents& e, const float* a, const float* b, float* c) {
-    if (step == LadderStep::shared_tile)
+void run_f32(MatmulStep step, const Extents& e, const float* a, const float* b, float* c) {
+    if (step == MatmulStep::shared_tile)
         return device::launch({.grid = dim3(tiles(e, kTile)),
                                .block = dim3(kTile, kTile),
                                .shared = device::SharedSize().take<float>(kTile * kTile).take<float>(kTile * kTile).bytes()},
                               shared_tile_product_kernel, a, b, c, e);
     const device::LaunchConfig config{
         .grid = dim3(tiles(e, kBlockTile)), .block = dim3(kSide * kSide), .shared = kRegisterTileBytes};
-    if (step == LadderStep::register_tile) return device::launch(config, register_tile_product_kernel, a, b, c, e);
+    if (step == MatmulStep::register_tile) return device::launch(config, register_tile_product_kernel, a, b, c, e);
     const bool fits = device::vectors_fit(a, e.k, 4) && device::vectors_fit(b, e.n, 4) && device::vectors_fit(c, e.n, 4);
     device::launch(config, fits ? vector_loads_product_kernel<4> : vector_loads_product_kernel<1>, a, b, c, e);
 }
@@ -337,7 +330,7 @@ void run_tensor_cores(const Extents& e, const bf16* a, const bf16* b, bf16* c) {
 
 }  // namespace
 
-Tensor matmul_ladder(LadderStep step, const Tensor& a, const Tensor& b) {
+Tensor matmul_ladder(MatmulStep step, const Tensor& a, const Tensor& b) {
     if (a.rank() != 2 || b.rank() != 2 || a.dim(1) != b.dim(0)) fail("matmul_ladder: wanted a [m, k] and b [k, n]");
     if (a.dtype() != b.dtype())
         fail("matmul_ladder: a is " + std::string(name(a.dtype())) + ", but b " + std::string(name(b.dtype())));
@@ -345,23 +338,23 @@ Tensor matmul_ladder(LadderStep step, const Tensor& a, const Tensor& b) {
     const Extents e{a.dim(0), b.dim(1), a.dim(1)};
     Tensor c = Tensor::empty({e.m, e.n}, a.dtype(), Device::cuda);
     if (c.numel() == 0) return c;
-    if (step == LadderStep::naive)
+    if (step == MatmulStep::naive)
         run_naive(e, a, b, c);
-    else if (step == LadderStep::tensor_cores)
+    else if (step == MatmulStep::tensor_cores)
         run_tensor_cores(e, a.data<bf16>(), b.data<bf16>(), c.data<bf16>());
     else
         run_f32(step, e, a.data<float>(), b.data<float>(), c.data<float>());
     return c;
 }
 
-int matmul_ladder_registers(LadderStep step) {
+int matmul_ladder_registers(MatmulStep step) {
     const auto of = [](auto* kernel) { return device::registers_of(reinterpret_cast<const void*>(kernel)); };
     switch (step) {
-        case LadderStep::naive: return of(naive_product_kernel<float>);
-        case LadderStep::shared_tile: return of(shared_tile_product_kernel);
-        case LadderStep::register_tile: return of(register_tile_product_kernel);
-        case LadderStep::vector_loads: return of(vector_loads_product_kernel<4>);
-        case LadderStep::tensor_cores: return of(tensor_core_product_kernel<8>);
+        case MatmulStep::naive: return of(naive_product_kernel<float>);
+        case MatmulStep::shared_tile: return of(shared_tile_product_kernel);
+        case MatmulStep::register_tile: return of(register_tile_product_kernel);
+        case MatmulStep::vector_loads: return of(vector_loads_product_kernel<4>);
+        case MatmulStep::tensor_cores: return of(tensor_core_product_kernel<8>);
     }
     return 0;
 }

@@ -278,9 +278,9 @@ TEST(EmulatorOffsets, OfAttention) {
 
 TEST(EmulatorOffsets, OfProducts) {
     constexpr std::int64_t kDepth = 64, kRows = kMany / kDepth + 256;
-    for (const LadderStep step : {LadderStep::naive, LadderStep::shared_tile, LadderStep::register_tile, LadderStep::vector_loads,
-                                  LadderStep::tensor_cores}) {
-        const DType dtype = step == LadderStep::tensor_cores ? DType::bf16 : DType::f32;
+    for (const MatmulStep step : {MatmulStep::naive, MatmulStep::shared_tile, MatmulStep::register_tile, MatmulStep::vector_loads,
+                                  MatmulStep::tensor_cores}) {
+        const DType dtype = step == MatmulStep::tensor_cores ? DType::bf16 : DType::f32;
         const Tensor a = random({256, kDepth}, dtype, 1), b = random({kDepth, kDepth}, dtype, 2);
         expect_same_end(on_last_blocks([&] { return matmul_ladder(step, with_end(kRows, a), b); }), matmul_ladder(step, a, b), 1,
                         "ladder");

@@ -103,9 +103,9 @@ def say_attention(ours, theirs, sizes, title):
 
 def say_ladders(records):
     for ladder in (r["result"] for r in records if "ladder" in r.get("result", {})):
-        print(f"\n## The ladder of {ladder['ladder']}\n\nMatrices of {ladder['size']} rows and columns; bytes: each matrix once.")
+        print(f"\n## The ladder of {ladder['ladder']}\n\n{ladder['what']}; bytes: each tensor once.")
         table(["step", "dtype", "us", "TFLOP/s", "% of peak", "% copy", "registers"],
-              [(step["step"], step["dtype"], f"{step['microseconds']:.1f}", f"{step['tflops']:.1f}",
+              [(step["step"], step["dtype"], f"{step['microseconds']:.1f}", f"{step['tflops']:.1f}" if "tflops" in step else "-",
                 f"{step['percent_of_peak']:.0f}" if "percent_of_peak" in step else "-", f"{step['percent_of_copy']:.0f}",
                 step.get("registers", "-")) for step in ladder["steps"] if "microseconds" in step])
 

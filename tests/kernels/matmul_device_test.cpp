@@ -14,7 +14,7 @@ namespace {
 
 using kernels::DeviceMatrix;
 using kernels::DeviceProduct;
-using kernels::LadderStep;
+using kernels::MatmulStep;
 
 // Sums of up to 200 products, each rounded once: some multiples of the last place.
 constexpr Allowed kAllowed{.f64 = 1e-14, .f32 = 3e-6};
@@ -239,12 +239,12 @@ struct LadderCase {
 
 TEST(MatmulLadder, EveryStepMultipliesMatricesOfAnySize) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    const LadderStep steps[] = {LadderStep::naive, LadderStep::shared_tile, LadderStep::register_tile, LadderStep::vector_loads,
-                                LadderStep::tensor_cores};
-    for (const LadderStep step : steps)
+    const MatmulStep steps[] = {MatmulStep::naive, MatmulStep::shared_tile, MatmulStep::register_tile, MatmulStep::vector_loads,
+                                MatmulStep::tensor_cores};
+    for (const MatmulStep step : steps)
         for (const LadderCase& at : {LadderCase{1, 1, 1}, LadderCase{33, 31, 70}, LadderCase{129, 17, 193},
                                      LadderCase{8, 136, 200}, LadderCase{5, 3, 0}, LadderCase{0, 4, 4}, LadderCase{4, 0, 4}}) {
-            const Numbers numbers{Device::cuda, step == LadderStep::tensor_cores ? DType::bf16 : DType::f32};
+            const Numbers numbers{Device::cuda, step == MatmulStep::tensor_cores ? DType::bf16 : DType::f32};
             const Tensor a = normal({at.m, at.k}, DType::f64, 1), b = normal({at.k, at.n}, DType::f64, 2);
             const std::string what = "step " + std::to_string(static_cast<int>(step)) + ", " + std::to_string(at.m) + "x" +
                                      std::to_string(at.n) + "x" + std::to_string(at.k);
@@ -258,7 +258,7 @@ TEST(MatmulLadder, EveryStepMultipliesMatricesOfAnySize) {
 TEST(MatmulLadder, TheFirstStepKnowsEveryDtype) {
     for (const Numbers& numbers : device_numbers()) {
         const Tensor a = normal({17, 33}, DType::f64, 1), b = normal({33, 18}, DType::f64, 2);
-        expect_close(kernels::matmul_ladder(LadderStep::naive, in(numbers, a), in(numbers, b)),
+        expect_close(kernels::matmul_ladder(MatmulStep::naive, in(numbers, a), in(numbers, b)),
                      kernels::matmul_forward(rounded(numbers, a), rounded(numbers, b)), numbers, "naive", kAllowed);
     }
 }
@@ -266,8 +266,8 @@ TEST(MatmulLadder, TheFirstStepKnowsEveryDtype) {
 TEST(MatmulLadder, RefusesWhatItCannot) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Tensor a = Tensor::zeros({2, 3}, DType::f32, Device::cuda);
-    expect_error([&] { kernels::matmul_ladder(LadderStep::naive, a, a); }, "matmul_ladder: wanted a [m, k] and b [k, n]");
-    expect_error([&] { kernels::matmul_ladder(LadderStep::tensor_cores, a, a.reshape({3, 2})); }, "bf16");
+    expect_error([&] { kernels::matmul_ladder(MatmulStep::naive, a, a); }, "matmul_ladder: wanted a [m, k] and b [k, n]");
+    expect_error([&] { kernels::matmul_ladder(MatmulStep::tensor_cores, a, a.reshape({3, 2})); }, "bf16");
 }
 
 }  // namespace

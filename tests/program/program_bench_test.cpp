@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/device.h"
+#include "tests/documents.h"
 #include "tests/program.h"
 
 namespace heddle {
@@ -57,7 +58,7 @@ TEST(ProgramBench, MeasuresEveryOpOnTheDevice) {
 // The numbers of steps whose tiles fill C exactly: what each of their comments promises.
 TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     const Workplace here;
-    expect_complaint(here.run("bench ladder softmax"), 2, "choose one of matmul");
+    expect_complaint(here.run("bench ladder permute"), 2, "choose one of softmax, layer_norm, matmul, attention, feed_forward");
     if (!device::available()) {
         expect_complaint(here.run("bench ladder"), 2, "its steps are CUDA kernels");
         return;
@@ -96,8 +97,68 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     // Copies of 16 bytes; of C one bf16 a lane: 8 rows of 8 columns of which each element of a fragment has every second one.
     expect("tensor_cores bf16", 3 * c * 2, 2 * c / 256 + c / 32, 2 * c / 256 * 16 + c / 32 * 8);
     EXPECT_FALSE(steps["cuBLASLt f32"].contains("bytes"));
-    const ProgramResult table = here.run("bench ladder --size 32");
+    const ProgramResult table = here.run("bench ladder --size 1");
     EXPECT_THAT(table.out, testing::AllOf(HasSubstr("sectors"), HasSubstr("tensor_cores"), HasSubstr("cuBLASLt")));
+    for (const char* ladder : {"softmax of", "layer norm of", "matmul, C = A B", "attention over", "feed-forward with"})
+        EXPECT_THAT(table.out, HasSubstr(ladder));
+}
+
+// What the heads of the ladders' files promise, for 32 rows of 256 numbers.
+TEST(ProgramBench, CountsTheLadderOfSoftmaxAsByHand) {
+    if (!device::emulated()) GTEST_SKIP() << "a GPU does not count";
+    const Workplace here;
+    const auto object = nlohmann::json::parse(here.run("bench ladder softmax --size 32 --json").out);
+    std::map<std::string, nlohmann::json> steps;
+    for (const auto& step : object["steps"]) steps[step["step"].get<std::string>()] = step;
+    ASSERT_EQ(steps.size(), 7u);
+    constexpr std::int64_t rows = 32, cols = 256, numbers = rows * cols, row_sectors = cols * 4 / 32;
+    const auto expect = [&](const char* name, std::int64_t reads, std::int64_t sectors) {
+        EXPECT_EQ(steps[name]["bytes"], (reads + 1) * numbers * 4) << name;
+        EXPECT_EQ(steps[name]["sectors"], sectors) << name;
+    };
+    expect("naive", 3, 4 * numbers);  // a sector a number
+    for (const char* name : {"block", "warp"}) expect(name, 3, 4 * rows * row_sectors);
+    expect("online", 2, 3 * rows * row_sectors);
+    for (const char* name : {"registers", "vectors"}) expect(name, 1, 2 * rows * row_sectors);
+    EXPECT_EQ(steps["vectors"]["accesses"].get<int>() * 4, steps["registers"]["accesses"].get<int>());
+    EXPECT_EQ(steps["block"]["barriers"], rows * 18 * 4) << "18 a row, each of four warps";
+    EXPECT_EQ(steps["warp"]["barriers"], 0);
+    EXPECT_EQ(steps["warp"]["collectives"], rows * 2 * 5) << "five shuffles for each maximum and sum";
+    EXPECT_EQ(steps["registers"]["shared_cycles"], 0);
+    EXPECT_FALSE(steps["library"].contains("bytes"));
+}
+
+// 64 queries and keys of 32 numbers.
+TEST(ProgramBench, CountsTheConflictsThatPaddingEnds) {
+    if (!device::emulated()) GTEST_SKIP() << "a GPU does not count";
+    const Workplace here;
+    const auto object = nlohmann::json::parse(here.run("bench ladder attention --size 1 --json").out);
+    std::map<std::string, nlohmann::json> steps;
+    for (const auto& step : object["steps"]) steps[step["step"].get<std::string>()] = step;
+    const auto conflicts = [&](const char* name) {
+        return steps[name]["shared_cycles"].get<std::int64_t>() - steps[name]["least_shared_cycles"].get<std::int64_t>();
+    };
+    // Each query reads column c of 32 keys at once, 32 columns, two tiles: 31 cycles too many each.
+    EXPECT_EQ(conflicts("tiles"), 64 * 32 * 2 * 31);
+    EXPECT_EQ(conflicts("padding"), 0);
+    EXPECT_EQ(conflicts("rows"), 0);
+    EXPECT_EQ(steps["naive"]["launches"], 3);
+    EXPECT_EQ(steps["fused"]["launches"], 1);
+    // Keys and values, in 8 blocks of 8 queries or 2 of 32; queries and the output once.
+    constexpr std::int64_t one = 64 * 32 * 4;
+    EXPECT_EQ(steps["padding"]["bytes"], 8 * 2 * one + 2 * one);
+    EXPECT_EQ(steps["rows"]["bytes"], 2 * 2 * one + 2 * one);
+}
+
+// The chapters show what the command prints.
+TEST(ProgramBench, TheChaptersShowItsTables) {
+    if (!device::emulated()) GTEST_SKIP() << "the chapters' tables are those of the emulated device";
+    const Workplace here;
+    for (const char* op : {"softmax", "layer_norm", "matmul", "attention", "feed_forward"}) {
+        const std::string out = here.run(std::string("bench ladder ") + op).out;
+        const std::string rows = out.substr(out.find("step  "), out.find("each tensor once") - out.find("step  "));
+        EXPECT_THAT(project_file(std::string("kernels/") + op + "/README.md"), HasSubstr("```\n" + rows)) << op;
+    }
 }
 
 TEST(ProgramBench, PrintsATable) {

@@ -62,7 +62,7 @@ TEST(ProgramGpu, MakesATable) {
                R"("dtype": "bf16", "how": "math", "deterministic": true, "forward_microseconds": 400, )"
                R"("refused": "no backward"}})"
                "\n"
-               R"({"stage": "bench-ops", "name": "heddle ladder", "result": {"mode": "a device", "ladder": "matmul", "size": 4096, )"
+               R"({"stage": "bench-ops", "name": "heddle ladder", "result": {"mode": "a device", "ladder": "matmul", "what": "A B", )"
                R"("steps": [{"step": "naive", "dtype": "f32", "microseconds": 2000, "tflops": 68.7, "percent_of_peak": 50.4, )"
                R"("percent_of_copy": 3.2, "registers": 40}, )"
                R"({"step": "cuBLASLt", "dtype": "f32", "microseconds": 1000, "tflops": 137, "percent_of_copy": 6}]}})"

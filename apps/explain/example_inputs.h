@@ -1,0 +1,23 @@
+// What the examples of `heddle explain` are made of: the same numbers each time.
+#pragma once
+
+#include <vector>
+
+#include "apps/explain/examples.h"
+
+namespace heddle::explain {
+
+inline Tensor numbers(const Shape& shape, std::uint64_t seed, DType dtype = DType::f32) {
+    return Tensor::randn(shape, seed, dtype);
+}
+inline Tensor numbers(Extents shape, std::uint64_t seed, DType dtype = DType::f32) { return numbers(Shape(shape), seed, dtype); }
+inline Tensor row(std::int64_t cols, std::uint64_t seed, DType dtype = DType::f32) { return numbers({cols}, seed, dtype); }
+
+/// `count` numbers below `bound` that jump about and repeat.
+inline Tensor some_indices(std::int64_t count, std::int64_t bound) {
+    std::vector<std::int32_t> values;
+    for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<std::int32_t>((7 * i + i / 3) % bound));
+    return Tensor::from(values, {count});
+}
+
+}  // namespace heddle::explain

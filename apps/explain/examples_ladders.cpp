@@ -1,0 +1,143 @@
+// The teaching ladders, step by step.
+#include "apps/explain/example_inputs.h"
+#include "kernels/attention/attention_ladder.h"
+#include "kernels/feed_forward/feed_forward_ladder.h"
+#include "kernels/layer_norm/layer_norm_ladder.h"
+#include "kernels/matmul/matmul_ladder.h"
+#include "kernels/softmax/softmax_ladder.h"
+
+namespace heddle::explain {
+namespace {
+
+using namespace heddle::kernels;
+
+template <MatmulStep step, DType dtype = DType::f32>
+void matmul(Session& s, Extents d) {
+    const Tensor a = s.input("a", Tensor::randn({d[0], d[2]}, 1, dtype)), b = s.input("b", Tensor::randn({d[2], d[1]}, 2, dtype));
+    Tensor c;
+    s.trace([&] { c = matmul_ladder(step, a, b); });
+    s.name("c", c);
+}
+template <SoftmaxStep step>
+void softmax(Session& s, Extents d) {
+    const Tensor x = s.input("x", numbers(d, 1));
+    Tensor y;
+    s.trace([&] { y = softmax_ladder(step, x); });
+    s.name("y", y);
+}
+template <LayerNormStep step>
+void layer_norm(Session& s, Extents d) {
+    const Tensor x = s.input("x", numbers(d, 1)), gamma = s.input("gamma", row(d[1], 2)), beta = s.input("beta", row(d[1], 3));
+    Tensor y;
+    s.trace([&] { y = layer_norm_ladder(step, x, gamma, beta, 1e-5); });
+    s.name("y", y);
+}
+template <AttentionStep step>
+void attention(Session& s, Extents d) {
+    const Tensor query = s.input("query", numbers(d, 1)), key = s.input("key", numbers(d, 2)),
+                 value = s.input("value", numbers(d, 3));
+    Tensor output;
+    s.trace([&] { output = attention_ladder(step, query, key, value, d[0]); });
+    s.name("output", output);
+}
+template <FeedForwardStep step>
+void feed_forward(Session& s, Extents d) {
+    const Tensor x = s.input("x", numbers({d[0], d[1]}, 1));
+    const FeedForwardWeights weights{s.input("w1", numbers({d[2], d[1]}, 2)), s.input("b1", row(d[2], 3)),
+                                     s.input("w2", numbers({d[1], d[2]}, 4)), s.input("b2", row(d[1], 5))};
+    Tensor y;
+    s.trace([&] { y = feed_forward_ladder(step, x, weights); });
+    s.name("y", y);
+}
+
+constexpr auto kRows = "rows, cols";
+constexpr auto kProduct = "m, n, k";
+constexpr auto kAttention = "time, head_dim";
+constexpr auto kNetwork = "rows, d_model, d_ff";
+
+}  // namespace
+
+std::vector<Example> ladder_examples() {
+    using S = SoftmaxStep;
+    using L = LayerNormStep;
+    using M = MatmulStep;
+    using A = AttentionStep;
+    using F = FeedForwardStep;
+    return {
+        {"softmax-naive", "softmax, step 1: a thread a row", kRows, {32, 64}, softmax<S::naive>},
+        {"softmax-block", "softmax, step 2: a block a row, joined in shared memory", kRows, {32, 64}, softmax<S::block>},
+        {"softmax-warp", "softmax, step 3: a warp a row, joined by shuffles", kRows, {32, 64}, softmax<S::warp>},
+        {"softmax-online", "softmax, step 4: maximum and sum in one pass", kRows, {32, 64}, softmax<S::online>},
+        {"softmax-registers", "softmax, step 5: the row stays in registers", kRows, {32, 64}, softmax<S::registers>},
+        {"softmax-vectors", "softmax, step 6: 16 bytes an access", kRows, {32, 64}, softmax<S::vectors>},
+        {"layer-norm-naive", "layer norm, step 1: a thread a row", kRows, {32, 64}, layer_norm<L::naive>},
+        {"layer-norm-warp", "layer norm, step 2: a warp a row", kRows, {32, 64}, layer_norm<L::warp>},
+        {"layer-norm-one-pass", "layer norm, step 3: mean and variance in one pass", kRows, {32, 64}, layer_norm<L::one_pass>},
+        {"layer-norm-registers", "layer norm, step 4: the row stays in registers", kRows, {32, 64}, layer_norm<L::registers>},
+        {"layer-norm-vectors", "layer norm, step 5: 16 bytes an access", kRows, {32, 64}, layer_norm<L::vectors>},
+        {"matmul-naive", "matrix product, step 1: one element a thread", kProduct, {16, 32, 16}, matmul<M::naive>},
+        {"matmul-shared-tile", "matrix product, step 2: tiles in shared memory", kProduct, {32, 32, 64}, matmul<M::shared_tile>},
+        {"matmul-register-tile",
+         "matrix product, step 3: 8 x 8 elements a thread",
+         kProduct,
+         {64, 64, 16},
+         matmul<M::register_tile>},
+        {"matmul-vector-loads", "matrix product, step 4: 16 bytes an access", kProduct, {64, 64, 16}, matmul<M::vector_loads>},
+        {"matmul-tensor-cores",
+         "matrix product, step 5: tensor cores, asynchronous copies, swizzle",
+         kProduct,
+         {64, 64, 64},
+         matmul<M::tensor_cores, DType::bf16>,
+         true},
+        {"attention-naive", "attention, step 1: three kernels, the scores in memory", kAttention, {32, 32}, attention<A::naive>},
+        {"attention-fused",
+         "attention, step 2: one kernel, a row of scores in shared memory",
+         kAttention,
+         {32, 32},
+         attention<A::fused>},
+        {"attention-online",
+         "attention, step 3: the softmax runs along with the keys",
+         kAttention,
+         {32, 32},
+         attention<A::online>},
+        {"attention-tiles",
+         "attention, step 4: tiles of keys and values for eight queries",
+         kAttention,
+         {32, 32},
+         attention<A::tiles>},
+        {"attention-padding",
+         "attention, step 5: rows of a tile begin in different banks",
+         kAttention,
+         {32, 32},
+         attention<A::padding>},
+        {"attention-rows", "attention, step 6: four queries a warp", kAttention, {32, 32}, attention<A::rows>},
+        {"feed-forward-naive", "feed-forward, step 1: two products, two passes", kNetwork, {16, 32, 64}, feed_forward<F::naive>},
+        {"feed-forward-epilogue",
+         "feed-forward, step 2: bias and ReLU where a product ends",
+         kNetwork,
+         {16, 32, 64},
+         feed_forward<F::epilogue>},
+        {"feed-forward-tiles",
+         "feed-forward, step 3: tiles of both factors in shared memory",
+         kNetwork,
+         {16, 32, 64},
+         feed_forward<F::tiles>},
+        {"feed-forward-fused",
+         "feed-forward, step 4: one kernel, h in shared memory",
+         kNetwork,
+         {16, 32, 64},
+         feed_forward<F::fused>},
+        {"feed-forward-rows",
+         "feed-forward, step 5: a weight is used for four rows",
+         kNetwork,
+         {16, 32, 64},
+         feed_forward<F::rows>},
+        {"feed-forward-copies-ahead",
+         "feed-forward, step 6: the next weights are on their way",
+         kNetwork,
+         {16, 32, 64},
+         feed_forward<F::copies_ahead>},
+    };
+}
+
+}  // namespace heddle::explain
