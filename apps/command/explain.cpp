@@ -1,6 +1,6 @@
 #include "apps/command/explain.h"
 
-#include "apps/command/lab_program.h"
+#include "apps/command/program_beside.h"
 
 namespace heddle::app {
 

@@ -11,7 +11,7 @@
 #include "apps/command/commands.h"
 #include "apps/command/explain.h"
 #include "apps/command/guard.h"
-#include "apps/command/lab_program.h"
+#include "apps/command/program_beside.h"
 #include "apps/command/version.h"
 #include "apps/options/suggestion.h"
 #include "core/error.h"

@@ -1,4 +1,4 @@
-#include "apps/command/lab_program.h"
+#include "apps/command/program_beside.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
