@@ -6,15 +6,18 @@ namespace heddle::app {
 
 OptionTable explain_table(ExplainOptions& options) {
     OptionTable table("explain", "runs a kernel on the emulated device and shows what its warps ask of memory");
-    table.usage = "usage: heddle explain list\n       heddle explain NAME [options]\n";
+    table.usage =
+        "usage: heddle explain list\n       heddle explain NAME [options]\n       heddle explain --beside A B [options]\n";
     table.group(OptionGroup::what_to_show);
     table.add("kernel", options.kernel, "the op whose kernels to run; list: lists them").called("NAME").positional();
+    table.add("beside", options.beside, "two kernels next to each other, such as two steps of a ladder, with one slider")
+        .called("A B");
     table.add("shape", options.shape, "the extents that list names, such as 4,64: small ones fit a page")
-        .defaults_to("as in list")
+        .defaults_to("as in list; with --beside those of A for both, where both have the same axes")
         .called("N,N");
     table.add("json", options.json, "the counts and all accesses as JSON, on stdout");
     table.group(OptionGroup::output);
-    table.add("out", options.out, "the page").defaults_to("NAME.html, or none with --json").called("FILE");
+    table.add("out", options.out, "the page").defaults_to("NAME.html or A-beside-B.html; none with --json").called("FILE");
     return table;
 }
 

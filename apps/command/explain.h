@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "apps/command/commands.h"
 #include "apps/options/option_table.h"
@@ -11,8 +12,9 @@ namespace heddle::app {
 
 struct ExplainOptions {
     std::string kernel = "list";
-    std::string shape;  ///< "4,64"; empty: the kernel's default
-    std::string out;    ///< empty: no page with --json, else NAME.html
+    std::pair<std::string, std::string> beside;  ///< two kernels instead of one; empty: one
+    std::string shape;                           ///< "4,64"; empty: the kernel's default
+    std::string out;                             ///< empty: no page with --json, else NAME.html, or A-beside-B.html
     bool json = false;
 };
 

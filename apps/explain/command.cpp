@@ -61,23 +61,36 @@ int explain_command(Arguments arguments) {
     ExplainOptions options;
     OptionTable table = explain_table(options);
     if (!parse_command_line(table, arguments)) return 0;
-    if (options.kernel == "list") {
+    const auto& [left, right] = options.beside;
+    const bool both = !left.empty() || !right.empty();
+    if (both) {
+        check_usage(!table.given("kernel"), fmt::format("--beside {} {}: leave {} out", left, right, options.kernel));
+    } else if (options.kernel == "list") {
         for (const Option& option : table.options())
             check_usage(!option.given || option.name == "kernel",
                         fmt::format("explain: list runs nothing: --{} has no effect", option.name));
         list();
         return 0;
     }
-    const Example& example = example_named(options.kernel);
-    if (options.out.empty() && !options.json) options.out = options.kernel + ".html";
+    std::vector<const Example*> examples = {&example_named(both ? left : options.kernel)};
+    if (both) examples.push_back(&example_named(right));
+    std::vector<std::int64_t> shape = extents_of(options.shape);
+    if (both && examples[0]->axes == examples[1]->axes) {
+        if (shape.empty()) shape = examples[0]->shape;
+    } else if (both) {
+        check_usage(shape.empty(), fmt::format("--shape {}: {} takes {}, but {} takes {}: leave it out", options.shape, left,
+                                               examples[0]->axes, right, examples[1]->axes));
+    }
+    if (options.out.empty() && !options.json) options.out = both ? left + "-beside-" + right + ".html" : options.kernel + ".html";
     if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
-    const explain::Explanation explanation = explain::explained(example, extents_of(options.shape));
+    std::vector<explain::Explanation> explanations;
+    for (const Example* example : examples) explanations.push_back(explain::explained(*example, shape));
     if (!options.out.empty()) {
-        explain::page_of(explanation, explain::json_of(explanation)).write(options.out);
+        explain::page_of(explanations, explain::json_of(explanations)).write(options.out);
         say(fmt::format("wrote {}", options.out));
     }
     constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
-    print(options.json ? json_text(explain::json_of(explanation, whole)) + "\n" : explain::text_of(explanation));
+    print(options.json ? json_text(explain::json_of(explanations, whole)) + "\n" : explain::text_of(explanations));
     return 0;
 }
 

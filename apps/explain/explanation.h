@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,12 +47,12 @@ Explanation explained(const Example& example, std::vector<std::int64_t> shape);
 
 /// Steps are kept of whole warps, in their order, until they would take more than this.
 inline constexpr std::size_t kStepBytes = 1'400'000;
-/// Schema: docs/explain.md.
-nlohmann::ordered_json json_of(const Explanation& explanation, std::size_t step_bytes = kStepBytes);
-/// For a terminal.
-std::string text_of(const Explanation& explanation);
-/// `json`: json_of(explanation).
-picture::Page page_of(const Explanation& explanation, const nlohmann::ordered_json& json);
+/// Of one explanation, or of two side by side, which share the bytes. Schema: docs/explain.md.
+nlohmann::ordered_json json_of(std::span<const Explanation> explanations, std::size_t step_bytes = kStepBytes);
+/// For a terminal; of two the totals side by side.
+std::string text_of(std::span<const Explanation> explanations);
+/// `json`: json_of(explanations).
+picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json);
 
 /// "kernels/softmax/softmax.cu" and 41 of a site's place; no file if the place is unknown.
 std::pair<std::string, int> file_and_line(const std::string& place);

@@ -240,8 +240,6 @@ void add_source(ordered_json& sources, const std::string& file) {
     if (std::filesystem::exists(path)) sources[file] = read_file(path);
 }
 
-}  // namespace
-
 ordered_json json_of(const Explanation& explanation, std::size_t step_bytes) {
     const Memory memory(explanation.session);
     ordered_json launches = ordered_json::array(), sources = ordered_json::object();
@@ -270,6 +268,15 @@ ordered_json json_of(const Explanation& explanation, std::size_t step_bytes) {
             {"tensors", memory.json()},
             {"launches", launches},
             {"sources", sources}};
+}
+
+}  // namespace
+
+ordered_json json_of(std::span<const Explanation> explanations, std::size_t step_bytes) {
+    if (explanations.size() == 1) return json_of(explanations.front(), step_bytes);
+    ordered_json versions = ordered_json::array();
+    for (const Explanation& one : explanations) versions.push_back(json_of(one, step_bytes / explanations.size()));
+    return {{"beside", versions}};
 }
 
 }  // namespace heddle::explain

@@ -21,22 +21,53 @@ std::string size_of(const dim3& size) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+// A count of requests, and what it is of these totals.
+struct Count {
+    const char* name;
+    std::string (*of)(const RequestTotals& totals, std::uint64_t least_bytes);
+};
+constexpr Count kCounts[] = {
+    {"global memory: requests of warps", [](const auto& t, auto) { return fmt::format("{}", t.global_requests); }},
+    {"  bytes moved, in sectors of 32", [](const auto& t, auto) { return fmt::format("{}", 32 * t.sectors); }},
+    {"  of these needed by the request", [](const auto& t, auto) { return share(t.needed, 32 * t.sectors); }},
+    {"  each byte read once and written once", [](const auto&, auto least) { return fmt::format("{}", least); }},
+    {"shared memory: requests of warps", [](const auto& t, auto) { return fmt::format("{}", t.shared_requests); }},
+    {"  cycles of the banks", [](const auto& t, auto) { return fmt::format("{}", t.cycles); }},
+    {"  cycles without conflicts", [](const auto& t, auto) { return fmt::format("{}", t.parts); }},
+    {"requests with lanes missing", [](const auto& t, auto) { return fmt::format("{}", t.divergent); }},
+    {"barriers, once for each warp", [](const auto& t, auto) { return fmt::format("{}", t.barriers); }},
+    {"warp collectives", [](const auto& t, auto) { return fmt::format("{}", t.collectives); }},
+};
+
 Rows total_rows(const LaunchReport& report) {
-    const RequestTotals& t = report.totals;
-    Rows rows = {{"grid", size_of(report.launch->grid)}, {"threads of a block", size_of(report.launch->block)}};
-    const auto add = [&](const char* name, std::string value) { rows.push_back({name, std::move(value)}); };
-    add("shared memory of a block, bytes", fmt::format("{}", report.launch->shared_bytes));
-    add("global memory: requests of warps", fmt::format("{}", t.global_requests));
-    add("  bytes moved, in sectors of 32", fmt::format("{}", 32 * t.sectors));
-    add("  of these needed by the request", share(t.needed, 32 * t.sectors));
-    add("  each byte read once and written once", fmt::format("{}", report.least_bytes));
-    add("shared memory: requests of warps", fmt::format("{}", t.shared_requests));
-    add("  cycles of the banks", fmt::format("{}", t.cycles));
-    add("  cycles without conflicts", fmt::format("{}", t.parts));
-    add("requests with lanes missing", fmt::format("{}", t.divergent));
-    add("barriers, once for each warp", fmt::format("{}", t.barriers));
-    add("warp collectives", fmt::format("{}", t.collectives));
+    Rows rows = {{"grid", size_of(report.launch->grid)},
+                 {"threads of a block", size_of(report.launch->block)},
+                 {"shared memory of a block, bytes", fmt::format("{}", report.launch->shared_bytes)}};
+    for (const Count& count : kCounts) rows.push_back({count.name, count.of(report.totals, report.least_bytes)});
     return rows;
+}
+
+// Of all launches of each: a column an explanation.
+Rows compared_rows(std::span<const Explanation> explanations) {
+    Rows rows = {{"launches"}};
+    for (const Count& count : kCounts) rows.push_back({count.name});
+    for (const Explanation& one : explanations) {
+        RequestTotals totals;
+        std::uint64_t least = 0;
+        for (const LaunchReport& report : one.launches) {
+            totals.add(report.totals);
+            least += report.least_bytes;
+        }
+        rows[0].push_back(fmt::format("{}", one.launches.size()));
+        for (std::size_t i = 0; i < std::size(kCounts); ++i) rows[i + 1].push_back(kCounts[i].of(totals, least));
+    }
+    return rows;
+}
+
+std::vector<std::string> compared_header(std::span<const Explanation> explanations) {
+    std::vector<std::string> header = {"of all blocks and launches"};
+    for (const Explanation& one : explanations) header.emplace_back(one.example->name);
+    return header;
 }
 
 const std::vector<std::string> line_header = {"line",     "global requests", "sectors",  "needed",     "shared requests",
@@ -73,34 +104,55 @@ std::string as_columns(const Rows& rows) {
 constexpr const char* kNoTime =
     "These are accesses, not times: counted by the rules of a GPU's memory, without caches, on the emulated device.";
 
+std::string title_of(std::span<const Explanation> explanations) {
+    const Example& first = *explanations.front().example;
+    if (explanations.size() == 1) return fmt::format("{}: {}", first.name, first.title);
+    return fmt::format("{} beside {}", first.name, explanations.back().example->name);
+}
+
+Rows line_rows(const LaunchReport& report) {
+    Rows rows;
+    for (const LineTotals& line : report.lines) rows.push_back(line_row(line));
+    return rows;
+}
+
 }  // namespace
 
-std::string text_of(const Explanation& explanation) {
-    std::string text = fmt::format("{}: {}\n{}\n", explanation.command, explanation.example->title, kNoTime);
-    for (const LaunchReport& report : explanation.launches) {
-        text += fmt::format("\n{}\n{}", report.launch->kernel, as_columns(total_rows(report)));
-        Rows rows = {line_header};
-        for (const LineTotals& line : report.lines) rows.push_back(line_row(line));
+std::string text_of(std::span<const Explanation> explanations) {
+    std::string text;
+    for (const Explanation& one : explanations) text += fmt::format("{}: {}\n", one.command, one.example->title);
+    text += fmt::format("{}\n", kNoTime);
+    if (explanations.size() > 1) {
+        Rows rows = {compared_header(explanations)};
+        for (std::vector<std::string>& row : compared_rows(explanations)) rows.push_back(std::move(row));
         text += "\n" + as_columns(rows);
     }
+    for (const Explanation& one : explanations)
+        for (const LaunchReport& report : one.launches) {
+            text += fmt::format("\n{}\n{}", report.launch->kernel, as_columns(total_rows(report)));
+            Rows rows = {line_header};
+            for (std::vector<std::string>& row : line_rows(report)) rows.push_back(std::move(row));
+            text += "\n" + as_columns(rows);
+        }
     return text;
 }
 
-picture::Page page_of(const Explanation& explanation, const nlohmann::ordered_json& json) {
-    picture::Page page(fmt::format("{}: {}", explanation.example->name, explanation.example->title));
+picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json) {
+    picture::Page page(title_of(explanations));
     page.style(explain_css)
         .paragraph(fmt::format("{} {}", kNoTime,
                                "A request is what the 32 lanes of a warp ask for together at one place of the source; lanes that "
-                               "are missing took another branch or had nothing to do."))
-        .code(explanation.command)
-        .place("explain", "With scripts on, the requests of the first warps are shown here, beside the kernel's source.")
+                               "are missing took another branch or had nothing to do."));
+    for (const Explanation& one : explanations) page.code(one.command);
+    page.place("explain", "With scripts on, the requests of the first warps are shown here, beside the kernel's source.")
         .data("explain-data", app::json_text(json));
-    for (const LaunchReport& report : explanation.launches) {
-        page.heading(report.launch->kernel).table({"count", "of all blocks"}, total_rows(report));
-        Rows rows;
-        for (const LineTotals& line : report.lines) rows.push_back(line_row(line));
-        page.table(line_header, rows);
-    }
+    if (explanations.size() > 1) page.heading("Side by side").table(compared_header(explanations), compared_rows(explanations));
+    for (const Explanation& one : explanations)
+        for (const LaunchReport& report : one.launches)
+            page.heading(explanations.size() > 1 ? fmt::format("{}: {}", one.example->name, report.launch->kernel)
+                                                 : report.launch->kernel)
+                .table({"count", "of all blocks"}, total_rows(report))
+                .table(line_header, line_rows(report));
     page.script(explain_js);
     return page;
 }

@@ -191,6 +191,21 @@ void RequestTotals::add(const Request& request, std::uint32_t lanes_of_warp) {
     }
 }
 
+void RequestTotals::add(const RequestTotals& other) {
+    global_requests += other.global_requests;
+    asked += other.asked;
+    needed += other.needed;
+    sectors += other.sectors;
+    shared_requests += other.shared_requests;
+    cycles += other.cycles;
+    parts += other.parts;
+    degree = std::max(degree, other.degree);
+    divergent += other.divergent;
+    barriers += other.barriers;
+    collectives += other.collectives;
+    waits += other.waits;
+}
+
 RequestTotals totals_of(const TracedLaunch& launch, const std::vector<Request>& requests) {
     RequestTotals totals;
     for (const Request& request : requests) totals.add(request, lanes_of_warp(launch, request.warp));

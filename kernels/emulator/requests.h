@@ -49,6 +49,7 @@ struct RequestTotals {
     std::uint64_t divergent = 0;                             ///< requests to memory in which a lane of the warp is missing
     std::uint64_t barriers = 0, collectives = 0, waits = 0;  ///< of warps
     void add(const Request& request, std::uint32_t lanes_of_warp);
+    void add(const RequestTotals& other);
 };
 /// The lanes that a warp of this launch has: all but in the last warp of a block that is no multiple of 32.
 std::uint32_t lanes_of_warp(const TracedLaunch& launch, std::uint32_t warp);

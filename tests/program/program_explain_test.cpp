@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "core/file.h"
 #include "tests/browser.h"
+#include "tests/documents.h"
 #include "tests/program.h"
 
 namespace heddle {
@@ -15,6 +18,9 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
+
+// Runs of spaces become one.
+std::string without_spaces(const std::string& text) { return std::regex_replace(text, std::regex(" +"), " "); }
 
 std::vector<std::string> kernels(const Workplace& here) {
     std::vector<std::string> names;
@@ -125,6 +131,185 @@ document.title = encodeURIComponent(JSON.stringify({first, moved: first !== now.
     EXPECT_THAT(seen["lane"].get<std::string>(), HasSubstr("lane 3"));
 }
 
+// What chromium sees of a page once `probe`, which sets `seen`, has run.
+json seen_on(const Workplace& here, const std::string& words, const std::string& probe) {
+    EXPECT_EQ(here.run("explain " + words + " --out page.html").status, 0);
+    std::string page = read_file(here.path("page.html"));
+    page.insert(page.rfind("</body>"),
+                "<script>let seen;\n" + probe + "\ndocument.title = encodeURIComponent(JSON.stringify(seen));</script>");
+    return title_of(page);
+}
+
+TEST(Explain, PutsTwoVersionsSideBySide) {
+    const Workplace here;
+    const std::string shape = " --shape 8,40";
+    const json page = explained(here, "--beside softmax-naive softmax-block" + shape);
+    ASSERT_EQ(page["beside"].size(), 2u);
+    EXPECT_EQ(page["beside"][0], explained(here, "softmax-naive" + shape));
+    EXPECT_EQ(page["beside"][1], explained(here, "softmax-block" + shape));
+    const ProgramResult text = here.run("explain --beside softmax-naive softmax-block" + shape);
+    EXPECT_THAT(text.err, HasSubstr("wrote softmax-naive-beside-softmax-block.html"));
+    EXPECT_THAT(text.out, AllOf(HasSubstr("heddle explain softmax-naive --shape 8,40: softmax, step 1"),
+                                HasSubstr("of all blocks and launches"), HasSubstr("softmax_block_kernel")));
+    EXPECT_LE(here.read("softmax-naive-beside-softmax-block.html").size(), 2u << 20);
+    // The first one's shape where the axes are the same, else each its own.
+    EXPECT_EQ(explained(here, "--beside matmul-naive matmul-shared-tile")["beside"][1]["shape"], (std::vector<int>{16, 32, 16}));
+    EXPECT_EQ(explained(here, "--beside relu matmul-naive")["beside"][1]["shape"], (std::vector<int>{16, 32, 16}));
+}
+
+TEST(Explain, OneSliderMovesBothVersions) {
+    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
+    const Workplace here;
+    const json seen = seen_on(here, "--beside softmax-naive softmax-warp --shape 8,40", R"(
+const place = document.getElementById('explain'), slider = place.querySelector('input');
+const counts = () => [...place.querySelectorAll('section')].map(view => /step (\d+) of (\d+)/.exec(view.textContent).slice(1).map(Number));
+const to = value => { slider.value = value; slider.dispatchEvent(new Event('input')); return counts(); };
+const press = key => { place.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})); return counts(); };
+seen = {sliders: place.querySelectorAll('input').length, first: counts(), next: press('ArrowRight'), middle: to(slider.max / 2),
+        last: press('End'), here: place.querySelectorAll('.here').length, jumps: document.querySelectorAll('.jump').length};
+[...document.querySelectorAll('td:first-child .jump')][0].click();
+seen.jumped = counts();
+)");
+    ASSERT_TRUE(seen.is_object()) << seen;
+    EXPECT_EQ(seen["sliders"], 1);
+    const std::int64_t left = seen["first"][0][1], right = seen["first"][1][1];
+    ASSERT_GT(left, 100);
+    ASSERT_GT(right, 5);
+    ASSERT_GT(left, right) << "the slider has a place for each step of the longer one";
+    EXPECT_EQ(seen["first"], json::parse("[[1," + std::to_string(left) + "],[1," + std::to_string(right) + "]]"));
+    EXPECT_EQ(seen["next"][0][0], 2);
+    EXPECT_EQ(seen["last"][0][0], left);
+    EXPECT_EQ(seen["last"][1][0], right);
+    EXPECT_NEAR(seen["middle"][0][0].get<double>(), static_cast<double>(left) / 2, 1.5);
+    EXPECT_NEAR(seen["middle"][1][0].get<double>(), static_cast<double>(right) / 2, 1.5);
+    EXPECT_EQ(seen["here"], 2);
+    EXPECT_GT(seen["jumps"], 10);
+    EXPECT_LT(seen["jumped"][0][0], left) << "a place in a table leads to its first step";
+}
+
+TEST(Explain, TotalsLeadToTheLinesThatCauseThem) {
+    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
+    const Workplace here;
+    const json seen = seen_on(here, "attention-tiles", R"(
+const row = [...document.querySelectorAll('tr')].find(row => row.firstChild.textContent.trim() === 'cycles of the banks');
+const links = [...row.querySelectorAll('.jump')];
+links[0].click();
+seen = {links: links.map(link => link.textContent), line: document.querySelector('.here').textContent,
+        now: document.querySelector('#explain .now').textContent};
+)");
+    ASSERT_TRUE(seen.is_object()) << seen;
+    ASSERT_FALSE(seen["links"].empty());
+    EXPECT_THAT(seen["links"][0].get<std::string>(), HasSubstr("attention_ladder.cu:"));
+    EXPECT_THAT(seen["line"].get<std::string>(), HasSubstr("read_one(keys + lane() * pitch + c)"));
+    EXPECT_THAT(seen["now"].get<std::string>(), HasSubstr("a 32-way bank conflict"));
+}
+
+TEST(Explain, ShowsFragmentsAndCopiesInFlight) {
+    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
+    const Workplace here;
+    const json seen = seen_on(here, "matmul-tensor-cores", R"(
+const place = document.getElementById('explain'), find = name => place.querySelector(name);
+const slider = find('input');
+seen = {flights: [], pictures: {}};
+for (let i = 0; i <= slider.max; ++i) {
+    slider.value = i;
+    slider.dispatchEvent(new Event('input'));
+    const what = find('.now').textContent.split(':')[0], picture = find('canvas[role=img]:not(.scroll canvas)');
+    if (!find('.flight').hidden) seen.flights.push(find('.flight').textContent);
+    if (what.startsWith('mma') || what.startsWith('ldmatrix'))
+        seen.pictures[what] = picture.hidden ? '' : picture.getAttribute('aria-label');
+}
+seen.flights = [...new Set(seen.flights)];
+)");
+    ASSERT_TRUE(seen.is_object()) << seen;
+    EXPECT_THAT(seen["pictures"].value("mma_bf16", ""), HasSubstr("C and D, 16 rows of 8"));
+    EXPECT_THAT(seen["pictures"].value("ldmatrix_x4", ""), HasSubstr("row r comes from lane 24 + r"));
+    EXPECT_TRUE(seen["pictures"].contains("ldmatrix_x4_trans"));
+    EXPECT_THAT(seen["flights"].dump(), AllOf(HasSubstr("in flight group 1 ("), HasSubstr("1 group waited for")));
+}
+
+// One warp of this shape alone takes more than a page has.
+TEST(Explain, APageWithoutStepsShowsNone) {
+    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
+    const Workplace here;
+    const json seen = seen_on(here, "softmax-naive --shape 32,1000", R"(
+const shown = name => [...document.querySelectorAll('#explain ' + name)].filter(one => getComputedStyle(one).display !== 'none').length;
+seen = {now: document.querySelector('#explain .now').textContent, canvases: shown('canvas'), lines: shown('.here'),
+        flights: shown('.flight'), active: shown('.lanes .reads')};
+document.querySelector('.jump').click();
+seen.after = {now: document.querySelector('#explain .now').textContent, lines: shown('.here')};
+)");
+    ASSERT_TRUE(seen.is_object()) << seen;
+    EXPECT_THAT(seen["now"].get<std::string>(), HasSubstr("No warp of this kernel fits the page"));
+    for (const char* view : {"canvases", "lines", "flights", "active"}) EXPECT_EQ(seen[view], 0) << view;
+    EXPECT_THAT(seen["after"]["now"].get<std::string>(), HasSubstr("No warp on this page comes to this line"));
+    EXPECT_EQ(seen["after"]["lines"], 1) << "the source is there";
+}
+
+// heddle bench ladder counts without watching each access: the sums must be those of the requests.
+TEST(Explain, CountsWhatTheLaddersCount) {
+    const Workplace here;
+    struct Size {
+        std::string op, bench, shape;
+    };
+    constexpr std::pair<const char*, const char*> counts[] = {{"accesses", "global memory: requests of warps"},
+                                                              {"moved", "  bytes moved, in sectors of 32"},
+                                                              {"shared_accesses", "shared memory: requests of warps"},
+                                                              {"shared_cycles", "  cycles of the banks"},
+                                                              {"least_shared_cycles", "  cycles without conflicts"},
+                                                              {"barriers", "barriers, once for each warp"},
+                                                              {"collectives", "warp collectives"}};
+    int compared = 0;
+    for (const auto& [op, bench, shape] :
+         {Size{"softmax", "5", "5,256"}, Size{"layer_norm", "5", "5,256"}, Size{"matmul", "24", "24,24,24"},
+          Size{"attention", "1", "64,32"}, Size{"feed_forward", "9", "9,32,128"}}) {
+        json ladder = json::parse(here.run("bench ladder " + op + " --size " + bench + " --json").out);
+        for (json& step : ladder["steps"]) {
+            if (!step.contains("bytes")) continue;
+            step["moved"] = 32 * step["sectors"].get<std::int64_t>();
+            std::string name = op + "-" + step["step"].get<std::string>();
+            std::ranges::replace(name, '_', '-');
+            SCOPED_TRACE(name);
+            const std::vector<std::string> lines = lines_of(here.run("explain " + name + " --shape " + shape).out);
+            for (const auto& [ours, theirs] : counts) {
+                std::int64_t sum = 0;  // over the launches
+                for (const std::string& line : lines)
+                    if (line.starts_with(std::string("  ") + theirs)) sum += std::stoll(line.substr(line.rfind(' ')));
+                EXPECT_EQ(step[ours], sum) << ours;
+            }
+            ++compared;
+        }
+    }
+    EXPECT_EQ(compared, 6 + 5 + 5 + 6 + 6);
+}
+
+// The chapter for those who know only C++: its code is the kernels', its commands work, and what stands below one is printed.
+TEST(GpuBasics, ShowsWhatItsCommandsPrint) {
+    const std::string document = "docs/gpu-basics.md";
+    std::string code;
+    for (const char* file : {"kernels/softmax/softmax_ladder.cu", "kernels/feed_forward/feed_forward_ladder.cu",
+                             "kernels/matmul/matmul_ladder.cu", "kernels/device/reduce.h"})
+        code += without_layout(project_file(file));
+    for (const std::string& block : fenced_blocks(document, "cpp"))
+        EXPECT_THAT(code, HasSubstr(without_layout(block))) << "no kernel has this code";
+    const Workplace here;
+    int commands = 0;
+    for (const std::string& block : fenced_blocks(document, "")) {
+        const std::vector<std::string> lines = lines_of(block);
+        ASSERT_TRUE(lines.front().starts_with("$ heddle ")) << block;
+        const ProgramResult result = here.run(lines.front().substr(9));
+        ASSERT_EQ(result.status, 0) << lines.front() << ": " << result.err;
+        for (std::size_t i = 1; i < lines.size(); ++i)
+            EXPECT_THAT(without_spaces(result.out), HasSubstr(without_spaces(lines[i]))) << lines.front();
+        ++commands;
+    }
+    EXPECT_GT(commands, 9);
+    const std::string text = project_file(document);
+    const std::regex inline_command("`heddle ([^`]+)`");
+    for (std::sregex_iterator at(text.begin(), text.end(), inline_command), end; at != end; ++at)
+        EXPECT_EQ(here.run((*at)[1]).status, 0) << (*at)[1];
+}
+
 TEST(Explain, SaysWhatIsWrong) {
     const Workplace here;
     const auto complains = [&](const std::string& words, int status, const std::string& part) {
@@ -135,6 +320,10 @@ TEST(Explain, SaysWhatIsWrong) {
     complains("softmax --shape 4,0", 2, "wants numbers above 0");
     complains("softmax --shape 4,", 2, "wanted numbers with commas between them");
     complains("softmax --shape x", 2, "wanted numbers with commas between them");
+    complains("--beside softmax-naive softmaxx", 2, "there is no kernel 'softmaxx'");
+    complains("--beside softmax-naive", 2, "--beside");
+    complains("relu --beside softmax-naive softmax-warp", 2, "--beside softmax-naive softmax-warp: leave relu out");
+    complains("--beside relu matmul-naive --shape 4,4", 2, "relu takes rows, cols, but matmul-naive takes m, n, k: leave it out");
     complains("list --json", 2, "list runs nothing: --json has no effect");
     complains("relu --shape 2100,2100", 1, "--shape 2100,2100: too large to be explained; choose smaller rows, cols");
     here.write("mine.html", "not a page of heddle's");

@@ -1,16 +1,76 @@
-// The page of `heddle explain`: the steps of one warp beside the kernel's source. The data is that of --json, of the first warps
-// (docs/explain.md). Arrow keys: left and right one step, up and down one warp.
+// The page of `heddle explain`: the steps of one warp beside the kernel's source, or of two warps side by side. The data is that of
+// --json, of the first warps (docs/explain.md). Arrow keys: left and right one step, up and down one warp.
 (() => {
 'use strict';
-const data = JSON.parse(document.getElementById('explain-data').textContent);
+const given = JSON.parse(document.getElementById('explain-data').textContent);
+const versions = given.beside ?? [given];
+const place = document.getElementById('explain');
+place.replaceChildren();
+place.tabIndex = 0;
+place.setAttribute('aria-label', 'steps of a warp: arrow keys left and right for steps, up and down for warps');
+
+// ---- elements and words that know no version
+
+function make(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+        if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
+        else if (value !== false) made.setAttribute(key, value);
+    }
+    made.append(...children);
+    return made;
+}
+const reads = one => ['read', 'copy-read', 'atomic'].includes(one.action);
+const is_access = one => one.memory !== undefined;
+const bits = mask => Array.from({length: 32}, (_, i) => mask >>> i & 1).reduce((a, b) => a + b);
+const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
+const color = name => getComputedStyle(place).getPropertyValue(name).trim();
+const main_color = one => color(reads(one) ? '--read' : '--write');
+const button = (text, label, onclick) => make('button', {type: 'button', 'aria-label': label, onclick}, text);
+function paper(canvas, width, height) {
+    const scale = window.devicePixelRatio || 1;
+    canvas.width = width * scale;
+    canvas.height = height * scale;
+    canvas.style.width = width + 'px';
+    canvas.style.height = height + 'px';
+    const pen = canvas.getContext('2d');
+    pen.scale(scale, scale);
+    pen.font = '11px system-ui, sans-serif';
+    return pen;
+}
+const keywords = /\b(?:template|class|const|constexpr|auto|int|float|double|void|bool|unsigned|for|if|else|return|while|using|namespace|struct|static|true|false|__global__|__device__|__forceinline__|__syncthreads|__syncwarp)\b/g;
+function coloured(line, text) {
+    const comment = text.indexOf('//');
+    const code = comment < 0 ? text : text.slice(0, comment);
+    let done = 0;
+    for (const match of code.matchAll(keywords)) {
+        line.append(code.slice(done, match.index), make('b', {}, match[0]));
+        done = match.index + match[0].length;
+    }
+    line.append(code.slice(done));
+    if (comment >= 0) line.append(make('i', {}, text.slice(comment)));
+}
+
+// Tensor cores: which lane has an element. Each picture is a matrix [rows, cols] and the lane of (row, col).
+const tensor_core_pictures = {
+    mma_bf16: [['A, 16 rows of 16', 16, 16, (row, col) => row % 8 * 4 + col % 8 / 2],
+               ['B, 16 rows of 8', 16, 8, (row, col) => col * 4 + row % 8 / 2],
+               ['C and D, 16 rows of 8', 16, 8, (row, col) => row % 8 * 4 + col / 2]],
+    mma_tf32: [['A, 16 rows of 8', 16, 8, (row, col) => row % 8 * 4 + col % 4], ['B, 8 rows of 8', 8, 8, (row, col) => col * 4 + row % 4],
+               ['C and D, 16 rows of 8', 16, 8, (row, col) => row % 8 * 4 + col / 2]],
+    ldmatrix_x4: [0, 1, 2, 3].map(i => [`matrix ${i}: row r comes from lane ${8 * i} + r`, 8, 8, (row, col) => row * 4 + col / 2]),
+    ldmatrix_x4_trans: [0, 1, 2, 3].map(i => [`matrix ${i}: row r comes from lane ${8 * i} + r`, 8, 8, (row, col) => col * 4 + row / 2]),
+};
+
+// One version of a kernel: its views below `root`. shared: another slider moves it; then it has none of its own, and its steps are
+// those of all its launches, one after the other.
+function viewer(data, root, shared, moved) {
 const at = {launch: 0, warp: 0, step: 0, lane: -1};
 const launch = () => data.launches[at.launch];
 const warp = () => launch().warps[at.warp];
 const steps = () => warp() ? warp().steps : [];
 const step = () => steps()[at.step];
 const site = () => launch().sites[step().site];
-const reads = one => ['read', 'copy-read', 'atomic'].includes(one.action);
-const is_access = one => one.memory !== undefined;
 
 // ---- what is shown, as words
 
@@ -25,8 +85,6 @@ function lanes_of(one) {
     }
     return lanes;
 }
-const bits = mask => Array.from({length: 32}, (_, i) => mask >>> i & 1).reduce((a, b) => a + b);
-const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 function element(lane, one) {
     if (one.memory === 'shared') return `shared memory, byte ${lane.offset} (bank ${Math.floor(lane.offset / 4) % 32})`;
     const tensor = data.tensors[lane.tensor];
@@ -46,6 +104,8 @@ function sentence(one) {
     const what = launch().sites[one.site].what, missing = bits(all_lanes()) - bits(one.lanes);
     const absent = missing > 0 ? ` ${plural(missing, 'lane')} of the warp ${missing === 1 ? 'takes' : 'take'} no part.` : '';
     if (one.action === 'barrier') return `${what}: the warps of the block meet here. No thread passes before all have come.${absent}`;
+    if (what?.startsWith('mma')) return `${what}: the warp multiplies two matrices and adds the product to a third, all in its registers.${absent}`;
+    if (what?.startsWith('ldmatrix')) return `${what}: the warp takes four matrices of 8 x 8 numbers of 2 bytes from shared memory, a row a lane.${absent}`;
     if (one.action === 'collective') return `${what}: the lanes of the warp exchange values.${absent}`;
     if (one.action === 'commit') return 'Closes a group of asynchronous copies.';
     if (one.action === 'wait') return `Waits for asynchronous copies: at most ${plural(one.pending, 'group')} may still be in flight.`;
@@ -69,35 +129,24 @@ function all_lanes() {
 
 // ---- elements
 
-function make(name, attributes, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) {
-        if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
-        else if (value !== false) made.setAttribute(key, value);
-    }
-    made.append(...children);
-    return made;
-}
-const place = document.getElementById('explain');
-place.replaceChildren();
-place.tabIndex = 0;
-place.setAttribute('aria-label', 'steps of a warp: arrow keys left and right for steps, up and down for warps');
-const bar = place.appendChild(make('div', {class: 'bar'}));
+const bar = root.appendChild(make('div', {class: 'bar'}));
 const choose_launch = make('select', {onchange: () => go({launch: choose_launch.selectedIndex, warp: 0, step: 0})});
 const choose_warp = make('select', {onchange: () => go({warp: choose_warp.selectedIndex, step: 0})});
 const slider = make('input', {type: 'range', min: 0, oninput: () => go({step: Number(slider.value)})});
 const count = make('span', {});
-const button = (text, label, by) => make('button', {type: 'button', 'aria-label': label, onclick: () => go({step: at.step + by})}, text);
-bar.append(make('label', {}, 'kernel', choose_launch), make('label', {}, 'block and warp', choose_warp),
-           button('◀', 'one step back', -1), button('▶', 'one step on', 1), make('label', {}, count, slider));
-const note = place.appendChild(make('p', {class: 'said'}));
-const timeline_box = place.appendChild(make('div', {class: 'scroll'}));
+bar.append(make('label', {}, 'kernel', choose_launch), make('label', {}, 'block and warp', choose_warp));
+if (shared) bar.append(count);
+else bar.append(button('◀', 'one step back', () => go({step: at.step - 1})), button('▶', 'one step on', () => go({step: at.step + 1})),
+                make('label', {}, count, slider));
+const note = root.appendChild(make('p', {class: 'said'}));
+const timeline_box = root.appendChild(make('div', {class: 'scroll'}));
 const timeline = timeline_box.appendChild(make('canvas', {role: 'img', onclick: event => click_timeline(event)}));
-const split = place.appendChild(make('div', {class: 'split'}));
+const split = root.appendChild(make('div', {class: 'split'}));
 const left = split.appendChild(make('div', {})), right = split.appendChild(make('div', {}));
 const file_name = left.appendChild(make('p', {class: 'file'}));
 const source = left.appendChild(make('pre', {class: 'source', tabindex: 0, 'aria-label': 'source'}));
 const now = right.appendChild(make('p', {class: 'now', 'aria-live': 'polite'}));
+const flight = right.appendChild(make('p', {class: 'flight'}));
 const lane_grid = right.appendChild(make('div', {class: 'lanes', role: 'group', 'aria-label': 'lanes'}));
 const said = right.appendChild(make('p', {class: 'said'}));
 const picture = right.appendChild(make('canvas', {role: 'img'}));
@@ -108,18 +157,6 @@ const lane_buttons = Array.from({length: 32}, (_, lane) => lane_grid.appendChild
 // ---- source
 
 let shown_file = '';
-const keywords = /\b(?:template|class|const|constexpr|auto|int|float|double|void|bool|unsigned|for|if|else|return|while|using|namespace|struct|static|true|false|__global__|__device__|__forceinline__|__syncthreads|__syncwarp)\b/g;
-function coloured(line, text) {
-    const comment = text.indexOf('//');
-    const code = comment < 0 ? text : text.slice(0, comment);
-    let done = 0;
-    for (const match of code.matchAll(keywords)) {
-        line.append(code.slice(done, match.index), make('b', {}, match[0]));
-        done = match.index + match[0].length;
-    }
-    line.append(code.slice(done));
-    if (comment >= 0) line.append(make('i', {}, text.slice(comment)));
-}
 function show_source(file, number) {
     if (file !== shown_file) {
         shown_file = file;
@@ -142,20 +179,8 @@ function show_source(file, number) {
 
 // ---- pictures
 
-const color = name => getComputedStyle(place).getPropertyValue(name).trim();
-function paper(canvas, width, height) {
-    const scale = window.devicePixelRatio || 1;
-    canvas.width = width * scale;
-    canvas.height = height * scale;
-    canvas.style.width = width + 'px';
-    canvas.style.height = height + 'px';
-    const pen = canvas.getContext('2d');
-    pen.scale(scale, scale);
-    pen.font = '11px system-ui, sans-serif';
-    return pen;
-}
-const main_color = one => color(reads(one) ? '--read' : '--write');
 const room = () => Math.max(240, right.clientWidth);
+
 
 // A tensor's elements, row by row: sectors that move are tinted, bytes that are needed filled.
 function draw_global(one) {
@@ -221,12 +246,59 @@ function draw_shared(one) {
     picture.setAttribute('aria-label', legend.textContent);
 }
 
+// The matrices of a tensor-core instruction: in each element the lane that has it, filled for the lane that is pointed at.
+function draw_fragments(what) {
+    const all = tensor_core_pictures[what], cell = Math.max(11, Math.min(18, Math.floor(room() / 16) - 1)), high = 13;
+    const wide = all.map(([, , cols]) => cols * cell + 12);
+    let lines = 1, used = 0;
+    const at_x = [], at_line = [];
+    wide.forEach((width, i) => {
+        if (used > 0 && used + width > room()) [used, lines] = [0, lines + 1];
+        [at_x[i], at_line[i]] = [used, lines - 1];
+        used += width;
+    });
+    const tall = Math.max(...all.map(([, rows]) => rows)) * high + 22;
+    const pen = paper(picture, Math.max(room(), ...wide), lines * tall);
+    pen.font = '9px system-ui, sans-serif';
+    all.forEach(([, rows, cols, lane_of], i) => {
+        const x = at_x[i], y = at_line[i] * tall + 14;
+        pen.fillStyle = getComputedStyle(place).color;
+        pen.fillText(what.startsWith('mma') ? 'A B D'.split(' ')[i] : `matrix ${i}`, x, y - 3);
+        for (let row = 0; row < rows; ++row)
+            for (let col = 0; col < cols; ++col) {
+                const lane = Math.floor(lane_of(row, col)), here = lane === at.lane;
+                pen.fillStyle = here ? color('--other') : color('--soft');
+                pen.fillRect(x + col * cell, y + row * high, cell - 1, high - 1);
+                pen.fillStyle = here ? color('--text') : getComputedStyle(place).color;
+                pen.fillText(lane, x + col * cell + 1, y + row * high + 9);
+            }
+    });
+    legend.textContent = `${all.map(one => one[0]).join('; ')}. A number is the lane that has the element; point at a lane to see its own.`;
+    picture.setAttribute('aria-label', legend.textContent);
+}
+
 function draw_picture() {
-    const one = step();
-    picture.hidden = legend.hidden = !one || !is_access(one);
+    const one = step(), what = one && launch().sites[one.site].what, fragments = tensor_core_pictures[what] !== undefined;
+    picture.hidden = legend.hidden = !one || !(is_access(one) || fragments);
     if (picture.hidden) return;
-    if (one.memory === 'shared') draw_shared(one);
+    if (!is_access(one)) draw_fragments(what);
+    else if (one.memory === 'shared') draw_shared(one);
     else draw_global(one);
+}
+
+// Groups of asynchronous copies that this warp has closed before this step, and has not waited for.
+function show_flight() {
+    const flying = [];
+    let open = 0, landed = 0;
+    for (const one of steps().slice(0, at.step + 1)) {
+        if (one.action === 'copy-write') open += one.asked;
+        if (one.action === 'commit') flying.push(open), open = 0;
+        if (one.action === 'wait') while (flying.length > one.pending) flying.shift(), ++landed;
+    }
+    flight.hidden = open === 0 && landed === 0 && flying.length === 0;
+    flight.textContent = `Asynchronous copies: ${landed ? plural(landed, 'group') + ' waited for; ' : ''}` +
+        (flying.length ? `in flight ${flying.map((bytes, i) => `group ${landed + i + 1} (${bytes} bytes)`).join(', ')}` : 'none in flight') +
+        (open ? `; ${open} bytes asked for and not yet in a group` : '') + '.';
 }
 
 // ---- the timeline of the block's warps: a column is a step, barriers stand under each other
@@ -257,6 +329,8 @@ function draw_timeline() {
         pen.globalAlpha = row.index === at.warp ? 1 : .5;
         pen.fillRect(x, r * row_height + (one.action === 'barrier' ? 0 : 2), Math.max(1, step_width - 1), one.action === 'barrier' ? row_height : row_height - 4);
         if (here) {
+            const end = x + 2 * step_width - timeline_box.clientWidth;
+            timeline_box.scrollLeft = Math.max(end, Math.min(timeline_box.scrollLeft, x));
             pen.globalAlpha = 1;
             pen.strokeStyle = getComputedStyle(place).color;
             pen.lineWidth = 2;
@@ -275,11 +349,13 @@ function click_timeline(event) {
 // ---- one state
 
 function say_lane(lane) {
+    const moved_on = lane !== at.lane;
     at.lane = lane;
     const one = step(), found = one && is_access(one) ? lanes_of(one).find(entry => entry.lane === lane) : undefined;
     said.textContent = lane < 0 ? 'Point at a lane, or focus it, to see its address and value.'
         : found ? `lane ${lane}: ${element(found, one)}${found.value === undefined ? '' : ' = ' + found.value}`
         : one && one.lanes >>> lane & 1 ? `lane ${lane} takes part` : `lane ${lane} takes no part`;
+    if (moved_on && one && !is_access(one)) draw_picture();
 }
 function show_lanes() {
     const one = step(), values = new Map(one && is_access(one) ? lanes_of(one).map(entry => [entry.lane, entry]) : []);
@@ -289,7 +365,17 @@ function show_lanes() {
         made.replaceChildren(String(lane), make('small', {}, (values.get(lane)?.value ?? '').split(' ')[0] || '\u200b'));
     });
 }
-function go(change) {
+// The steps of all launches, each with its chosen warp.
+const chosen = data.launches.map(() => 0);
+const lengths = () => data.launches.map((one, i) => (one.warps[chosen[i]] ?? one.warps[0])?.steps.length ?? 0);
+const sum = list => list.reduce((a, b) => a + b, 0);
+function show_at(fraction) {
+    const all = lengths();
+    let rest = Math.round(fraction * Math.max(0, sum(all) - 1)), number = 0;
+    while (number + 1 < all.length && rest >= all[number]) rest -= all[number++];
+    show({launch: number, warp: chosen[number], step: rest});
+}
+function show(change) {
     Object.assign(at, change);
     const warps = launch().warps;
     if (choose_warp.dataset.launch !== String(at.launch)) {
@@ -297,58 +383,120 @@ function go(change) {
         choose_warp.replaceChildren(...warps.map(one => make('option', {}, `block ${one.block}, warp ${one.warp}`)));
         shown_file = '';
     }
-    at.warp = Math.max(0, Math.min(at.warp, warps.length - 1));
+    at.warp = chosen[at.launch] = Math.max(0, Math.min(at.warp, warps.length - 1));
     at.step = Math.max(0, Math.min(at.step, steps().length - 1));
     const all = launch().warps_in_all, {grid, block} = launch();
     note.textContent = `Grid ${grid.join(' x ')}, blocks of ${block.join(' x ')} threads, ${plural(all, 'warp')} with steps.` +
         (warps.length < all ? ` Shown are the first ${warps.length}; the counts below are of all.` : '') +
         ' A row of the strip is a warp of this block, a mark a step; there is no time in it.';
-    if (!step()) return void (now.textContent = 'No warp of this kernel fits the page: choose a smaller shape.');
     choose_launch.selectedIndex = at.launch;
     choose_warp.selectedIndex = at.warp;
-    slider.max = steps().length - 1;
+    slider.max = Math.max(0, steps().length - 1);
     slider.value = at.step;
-    count.textContent = `step ${at.step + 1} of ${steps().length}`;
-    now.textContent = sentence(step());
-    show_source(site().file, site().line);
+    count.textContent = step() ? `step ${at.step + 1} of ${steps().length}` : 'no step';
+    now.textContent = step() ? sentence(step()) : 'No warp of this kernel fits the page: choose a smaller shape.';
+    timeline.hidden = !step();
+    if (step()) show_source(site().file, site().line);
+    else show_source('', 0);
     show_lanes();
     say_lane(at.lane);
+    show_flight();
     draw_picture();
-    draw_timeline();
+    if (step()) draw_timeline();
+}
+// What the reader does here moves the other version, too.
+function go(change) {
+    show(change);
+    const all = lengths();
+    moved((sum(all.slice(0, at.launch)) + at.step) / Math.max(1, sum(all) - 1));
+}
+// To a line: its first step, or only its source, when no warp on the page comes there.
+function jump(number, file, line) {
+    const {sites, warps} = data.launches[number];
+    for (let w = 0; w < warps.length; ++w) {
+        const found = warps[w].steps.findIndex(one => sites[one.site].file === file && sites[one.site].line === line);
+        if (found < 0) continue;
+        go({launch: number, warp: w, step: found});
+        root.scrollIntoView({block: 'start'});
+        return;
+    }
+    go({launch: number});
+    show_source(file, line);
+    now.textContent = 'No warp on this page comes to this line: choose a smaller shape.';
+    root.scrollIntoView({block: 'start'});
 }
 choose_launch.append(...data.launches.map(one => make('option', {}, one.kernel)));
+return {go, show, show_at, jump, at, steps: () => sum(lengths())};
+}
+
+// ---- one version, or two with one slider
+
+const shared = versions.length > 1;
+const master = make('input', {type: 'range', min: 0, value: 0, 'aria-label': 'steps of both', oninput: () => move_to(Number(master.value))});
+const both = () => Math.max(...views.map(view => view.steps()));
+if (shared)
+    place.append(make('div', {class: 'bar both'}, button('◀', 'one step back', () => move_to(Number(master.value) - 1)),
+                      button('▶', 'one step on', () => move_to(Number(master.value) + 1)),
+                      make('label', {}, 'both, each at the same part of its steps', master)));
+const halves = place.appendChild(make('div', {class: shared ? 'halves' : ''}));
+const views = versions.map((data, i) => {
+    const root = halves.appendChild(make('section', {}));
+    if (shared) root.append(make('h2', {}, `${data.op}: ${data.title}`));
+    return viewer(data, root, shared, fraction => shared && follow(i, fraction));
+});
+function set_master(fraction) {
+    master.max = Math.max(1, both() - 1);
+    master.value = Math.round(fraction * master.max);
+}
+function follow(mover, fraction) {
+    set_master(fraction);
+    views.forEach((view, i) => i !== mover && view.show_at(fraction));
+}
+function move_to(position) {
+    const last = Math.max(1, both() - 1), fraction = Math.max(0, Math.min(position, last)) / last;
+    set_master(fraction);
+    views.forEach(view => view.show_at(fraction));
+}
 place.addEventListener('keydown', event => {
     if (event.target.closest('select, input, .source') || event.ctrlKey || event.altKey || event.metaKey) return;
-    const change = {ArrowLeft: {step: at.step - 1}, ArrowRight: {step: at.step + 1}, ArrowUp: {warp: at.warp - 1},
-                    ArrowDown: {warp: at.warp + 1}, Home: {step: 0}, End: {step: 1 << 30}}[event.key];
+    const {step} = views[0].at, position = Number(master.value);
+    const other_warp = by => views.forEach(view => view.show({warp: view.at.warp + by}));
+    const change = (shared ? {ArrowLeft: () => move_to(position - 1), ArrowRight: () => move_to(position + 1), Home: () => move_to(0),
+                              End: () => move_to(1 << 30)}
+                           : {ArrowLeft: () => views[0].go({step: step - 1}), ArrowRight: () => views[0].go({step: step + 1}),
+                              Home: () => views[0].go({step: 0}), End: () => views[0].go({step: 1 << 30})})[event.key]
+        ?? {ArrowUp: () => other_warp(-1), ArrowDown: () => other_warp(1)}[event.key];
     if (!change) return;
     event.preventDefault();
-    go(change);
+    change();
 });
 
-// ---- the tables' places lead to their line, and to the first step there
+// ---- the tables: a line leads to its source and its first step there, a total to the lines that cause most of it
 
-let table_launch = -1;
-for (const table of document.querySelectorAll('table')) {
-    const is_lines = table.querySelector('th')?.textContent === 'line';
-    if (!is_lines) continue;
-    const number = ++table_launch;
+const causes = {'global memory: requests of warps': 'global_requests', 'bytes moved, in sectors of 32': 'sectors',
+                'shared memory: requests of warps': 'shared_requests', 'cycles of the banks': 'shared_cycles',
+                'requests with lanes missing': 'divergent_requests', 'barriers, once for each warp': 'barriers',
+                'warp collectives': 'collectives'};
+const tables = [...document.querySelectorAll('table')];
+const launches = versions.flatMap((data, version) => data.launches.map((one, number) => ({one, number, view: views[version]})));
+const link = (text, {number, view}, file, line) => make('button', {type: 'button', class: 'jump', onclick: () => view.jump(number, file, line)}, text);
+tables.filter(table => table.querySelector('th')?.textContent === 'count').forEach((table, i) => {
+    for (const row of table.querySelectorAll('tr')) {
+        const key = causes[row.firstChild.textContent.trim()], is_head = row.querySelector('th') !== null;
+        const cell = row.appendChild(is_head ? make('th', {}, 'mostly at') : make('td', {}));
+        if (!key) continue;
+        const lines = launches[i].one.lines.filter(line => line.totals[key] > 0).sort((a, b) => b.totals[key] - a.totals[key]).slice(0, 3);
+        lines.forEach(({file, line}) => cell.append(link(`${file.split('/').at(-1)}:${line}`, launches[i], file, line), ' '));
+    }
+});
+tables.filter(table => table.querySelector('th')?.textContent === 'line').forEach((table, i) => {
     for (const cell of table.querySelectorAll('td:first-child')) {
         const [file, line] = cell.textContent.split(':');
-        const jump = () => {
-            const sites = data.launches[number].sites, all = data.launches[number].warps;
-            for (let w = 0; w < all.length; ++w) {
-                const found = all[w].steps.findIndex(one => sites[one.site].file === file && sites[one.site].line === Number(line));
-                if (found < 0) continue;
-                go({launch: number, warp: w, step: found});
-                place.scrollIntoView({block: 'start'});
-                return;
-            }
-        };
-        cell.replaceChildren(make('button', {type: 'button', class: 'jump', onclick: jump}, cell.textContent));
+        cell.replaceChildren(link(cell.textContent, launches[i], file, Number(line)));
     }
-}
-go({});
-window.addEventListener('resize', () => go({}));
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => go({}));
+});
+const begin = () => shared ? move_to(Number(master.value)) : views[0].show({});
+begin();
+window.addEventListener('resize', begin);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', begin);
 })();
