@@ -18,6 +18,9 @@ OptionTable explain_table(ExplainOptions& options) {
     table.add("json", options.json, "the counts and all accesses as JSON, on stdout");
     table.group(OptionGroup::output);
     table.add("out", options.out, "the page").defaults_to("NAME.html or A-beside-B.html; none with --json").called("FILE");
+    table.add("kilobytes", options.kilobytes, "the most that the page may have: it shows the steps of as many warps as fit")
+        .at_least(1)
+        .defaults_to("about 1500");
     return table;
 }
 

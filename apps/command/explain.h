@@ -2,6 +2,8 @@
 // again: so the help is there in builds without watched kernels, too.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +17,7 @@ struct ExplainOptions {
     std::pair<std::string, std::string> beside;  ///< two kernels instead of one; empty: one
     std::string shape;                           ///< "4,64"; empty: the kernel's default
     std::string out;                             ///< empty: no page with --json, else NAME.html, or A-beside-B.html
+    std::optional<std::int64_t> kilobytes;       ///< that the page may have
     bool json = false;
 };
 

@@ -55,6 +55,18 @@ std::vector<std::int64_t> extents_of(const std::string& text) {
     return extents;
 }
 
+// The page with the steps that fit.
+picture::Page page_within(std::optional<std::int64_t> kilobytes, std::span<const explain::Explanation> explanations) {
+    const auto with = [&](std::size_t step_bytes) {
+        return explain::page_of(explanations, explain::json_of(explanations, step_bytes));
+    };
+    if (!kilobytes) return with(explain::kStepBytes);
+    const std::size_t most = 1000 * static_cast<std::size_t>(*kilobytes), without_steps = with(0).html().size();
+    check_usage(without_steps <= most,
+                fmt::format("--kilobytes {}: the page without any steps has {}", *kilobytes, (without_steps + 999) / 1000));
+    return with(std::min(explain::kStepBytes, most - without_steps));
+}
+
 }  // namespace
 
 int explain_command(Arguments arguments) {
@@ -82,11 +94,12 @@ int explain_command(Arguments arguments) {
                                                examples[0]->axes, right, examples[1]->axes));
     }
     if (options.out.empty() && !options.json) options.out = both ? left + "-beside-" + right + ".html" : options.kernel + ".html";
+    check_usage(!options.kilobytes || !options.out.empty(), "--kilobytes is the page's, and there is none without --out");
     if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
     std::vector<explain::Explanation> explanations;
     for (const Example* example : examples) explanations.push_back(explain::explained(*example, shape));
     if (!options.out.empty()) {
-        explain::page_of(explanations, explain::json_of(explanations)).write(options.out);
+        page_within(options.kilobytes, explanations).write(options.out);
         say(fmt::format("wrote {}", options.out));
     }
     constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();

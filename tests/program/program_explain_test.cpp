@@ -310,6 +310,27 @@ TEST(GpuBasics, ShowsWhatItsCommandsPrint) {
         EXPECT_EQ(here.run((*at)[1]).status, 0) << (*at)[1];
 }
 
+// docs/explained, byte for byte.
+TEST(Explain, TheCommittedPagesAreTheProgramsOwn) {
+#if defined(__clang__) || !defined(__x86_64__)
+    GTEST_SKIP() << "the pages are those of GCC on x86-64: which instruction belongs to which line is the compiler's choice";
+#endif
+    const Workplace here;
+    const std::string root = HEDDLE_SOURCE_DIR, made = here.path("explained");
+    const ShellOutput script = shell("bash '" + root + "/docs/make-explained.sh' '" HEDDLE_PROGRAM "' '" + made + "' 2>&1");
+    ASSERT_EQ(script.status, 0) << script.text;
+    int pages = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(made)) {
+        const std::string name = entry.path().filename(), page = read_file(entry.path());
+        EXPECT_LE(page.size(), 200'000u) << name;
+        EXPECT_TRUE(page == read_file(root + "/docs/explained/" + name))
+            << name << " is not what the program makes: bash docs/make-explained.sh PROGRAM docs/explained";
+        EXPECT_THAT(project_file("docs/explain.md"), HasSubstr("(explained/" + name + ")"));
+        ++pages;
+    }
+    EXPECT_EQ(pages, 5);
+}
+
 TEST(Explain, SaysWhatIsWrong) {
     const Workplace here;
     const auto complains = [&](const std::string& words, int status, const std::string& part) {
@@ -320,6 +341,8 @@ TEST(Explain, SaysWhatIsWrong) {
     complains("softmax --shape 4,0", 2, "wants numbers above 0");
     complains("softmax --shape 4,", 2, "wanted numbers with commas between them");
     complains("softmax --shape x", 2, "wanted numbers with commas between them");
+    complains("relu --kilobytes 10", 2, "--kilobytes 10: the page without any steps has");
+    complains("relu --json --kilobytes 100", 2, "there is none without --out");
     complains("--beside softmax-naive softmaxx", 2, "there is no kernel 'softmaxx'");
     complains("--beside softmax-naive", 2, "--beside");
     complains("relu --beside softmax-naive softmax-warp", 2, "--beside softmax-naive softmax-warp: leave relu out");
