@@ -151,7 +151,7 @@ void visit(const Visit& v) {
             at = next;
         }
         std::uint64_t& written = page.written[offset % kPage / 64];
-        if (v.reads && (written & mask) != mask)
+        if (v.reads && (written & mask) != mask && (!v.arena || state().unwritten_shared_is_reported))
             report_unwritten(v.target, address_of(v, v.space.first_clear(&Page::written, offset, count)), v.arena);
         if (is_write(v.target.kind)) written |= mask;
         offset = stop;

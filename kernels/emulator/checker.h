@@ -91,6 +91,10 @@ void host_wrote(const void* start, std::size_t bytes);
 const void* first_unwritten(const void* start, std::size_t bytes);
 /// The bytes of device memory that the last launch touched, to be compared with operations of other streams.
 std::vector<Touched> touched();
+/// Whether reads of shared memory that no thread has written are reported, as they are by default. A read before which a barrier
+/// is missing may come before the write, and is then such a read; if these are not reported, the later write is reported as a
+/// race.
+void report_unwritten_shared(bool reported);
 
 #else
 
@@ -117,6 +121,7 @@ inline void released(std::byte*, std::size_t) {}
 inline void host_wrote(const void*, std::size_t) {}
 inline const void* first_unwritten(const void*, std::size_t) { return nullptr; }
 inline std::vector<Touched> touched() { return {}; }
+inline void report_unwritten_shared(bool) {}
 
 #endif
 

@@ -70,6 +70,11 @@ void host_wrote(const void* start, std::size_t bytes) {
     s.device->set(&Page::written, first, bytes, true);
 }
 
+void report_unwritten_shared(bool reported) {
+    const Alone alone;
+    state().unwritten_shared_is_reported = reported;
+}
+
 const void* first_unwritten(const void* start, std::size_t bytes) {
     const Alone alone;
     State& s = state();

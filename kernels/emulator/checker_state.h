@@ -47,6 +47,7 @@ struct State {
     std::vector<std::uint32_t> free_copies;
     std::unordered_map<std::uint64_t, std::uint32_t> in_flight;  // copy number to index
     std::vector<Place> places;                                   // interned
+    bool unwritten_shared_is_reported = true;
     // What of a copy is being checked; its landing was traced at its issue.
     enum class CopyStep : std::uint8_t { none, issue, landing } copy_step = CopyStep::none;
 };
