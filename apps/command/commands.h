@@ -19,6 +19,7 @@ int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);
 int lab_command(Arguments arguments);      ///< lab [list], lab NAME, lab all; in heddle-lab
 int chapter_command(Arguments arguments);  ///< chapter [list], chapter NAME, chapter all; in heddle-lab
+int learn_command(Arguments arguments);    ///< learn [list], learn start NAME, learn check, ...; in heddle-lab
 int bench_command(Arguments arguments);    ///< bench train, bench ops
 /// `commit`: of the build, may be empty.
 int version_command(std::string_view commit);

@@ -17,9 +17,7 @@
 #include "core/format.h"
 
 namespace heddle::app {
-namespace {
 
-// The file that this process runs.
 std::filesystem::path this_program() {
 #if defined(__APPLE__)
     std::uint32_t size = 0;
@@ -31,8 +29,6 @@ std::filesystem::path this_program() {
     return std::filesystem::read_symlink("/proc/self/exe");
 #endif
 }
-
-}  // namespace
 
 int run_lab_program(std::string_view command, Arguments arguments) {
     return run_program_beside("heddle-lab", command, arguments, "--build {} --target heddle-lab");

@@ -85,9 +85,11 @@ ChildResult run_child(const std::vector<std::string>& words, const ScratchFile& 
     while (::waitpid(process, &ended, 0) < 0)
         if (errno != EINTR) fail_with("{}: it cannot be waited for: {}", words[0], std::generic_category().message(errno));
     output.rewind();
+    const std::string said = errors.text();
     return {.found = true,
             .status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended),
-            .errors = joined_lines(errors.text())};
+            .errors = joined_lines(said),
+            .raw_errors = said};
 }
 
 std::string sha256(std::string_view text) {

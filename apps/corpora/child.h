@@ -32,6 +32,7 @@ struct ChildResult {
     bool found = true;   ///< false: the program does not exist, and nothing ran
     int status = 0;      ///< its exit status; 128 + the signal that ended it
     std::string errors;  ///< its stderr as one line
+    std::string raw_errors = {};  ///< its stderr as it is
 };
 
 /// Runs `words[0]`, which is looked up in PATH, with the other words as arguments, and waits for it to end. It reads `input` from

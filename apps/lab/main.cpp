@@ -1,4 +1,5 @@
-// The `heddle-lab` program, started by `heddle lab` and `heddle chapter`: the experiments and the measured chapters.
+// The `heddle-lab` program, started by `heddle lab`, `heddle chapter` and `heddle learn`: the experiments, the measured chapters, the
+// exercises.
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,8 @@ int run(Arguments arguments) {
     const std::string_view name = arguments.empty() ? "" : arguments[0];
     if (name == "lab") return lab_command(arguments.subspan(1));
     if (name == "chapter") return chapter_command(arguments.subspan(1));
-    throw heddle::UsageError("heddle-lab is started by heddle lab and heddle chapter; use these");
+    if (name == "learn") return learn_command(arguments.subspan(1));
+    throw heddle::UsageError("heddle-lab is started by heddle lab, heddle chapter and heddle learn; use these");
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ constexpr std::array rooms = {
     "apps/explain",
     "apps/lab",
     "apps/chapters",
+    "apps/learn",
 };
 
 // The longest folder in the list that contains the path; rooms.size() if there is none.

@@ -1,0 +1,175 @@
+#include "apps/learn/check.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <regex>
+#include <sstream>
+
+#include "apps/corpora/child.h"
+#include "apps/learn/files.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::learn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A new folder that vanishes with the object.
+class ScratchFolder {
+  public:
+    ScratchFolder() : path_((fs::temp_directory_path() / "heddle-learn-XXXXXX").string()) {
+        check(mkdtemp(path_.data()) != nullptr, "a temporary folder cannot be made in {}; make room there",
+              fs::temp_directory_path().string());
+    }
+    ~ScratchFolder() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+    std::string operator/(const char* name) const { return (fs::path(path_) / name).string(); }
+
+  private:
+    std::string path_;
+};
+
+std::string found_in_path(const std::string& name) {
+    if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "" : path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        const fs::path program = fs::path(folder.empty() ? "." : folder) / name;
+        if (access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program)) return program.string();
+    }
+    return "";
+}
+
+bool is_clang(const std::string& compiler) {
+    const app::ScratchFile input, output;
+    app::run_child({compiler, "--version"}, input, output);
+    return output.text().find("clang") != std::string::npos;
+}
+
+// Messages in English: they are searched for "error".
+std::vector<std::string> in_english(std::vector<std::string> words) {
+    words.insert(words.begin(), {"env", "LC_ALL=C"});
+    return words;
+}
+
+// The learner's kernels as a shared library, every access of them watched (emulator.cmake has the same options). Returns a pass,
+// or why it does not compile.
+Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch) {
+    const std::string compiler = find_compiler(), object = scratch / "kernel.o", library = scratch / "kernel.so";
+    std::vector<std::string> words = {compiler,
+                                      "-std=c++20",
+                                      "-O1",
+                                      "-g1",
+                                      "-fPIC",
+                                      "-fsanitize=thread",
+                                      "-fno-tree-vectorize",
+                                      "-fno-unroll-loops",
+                                      "-ffp-contract=off",
+                                      "-fvisibility-inlines-hidden",
+                                      "-fdiagnostics-color=never",
+                                      "-Wno-unknown-pragmas"};
+    if (is_clang(compiler))
+        words.insert(words.end(), {"-mllvm", "-tsan-instrument-func-entry-exit=0"});
+    else
+        words.insert(words.end(), {"--param=tsan-instrument-func-entry-exit=0", "-fno-diagnostics-show-caret"});
+    words.insert(words.end(),
+                 {"-I" + page.folder.string(), "-I" + files().includes.string(), "-x", "c++", "-c", "-", "-o", object});
+    // From stdin, under its name: that is what reports and messages then show, wherever the file lies.
+    const app::ScratchFile input("#line 1 \"" + source + "\"\n" + text), output, nothing;
+    const app::ChildResult compiled = app::run_child(in_english(words), input, output);
+    if (compiled.status != 0) {
+        Verdict verdict = compiler_verdict(compiled.raw_errors, source);
+        if (verdict.passed()) verdict = {.kind = "compile", .text = compiled.errors, .shape = "", .cost = {}};
+        return verdict;
+    }
+    const app::ChildResult linked = app::run_child(in_english({compiler, "-shared", object, "-o", library}), nothing, output);
+    check(linked.status == 0, "{} cannot link a shared library: {}", compiler, linked.errors);
+    return {};
+}
+
+// Where the answer defines a kernel: what the linker and the grader complain about is there.
+int first_kernel_line(const fs::path& file) {
+    std::istringstream text(read_file(file));
+    int number = 0;
+    for (std::string line; std::getline(text, line);) {
+        ++number;
+        if (line.find("__global__") != std::string::npos) return number;
+    }
+    return 0;
+}
+
+}  // namespace
+
+std::string find_compiler() {
+    const char* const chosen = std::getenv("CXX");
+    if (chosen != nullptr && *chosen != '\0') {
+        const std::string found = found_in_path(chosen);
+        check(!found.empty(), "learn: the compiler that CXX names, {}, is not there; unset CXX, or install it", chosen);
+        return found;
+    }
+    for (const char* name : {"c++", "g++", "clang++"})
+        if (const std::string found = found_in_path(name); !found.empty()) return found;
+    fail(
+        "learn: there is no C++ compiler (looked for c++, g++ and clang++); install one, on Debian and Ubuntu with: apt install "
+        "g++");
+}
+
+Verdict compiler_verdict(const std::string& messages, const std::string& source) {
+    static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)?\s*(.*)$)");
+    std::istringstream lines(messages);
+    int last_line = 0;  // of the source: what an error in a header that follows is about
+    for (std::string text; std::getline(lines, text);) {
+        std::smatch found;
+        if (!std::regex_match(text, found, message)) continue;
+        const std::string file = found[1], said = found[3];
+        if (file.ends_with(source)) last_line = std::stoi(found[2]);
+        for (const char* word : {"error: ", "fatal error: "})
+            if (said.starts_with(word))
+                return {
+                    .kind = "compile", .line = last_line, .text = said.substr(std::string(word).size()), .shape = "", .cost = {}};
+    }
+    return {};
+}
+
+CheckResult check_file(const ExercisePage& page, const fs::path& file) {
+    const auto start = std::chrono::steady_clock::now();
+    CheckResult result;
+    result.source = file.string();
+    const Files all = files();
+    check(access(all.grader.c_str(), X_OK) == 0,
+          "learn: the program {} is missing, which runs answers; build it with: cmake --preset emulated && cmake --build "
+          "build/emulated",
+          all.grader.string());
+    const ScratchFolder scratch;
+    const std::string source = file.filename().string();
+    result.verdict = compile(page, read_regular_file(file, 1 << 20), source, scratch);
+    if (result.verdict.passed()) {
+        const app::ScratchFile input, output;
+        const std::string said = scratch / "verdict";
+        const app::ChildResult ran =
+            app::run_child({all.grader.string(), page.name, scratch / "kernel.so", source, said}, input, output);
+        const std::optional<Verdict> verdict = read_verdict(said);
+        result.printed = output.text().substr(0, 4096);
+        if (verdict)
+            result.verdict = *verdict;
+        else
+            result.verdict = {.kind = "crash",
+                              .text = fmt::format("the program ended without a result, with status {}{}{}", ran.status,
+                                                  ran.errors.empty() ? "" : ": ", ran.errors),
+                              .shape = "",
+                              .cost = {}};
+    }
+    if (result.verdict.kind == "compile" && result.verdict.line == 0) result.verdict.line = first_kernel_line(file);
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+}
+
+}  // namespace heddle::learn

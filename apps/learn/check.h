@@ -1,0 +1,29 @@
+// Checking a learner's file: compiles it with the machine's compiler and lets heddle-grader run it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "apps/learn/exercise_page.h"
+#include "apps/learn/grader/verdict.h"
+
+namespace heddle::learn {
+
+struct CheckResult {
+    Verdict verdict;
+    std::string source;   ///< the learner's file
+    std::string printed;  ///< what the kernel printed the first time that it ran, up to 4 KB
+    double seconds = 0;
+};
+
+/// Error if the file cannot be read, or if there is no compiler or no grader: what to install or build.
+CheckResult check_file(const ExercisePage& page, const std::filesystem::path& file);
+
+/// The path of the C++ compiler: $CXX, else c++, g++ or clang++ in PATH. Error that says what to install.
+std::string find_compiler();
+
+/// The first error in a compiler's messages: its line of `source`, or 0, and its text; a pass if there is none. An error inside
+/// of a header counts for the line of the source that led there.
+Verdict compiler_verdict(const std::string& messages, const std::string& source);
+
+}  // namespace heddle::learn

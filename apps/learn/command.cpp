@@ -1,0 +1,304 @@
+// heddle learn: exercises that grade themselves.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apps/command/commands.h"
+#include "apps/learn/check.h"
+#include "apps/learn/progress.h"
+#include "apps/learn/report.h"
+#include "apps/options/option_table.h"
+#include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+using learn::ExercisePage;
+using learn::ExerciseProgress;
+using learn::Progress;
+
+struct LearnOptions {
+    std::string file;  ///< or an exercise's name
+    std::string exercise;
+    std::string folder;
+    bool json = false;
+
+    fs::path learner_folder() const { return folder.empty() ? learn::usual_folder() : fs::path(folder); }
+};
+
+void add_folder(OptionTable& table, LearnOptions& options) {
+    table.add("folder", options.folder, "your files, and progress.json")
+        .defaults_to("this folder if it is one, else heddle-learn")
+        .called("FOLDER");
+}
+
+Option& add_exercise(OptionTable& table, LearnOptions& options) {
+    return table.add("exercise", options.exercise, "the exercise").called("NAME");
+}
+
+// The first exercise that is not passed; null if all are.
+const ExercisePage* next_of(const std::vector<ExercisePage>& pages, const Progress& progress) {
+    for (const ExercisePage& page : pages)
+        if (!progress.at(page.name).passed) return &page;
+    return nullptr;
+}
+
+std::string state_of(const ExerciseProgress& progress) {
+    if (progress.passed) return "passed";
+    if (progress.checks > 0) return fmt::format("{} check{}", progress.checks, progress.checks == 1 ? "" : "s");
+    return progress.started ? "started" : "";
+}
+
+int list_command(Arguments arguments) {
+    LearnOptions options;
+    OptionTable table("learn list", "lists the exercises, and what you have passed");
+    table.usage = "usage: heddle learn list [options]\n";
+    add_folder(table, options);
+    table.add("json", options.json, "as JSON");
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::vector<ExercisePage> pages = learn::exercise_pages();
+    const Progress progress(options.learner_folder());
+    if (options.json) {
+        nlohmann::ordered_json all = nlohmann::ordered_json::array();
+        for (const ExercisePage& page : pages) {
+            const ExerciseProgress one = progress.at(page.name);
+            all.push_back({{"exercise", page.name},
+                           {"track", page.track},
+                           {"title", page.title},
+                           {"started", one.started},
+                           {"checks", one.checks},
+                           {"hints", one.hints},
+                           {"passed", one.passed}});
+        }
+        print(json_text(all) + "\n");
+        return 0;
+    }
+    std::size_t passed = 0;
+    std::string text, track;
+    for (const ExercisePage& page : pages) {
+        const ExerciseProgress one = progress.at(page.name);
+        passed += one.passed;
+        if (page.track != track) text += fmt::format("{}{}\n", track.empty() ? "" : "\n", page.track);
+        track = page.track;
+        text += fmt::format("  {:<16} {:<10} {}\n", page.name, state_of(one), page.title);
+    }
+    text += fmt::format("\n{} of {} passed", passed, pages.size());
+    if (const ExercisePage* next = next_of(pages, progress))
+        text += fmt::format("; next: heddle learn {} {}", progress.at(next->name).started ? "check" : "start", next->name);
+    print(text + "\n");
+    return 0;
+}
+
+int start_command(Arguments arguments) {
+    LearnOptions options;
+    OptionTable table("learn start", "copies an exercise's starter and page into your folder");
+    table.usage = "usage: heddle learn start NAME [options]\n";
+    add_exercise(table, options).positional();
+    add_folder(table, options);
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::vector<ExercisePage> pages = learn::exercise_pages();
+    check_usage(!options.exercise.empty(), "learn start: which exercise? see heddle learn list");
+    const ExercisePage& page = learn::page_named(pages, options.exercise);
+    Progress progress(options.learner_folder());
+    const fs::path file = progress.folder() / (page.name + ".cu"), text = progress.folder() / (page.name + ".md");
+    check(!fs::exists(file), "{} is there already and is kept; move it away to begin anew, or check it: heddle learn check {}",
+          file.string(), shell_word(file.string()));
+    progress.of(page.name).started = true;
+    progress.save();  // makes the folder
+    if (!fs::exists(text))
+        write_file_atomically(text, page.text + fmt::format("\n\nStuck? `heddle learn hint {}` shows the first of {} hints.\n",
+                                                            page.name, page.hints.size()));
+    write_file_atomically(file, read_file(page.folder / "starter.cu"));
+    print(fmt::format("read {}, edit {}, then: heddle learn check {}\n", text.string(), file.string(), page.name));
+    return 0;
+}
+
+// The exercise that is meant when none is named: the file changed last among those started and not passed.
+std::string current_exercise(const std::vector<ExercisePage>& pages, const Progress& progress) {
+    std::string current;
+    fs::file_time_type latest = fs::file_time_type::min();
+    for (const ExercisePage& page : pages) {
+        const fs::path file = progress.folder() / (page.name + ".cu");
+        if (progress.at(page.name).passed || !fs::is_regular_file(file)) continue;
+        const fs::file_time_type time = fs::last_write_time(file);
+        if (!current.empty() && time <= latest) continue;
+        current = page.name;
+        latest = time;
+    }
+    check_usage(!current.empty(),
+                fmt::format("learn: which exercise? {} has none that is started and not passed; see heddle learn list",
+                            progress.folder().string()));
+    return current;
+}
+
+struct Answer {
+    const ExercisePage* page;
+    fs::path file;
+};
+
+// What `check` and `watch` are about.
+Answer answer_of(const std::vector<ExercisePage>& pages, const LearnOptions& options, const Progress& progress) {
+    const bool is_name = std::ranges::find(pages, options.file, &ExercisePage::name) != pages.end();
+    const bool is_file = !options.file.empty() && fs::exists(options.file);
+    std::string name = options.exercise;
+    if (name.empty() && is_name && !is_file) name = options.file;
+    if (name.empty() && options.file.empty()) name = current_exercise(pages, progress);
+    if (name.empty()) {
+        name = fs::path(options.file).stem().string();
+        if (is_file)
+            check_usage(std::ranges::find(pages, name, &ExercisePage::name) != pages.end(),
+                        fmt::format("learn: {} is named like no exercise; say which with --exercise NAME", options.file));
+    }
+    const ExercisePage& page = learn::page_named(pages, name);
+    fs::path file = is_file ? fs::path(options.file) : progress.folder() / (name + ".cu");
+    if (!is_file && !options.file.empty() && !is_name) file = options.file;
+    check_usage(fs::is_regular_file(file),
+                fmt::format("learn: there is no file {}; make it with: heddle learn start {}", file.string(), name));
+    return {&page, file};
+}
+
+OptionTable check_table(LearnOptions& options, const char* command, const char* summary) {
+    OptionTable table(command, summary);
+    table.usage = fmt::format("usage: heddle {} [FILE] [options]\n", command);
+    table.add("file", options.file, "your file, or the name of the exercise")
+        .defaults_to("what you edited last")
+        .called("FILE")
+        .positional();
+    add_exercise(table, options).defaults_to("the file's name");
+    add_folder(table, options);
+    table.add("json", options.json, "the verdict as JSON");
+    return table;
+}
+
+// Checks once, prints the verdict and notes it. Returns whether it is a pass.
+bool check_once(const std::vector<ExercisePage>& pages, const Answer& answer, const LearnOptions& options) {
+    const learn::CheckResult result = learn::check_file(*answer.page, answer.file);
+    Progress progress(options.learner_folder());  // as it is now: a hint may have been asked for while watching
+    ExerciseProgress& one = progress.of(answer.page->name);
+    one.started = true;
+    ++one.checks;
+    one.passed |= result.verdict.passed();
+    progress.save();
+    const ExercisePage* const next = next_of(pages, progress);
+    print(options.json ? json_text(learn::json_of(*answer.page, result)) + "\n"
+                       : learn::text_of(*answer.page, result, next == nullptr ? "" : next->name));
+    return result.verdict.passed();
+}
+
+int check_command(Arguments arguments) {
+    LearnOptions options;
+    OptionTable table =
+        check_table(options, "learn check", "compiles your answer, runs it with every access watched, and grades it");
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::vector<ExercisePage> pages = learn::exercise_pages();
+    return check_once(pages, answer_of(pages, options, Progress(options.learner_folder())), options) ? 0 : 1;
+}
+
+int watch_command(Arguments arguments) {
+    LearnOptions options;
+    OptionTable table = check_table(options, "learn watch", "checks your answer each time that you save it, until it passes");
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::vector<ExercisePage> pages = learn::exercise_pages();
+    const Answer answer = answer_of(pages, options, Progress(options.learner_folder()));
+    say(fmt::format("watching {}; end with Ctrl-C", answer.file.string()));
+    for (fs::file_time_type checked = fs::file_time_type::min();; std::this_thread::sleep_for(std::chrono::milliseconds(200))) {
+        std::error_code missing;  // an editor may replace the file: for a moment there is none
+        const fs::file_time_type saved = fs::last_write_time(answer.file, missing);
+        if (missing || saved == checked) continue;
+        checked = saved;
+        if (check_once(pages, answer, options)) return 0;
+    }
+}
+
+// The exercise that an option names, or the one that was edited last.
+const ExercisePage& chosen_page(const std::vector<ExercisePage>& pages, const LearnOptions& options, const Progress& progress) {
+    return learn::page_named(pages, options.exercise.empty() ? current_exercise(pages, progress) : options.exercise);
+}
+
+int hint_command(Arguments arguments) {
+    LearnOptions options;
+    OptionTable table("learn hint", "shows the next hint of an exercise");
+    table.usage = "usage: heddle learn hint [NAME] [options]\n";
+    add_exercise(table, options).defaults_to("what you edited last").positional();
+    add_folder(table, options);
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::vector<ExercisePage> pages = learn::exercise_pages();
+    Progress progress(options.learner_folder());
+    const ExercisePage& page = chosen_page(pages, options, progress);
+    ExerciseProgress& one = progress.of(page.name);
+    one.hints = std::min(one.hints + 1, static_cast<int>(page.hints.size()));
+    progress.save();
+    for (int i = 0; i < one.hints; ++i) print(fmt::format("{}. {}\n", i + 1, page.hints[static_cast<std::size_t>(i)]));
+    if (one.hints == static_cast<int>(page.hints.size()))
+        say(fmt::format("these are all hints; heddle learn solution {} shows an answer", page.name));
+    return 0;
+}
+
+int solution_command(Arguments arguments) {
+    LearnOptions options;
+    OptionTable table("learn solution", "shows an answer: after yours has passed, or when asked twice");
+    table.usage = "usage: heddle learn solution [NAME] [options]\n";
+    add_exercise(table, options).defaults_to("what you edited last").positional();
+    add_folder(table, options);
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::vector<ExercisePage> pages = learn::exercise_pages();
+    Progress progress(options.learner_folder());
+    const ExercisePage& page = chosen_page(pages, options, progress);
+    ExerciseProgress& one = progress.of(page.name);
+    if (!one.passed && !one.asked_for_solution) {
+        one.asked_for_solution = true;
+        progress.save();
+        say(fmt::format("{} is not passed yet; ask again to see an answer, or for a hint: heddle learn hint {}", page.name,
+                        page.name));
+        return 1;
+    }
+    print(read_file(page.folder / "solution.cu"));
+    return 0;
+}
+
+struct Command {
+    std::string_view name;
+    std::string_view summary;
+    int (*run)(Arguments);
+};
+constexpr Command commands[] = {
+    {"list", "the exercises, and what you have passed; the same as heddle learn", list_command},
+    {"start", "copies an exercise's starter and page into your folder", start_command},
+    {"check", "compiles, runs and grades your answer", check_command},
+    {"watch", "checks your answer each time that you save it", watch_command},
+    {"hint", "shows the next hint", hint_command},
+    {"solution", "shows an answer: after yours has passed, or when asked twice", solution_command},
+};
+
+int print_help() {
+    std::string text = "heddle learn - exercises in CUDA kernels that grade themselves, without a GPU\n\n";
+    for (const Command& command : commands) text += fmt::format("  heddle learn {:<11}{}\n", command.name, command.summary);
+    print(text + "\nheddle learn check --help and the like show the options.\n");
+    return 0;
+}
+
+}  // namespace
+
+int learn_command(Arguments arguments) {
+    const std::string name = arguments.empty() ? "list" : arguments[0];
+    if (name == "--help" || name == "-h") return print_help();
+    if (name.starts_with("--")) return list_command(arguments);
+    std::vector<std::string> names;
+    for (const Command& command : commands) {
+        if (command.name == name) return command.run(arguments.empty() ? arguments : arguments.subspan(1));
+        names.emplace_back(command.name);
+    }
+    throw UsageError(fmt::format("learn: there is no '{}'{}", name, did_you_mean(name, names, "see heddle learn --help")));
+}
+
+}  // namespace heddle::app

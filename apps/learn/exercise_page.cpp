@@ -1,0 +1,77 @@
+#include "apps/learn/exercise_page.h"
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <string_view>
+#include <tuple>
+
+#include "apps/learn/files.h"
+#include "apps/options/suggestion.h"
+#include "core/file.h"
+#include "core/format.h"
+
+namespace heddle::learn {
+namespace {
+
+constexpr std::array<std::string_view, 5> tracks = {"first kernels", "shared memory", "detective", "tape", "Transformer kernels"};
+
+std::vector<std::string> hints_of(const std::string& list) {
+    static const std::regex start(R"((^|\n)\d+\. )");
+    std::vector<std::string> hints;
+    auto at = std::sregex_iterator(list.begin(), list.end(), start);
+    for (const std::sregex_iterator end; at != end;) {
+        const auto begin = static_cast<std::size_t>(at->position() + at->length());
+        ++at;
+        std::string hint = list.substr(begin, at == end ? std::string::npos : static_cast<std::size_t>(at->position()) - begin);
+        while (hint.ends_with('\n')) hint.pop_back();
+        hints.push_back(std::regex_replace(hint, std::regex("\n +"), "\n"));
+    }
+    return hints;
+}
+
+ExercisePage page_of(const std::filesystem::path& folder) {
+    ExercisePage page;
+    page.folder = folder;
+    page.name = folder.filename().string();
+    const std::string text = read_file(folder / "page.md");
+    std::smatch head;
+    static const std::regex first_line(R"(^<!-- learn: ([A-Za-z ]+) (\d+), starter ([a-z]+) -->\n# ([^\n]+)\n)");
+    check(std::regex_search(text, head, first_line), "{}: wanted <!-- learn: TRACK N, starter KIND --> and a title",
+          (folder / "page.md").string());
+    page.track = head[1];
+    page.place = std::stoi(head[2]);
+    page.starter_kind = head[3];
+    page.title = head[4];
+    const std::size_t begin = text.find('\n') + 1, hints = text.find("\n## Hints\n");
+    check(hints != std::string::npos, "{}: wanted hints under ## Hints", (folder / "page.md").string());
+    page.text = text.substr(begin, hints - begin);
+    page.hints = hints_of(text.substr(hints + 10));
+    return page;
+}
+
+std::size_t number_of(const std::string& track) {
+    return static_cast<std::size_t>(std::ranges::find(tracks, track) - tracks.begin());
+}
+
+}  // namespace
+
+std::vector<ExercisePage> exercise_pages() {
+    std::vector<ExercisePage> pages;
+    for (const auto& entry : std::filesystem::directory_iterator(files().exercises))
+        if (entry.is_directory()) pages.push_back(page_of(entry.path()));
+    std::ranges::sort(pages, {},
+                      [](const ExercisePage& page) { return std::tuple(number_of(page.track), page.place, page.name); });
+    return pages;
+}
+
+const ExercisePage& page_named(const std::vector<ExercisePage>& pages, const std::string& name) {
+    const auto found = std::ranges::find(pages, name, &ExercisePage::name);
+    std::vector<std::string> names;
+    for (const ExercisePage& page : pages) names.push_back(page.name);
+    check_usage(found != pages.end(),
+                fmt::format("learn: there is no exercise '{}'{}", name, app::did_you_mean(name, names, "see heddle learn list")));
+    return *found;
+}
+
+}  // namespace heddle::learn

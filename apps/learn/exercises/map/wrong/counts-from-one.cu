@@ -1,0 +1,7 @@
+// verdict: bounds line 6
+#include "exercise.h"
+
+__global__ void scale(const float* x, float* y, float a) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x + 1;
+    y[i] = a * x[i];
+}

@@ -1,0 +1,10 @@
+// verdict: misaligned line 7: not a multiple of
+#include "exercise.h"
+
+__global__ void scale(const float* x, float* y, float a, int n) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= n / 4) return;
+    Vector<float, 4> group = load_vector<4>(x + i);
+    for (int k = 0; k < 4; ++k) group[k] *= a;
+    store_vector<4>(y + i, group);
+}

@@ -1,0 +1,185 @@
+#include "apps/learn/grader/attempt.h"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "kernels/emulator/checker.h"
+
+namespace heddle::learn {
+namespace {
+
+std::string number_text(double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.7g", value);
+    return text;
+}
+
+std::size_t product(const std::vector<int>& extents) {
+    std::size_t count = 1;
+    for (const int extent : extents) count *= static_cast<std::size_t>(extent);
+    return count;
+}
+
+void must(cudaError_t error) {
+    if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
+}
+
+}  // namespace
+
+std::vector<float> numbers(std::size_t count, unsigned series) {
+    std::vector<float> values(count);
+    std::uint64_t state = 0x9e3779b97f4a7c15u * series;
+    for (float& value : values) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        value = static_cast<float>(static_cast<int>(state >> 58) - 32) / 8;
+    }
+    return values;
+}
+
+Attempt::Attempt(void* library, std::string source, bool traced)
+    : library_(library), source_(std::move(source)), traced_(traced) {}
+
+Attempt::~Attempt() {
+    for (const Array& array : arrays_) cudaFree(array.start);
+}
+
+void* Attempt::add(const std::string& name, const void* values, std::size_t element, std::vector<int> extents) {
+    arrays_.push_back({name, std::move(extents), element, nullptr});
+    Array& array = arrays_.back();
+    const std::size_t bytes = product(array.extents) * element;
+    // Reports say where memory was allocated; here its name does that (verdict.cpp).
+    must(cudaMalloc(&array.start, bytes, emulator::Place{name.c_str(), 0}));
+    if (values != nullptr) must(cudaMemcpy(array.start, values, bytes, cudaMemcpyHostToDevice));
+    return array.start;
+}
+
+void* Attempt::find(const char* name) const {
+    void* const kernel = dlsym(library_, name);
+    if (kernel == nullptr)
+        throw Failed{{.kind = "compile",
+                      .text = source_ + " defines no kernel '" + name + "' with the parameters that exercise.h declares",
+                      .shape = "",
+                      .cost = {}}};
+    return kernel;
+}
+
+void Attempt::begin() {
+    if (traced_) emulator::begin_trace();
+}
+
+void Attempt::finish() {
+    const cudaError_t error = cudaDeviceSynchronize();
+    if (traced_)
+        for (emulator::TracedLaunch& launch : emulator::end_trace()) launches_.push_back(std::move(launch));
+    if (error != cudaSuccess) throw Failed{verdict_of_report(cudaGetErrorString(error), source_)};
+}
+
+const Attempt::Array& Attempt::array_at(const void* start) const {
+    for (const Array& array : arrays_)
+        if (array.start == start) return array;
+    throw std::logic_error("a harness compares an array that it did not allocate");
+}
+
+std::string Attempt::element_name(const Array& array, std::size_t index) {
+    std::string text;
+    for (std::size_t i = array.extents.size(); i-- > 0;) {
+        const auto extent = static_cast<std::size_t>(array.extents[i]);
+        text = std::to_string(index % extent) + (text.empty() ? "" : ", ") + text;
+        index /= extent;
+    }
+    return array.name + "[" + text + "]";
+}
+
+void Attempt::check_written(const Array& array) const {
+    const std::size_t count = product(array.extents);
+    std::size_t first = count, missing = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (emulator::checker::first_unwritten(array.start + i * array.element, array.element) == nullptr) continue;
+        if (missing++ == 0) first = i;
+    }
+    if (missing == 0) return;
+    std::string text = element_name(array, first) + " was never written";
+    if (missing > 1)
+        text +=
+            "; nor were " + std::to_string(missing - 1) + " more of the " + std::to_string(count) + " elements of " + array.name;
+    throw Failed{{.kind = "unwritten", .text = text, .shape = "", .cost = {}}};
+}
+
+std::string Attempt::last_writer(const std::byte* address, std::size_t bytes, int& line) const {
+    const auto first = reinterpret_cast<std::uint64_t>(address);
+    for (auto launch = launches_.rbegin(); launch != launches_.rend(); ++launch)
+        for (auto event = launch->events.rbegin(); event != launch->events.rend(); ++event) {
+            if (event->shared || (event->action != emulator::Action::write && event->action != emulator::Action::atomic))
+                continue;
+            if (event->address >= first + bytes || event->address + event->bytes <= first) continue;
+            std::size_t from = 0;
+            line = line_in(launch->sites[event->site].place, source_, from);
+            if (line == 0) return "";
+            return ", written in line " + std::to_string(line) + " by thread " + std::to_string(event->thread) + " of block " +
+                   std::to_string(event->block);
+        }
+    return launches_.empty() ? "" : ", which is its value from before the launch";
+}
+
+template <class T>
+void Attempt::compare(const Array& array, const std::vector<double>& wanted, double tolerance) {
+    const std::size_t count = product(array.extents);
+    if (wanted.size() != count) throw std::logic_error("a harness expects another number of elements than the array has");
+    check_written(array);
+    std::vector<T> got(count);
+    must(cudaMemcpy(got.data(), array.start, count * sizeof(T), cudaMemcpyDeviceToHost));
+    const auto* const bytes = reinterpret_cast<const std::byte*>(got.data());
+    bits_.insert(bits_.end(), bytes, bytes + count * sizeof(T));
+
+    std::size_t wrong = 0, first = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double error = std::abs(static_cast<double>(got[i]) - wanted[i]);
+        if (error <= tolerance * (1 + std::abs(wanted[i]))) continue;
+        if (wrong++ == 0) first = i;
+    }
+    if (wrong == 0) return;
+    int line = 0;
+    const std::string writer = last_writer(array.start + first * sizeof(T), sizeof(T), line);
+    std::string text = element_name(array, first) + " is " + number_text(static_cast<double>(got[first])) + writer + "; wanted " +
+                       number_text(wanted[first]) + ". ";
+    text += wrong == 1 ? "The other elements are right"
+                       : std::to_string(wrong) + " of the " + std::to_string(count) + " elements of " + array.name + " are wrong";
+    throw Failed{{.kind = "values", .line = line, .text = text, .shape = "", .cost = {}}};
+}
+
+void Attempt::expect(const float* array, const std::vector<double>& wanted, double tolerance) {
+    compare<float>(array_at(array), wanted, tolerance);
+}
+void Attempt::expect(const int* array, const std::vector<double>& wanted) { compare<int>(array_at(array), wanted, 0); }
+
+void Attempt::allow(const Cost& most) {
+    if (!traced_) return;
+    const Verdict verdict = cost_verdict(launches_, most, source_);
+    if (!verdict.passed()) throw Failed{verdict};
+}
+
+Cost Attempt::cost() const { return cost_of(launches_); }
+
+std::vector<const Exercise*>& exercises() {
+    static std::vector<const Exercise*> all;
+    return all;
+}
+
+Exercise::Exercise(const char* exercise, std::vector<std::string> axis_names, std::vector<Sizes> sizes, Run body)
+    : name(exercise), axes(std::move(axis_names)), shapes(std::move(sizes)), run(body) {
+    exercises().push_back(this);
+}
+
+std::string shape_text(const Exercise& exercise, const Sizes& sizes) {
+    std::string text;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+        text += (i == 0 ? "" : ", ") + exercise.axes[i] + " = " + std::to_string(sizes[i]);
+    return text;
+}
+
+}  // namespace heddle::learn

@@ -1,0 +1,129 @@
+// What an exercise's harness is written in: arrays on the emulated device, launches of the learner's kernel, the wanted results.
+//
+//     void run(Attempt& attempt, const Sizes& sizes) {
+//         const std::vector<float> x = numbers(sizes[0]);
+//         const float* const x_device = attempt.input("x", x);
+//         float* const y = attempt.output<float>("y", {sizes[0]});
+//         attempt.launch<decltype(scale)>("scale", {.grid = ..., .block = 128}, x_device, y, 2.5f);
+//         attempt.expect(y, wanted);
+//         attempt.allow({.sectors = ...});
+//     }
+//     const Exercise exercise("map", {"n"}, {{128}, {1024}}, run);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/learn/grader/verdict.h"
+#include "kernels/emulator/launch.h"
+#include "kernels/emulator/requests.h"
+#include "kernels/emulator/trace.h"
+
+namespace heddle::learn {
+
+/// Thrown by the functions of an Attempt when the answer is wrong.
+struct Failed {
+    Verdict verdict;
+};
+
+using Sizes = std::vector<int>;
+
+/// `count` numbers in [-4, 4) that are multiples of 1/8: sums of a few thousand of them and of their products are exact in any
+/// order. The same each time for the same `series`.
+std::vector<float> numbers(std::size_t count, unsigned series = 1);
+
+/// One run of the learner's kernel with one shape and one order of threads.
+class Attempt {
+  public:
+    /// `library`: the learner's, from dlopen. `source`: the name of their file in reports. `traced`: records every access.
+    Attempt(void* library, std::string source, bool traced);
+    ~Attempt();
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+
+    /// An array of the device with these values; row-major, the product of the extents is the number of values. Empty: one
+    /// extent.
+    template <class T>
+    T* input(const std::string& name, const std::vector<T>& values, std::vector<int> extents = {}) {
+        if (extents.empty()) extents = {static_cast<int>(values.size())};
+        return static_cast<T*>(add(name, values.data(), sizeof(T), std::move(extents)));
+    }
+    /// One that the kernel must write as a whole: reading or not writing an element is a mistake.
+    template <class T>
+    T* output(const std::string& name, std::vector<int> extents) {
+        return static_cast<T*>(add(name, nullptr, sizeof(T), std::move(extents)));
+    }
+
+    /// Runs the learner's kernel of this name and waits for it. Failed with what the emulator reports.
+    template <class Kernel, class... Arguments>
+    void launch(const char* name, const emulator::LaunchConfig& config, Arguments... arguments) {
+        auto* const kernel = reinterpret_cast<Kernel*>(find(name));
+        begin();
+        emulator::launch(config, kernel, arguments...);
+        finish();
+    }
+
+    /// Compares the array with these values, each within tolerance * (1 + |wanted|). Failed with the first element that was never
+    /// written, or the first that differs; NaN never equals a number.
+    void expect(const float* array, const std::vector<double>& wanted, double tolerance = 0);
+    void expect(const int* array, const std::vector<double>& wanted);
+    /// The most that a right answer may ask for in all launches so far. Checked in traced attempts, where the others do nothing.
+    void allow(const Cost& most);
+
+    /// The bytes of all arrays that were compared.
+    const std::vector<std::byte>& bits() const { return bits_; }
+    /// Of traced attempts.
+    Cost cost() const;
+
+  private:
+    struct Array {
+        std::string name;
+        std::vector<int> extents;
+        std::size_t element = 0;
+        std::byte* start = nullptr;
+    };
+    void* add(const std::string& name, const void* values, std::size_t element, std::vector<int> extents);
+    void* find(const char* name) const;
+    void begin();
+    void finish();
+    const Array& array_at(const void* start) const;
+    void check_written(const Array& array) const;
+    template <class T>
+    void compare(const Array& array, const std::vector<double>& wanted, double tolerance);
+    /// "y[row 1, 3]"; for one extent "y[3]".
+    static std::string element_name(const Array& array, std::size_t index);
+    /// Who wrote last to these bytes: its line, and a sentence for the learner.
+    std::string last_writer(const std::byte* address, std::size_t bytes, int& line) const;
+
+    void* library_;
+    std::string source_;
+    bool traced_;
+    std::vector<Array> arrays_;
+    std::vector<std::byte> bits_;
+    std::vector<emulator::TracedLaunch> launches_;
+};
+
+/// One exercise, which registers itself: a constant of the harness.
+struct Exercise {
+    using Run = void (*)(Attempt&, const Sizes&);
+    /// `shapes`: those to try, in this order. The last one is traced for its cost.
+    Exercise(const char* exercise, std::vector<std::string> axis_names, std::vector<Sizes> sizes, Run body);
+
+    std::string name;
+    std::vector<std::string> axes;
+    std::vector<Sizes> shapes;
+    Run run;
+};
+std::vector<const Exercise*>& exercises();
+
+/// "n = 33, cols = 4".
+std::string shape_text(const Exercise& exercise, const Sizes& sizes);
+
+/// The verdict if `launches` ask for more than `most`; else a pass. Lines are those of `source`.
+Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const Cost& most, const std::string& source);
+Cost cost_of(const std::vector<emulator::TracedLaunch>& launches);
+
+}  // namespace heddle::learn

@@ -1,0 +1,45 @@
+// What the grader found: written to a file as lines of "key value", which `heddle learn` reads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace heddle::learn {
+
+/// What an answer asked of memory, and at most may ask for; 0 as a limit: anything.
+struct Cost {
+    std::uint64_t sectors = 0;        ///< of 32 bytes of global memory, over all requests of warps
+    std::uint64_t requests = 0;       ///< of warps to global memory
+    std::uint64_t shared_cycles = 0;  ///< in which the banks of shared memory are busy
+    std::uint64_t barriers = 0;       ///< of the block, one for each warp that comes to it
+};
+
+struct Verdict {
+    std::string kind = "pass";  ///< "pass", "values", "race", ...: docs/learn.md lists them
+    int line = 0;               ///< of the learner's file; 0: no single line
+    int other_line = 0;         ///< of a race: the earlier access
+    std::string text;           ///< one line
+    std::string shape;          ///< the sizes that show it: "n = 33"; may be empty
+    Cost cost;                  ///< of a pass, and of an answer that is right but costs too much
+
+    bool passed() const { return kind == "pass"; }
+};
+
+/// Which kind of mistake a report of the emulator (report.h) describes.
+std::string kind_of_report(std::string_view report);
+
+/// The verdict of a report: kind, lines in `source`, and the text without the seed and the words that only matter to Heddle's own
+/// tests. Arrays are called by the names with which the harness allocated them.
+Verdict verdict_of_report(const std::string& report, const std::string& source);
+
+/// The number behind the first "SOURCE:" at or after `from`, which moves behind it; 0 if there is none.
+int line_in(std::string_view text, std::string_view source, std::size_t& from);
+
+/// Replaces the file. False if it cannot be written.
+bool write_verdict(const Verdict& verdict, const std::string& path);
+/// What write_verdict() wrote; nothing if the file is missing or incomplete.
+std::optional<Verdict> read_verdict(const std::string& path);
+
+}  // namespace heddle::learn

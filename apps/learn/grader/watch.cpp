@@ -1,0 +1,131 @@
+#include "apps/learn/grader/watch.h"
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <thread>
+
+#include "apps/learn/grader/verdict.h"
+#include "kernels/emulator/report.h"
+
+namespace heddle::learn {
+namespace {
+
+constexpr int kFrames = 48;
+// Where the watched thread was: filled by the signal handler, read by the watcher once `sampled` has changed.
+std::array<void*, kFrames> frames;
+std::atomic<int> frame_count = 0, samples = 0, crash = 0;
+
+void sample(int) {
+    frame_count = backtrace(frames.data(), kFrames);
+    ++samples;
+}
+
+void on_crash(int signal) {
+    if (crash != 0) return;
+    frame_count = backtrace(frames.data(), kFrames);
+    crash = signal;
+    for (;;) pause();  // the watcher ends the process
+}
+
+void pause_for(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+// The innermost line of the source among the frames; 0 if there is none.
+int line_of_frames(const std::string& source) {
+    const int count = frame_count;
+    for (int i = 0; i < count; ++i) {
+        const std::string place = emulator::place_of_code(frames[static_cast<std::size_t>(i)]);
+        std::size_t from = 0;
+        if (const int line = line_in(place, source, from); line != 0) return line;
+    }
+    return 0;
+}
+
+// Interrupts the thread until it is found in the source: between two threads of a kernel the emulator itself runs.
+int running_line(pthread_t watched, const std::string& source) {
+    for (int i = 0; i < 20; ++i) {
+        const int before = samples;
+        pthread_kill(watched, SIGUSR2);
+        for (int wait = 0; samples == before && wait < 50; ++wait) pause_for(std::chrono::milliseconds(2));
+        if (samples == before) return 0;
+        if (const int line = line_of_frames(source); line != 0) return line;
+        pause_for(std::chrono::milliseconds(3));
+    }
+    return 0;
+}
+
+[[noreturn]] void end_with(const std::string& kind, int line, const std::string& text, const std::string& result) {
+    write_verdict({.kind = kind, .line = line, .text = text, .shape = "", .cost = {}}, result);
+    _exit(0);
+}
+
+double cpu_seconds() {
+    timespec now = {};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+std::size_t memory_in_use() {
+    std::size_t all = 0, resident = 0;
+    if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
+        if (std::fscanf(file, "%zu %zu", &all, &resident) != 2) resident = 0;
+        std::fclose(file);
+    }
+    return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::string at(const std::string& source, int line) { return line == 0 ? "" : " at " + source + ":" + std::to_string(line); }
+
+void watch_over(pthread_t watched, const Limits& limits, const std::string& source, const std::string& result) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> longest(2 * limits.cpu_seconds + 30);
+    for (;; pause_for(std::chrono::milliseconds(10))) {
+        if (crash != 0) {
+            const int line = line_of_frames(source);
+            end_with("crash", line, "the program was ended by " + std::string(strsignal(crash)) + at(source, line), result);
+        }
+        if (memory_in_use() > limits.memory) {
+            const int line = running_line(watched, source);
+            end_with("memory", line,
+                     "the program uses more than " + std::to_string(limits.memory >> 20) + " MB of memory" + at(source, line),
+                     result);
+        }
+        if (cpu_seconds() > limits.cpu_seconds || std::chrono::steady_clock::now() - start > longest) {
+            const int line = running_line(watched, source);
+            end_with("endless", line,
+                     "still running after " + std::to_string(static_cast<int>(limits.cpu_seconds)) +
+                         " seconds: a loop that does not end?" + at(source, line),
+                     result);
+        }
+    }
+}
+
+}  // namespace
+
+void watch(const Limits& limits, const std::string& source, const std::string& result) {
+    // In case the watcher itself is stuck: the interrupted thread may hold a lock that it needs.
+    const auto last = static_cast<rlim_t>(limits.cpu_seconds) + 5;
+    const rlimit cpu = {last, last}, core = {0, 0};
+    setrlimit(RLIMIT_CPU, &cpu);
+    setrlimit(RLIMIT_CORE, &core);
+    backtrace(frames.data(), kFrames);  // loads what it needs now, not in a signal handler
+
+    struct sigaction action = {};
+    action.sa_flags = SA_ONSTACK | SA_RESTART;  // a kernel's thread has a small stack
+    action.sa_handler = sample;
+    sigaction(SIGUSR2, &action, nullptr);
+    action.sa_handler = on_crash;
+    for (const int signal : {SIGABRT, SIGILL, SIGBUS, SIGTRAP}) sigaction(signal, &action, nullptr);
+    std::thread(watch_over, pthread_self(), limits, source, result).detach();
+}
+
+}  // namespace heddle::learn

@@ -1,0 +1,18 @@
+// Limits on a learner's program: time and memory. What exceeds them, or aborts, ends the process with a verdict that names the
+// line of the learner's file that was running.
+#pragma once
+
+#include <string>
+
+namespace heddle::learn {
+
+struct Limits {
+    double cpu_seconds = 3;        ///< of the process; twice as much wall time and 30 s more end it, too
+    std::size_t memory = 1 << 30;  ///< bytes in use
+};
+
+/// Watches this process from now on; kernels must run on the calling thread. Called once. On a violation of the limits, and on
+/// SIGABRT, SIGILL, SIGBUS and SIGTRAP, a verdict is written to `result` and the process exits with status 0.
+void watch(const Limits& limits, const std::string& source, const std::string& result);
+
+}  // namespace heddle::learn

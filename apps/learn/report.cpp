@@ -1,0 +1,64 @@
+#include "apps/learn/report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/terminal/terminal.h"
+#include "core/file.h"
+
+namespace heddle::learn {
+namespace {
+
+// "     14 |     y[i] = x[i];", or nothing where the file has no such line.
+std::string shown_line(const std::string& file, int number) {
+    std::istringstream text(read_file(file));
+    std::string line;
+    for (int i = 0; i < number; ++i)
+        if (!std::getline(text, line)) return "";
+    return number == 0 ? "" : fmt::format("{:>7} | {}\n", number, line);
+}
+
+std::string cost_text(const Cost& cost) {
+    std::string text =
+        fmt::format("{} sectors of 32 bytes in {} requests of warps to global memory", cost.sectors, cost.requests);
+    if (cost.shared_cycles > 0) text += fmt::format("; shared memory busy for {} cycles", cost.shared_cycles);
+    if (cost.barriers > 0) text += fmt::format("; {} waits of warps at barriers", cost.barriers);
+    return text;
+}
+
+}  // namespace
+
+std::string text_of(const ExercisePage& page, const CheckResult& result, const std::string& next) {
+    const Verdict& verdict = result.verdict;
+    std::string text = fmt::format("{}: {}\n", page.name, verdict.kind);
+    if (verdict.passed()) {
+        text += fmt::format("  with {}: {}\n", verdict.shape, cost_text(verdict.cost));
+        if (!next.empty()) text += fmt::format("  next: heddle learn start {}\n", next);
+    } else {
+        std::string sentence = verdict.shape.empty() ? "" : fmt::format("with {}: ", verdict.shape);
+        sentence += verdict.text;
+        text += app::indented(app::wrapped(sentence));
+        text += shown_line(result.source, verdict.other_line);
+        if (verdict.line != verdict.other_line) text += shown_line(result.source, verdict.line);
+    }
+    if (!result.printed.empty()) text += "it printed:\n" + app::indented(result.printed);
+    return app::terminal_text(text);
+}
+
+nlohmann::ordered_json json_of(const ExercisePage& page, const CheckResult& result) {
+    const Verdict& verdict = result.verdict;
+    nlohmann::ordered_json json = {{"exercise", page.name},    {"file", result.source}, {"passed", verdict.passed()},
+                                   {"kind", verdict.kind},     {"line", verdict.line},  {"other_line", verdict.other_line},
+                                   {"shape", verdict.shape},   {"text", verdict.text},  {"printed", result.printed},
+                                   {"seconds", result.seconds}};
+    if (verdict.cost.requests > 0)
+        json["cost"] = {{"sectors", verdict.cost.sectors},
+                        {"requests", verdict.cost.requests},
+                        {"shared_cycles", verdict.cost.shared_cycles},
+                        {"barriers", verdict.cost.barriers}};
+    return json;
+}
+
+}  // namespace heddle::learn
