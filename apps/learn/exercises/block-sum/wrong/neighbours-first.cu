@@ -1,0 +1,16 @@
+// verdict: cost line 12: different words of one bank
+#include "exercise.h"
+
+__global__ void block_sums(const float* x, float* sums, int n) {
+    SharedArena arena;
+    float* tile = arena.take<float>(128);
+    const int t = static_cast<int>(threadIdx.x), i = static_cast<int>(blockIdx.x * blockDim.x) + t;
+    tile[t] = i < n ? x[i] : 0.0f;
+    __syncthreads();
+    for (int stride = 1; stride < 128; stride *= 2) {
+        const int at = 2 * stride * t;
+        if (at + stride < 128) tile[at] += tile[at + stride];
+        __syncthreads();
+    }
+    if (t == 0) sums[blockIdx.x] = tile[0];
+}

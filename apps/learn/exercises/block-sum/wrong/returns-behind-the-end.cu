@@ -1,0 +1,16 @@
+// verdict: barrier line 10
+#include "exercise.h"
+
+__global__ void block_sums(const float* x, float* sums, int n) {
+    SharedArena arena;
+    float* tile = arena.take<float>(128);
+    const int t = static_cast<int>(threadIdx.x), i = static_cast<int>(blockIdx.x * blockDim.x) + t;
+    if (i >= n) return;
+    tile[t] = x[i];
+    __syncthreads();
+    for (int stride = 64; stride > 0; stride /= 2) {
+        if (t < stride) tile[t] += tile[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) sums[blockIdx.x] = tile[0];
+}
