@@ -145,8 +145,9 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file) {
     result.source = file.string();
     const Files all = files();
     check(access(all.grader.c_str(), X_OK) == 0,
-          "learn: the program {} is missing, which runs answers; build it with: cmake --preset emulated && cmake --build "
-          "build/emulated",
+          "learn: the program {} is missing, which runs answers; build it, without sanitizers, with: cmake --build BUILD_FOLDER "
+          "--target "
+          "heddle-grader",
           all.grader.string());
     const ScratchFolder scratch;
     const std::string source = file.filename().string();

@@ -163,6 +163,23 @@ void Attempt::allow(const Cost& most) {
     if (!verdict.passed()) throw Failed{verdict};
 }
 
+void Attempt::reads_by_copies() {
+    for (const emulator::TracedLaunch& launch : launches_)
+        for (const emulator::TraceEvent& event : launch.events) {
+            if (event.shared || event.action != emulator::Action::read) continue;
+            std::size_t from = 0;
+            const int line = line_in(launch.sites[event.site].place, source_, from);
+            throw Failed{
+                {.kind = "cost",
+                 .line = line,
+                 .text =
+                     "right, but line " + std::to_string(line) +
+                     " reads global memory with ordinary loads, and the thread waits for them; asynchronous copies do not wait",
+                 .shape = "",
+                 .cost = cost()}};
+        }
+}
+
 Cost Attempt::cost() const { return cost_of(launches_); }
 
 std::vector<const Exercise*>& exercises() {

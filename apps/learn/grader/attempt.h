@@ -73,6 +73,9 @@ class Attempt {
     /// The most that a right answer may ask for in all launches so far. Checked in traced attempts, where the others do nothing.
     void allow(const Cost& most);
 
+    /// Global memory may be read by asynchronous copies alone. Checked in traced attempts.
+    void reads_by_copies();
+
     /// The bytes of all arrays that were compared.
     const std::vector<std::byte>& bits() const { return bits_; }
     /// Of traced attempts.

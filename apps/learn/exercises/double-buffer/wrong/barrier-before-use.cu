@@ -1,0 +1,22 @@
+// verdict: race
+#include "exercise.h"
+
+__global__ void product(const float* a, const float* b, float* c, int m, int n, int depth) {
+    SharedArena arena;
+    float* a_tiles = arena.take<float>(2 * 256);
+    float* b_tiles = arena.take<float>(2 * 256);
+    const int y = static_cast<int>(threadIdx.y), x = static_cast<int>(threadIdx.x);
+    const int row = static_cast<int>(blockIdx.y * 16) + y, column = static_cast<int>(blockIdx.x * 16) + x;
+    const auto fill = [&](int k0, int p) {
+        a_tiles[p * 256 + y * 16 + x] = row < m && k0 + x < depth ? a[row * depth + k0 + x] : 0.0f;
+        b_tiles[p * 256 + y * 16 + x] = k0 + y < depth && column < n ? b[(k0 + y) * n + column] : 0.0f;
+    };
+    float sum = 0;
+    fill(0, 0);
+    for (int k0 = 0, p = 0; k0 < depth; k0 += 16, p = 1 - p) {
+        if (k0 + 16 < depth) fill(k0 + 16, 1 - p);
+        __syncthreads();
+        for (int k = 0; k < 16; ++k) sum += a_tiles[p * 256 + y * 16 + k] * b_tiles[p * 256 + k * 16 + x];
+    }
+    if (row < m && column < n) c[row * n + column] = sum;
+}
