@@ -1,0 +1,229 @@
+// `heddle learn`: every solution passes, every starter and every wrong answer gets its verdict; and what the command says.
+//
+// Of an exercise's wrong answers one of each kind is checked, and with HEDDLE_LEARN_ALL=1 all of them: each is compiled, which
+// takes most of a second.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "tests/documents.h"
+#include "tests/program.h"
+#include "tests/shell.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const fs::path exercises = HEDDLE_SOURCE_DIR "/apps/learn/exercises";
+
+std::vector<std::string> names() {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::directory_iterator(exercises)) all.push_back(entry.path().filename().string());
+    std::ranges::sort(all);
+    return all;
+}
+
+// "// verdict: race line 8 and 10: without a barrier": what the first line of a wrong answer says.
+struct Expected {
+    std::string kind, words;
+    int line = -1, other_line = -1;  // -1: any
+};
+
+Expected expected_of(const std::string& first_line) {
+    static const std::regex form(R"(// verdict: (\w+)(?: line (\d+)(?: and (\d+))?)?(?:: (.+))?)");
+    std::smatch found;
+    if (!std::regex_match(first_line, found, form)) ADD_FAILURE() << first_line;
+    const auto number = [&](std::size_t group) { return found[group].matched ? std::stoi(found[group]) : -1; };
+    return {.kind = found[1], .words = found[4], .line = number(2), .other_line = number(3)};
+}
+
+json checked(const Workplace& here, const std::string& exercise, const fs::path& file) {
+    const ProgramResult result = here.run("learn check " + quoted(file.string()) + " --exercise " + exercise + " --json");
+    EXPECT_EQ(result.err, "");
+    const json verdict = json::parse(result.out, nullptr, false);
+    EXPECT_TRUE(verdict.is_object()) << result.out;
+    if (!verdict.is_object()) return json::object({{"kind", "none"}});
+    EXPECT_EQ(result.status, verdict["passed"] == true ? 0 : 1);
+    return verdict;
+}
+
+class Learn : public testing::TestWithParam<std::string> {
+  protected:
+    fs::path folder() const { return exercises / GetParam(); }
+    std::vector<fs::path> wrong_answers() const {
+        std::vector<fs::path> all;
+        for (const auto& entry : fs::directory_iterator(folder() / "wrong")) all.push_back(entry.path());
+        std::ranges::sort(all);
+        return all;
+    }
+};
+
+TEST_P(Learn, TheSolutionPassesAndTheStarterDoesNot) {
+    const Workplace here;
+    const json verdict = checked(here, GetParam(), folder() / "solution.cu");
+    EXPECT_EQ(verdict["kind"], "pass") << verdict;
+    std::smatch head;
+    const std::string page = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
+    ASSERT_TRUE(std::regex_search(page, head, std::regex("starter ([a-z]+) -->")));
+    const json starter = checked(here, GetParam(), folder() / "starter.cu");
+    EXPECT_EQ(starter["kind"], head[1].str()) << starter;
+}
+
+TEST_P(Learn, WrongAnswersGetTheirVerdict) {
+    const Workplace here;
+    const bool all = std::getenv("HEDDLE_LEARN_ALL") != nullptr;
+    std::set<std::string> kinds;
+    for (const fs::path& file : wrong_answers()) {
+        std::string first_line;
+        std::getline(std::ifstream(file) >> std::ws, first_line);
+        const Expected expected = expected_of(first_line);
+        if (!kinds.insert(expected.kind).second && !all) continue;
+        SCOPED_TRACE(file.filename().string());
+        const json verdict = checked(here, GetParam(), file);
+        EXPECT_EQ(verdict["kind"], expected.kind) << verdict;
+        if (expected.line >= 0) {
+            EXPECT_EQ(verdict["line"], expected.line) << verdict;
+        }
+        if (expected.other_line >= 0) {
+            EXPECT_EQ(verdict["other_line"], expected.other_line) << verdict;
+        }
+        EXPECT_THAT(verdict["text"].get<std::string>(), HasSubstr(expected.words));
+        EXPECT_LT(verdict["seconds"], 60.0);
+    }
+}
+
+TEST_P(Learn, AnExerciseIsWhole) {
+    EXPECT_GE(wrong_answers().size(), 5u);
+    const std::string page = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
+    EXPECT_THAT(page, AllOf(HasSubstr("\n## The idea\n"), HasSubstr("\n## What to write\n"), HasSubstr("\n## Hints\n\n1. "),
+                            HasSubstr("\n2. "), HasSubstr("\n3. "), HasSubstr(GetParam() + ".cu")));
+    EXPECT_THAT(project_file("apps/learn/exercises/" + GetParam() + "/starter.cu"), HasSubstr("Exercise " + GetParam() + ":"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Exercises, Learn, testing::ValuesIn(names()), [](const testing::TestParamInfo<std::string>& info) {
+    return std::regex_replace(info.param, std::regex("-"), "_");
+});
+
+TEST(LearnCommand, ALearnerStartsChecksAndPasses) {
+    const Workplace here;
+    EXPECT_THAT(here.run("learn").out,
+                HasSubstr("0 of " + std::to_string(names().size()) + " passed; next: heddle learn start map"));
+    ASSERT_EQ(here.run("learn start map").status, 0);
+    EXPECT_THAT(here.read("heddle-learn/map.md"),
+                AllOf(HasSubstr("# One thread"), Not(HasSubstr("## Hints")), Not(HasSubstr("<!--"))));
+
+    const ProgramResult first = here.run("learn check");
+    EXPECT_EQ(first.status, 1);
+    EXPECT_THAT(first.out, AllOf(HasSubstr("map: unwritten\n"), HasSubstr("y[0] was never written")));
+    EXPECT_THAT(here.run("learn").out, HasSubstr("1 check "));
+
+    here.write("heddle-learn/map.cu", project_file("apps/learn/exercises/map/wrong/strides.cu"));
+    expect_complaint(here.run("learn start map"), 1, "heddle-learn/map.cu is there already and is kept");
+    EXPECT_EQ(here.read("heddle-learn/map.cu"), project_file("apps/learn/exercises/map/wrong/strides.cu"));
+    EXPECT_THAT(here.run("learn check map").out, AllOf(HasSubstr("map: cost\n"), HasSubstr("      6 |     y[i] = a * x[i];\n")));
+
+    EXPECT_THAT(here.run("learn hint").out, AllOf(HasSubstr("1. "), Not(HasSubstr("2. "))));
+    EXPECT_THAT(here.run("learn hint map").out, HasSubstr("\n2. "));
+    EXPECT_EQ(here.run("learn solution").status, 1);
+    EXPECT_EQ(here.run("learn solution map").out, project_file("apps/learn/exercises/map/solution.cu")) << "asked twice";
+
+    here.write("heddle-learn/map.cu", project_file("apps/learn/exercises/map/solution.cu"));
+    const ProgramResult passed = here.run("learn watch map");  // ends with a pass
+    EXPECT_EQ(passed.status, 0);
+    EXPECT_THAT(passed.out, AllOf(HasSubstr("map: pass\n"), HasSubstr("next: heddle learn start guard")));
+    const json list = json::parse(here.run("learn list --json").out);
+    EXPECT_EQ(list[0]["exercise"], "map");
+    EXPECT_EQ(list[0]["passed"], true);
+    EXPECT_EQ(list[0]["checks"], 3);
+    EXPECT_EQ(list[0]["hints"], 2);
+    EXPECT_EQ(list[1]["passed"], false);
+}
+
+TEST(LearnCommand, AFolderOfALearnerIsUsedFromInside) {
+    const Workplace here;
+    ASSERT_EQ(here.run("learn start map --folder .").status, 0);
+    EXPECT_TRUE(here.exists("map.cu"));
+    ASSERT_EQ(here.run("learn start guard").status, 0);
+    EXPECT_TRUE(here.exists("guard.cu")) << "progress.json marks the folder";
+}
+
+TEST(LearnCommand, SaysWhatIsWrong) {
+    const Workplace here;
+    const auto complains = [&](const std::string& words, int status, const std::string& part) {
+        expect_complaint(here.run("learn " + words), status, part);
+    };
+    complains("strat", 2, "did you mean start?");
+    complains("start", 2, "which exercise? see heddle learn list");
+    complains("start gaurd", 2, "there is no exercise 'gaurd'; did you mean guard?");
+    complains("check", 2, "has none that is started and not passed");
+    complains("check guard", 2, "there is no file heddle-learn/guard.cu; make it with: heddle learn start guard");
+    here.write("mine.cu", "int main() {}\n");
+    complains("check mine.cu", 2, "mine.cu is named like no exercise; say which with --exercise NAME");
+    here.write("progress.json", "{}");
+    complains("check mine.cu --exercise map --folder .", 1, "this is no progress of heddle learn");
+    here.write("map.cu", project_file("apps/learn/exercises/map/solution.cu"));
+    const auto with = [&](const std::string& setting) {
+        return shell("cd " + quoted(here.path("")) + " && " + setting + " '" HEDDLE_PROGRAM "' learn check map.cu 2>&1");
+    };
+    EXPECT_THAT(with("PATH=/nowhere").text, HasSubstr("there is no C++ compiler (looked for c++, g++ and clang++); install one"));
+    EXPECT_THAT(with("CXX=no-compiler").text, HasSubstr("the compiler that CXX names, no-compiler, is not there"));
+}
+
+// A block marked as text shows a check of the answer that stands in the exercise's folder under this name.
+TEST(LearnCommand, DocumentsShowWhatACheckPrints) {
+    const Workplace here;
+    const std::map<std::string, std::string> answers = {{"map", "strides"}, {"block-sum", "no-first-barrier"}};
+    int shown = 0;
+    for (const char* document : {"README.md", "docs/learn.md"})
+        for (const std::string& block : fenced_blocks(document, "text")) {
+            const std::string command = "$ heddle learn check\n", output = block.substr(command.size());
+            ASSERT_TRUE(block.starts_with(command)) << block;
+            const std::string exercise = output.substr(0, output.find(':'));
+            here.write(exercise + ".cu",
+                       project_file("apps/learn/exercises/" + exercise + "/wrong/" + answers.at(exercise) + ".cu"));
+            EXPECT_EQ(here.run("learn check " + exercise + ".cu").out, output);
+            ++shown;
+        }
+    EXPECT_EQ(shown, 3);
+}
+
+// Programs that end badly: each is a verdict, and names the line.
+TEST(LearnCommand, SurvivesBadPrograms) {
+    const Workplace here;
+    const auto verdict = [&](const std::string& body) {
+        here.write("guard.cu",
+                   "#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include \"exercise.h\"\n"
+                   "__global__ void square(const float* x, float* y, int n) {\n    const int i = "
+                   "static_cast<int>(threadIdx.x);\n    " +
+                       body + "\n}\n");
+        return checked(here, "guard", here.path("guard.cu"));
+    };
+    const auto expect = [&](const json& got, const std::string& kind, const std::string& words) {
+        EXPECT_EQ(got["kind"], kind) << got;
+        EXPECT_EQ(got["line"], 7) << got;
+        EXPECT_THAT(got["text"].get<std::string>(), HasSubstr(words));
+    };
+    expect(verdict("if (i == 3) *reinterpret_cast<int*>(x == y ? 8 : 16) = 1;"), "bounds",
+           "which a GPU cannot reach at guard.cu:7");
+    expect(verdict("if (i == 3) abort();"), "crash", "Aborted at guard.cu:7");
+    expect(verdict("y[i] = static_cast<float>(n / (i - i));"), "crash", "divides an integer by zero at guard.cu:7");
+    expect(verdict("for (;;) std::memset(std::malloc(1 << 24), 1, 1 << 24);"), "memory", "uses more than 1024 MB of memory");
+    expect(verdict("helper(i);"), "compile", "'helper' was not declared in this scope");
+    EXPECT_EQ(verdict("void helper(int); helper(i);")["text"], "it uses helper(int), which is nowhere defined");
+    expect(verdict("atomicAdd(y, 1.0f);"), "compile", "a sum of floating-point numbers by atomics differs from run to run");
+    const json printed = verdict("if (i == 0) std::printf(\"n is %d\\n\", n);");
+    EXPECT_EQ(printed["printed"], "n is 128\n") << "once, and not for every order of threads";
+}
+
+}  // namespace
+}  // namespace heddle
