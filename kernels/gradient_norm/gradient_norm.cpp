@@ -13,7 +13,7 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr std::int64_t kNormBlock = 8192;
+std::int64_t blocks_of(const Span& range) { return (range.length + kNormBlock - 1) / kNormBlock; }
 
 // The sum of squares of n elements: sixteen sums side by side, which the compiler keeps in vectors, then folded.
 template <class T>
@@ -29,30 +29,51 @@ double squares(const T* g, std::int64_t n) {
     return sums[0];
 }
 
-template <class T>
-double squares_of_blocks(const T* g, std::int64_t n) {
-    std::vector<double> blocks(static_cast<std::size_t>((n + kNormBlock - 1) / kNormBlock));
-    parallel_for(n, kNormBlock, [&](std::int64_t begin, std::int64_t end) {
-        blocks[static_cast<std::size_t>(begin / kNormBlock)] = squares(g + begin, end - begin);
-    });
-    double total = 0;
-    for (const double block : blocks) total += block;
-    return total;
-}
-
-}  // namespace
-
-double gradient_norm(const Tensor& gradients, const Spans& active) {
+void check_gradients(const Tensor& gradients, const Spans& active) {
     check_rank("gradient_norm", "gradients", gradients, 1);
     check_defined("gradient_norm", "gradients", gradients);
     check(active.rows() == gradients.numel(), "gradient_norm: the active ranges are those of {} elements, but gradients has {}",
           active.rows(), gradients.numel());
-    if (gradients.device() == Device::cuda) return measure_gradients(gradients, active, 0).to_vector().front();
-    double total = 0;
+}
+
+}  // namespace
+
+std::vector<double> gradient_squares(const Tensor& gradients, const Spans& active) {
+    check_gradients(gradients, active);
+    std::int64_t blocks = 0;
+    for (const Span& range : active) blocks += blocks_of(range);
+    std::vector<double> sums(static_cast<std::size_t>(blocks));
     dispatch_float("gradient_norm", gradients, [&]<class T>(TypeTag<T>) {
-        for (const Span& range : active) total += squares_of_blocks(gradients.data<T>() + range.start, range.length);
+        double* to = sums.data();
+        for (const Span& range : active) {
+            const T* const g = gradients.data<T>() + range.start;
+            parallel_for(range.length, kNormBlock,
+                         [&](std::int64_t begin, std::int64_t end) { to[begin / kNormBlock] = squares(g + begin, end - begin); });
+            to += blocks_of(range);
+        }
     });
+    return sums;
+}
+
+double norm_of_squares(std::span<const double> squares, const Spans& active) {
+    double total = 0;
+    std::size_t at = 0;
+    for (const Span& range : active) {
+        const auto blocks = static_cast<std::size_t>(blocks_of(range));
+        check(at + blocks <= squares.size(), "gradient_norm: {} sums of squares are fewer than there are blocks", squares.size());
+        double of_range = 0;
+        for (const double block : squares.subspan(at, blocks)) of_range += block;
+        total += of_range;
+        at += blocks;
+    }
+    check(at == squares.size(), "gradient_norm: {} sums of squares, but {} blocks", squares.size(), at);
     return std::sqrt(total);
+}
+
+double gradient_norm(const Tensor& gradients, const Spans& active) {
+    check_gradients(gradients, active);
+    if (gradients.device() == Device::cuda) return measure_gradients(gradients, active, 0).to_vector().front();
+    return norm_of_squares(gradient_squares(gradients, active), active);
 }
 
 double gradient_norm(const Tensor& gradients) {

@@ -7,6 +7,9 @@
 // 1e-6 as in PyTorch's clip_grad_norm_.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/spans.h"
 #include "core/tensor.h"
 
@@ -18,6 +21,14 @@ namespace heddle::kernels {
 double gradient_norm(const Tensor& gradients, const Spans& active);
 /// Over all elements.
 double gradient_norm(const Tensor& gradients);
+
+/// On the CPU, the two halves of gradient_norm(), for a gradient that lies in several places: the sum of squares of each block,
+/// range by range (a range's last block may be shorter than kNormBlock), and the norm of all blocks' sums. Where a gradient is
+/// cut at the beginnings of blocks, its parts' sums one after another are those of the whole, bit for bit.
+inline constexpr std::int64_t kNormBlock = 8192;
+std::vector<double> gradient_squares(const Tensor& gradients, const Spans& active);
+/// Error unless there are as many sums as `active` has blocks.
+double norm_of_squares(std::span<const double> squares, const Spans& active);
 
 /// The norm of scale * gradients, and their factor, scale * clip_factor(norm, max_norm): f64 [2] on the gradients' device, for
 /// kernels/adam to read. Does not synchronise.
