@@ -121,6 +121,15 @@ void add_learning_options(OptionTable& table, TrainingOptions& options) {
     table.add("max-words", options.max_words, "exclude pairs with more words between spaces on a side from training; 0: no limit")
         .at_least(0);
     table.add("accumulate", options.accumulate, "batches per update").at_least(1);
+    Option& shards =
+        table
+            .add("shards", options.shards, "parts that an update is cut into; as many processes can share it (mpirun), same bits")
+            .at_least(1)
+            .at_most(1024)
+            .defaults_to("1")
+            .left_out_when_unset();
+    // One shard is what there was before the option: the files of such a run stay as they were.
+    shards.write = [&options] { return options.shards == 1 ? std::string() : std::to_string(options.shards); };
     table.add("label-smoothing", options.label_smoothing, "probability spread over all tokens").at_least(0).less_than(1);
     table.add("optimizer", options.optimizer, "how gradients become steps");
     table.add("adam-betas", options.adam_betas, "decay of Adam's moments").at_least(0).less_than(1);
@@ -244,9 +253,9 @@ namespace {
 // Another model, another vocabulary, or another order of the batches: a save means nothing there. (Whether the text is the same
 // one is seen by its digest, wherever its files are now.)
 bool shapes_the_run(const Option& option) {
-    constexpr std::string_view single[] = {
-        "source",          "target",     "task",      "init",       "embeddings", "batch-tokens",
-        "batch-sentences", "max-length", "max-words", "accumulate", "optimizer",  "seed"};
+    constexpr std::string_view single[] = {"source",       "target",          "task",       "init",      "embeddings",
+                                           "batch-tokens", "batch-sentences", "max-length", "max-words", "accumulate",
+                                           "shards",       "optimizer",       "seed"};
     if (option.name.ends_with("dropout")) return false;  // fits any weights
     return option.group == OptionGroup::model || option.group == OptionGroup::vocabulary ||
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);

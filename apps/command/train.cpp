@@ -11,6 +11,7 @@
 #include "apps/command/run_report.h"
 #include "apps/command/run_search.h"
 #include "apps/command/task_recipes.h"
+#include "apps/command/train_ranks.h"
 #include "apps/presets/presets.h"
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
@@ -198,7 +199,7 @@ void check_text(const DataOptions& data) {
         "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
 }
 
-int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments) {
+int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments, Ranks* ranks) {
     const std::string resumed = settings.data.resume, run = resumed.empty() ? settings.data.out : resumed;
     std::optional<RunFolder> folder;
     std::filesystem::path save;
@@ -219,6 +220,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     Text text = with_memory_advice(text_advice, [&] { return read_text(table, settings, say); });
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
+    if (ranks != nullptr) check_shareable(*ranks, settings);
     std::optional<SafetensorsFile> weights = first_weights(settings, save);
     const TrainingData data = with_memory_advice(text_advice, [&] {
         Vocabularies vocabularies = vocabularies_of(settings, weights, text.training.training, say);
@@ -240,9 +242,13 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
     folder->identify(model_identity(settings, folder->path()));
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
+    if (ranks != nullptr) {
+        say(description(*ranks, settings.training, data.training, plan.epoch));
+        begin_on_ranks(*ranks, table, data.vocabularies.source->size(), data.vocabularies.target->size(), data.training);
+    }
     TrainingLog log(folder->log(), false, settings.training.log_style);
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype,
-                    std::move(plan));
+                    std::move(plan), ranks);
     trainer.save_options(options_to_save(table));
     // Another run may be written meanwhile: its weights are looked at again when they are used. A save is under the run's lock.
     if (save.empty() && weights) weights = first_weights(settings, save);
@@ -268,7 +274,9 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments)
 
 }  // namespace
 
-int train_command(Arguments arguments) {
+namespace {
+
+int train_on_this_rank(Arguments arguments, Ranks* ranks) {
     TrainSettings settings;
     OptionTable table = train_table(settings);
     if (!parse_command_line(table, arguments)) return 0;
@@ -276,7 +284,13 @@ int train_command(Arguments arguments) {
     survive_failed_writes();
     return with_memory_advice(
         [&] { return batch_advice(settings.training, settings.data.resume); },
-        [&] { return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments); }); });
+        [&] { return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments, ranks); }); });
+}
+
+}  // namespace
+
+int train_command(Arguments arguments) {
+    return on_ranks(arguments, [&](Ranks* ranks) { return train_on_this_rank(arguments, ranks); });
 }
 
 }  // namespace heddle::app

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -20,8 +21,9 @@ using DeviceTraining = TrainingOnDevice;
 
 // The mean loss of each of `updates` updates.
 std::vector<double> losses(const nn::TransformerOptions& kind, const TrainingData& data, Device device, std::int64_t updates,
-                           Tensor* weights = nullptr) {
-    const TrainingOptions options = short_training();
+                           Tensor* weights = nullptr, std::int64_t shards = 1) {
+    TrainingOptions options = short_training();
+    options.shards = shards;
     nn::Transformer model(kind, 3);
     model.to(device);
     Learner learner(model, options, updates);
@@ -65,6 +67,17 @@ TEST_F(DeviceTraining, TwentyUpdatesGiveTheLossesOfTheCpu) {
     const std::vector<double> cpu = losses(data, Device::cpu, 20), cuda = losses(data, Device::cuda, 20);
     for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
     EXPECT_LT(cuda.back(), 0.8 * cuda.front());
+}
+
+TEST_F(DeviceTraining, ShardsGiveTheLossesOfTheCpuAndTheSameBitsAgain) {
+    const TrainingData data = copy_data(200);
+    const nn::TransformerOptions kind = tiny_model(data, 0.1);
+    Tensor once, again;
+    const std::vector<double> cpu = losses(kind, data, Device::cpu, 3, nullptr, 3),
+                              cuda = losses(kind, data, Device::cuda, 3, &once, 3);
+    for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
+    losses(kind, data, Device::cuda, 3, &again, 3);
+    EXPECT_EQ(std::memcmp(once.bytes_data(), again.bytes_data(), static_cast<std::size_t>(once.bytes())), 0);
 }
 
 TEST_F(DeviceTraining, ModelsOfEveryKindGiveTheLossesOfTheCpu) {

@@ -141,4 +141,32 @@ Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t>
     return batch;
 }
 
+Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
+    check(0 <= begin && begin <= end && end <= batch.sentences, "batch: sentences [{}, {}) of {}", begin, end, batch.sentences);
+    Batch part;
+    const auto rows = [&](const Spans& spans, std::int64_t sentence) {
+        return sentence == batch.sentences ? spans.rows() : spans[sentence].start;
+    };
+    const auto lengths = [&](const Spans& spans) {
+        std::vector<std::int64_t> result;
+        for (std::int64_t i = begin; i < end; ++i) result.push_back(spans[i].length);
+        return Spans::packed(result);
+    };
+    const auto copy = [](auto& to, const auto& from, std::int64_t first, std::int64_t last) {
+        to.assign(from.begin() + first, from.begin() + last);
+    };
+    const std::int64_t source = rows(batch.source_spans, begin), source_end = rows(batch.source_spans, end),
+                       target = rows(batch.target_spans, begin), target_end = rows(batch.target_spans, end);
+    copy(part.source, batch.source, source, source_end);
+    copy(part.target_in, batch.target_in, target, target_end);
+    copy(part.target_out, batch.target_out, target, target_end);
+    copy(part.indices, batch.indices, begin, end);
+    part.source_spans = lengths(batch.source_spans);
+    part.target_spans = lengths(batch.target_spans);
+    part.sentences = end - begin;
+    part.source_tokens = source_end - source;
+    part.target_tokens = target_end - target;
+    return part;
+}
+
 }  // namespace heddle::app

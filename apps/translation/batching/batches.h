@@ -73,4 +73,7 @@ BatchPlan plan_batches(std::span<const TokenPair> pairs, const BatchOptions& opt
 /// Packs the pairs with these indices, in this order. Error when an index is outside.
 Batch make_batch(std::span<const TokenPair> pairs, std::span<const std::int64_t> indices);
 
+/// Sentences [begin, end) of a batch as a batch of their own, whose rows count from 0. Error when the batch lacks them.
+Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end);
+
 }  // namespace heddle::app

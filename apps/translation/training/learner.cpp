@@ -40,18 +40,26 @@ optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, s
             .total = planned_updates};
 }
 
+// Null for a learner that is alone.
+std::unique_ptr<RankExchange> exchange_of(Ranks* ranks, const TrainingOptions& options, const nn::FlatParameters& parameters) {
+    if (ranks == nullptr) return nullptr;
+    check(parameters.values.device() == Device::cpu, "learner: several ranks train on the CPU only");
+    return std::make_unique<RankExchange>(*ranks, options.shards, Spans(parameters.active(), parameters.values.numel()));
+}
+
 optim::NotFinite loss_not_finite(double loss) { return optim::NotFinite(fmt::format("the loss is {}", unsigned_nan(loss))); }
 
 }  // namespace
 
-Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype)
+Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype, Ranks* ranks)
     : model_(model),
       options_(options),
       parameters_(nn::flatten(model, dtype)),
-      optimizer_(parameters_.values, parameters_.gradients, optimizer_options(options)),
+      exchange_(exchange_of(ranks, options, parameters_)),
+      optimizer_(own(parameters_.values), own(parameters_.gradients), optimizer_options(options)),
       schedule_(schedule(options, model.options().d_model, planned_updates)),
       step_(model, optimizer_, observer_, options.label_smoothing) {
-    optimizer_.set_active(parameters_.active());
+    optimizer_.set_active(exchange_ != nullptr ? exchange_->own_active() : parameters_.active());
     if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy);
     if (!on_device()) return;
     tally_ = kernels::empty_tally(parameters_.values.device());
@@ -69,14 +77,15 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
 
 void Learner::set_updates(std::int64_t updates) {
     optimizer_.set_updates(updates);
+    shared_ = false;
     parameters_.round_again();
 }
 
-void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor) {
+void Learner::accumulate(const Batch& batch, std::uint64_t key, double divisor) {
     // Of this learner alone, whatever else draws on this thread.
     Generator keys;
     keys.seed = options_.seed;
-    keys.start(static_cast<std::uint64_t>(updates()), static_cast<std::uint64_t>(number));
+    keys.start(static_cast<std::uint64_t>(updates()), key);
     const RandomState random(std::move(keys));
     if (graphs_ != nullptr && !searching_) {
         graphs_->steps.run(batch, generator().step_key(), divisor);
@@ -84,36 +93,61 @@ void Learner::accumulate(const Batch& batch, std::int64_t number, double divisor
     } else {
         step_.add(batch, divisor);
     }
-    report_.targets += batch.target_tokens;
-    report_.tokens += batch.source_tokens + batch.target_tokens;
-    report_.sentences += batch.sentences;
 }
 
 // On a device the loss is tallied there.
 void Learner::see_loss(const Tensor& statistics) {
     if (on_device()) return kernels::tally_losses(tally_, statistics);
     const ops::LossStatistics sum = ops::loss_statistics(statistics);
-    if (!std::isfinite(sum.loss)) throw loss_not_finite(sum.loss);
-    report_.loss += sum.loss;
-    report_.correct += sum.correct;
+    if (!shares_step()) return add_loss(sum.loss, sum.correct);
+    losses_[losses_.size() - 2] = sum.loss;
+    losses_.back() = static_cast<double>(sum.correct);
+}
+
+void Learner::add_loss(double loss, std::int64_t correct) {
+    if (!std::isfinite(loss)) throw loss_not_finite(loss);
+    report_.loss += loss;
+    report_.correct += correct;
 }
 
 void Learner::see_norm(Tensor& measured) {
     if (on_device()) return kernels::tally_update(tally_, measured);
-    report_.gradient_norm = measured.to_vector().front();
-    if (!std::isfinite(report_.gradient_norm)) throw optim::NotFinite::of_gradient(report_.gradient_norm, updates());
+    add_norm(measured.to_vector().front());
+}
+
+void Learner::add_norm(double norm) {
+    report_.gradient_norm = norm;
+    if (!std::isfinite(norm)) throw optim::NotFinite::of_gradient(norm, updates());
+}
+
+void Learner::count(std::span<const Batch> batches) {
+    report_ = {};
+    for (const Batch& batch : batches) {
+        report_.targets += batch.target_tokens;
+        report_.tokens += batch.source_tokens + batch.target_tokens;
+        report_.sentences += batch.sentences;
+    }
 }
 
 void Learner::gradients(std::span<const Batch> batches) {
-    std::int64_t targets = 0;
-    for (const Batch& batch : batches) targets += batch.target_tokens;
-    report_ = {};
-    step_.begin();
-    std::int64_t number = 0;
-    for (const Batch& batch : batches) accumulate(batch, number++, static_cast<double>(targets));
+    count(batches);
+    const ShardedBatches shards(batches, options_.shards);
+    sum_shards(parameters_.gradients, {0, options_.shards}, [&](std::int64_t shard) { gradients_of_shard(shards, shard); });
+}
+
+// The divisor is that of the whole update: the shards' gradients add up to the gradient of its mean loss.
+void Learner::gradients_of_shard(const ShardedBatches& shards, std::int64_t shard) {
+    parameters_.zero_gradients();
+    for (std::int64_t number = 0; number < shards.batches(); ++number) {
+        if (shares_step()) losses_.insert(losses_.end(), 2, 0.0);  // an empty part has no loss
+        shards.with_part(shard, number, [&](const Batch& part) {
+            accumulate(part, shard_key(shard, number), static_cast<double>(report_.targets));
+        });
+    }
 }
 
 UpdateReport Learner::update(std::span<const Batch> batches) {
+    if (exchange_ != nullptr) return update_together(batches);
     if (!on_device()) return update_and_wait(batches);
     UpdateReport report = update_unread(batches);
     if (options_.on_divergence == OnDivergence::skip) {
@@ -158,7 +192,8 @@ UpdateReport Learner::update_unread(std::span<const Batch> batches) {
 
 std::unique_ptr<BatchFeed> Learner::feed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first) const {
     BatchFeed::Prepare prepare;
-    if (graphs_ != nullptr) prepare = [graphs = graphs_](Batch& batch) { graphs->steps.prepare(batch); };
+    // Shards are prepared when they are cut.
+    if (graphs_ != nullptr && options_.shards == 1) prepare = [graphs = graphs_](Batch& batch) { graphs->steps.prepare(batch); };
     return std::make_unique<BatchFeed>(pairs, plan, first, on_device() ? batches_ahead : 0, std::move(prepare));
 }
 
@@ -224,7 +259,8 @@ std::string Learner::origin_of_divergence(std::span<const Batch> batches) {
     return found;
 }
 
-nn::NamedTensors Learner::moments(bool copied) const {
+nn::NamedTensors Learner::moments(bool copied) {
+    if (exchange_ != nullptr) return copied ? gathered_moments() : moments_to_fill();
     nn::NamedTensors moments;
     for (const auto& [array, tensor] : optimizer_.state())
         for (auto& [name, part] : parameters_.named(copied ? copy_on_cpu(tensor) : tensor))

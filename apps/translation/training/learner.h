@@ -9,8 +9,11 @@
 
 #include "apps/translation/batching/batch_feed.h"
 #include "apps/translation/batching/batches.h"
+#include "apps/translation/ranks/ranks.h"
 #include "apps/translation/training/divergence.h"
 #include "apps/translation/training/options.h"
+#include "apps/translation/training/rank_exchange.h"
+#include "apps/translation/training/shards.h"
 #include "apps/translation/training/step_graphs.h"
 #include "apps/translation/training/training_step.h"
 #include "nn/flat.h"
@@ -50,13 +53,17 @@ class Learner {
   public:
     /// `planned_updates`: where a cosine schedule ends; 0: unknown. `dtype`: what the model computes in, f32, or on a
     /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
-    Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32);
+    /// `ranks`: null for a learner that is alone. With several, each has a learner of a model of the same options, and rank 0's
+    /// is used as if it were alone, with the same results; on the others follow() is the only call. The CPU only, f32.
+    Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32,
+            Ranks* ranks = nullptr);
     Learner(const Learner&) = delete;  // captured steps know where it is
     Learner& operator=(const Learner&) = delete;
 
     /// One step on the mean loss per target token of all batches together: several small batches give what one large batch gives,
-    /// except for rounding and dropout. Divergence when the loss or the gradient is not finite: the weights are then those before
-    /// the update, and the message names the op, the module and the source line that the first such value came from.
+    /// except for rounding and dropout. The options' shards are computed one after another (shards.h). Divergence when the loss
+    /// or the gradient is not finite: the weights are then those before the update, and the message names the op, the module and
+    /// the source line that the first such value came from.
     ///
     /// On a device this does not synchronise: read() reports the outcome. The host still waits every 1000 updates, and after
     /// every update when the options skip diverging ones, because the next update must start from the weights before a skipped
@@ -76,22 +83,40 @@ class Learner {
     void set_updates(std::int64_t updates);
     const nn::FlatParameters& parameters() const { return parameters_; }
     nn::FlatParameters& parameters() { return parameters_; }
-    /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", sharing their storage or copied.
-    nn::NamedTensors moments(bool copied = false) const;
+    /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", copied, or to be filled in before
+    /// set_updates().
+    nn::NamedTensors moments(bool copied = false);
+    /// On the ranks after the first: computes what rank 0's learner wants, until Order::end. `pairs` are those of its batches.
+    void follow(std::span<const TokenPair> pairs);
     /// How the steps of batches were run; none when the options or the device want no graphs.
     StepGraphs::Counts graph_counts() const { return graphs_ == nullptr ? StepGraphs::Counts() : graphs_->steps.counts(); }
 
   private:
     UpdateReport update_and_wait(std::span<const Batch> batches);
     UpdateReport update_unread(std::span<const Batch> batches);
+    void count(std::span<const Batch> batches);
     void gradients(std::span<const Batch> batches);
+    void gradients_of_shard(const ShardedBatches& shards, std::int64_t shard);
     void see_loss(const Tensor& statistics);
     void see_norm(Tensor& measured);
+    void add_loss(double loss, std::int64_t correct);
+    void add_norm(double norm);
     void replay(const optim::StepOptions& step);
-    void accumulate(const Batch& batch, std::int64_t number, double divisor);
+    void accumulate(const Batch& batch, std::uint64_t key, double divisor);
     void collect();
     std::string divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed);
     std::string origin_of_divergence(std::span<const Batch> batches);
+    // With several ranks (learner_ranks.cpp):
+    UpdateReport update_together(std::span<const Batch> batches);
+    void step_together(std::span<const Batch> batches, double rate);
+    void share_state();
+    void receive_state(std::int64_t updates, bool moments);
+    nn::NamedTensors gathered_moments();
+    nn::NamedTensors moments_to_fill();
+    Tensor own(const Tensor& flat) const { return exchange_ != nullptr ? exchange_->own(flat) : flat; }
+    // A search for a divergence is rank 0's alone.
+    bool shares_step() const { return exchange_ != nullptr && !searching_; }
+
     bool on_device() const { return parameters_.values.device() != Device::cpu; }
 
     // What the learner sees of its own updates.
@@ -106,7 +131,8 @@ class Learner {
     nn::Transformer& model_;
     TrainingOptions options_;
     nn::FlatParameters parameters_;
-    optim::Optimizer optimizer_;
+    std::unique_ptr<RankExchange> exchange_;  // null: alone
+    optim::Optimizer optimizer_;              // of this rank's segment of the parameters
     optim::Schedule schedule_;
     Observer observer_{*this};
     TrainingStep step_;
@@ -130,6 +156,11 @@ class Learner {
     LossReading reading_;                     // what was collected and not yet reported
     std::shared_ptr<Graphs> graphs_;          // null: each launch by itself
     bool searching_ = false;                  // for the origin of a divergence
+
+    // With several ranks:
+    std::vector<double> losses_;         // of this rank's part of an update
+    std::vector<Tensor> whole_moments_;  // on rank 0, between moments_to_fill() and share_state()
+    bool shared_ = false;                // the others have the weights and moments of rank 0
 };
 
 }  // namespace heddle::app

@@ -91,6 +91,7 @@ struct TrainingOptions {
     std::optional<double> minutes;        ///< no limit
     double clip = 1;
     std::int64_t accumulate = 1;
+    std::int64_t shards = 1;
     std::int64_t average = 3;
     std::int64_t patience = 0;
     bool tune_search = true;

@@ -71,7 +71,7 @@ std::string how_it_ended(const TrainingResult& result) {
 }
 
 Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
-                 const RunFolder* folder, TranslateLines translate, DType dtype, std::optional<TrainingPlan> plan)
+                 const RunFolder* folder, TranslateLines translate, DType dtype, std::optional<TrainingPlan> plan, Ranks* ranks)
     : model_(model),
       data_(data),
       options_(options),
@@ -79,7 +79,7 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       folder_(folder),
       translate_(std::move(translate)),
       plan_(plan ? std::move(*plan) : plan_training(model, data, options)),
-      learner_(model, options, planned_updates(options, batches_per_epoch()), dtype),
+      learner_(model, options, planned_updates(options, batches_per_epoch()), dtype, ranks),
       average_(options.average) {
     state_.text = digests(data);
     if (learner_.parameters().values.device() == Device::cpu) state_.cpu_level = name(cpu_level());
@@ -139,7 +139,7 @@ void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* w
 }
 
 // Everything that still changes is copied, so that training continues while the copy is written.
-Save Trainer::copy() const {
+Save Trainer::copy() {
     const nn::FlatParameters& parameters = learner_.parameters();
     Save save{.state = state_,
               .weights = parameters.named(copy_on_cpu(parameters.values)),

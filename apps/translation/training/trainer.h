@@ -44,10 +44,11 @@ class Trainer {
   public:
     /// `data`, `log` and `folder` must outlive the trainer. Without a folder nothing is written; without `translate` validations
     /// have no BLEU. `dtype` as the Learner's: what is saved is f32. `plan`: plan_training() of
-    /// the same arguments, where it was called before; otherwise the constructor does, with its errors.
+    /// the same arguments, where it was called before; otherwise the constructor does, with its errors. `ranks`: with whom the
+    /// updates are shared, on rank 0 (Learner).
     Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
             const RunFolder* folder = nullptr, TranslateLines translate = {}, DType dtype = DType::f32,
-            std::optional<TrainingPlan> plan = {});
+            std::optional<TrainingPlan> plan = {}, Ranks* ranks = nullptr);
 
     /// Before run(): resumes from this save, bit for bit as if the run had never stopped. Later saves are removed, the log is
     /// truncated, and the save's weights are copied into the folder; other weights there are kept until the next validation.
@@ -94,7 +95,7 @@ class Trainer {
     void finish(TrainingResult& result);
     void stop(TrainingResult& result);
     void check_weights();
-    Save copy() const;
+    Save copy();
     void publish(bool best, bool average) const;
     bool folder_has_last_weights() const;
     void use(const Tensor& weights);

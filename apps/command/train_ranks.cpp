@@ -1,0 +1,197 @@
+#include "apps/command/train_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <sstream>
+
+#include "apps/command/guard.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/command/version.h"
+#include "apps/terminal/option_error.h"
+#include "apps/translation/training/learner.h"
+#include "apps/translation/training/orders.h"
+#include "core/cpu.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+namespace {
+
+// How a process was started, in words that are equal on all ranks or make them end.
+struct Start {
+    std::string program;    // version and commit
+    std::string arguments;  // one per line
+
+    std::string text() const { return program + "\n" + arguments; }
+};
+
+Start start_of(Arguments arguments) {
+    Start start{.program = fmt::format("{} {}", version, build_commit), .arguments = {}};
+    for (const char* const argument : arguments) start.arguments.append(argument).append("\n");
+    return start;
+}
+
+// Every rank waits here for rank 0, and rank 0 for all: nothing is changed on the disk before all agree.
+void check_started_alike(Ranks& ranks, Arguments arguments) {
+    const Start own = start_of(arguments);
+    const std::string first = broadcast(ranks, own.text());
+    check_usage(first.substr(0, first.find('\n')) == own.program,
+                fmt::format("this is version {}, rank 0 is {}; start the same program everywhere", own.program,
+                            first.substr(0, first.find('\n'))));
+    check_usage(first == own.text(), "started with other arguments than rank 0; give all ranks the same");
+    gather(ranks, "");
+}
+
+// Rank 0 decides when a training is stopped or saved, and its starter signals all ranks.
+void leave_signals_to_rank_0() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+}
+
+// The text, in messages of so many pairs: what is being packed is small beside the text itself.
+constexpr std::size_t pairs_in_message = 1 << 14;
+
+void send_pairs(Ranks& ranks, std::span<const TokenPair> pairs) {
+    for (std::size_t at = 0; at < pairs.size(); at += pairs_in_message) {
+        std::vector<std::int64_t> lengths;
+        std::vector<std::int32_t> ids;
+        for (const TokenPair& pair : pairs.subspan(at, std::min(pairs_in_message, pairs.size() - at)))
+            for (const std::vector<std::int32_t>* side : {&pair.source, &pair.target}) {
+                lengths.push_back(static_cast<std::int64_t>(side->size()));
+                ids.insert(ids.end(), side->begin(), side->end());
+            }
+        broadcast(ranks, std::move(lengths));
+        ranks.broadcast(bytes_of(ids));
+    }
+}
+
+std::vector<TokenPair> receive_pairs(Ranks& ranks, std::size_t count) {
+    std::vector<TokenPair> pairs;
+    pairs.reserve(count);
+    while (pairs.size() < count) {
+        const std::vector<std::int64_t> lengths = broadcast(ranks, std::vector<std::int64_t>());
+        std::int64_t total = 0;
+        for (const std::int64_t length : lengths) total += length;
+        std::vector<std::int32_t> ids(static_cast<std::size_t>(total));
+        ranks.broadcast(bytes_of(ids));
+        auto at = ids.begin();
+        const auto take = [&](std::int64_t length) {
+            const auto from = at;
+            at += length;
+            return std::vector<std::int32_t>(from, at);
+        };
+        for (std::size_t i = 0; i + 1 < lengths.size(); i += 2) {
+            TokenPair& pair = pairs.emplace_back();
+            pair.source = take(lengths[i]);
+            pair.target = take(lengths[i + 1]);
+        }
+    }
+    return pairs;
+}
+
+// What a rank after the first does.
+int follow(Ranks& ranks) {
+    leave_signals_to_rank_0();
+    const GivenOrder given = receive_order(ranks);
+    if (given.order == Order::end) return 0;
+    TrainSettings settings;
+    OptionTable table = train_table(settings);
+    std::istringstream config(broadcast(ranks, std::string()));
+    table.read_config(config, "the options of rank 0");
+    resolve(settings.model, settings.vocabulary);
+    resolve(settings.training);
+    apply(settings.machine);
+    const auto level = static_cast<CpuLevel>(given.numbers.at(3));
+    check_usage(same_bits(level, cpu_level()),
+                fmt::format("this processor computes at the level {}, rank 0 at {}, with other bits; give --cpu-level {}",
+                            name(cpu_level()), name(level), short_name(std::min(level, cpu_level()))));
+    const std::vector<TokenPair> pairs = receive_pairs(ranks, static_cast<std::size_t>(given.numbers.at(0)));
+    nn::Transformer model(transformer_options(settings.model, given.numbers.at(1), given.numbers.at(2)), settings.training.seed);
+    model.train();
+    Learner(model, settings.training, 0, DType::f32, &ranks).follow(pairs);
+    return 0;
+}
+
+// The error of another rank than the first tells where it was.
+int naming_the_rank(const Ranks& ranks, const std::function<int()>& run) {
+    const auto named = [&](const char* what) { return fmt::format("rank {} on {}: {}", ranks.rank(), ranks.host(), what); };
+    try {
+        return with_memory_advice([] { return more_memory; }, run);
+    } catch (const UsageError& error) {
+        throw UsageError(named(error.what()));
+    } catch (const std::exception& error) {
+        throw Error(named(error.what()));
+    }
+}
+
+}  // namespace
+
+int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead) {
+    const std::unique_ptr<Ranks> ranks = join_ranks();
+    if (ranks == nullptr) return lead(nullptr);
+    set_threads(ranks->own_processors());  // --threads may change it
+    bool well = false;
+    const int status = guarded([&] {
+        const auto run = [&] {
+            check_started_alike(*ranks, arguments);
+            return ranks->rank() == 0 ? lead(ranks.get()) : follow(*ranks);
+        };
+        const int result = ranks->rank() == 0 ? run() : naming_the_rank(*ranks, run);
+        well = true;
+        return result;
+    });
+    if (!well) ranks->end_all(status);
+    if (ranks->rank() == 0) give_order(*ranks, Order::end);
+    ranks->finish();
+    return status;
+}
+
+void check_shareable(const Ranks& ranks, const TrainSettings& settings) {
+    check_option(settings.machine.device == Device::cpu, {"device"},
+                 fmt::format("--device cuda trains in one process; start one instead of {}, or give --device cpu", ranks.size()));
+    const std::int64_t shards = settings.training.shards;
+    check_option(
+        shards >= ranks.size(), {"shards"},
+        settings.data.resume.empty()
+            ? fmt::format("--shards {} is too few for {} processes: each computes at least one; give --shards {}", shards,
+                          ranks.size(), ranks.size())
+            : fmt::format("--resume {}: the run has --shards {}, which a run keeps; start at most so many processes, not {}",
+                          settings.data.resume, shards, ranks.size()));
+}
+
+void begin_on_ranks(Ranks& ranks, const OptionTable& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
+                    std::span<const TokenPair> pairs) {
+    give_order(
+        ranks, Order::begin,
+        {static_cast<std::int64_t>(pairs.size()), source_vocabulary, target_vocabulary, static_cast<std::int64_t>(cpu_level())});
+    broadcast(ranks, options.config());
+    send_pairs(ranks, pairs);
+}
+
+std::string description(const Ranks& ranks, const TrainingOptions& options, std::span<const TokenPair> pairs,
+                        const BatchPlan& plan) {
+    std::int64_t most = 0, all = 0;
+    for (const std::vector<std::int64_t>& indices : plan.batches) {
+        const Batch batch = make_batch(pairs, indices);
+        const std::vector<std::int64_t> begins = cut(batch, options.shards);
+        std::int64_t most_here = 0;
+        for (int rank = 0; rank < ranks.size(); ++rank) {
+            const ShardRange shards = shards_of_rank(rank, ranks.size(), options.shards);
+            std::int64_t tokens = 0;
+            for (auto i = begins[static_cast<std::size_t>(shards.first)]; i < begins[static_cast<std::size_t>(shards.last)]; ++i)
+                tokens += batch.source_spans[i].length + batch.target_spans[i].length;
+            most_here = std::max(most_here, tokens);
+        }
+        most += most_here;
+        all += batch.source_tokens + batch.target_tokens;
+    }
+    const double above =
+        100 * (static_cast<double>(most) * ranks.size() / static_cast<double>(std::max<std::int64_t>(all, 1)) - 1);
+    return fmt::format(
+        "{} processes share the {} shards of an update; the one with the most tokens has {:.1f} % more than the mean",
+        ranks.size(), options.shards, above);
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,34 @@
+// Training on several processes: rank 0 does all that one process does, the others compute their shards for it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "apps/command/commands.h"
+#include "apps/options/option_table.h"
+#include "apps/translation/batching/batches.h"
+#include "apps/translation/ranks/ranks.h"
+#include "apps/translation/training/options.h"
+
+namespace heddle::app {
+
+/// Runs lead(ranks) on the only process (with null) or on rank 0; the other ranks serve it until it returns. All ranks end with
+/// the same call: an error on any of them is said once, with rank and host unless it is rank 0, and ends all with its exit
+/// status. Error when the ranks were not started alike: other arguments, another version of the program.
+int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead);
+
+/// On rank 0, when all options are known: UsageError when they are not for several ranks (more ranks than shards, --device cuda).
+void check_shareable(const Ranks& ranks, const TrainSettings& settings);
+
+/// On rank 0, before its learner gives an order: the others make the model of these options, which are all those in effect, and
+/// get the text.
+void begin_on_ranks(Ranks& ranks, const OptionTable& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
+                    std::span<const TokenPair> pairs);
+
+/// "4 ranks on 2 hosts, 8 shards an update; the rank with the most tokens has 3.1 % more than the mean", of the batches of an
+/// epoch.
+std::string description(const Ranks& ranks, const TrainingOptions& options, std::span<const TokenPair> pairs,
+                        const BatchPlan& plan);
+
+}  // namespace heddle::app

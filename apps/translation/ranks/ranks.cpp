@@ -1,0 +1,84 @@
+#include "apps/translation/ranks/ranks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "core/error.h"
+#include "core/from_chars.h"
+
+namespace heddle::app {
+namespace {
+
+// The number that an environment variable holds; 0 when there is none.
+int number_in(const char* name) {
+    const char* const text = std::getenv(name);
+    if (text == nullptr) return 0;
+    const std::string_view digits = text;
+    int number = 0;
+    const auto [rest, error] = from_chars(digits.data(), digits.data() + digits.size(), number);
+    return error == std::errc() && rest == digits.data() + digits.size() ? number : 0;
+}
+
+bool has(const char* name) { return std::getenv(name) != nullptr; }
+
+template <class Values>
+Values broadcast_values(Ranks& ranks, Values values) {
+    auto count = static_cast<std::int64_t>(values.size());
+    ranks.broadcast(std::as_writable_bytes(std::span(&count, 1)));
+    values.resize(static_cast<std::size_t>(count));
+    ranks.broadcast(std::as_writable_bytes(std::span(values)));
+    return values;
+}
+
+}  // namespace
+
+int started_ranks() {
+    // OpenMPI's mpirun; MPICH's (Hydra), Intel's and srun --mpi=pmi2; srun --mpi=pmix, which leaves the number to Slurm's own
+    // variables. These alone do not tell: a batch script has them, too.
+    const int by_pmix =
+        has("PMIX_RANK") || has("PMI_RANK") ? std::max(number_in("SLURM_STEP_NUM_TASKS"), number_in("SLURM_NTASKS")) : 0;
+    for (const int number : {number_in("OMPI_COMM_WORLD_SIZE"), number_in("PMI_SIZE"), by_pmix})
+        if (number > 0) return number;
+    return 1;
+}
+
+void refuse_start(const std::string& why) {
+    const bool first = std::max({number_in("OMPI_COMM_WORLD_RANK"), number_in("PMI_RANK"), number_in("PMIX_RANK")}) == 0;
+    if (first) throw UsageError(why);
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::_Exit(2);
+}
+
+std::vector<std::int64_t> broadcast(Ranks& ranks, std::vector<std::int64_t> values) {
+    return broadcast_values(ranks, std::move(values));
+}
+
+std::string broadcast(Ranks& ranks, std::string text) { return broadcast_values(ranks, std::move(text)); }
+
+std::vector<std::string> gather(Ranks& ranks, const std::string& text) {
+    const auto others = static_cast<std::size_t>(ranks.size());
+    std::vector<std::int64_t> lengths(others, static_cast<std::int64_t>(text.size()));
+    const auto bytes = [](auto& value) { return std::as_writable_bytes(std::span(&value, 1)); };
+    if (ranks.rank() != 0) {
+        const Outgoing length{0, bytes(lengths[0])}, letters{0, std::as_bytes(std::span(text))};
+        ranks.exchange({&length, 1}, {});
+        ranks.exchange({&letters, 1}, {});
+        return {};
+    }
+    std::vector<std::string> texts(others);
+    texts[0] = text;
+    std::vector<Incoming> incoming;
+    for (std::size_t rank = 1; rank < others; ++rank) incoming.push_back({static_cast<int>(rank), bytes(lengths[rank])});
+    ranks.exchange({}, incoming);
+    incoming.clear();
+    for (std::size_t rank = 1; rank < others; ++rank) {
+        texts[rank].resize(static_cast<std::size_t>(lengths[rank]));
+        incoming.push_back({static_cast<int>(rank), std::as_writable_bytes(std::span(texts[rank]))});
+    }
+    ranks.exchange({}, incoming);
+    return texts;
+}
+
+}  // namespace heddle::app

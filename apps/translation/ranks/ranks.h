@@ -1,0 +1,81 @@
+// The processes that train one model together. MPI starts them and carries their bytes; nothing else of Heddle knows MPI.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::app {
+
+/// Bytes on their way to another rank. Two ranks exchange their messages to each other in the order in which both list them.
+struct Outgoing {
+    int to = 0;
+    std::span<const std::byte> bytes;
+};
+
+/// Room for bytes of another rank: as many as it sends.
+struct Incoming {
+    int from = 0;
+    std::span<std::byte> bytes;
+};
+
+/// One process among several, numbered from 0. All functions but end_all() are collective: every rank calls the same ones in the
+/// same order. Those that wait let other threads and processes compute.
+class Ranks {
+  public:
+    virtual ~Ranks() = default;
+
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+    /// The name of the machine that this rank runs on.
+    virtual std::string host() const = 0;
+    /// This rank's share of the processors, at least 1: those that the host's ranks may run on, divided by their number, and no
+    /// more than it may itself run on.
+    virtual int own_processors() const = 0;
+
+    /// Rank 0's bytes, on every rank. All give as many.
+    virtual void broadcast(std::span<std::byte> bytes) = 0;
+    /// Sends and receives all of these at once. What one rank sends to another, that one must list as incoming; a rank lists
+    /// nothing for itself.
+    virtual void exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) = 0;
+
+    /// The last call on each rank, where all went well: waits for the others.
+    virtual void finish() = 0;
+    /// Ends all ranks at once with this exit status, from any of them. Say why on stderr before.
+    [[noreturn]] virtual void end_all(int status) = 0;
+};
+
+/// Joins the others where this process was started as one of several (mpirun, srun); null where it is alone. To be called once,
+/// before anything is computed. UsageError when there are several processes but this build has no MPI, or one that its starter
+/// does not know.
+std::unique_ptr<Ranks> join_ranks();
+
+/// For join_ranks(): throws the UsageError on the first of the started processes. The others end without a word, later, where the
+/// first one's error has not made their starter end them: the message stands there once.
+[[noreturn]] void refuse_start(const std::string& why);
+
+/// As how many processes mpirun, mpiexec or srun says, in this process's environment, that it started the program; 1 when none of
+/// them did.
+int started_ranks();
+
+/// The bytes of an array, for broadcast() and exchange().
+template <class T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+    return std::as_bytes(std::span(values));
+}
+template <class T>
+std::span<std::byte> bytes_of(std::vector<T>& values) {
+    return std::as_writable_bytes(std::span(values));
+}
+
+/// Rank 0's array or text, of any length, on every rank.
+std::vector<std::int64_t> broadcast(Ranks& ranks, std::vector<std::int64_t> values);
+std::string broadcast(Ranks& ranks, std::string text);
+/// Every rank's text, by rank, on rank 0; empty elsewhere.
+std::vector<std::string> gather(Ranks& ranks, const std::string& text);
+
+}  // namespace heddle::app

@@ -1,0 +1,136 @@
+// Ranks over MPI.
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include "apps/translation/ranks/ranks.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+namespace {
+
+// MPI counts with 32 bits.
+constexpr std::size_t most_bytes = std::size_t{1} << 30;
+
+class MpiRanks final : public Ranks {
+  public:
+    MpiRanks() {
+        int provided = 0;
+        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+        MPI_Comm_size(MPI_COMM_WORLD, &size_);
+        share_processors();
+    }
+
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+    int own_processors() const override { return own_processors_; }
+
+    std::string host() const override {
+        std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+        int length = 0;
+        MPI_Get_processor_name(name.data(), &length);
+        return {name.data(), static_cast<std::size_t>(length)};
+    }
+
+    void broadcast(std::span<std::byte> bytes) override {
+        std::vector<MPI_Request> requests;
+        in_pieces(bytes, [&](std::byte* from, int count) {
+            MPI_Ibcast(from, count, MPI_BYTE, 0, MPI_COMM_WORLD, &requests.emplace_back());
+        });
+        wait(requests);
+    }
+
+    void exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) override {
+        std::vector<MPI_Request> requests;
+        for (const Incoming& in : incoming)
+            in_pieces(in.bytes, [&](std::byte* to, int count) {
+                MPI_Irecv(to, count, MPI_BYTE, in.from, 0, MPI_COMM_WORLD, &requests.emplace_back());
+            });
+        for (const Outgoing& out : outgoing)
+            in_pieces(out.bytes, [&](const std::byte* from, int count) {
+                MPI_Isend(from, count, MPI_BYTE, out.to, 0, MPI_COMM_WORLD, &requests.emplace_back());
+            });
+        wait(requests);
+    }
+
+    void finish() override { MPI_Finalize(); }
+
+    void end_all(int status) override {
+        std::fflush(nullptr);
+        MPI_Abort(MPI_COMM_WORLD, status);
+        std::_Exit(status);
+    }
+
+  private:
+    template <class Bytes, class Body>
+    static void in_pieces(Bytes bytes, const Body& body) {
+        for (std::size_t at = 0; at < bytes.size(); at += most_bytes)
+            body(bytes.data() + at, static_cast<int>(std::min(most_bytes, bytes.size() - at)));
+    }
+
+    // MPI's own waiting occupies a processor, which another rank may need: ranks wait through whole validations of rank 0.
+    static void wait(std::vector<MPI_Request>& requests) {
+        using namespace std::chrono_literals;
+        const auto start = std::chrono::steady_clock::now();
+        for (int done = 0;;) {
+            MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+            if (done != 0) return;
+            const auto waited = std::chrono::steady_clock::now() - start;
+            if (waited < 200us)
+                std::this_thread::yield();
+            else
+                std::this_thread::sleep_for(waited < 20ms ? 20us : 500us);
+        }
+    }
+
+    void share_processors() {
+        own_processors_ = threads();
+        int together = own_processors_, here = 1;
+        MPI_Comm host = MPI_COMM_NULL;
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+        MPI_Comm_size(host, &here);
+#ifdef __linux__
+        cpu_set_t own, all;
+        CPU_ZERO(&own);
+        CPU_ZERO(&all);
+        sched_getaffinity(0, sizeof own, &own);
+        MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, host);
+        together = CPU_COUNT(&all);
+#endif
+        MPI_Comm_free(&host);
+        own_processors_ = std::max(1, std::min(own_processors_, together / here));
+    }
+
+    int rank_ = 0, size_ = 1, own_processors_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Ranks> join_ranks() {
+    const int started = started_ranks();
+    if (started == 1) return nullptr;
+    auto ranks = std::make_unique<MpiRanks>();
+    if (ranks->size() == started) return ranks;
+    const int seen = ranks->size();
+    ranks->finish();
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+    int length = 0;
+    MPI_Get_library_version(version.data(), &length);
+    const std::string text(version.data(), static_cast<std::size_t>(length));
+    refuse_start(
+        fmt::format("started as {} processes, but {}, which this program was built with, sees {}: mpirun or srun belongs to "
+                    "another MPI; use the one of the build",
+                    started, text.substr(0, text.find_first_of(",\n")), seen));
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,147 @@
+// A learner that shares its updates with other ranks. Rank 0's gives the orders, the others' follow() them; the arithmetic of an
+// update, step_together(), is the same on all.
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "apps/translation/training/learner.h"
+#include "apps/translation/training/orders.h"
+#include "core/check.h"
+#include "core/format.h"
+#include "kernels/gradient_norm/gradient_norm.h"
+
+namespace heddle::app {
+namespace {
+
+// Of each part of a shard: its loss and the number of correct tokens.
+constexpr std::int64_t numbers_of_part = 2;
+
+// An update as numbers: the learning rate's bits, how many sentences each batch has, and which pairs these are.
+std::vector<std::int64_t> update_numbers(std::span<const Batch> batches, double rate) {
+    std::vector<std::int64_t> numbers = {std::bit_cast<std::int64_t>(rate), static_cast<std::int64_t>(batches.size())};
+    for (const Batch& batch : batches) numbers.push_back(batch.sentences);
+    for (const Batch& batch : batches) numbers.insert(numbers.end(), batch.indices.begin(), batch.indices.end());
+    return numbers;
+}
+
+struct OrderedUpdate {
+    double rate = 0;
+    std::vector<Batch> batches;
+};
+
+OrderedUpdate ordered_update(std::span<const TokenPair> pairs, std::span<const std::int64_t> numbers) {
+    OrderedUpdate update{.rate = std::bit_cast<double>(numbers[0]), .batches = {}};
+    const auto count = static_cast<std::size_t>(numbers[1]);
+    const std::span<const std::int64_t> sentences = numbers.subspan(2, count);
+    std::span<const std::int64_t> indices = numbers.subspan(2 + count);
+    for (const std::int64_t size : sentences) {
+        update.batches.push_back(make_batch(pairs, indices.first(static_cast<std::size_t>(size))));
+        indices = indices.subspan(static_cast<std::size_t>(size));
+    }
+    return update;
+}
+
+}  // namespace
+
+UpdateReport Learner::update_together(std::span<const Batch> batches) {
+    share_state();
+    const double rate = schedule_.rate(updates());
+    give_order(exchange_->ranks(), Order::update, update_numbers(batches, rate));
+    try {
+        step_together(batches, rate);
+        return report_;
+    } catch (const optim::NotFinite& failed) {
+        throw Divergence(divergence_text(batches, failed));
+    }
+}
+
+// All ranks learn the same losses and the same norm, so that all throw or none does.
+void Learner::step_together(std::span<const Batch> batches, double rate) {
+    count(batches);
+    losses_.clear();
+    const ShardedBatches shards(batches, options_.shards);
+    std::vector<Tensor> sums;
+    const std::vector<ShardRange>& trees = exchange_->own_trees();
+    for (const ShardRange& tree : trees) {
+        sum_shards(parameters_.gradients, tree, [&](std::int64_t shard) { gradients_of_shard(shards, shard); });
+        sums.push_back(sums.size() + 1 < trees.size() ? parameters_.gradients.clone() : parameters_.gradients);
+    }
+    exchange_->sum_gradients(parameters_.gradients, sums);
+
+    const RankExchange::Measured measured =
+        exchange_->measure(exchange_->own(parameters_.gradients), losses_, numbers_of_part * shards.batches());
+    for (std::size_t i = 0; i < measured.of_shards.size(); i += numbers_of_part)
+        add_loss(measured.of_shards[i], static_cast<std::int64_t>(measured.of_shards[i + 1]));
+    add_norm(measured.norm);
+    report_.learning_rate = rate;
+    const Tensor factor =
+        Tensor::from(std::vector<double>{measured.norm, kernels::clip_factor(measured.norm, options_.clip)}, {2});
+    optimizer_.step_measured({.lr = rate, .clip = options_.clip}, factor);
+    exchange_->gather_everywhere(parameters_.values);
+}
+
+// Rank 0 may have read weights and moments from files; before its first update the others have neither.
+void Learner::share_state() {
+    if (std::exchange(shared_, true)) return;
+    give_order(exchange_->ranks(), Order::state, {updates(), whole_moments_.empty() ? 0 : 1});
+    receive_state(updates(), !whole_moments_.empty());
+    whole_moments_.clear();
+}
+
+// What every rank does at Order::state.
+void Learner::receive_state(std::int64_t updates, bool moments) {
+    optimizer_.set_updates(updates);
+    exchange_->broadcast(parameters_.values);
+    if (!moments) return;
+    std::size_t i = 0;
+    for (const auto& [name, part] : optimizer_.state())
+        exchange_->scatter_from_first(exchange_->leads() ? whole_moments_[i++] : Tensor(), part);
+}
+
+nn::NamedTensors Learner::gathered_moments() {
+    share_state();
+    give_order(exchange_->ranks(), Order::moments);
+    nn::NamedTensors moments;
+    for (const auto& [array, part] : optimizer_.state()) {
+        const Tensor whole = Tensor::zeros(parameters_.values.shape(), part.dtype());
+        exchange_->gather_to_first(part, whole);
+        for (auto& [name, tensor] : parameters_.named(whole)) moments.emplace_back(array + "." + name, tensor);
+    }
+    return moments;
+}
+
+nn::NamedTensors Learner::moments_to_fill() {
+    whole_moments_.clear();
+    shared_ = false;
+    nn::NamedTensors moments;
+    for (const auto& [array, part] : optimizer_.state()) {
+        const Tensor& whole = whole_moments_.emplace_back(Tensor::zeros(parameters_.values.shape(), part.dtype()));
+        for (auto& [name, tensor] : parameters_.named(whole)) moments.emplace_back(array + "." + name, tensor);
+    }
+    return moments;
+}
+
+void Learner::follow(std::span<const TokenPair> pairs) {
+    check(exchange_ != nullptr && !exchange_->leads(), "learner: only the ranks after the first follow orders");
+    for (;;) {
+        const GivenOrder given = receive_order(exchange_->ranks());
+        switch (given.order) {
+            case Order::begin: fail("learner: the training was begun twice");
+            case Order::state: receive_state(given.numbers.at(0), given.numbers.at(1) != 0); break;
+            case Order::update: {
+                const OrderedUpdate update = ordered_update(pairs, given.numbers);
+                try {
+                    step_together(update.batches, update.rate);
+                } catch (const optim::NotFinite&) {  // rank 0 says so, and decides what follows
+                }
+                break;
+            }
+            case Order::moments:
+                for (const auto& [name, part] : optimizer_.state()) exchange_->gather_to_first(part, {});
+                break;
+            case Order::end: return;
+        }
+    }
+}
+
+}  // namespace heddle::app

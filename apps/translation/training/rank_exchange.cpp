@@ -1,0 +1,181 @@
+#include "apps/translation/training/rank_exchange.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/format.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/gradient_norm/gradient_norm.h"
+
+namespace heddle::app {
+namespace {
+
+std::span<std::byte> bytes_of(const Tensor& tensor) { return {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())}; }
+
+// The beginnings of the norm's blocks.
+std::vector<std::int64_t> block_begins(const Spans& active) {
+    std::vector<std::int64_t> begins;
+    for (const Span& range : active)
+        for (std::int64_t at = 0; at < range.length; at += kernels::kNormBlock) begins.push_back(range.start + at);
+    return begins;
+}
+
+// The parts of ascending ranges that lie in [begin, end), counted from `begin`.
+std::vector<Span> ranges_within(const Spans& active, std::int64_t begin, std::int64_t end) {
+    std::vector<Span> found;
+    for (const Span& range : active) {
+        const std::int64_t first = std::max(range.start, begin), last = std::min(range.start + range.length, end);
+        if (first < last) found.push_back({first - begin, last - first});
+    }
+    return found;
+}
+
+// The sum over a tree, of sums over some of its subtrees, which are overwritten.
+Tensor sum_over(ShardRange tree, const std::map<std::pair<std::int64_t, std::int64_t>, Tensor>& known) {
+    if (const auto found = known.find({tree.first, tree.last}); found != known.end()) return found->second;
+    const std::int64_t middle = middle_of(tree);
+    Tensor left = sum_over({tree.first, middle}, known);
+    kernels::accumulate(left, sum_over({middle, tree.last}, known));
+    return left;
+}
+
+}  // namespace
+
+ShardRange shards_of_rank(std::int64_t rank, std::int64_t ranks, std::int64_t shards) {
+    check(shards >= ranks, "shards: {} for {} ranks, wanted at least one for each", shards, ranks);
+    return {rank * shards / ranks, (rank + 1) * shards / ranks};
+}
+
+std::vector<std::int64_t> segment_bounds(const Spans& active, std::int64_t ranks) {
+    const std::vector<std::int64_t> begins = block_begins(active);
+    const auto blocks = static_cast<std::int64_t>(begins.size());
+    std::vector<std::int64_t> bounds = {0};
+    for (std::int64_t rank = 1; rank < ranks; ++rank) {
+        const std::int64_t block = rank * blocks / ranks;
+        const bool first = block == 0;  // what lies before the first block is the first segment's
+        bounds.push_back(block == blocks ? active.rows() : first ? 0 : begins[static_cast<std::size_t>(block)]);
+    }
+    bounds.push_back(active.rows());
+    return bounds;
+}
+
+RankExchange::RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active)
+    : ranks_(ranks), active_(active), shards_(shards), bounds_(segment_bounds(active, ranks.size())) {
+    for (int rank = 0; rank < ranks.size(); ++rank)
+        trees_.push_back(subtrees_within(shards_of_rank(rank, ranks.size(), shards), shards));
+}
+
+Tensor RankExchange::segment(const Tensor& flat, std::int64_t rank) const {
+    return flat.slice(bounds_[static_cast<std::size_t>(rank)], bounds_[static_cast<std::size_t>(rank) + 1]);
+}
+
+std::vector<Span> RankExchange::own_active() const {
+    const auto rank = static_cast<std::size_t>(ranks_.rank());
+    return ranges_within(active_, bounds_[rank], bounds_[rank + 1]);
+}
+
+std::int64_t RankExchange::blocks_of_rank(std::int64_t rank) const {
+    const auto at = static_cast<std::size_t>(rank);
+    const std::vector<std::int64_t> begins = block_begins(active_);
+    return std::count_if(begins.begin(), begins.end(),
+                         [&](std::int64_t begin) { return bounds_[at] <= begin && begin < bounds_[at + 1]; });
+}
+
+void RankExchange::sum_gradients(Tensor& gradients, std::span<const Tensor> sums) const {
+    std::map<std::pair<std::int64_t, std::int64_t>, Tensor> known;
+    for (std::size_t i = 0; i < sums.size(); ++i) known[{own_trees()[i].first, own_trees()[i].last}] = own(sums[i]);
+    Tensor result = own(gradients);
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    for (int other = 0; other < ranks_.size(); ++other) {
+        if (other == ranks_.rank()) continue;
+        for (const Tensor& sum : sums) outgoing.push_back({other, bytes_of(segment(sum, other))});
+        for (const ShardRange& tree : trees_[static_cast<std::size_t>(other)]) {
+            const Tensor& room = known[{tree.first, tree.last}] = Tensor::empty(result.shape(), result.dtype());
+            incoming.push_back({other, bytes_of(room)});
+        }
+    }
+    ranks_.exchange(outgoing, incoming);
+    const Tensor sum = sum_over({0, shards_}, known);
+    if (sum.bytes_data() != result.bytes_data()) result.copy_(sum);
+    gradients.bump_version();
+}
+
+RankExchange::Measured RankExchange::measure(const Tensor& own_gradients, const std::vector<double>& of_own_shards,
+                                             std::int64_t for_each) const {
+    std::vector<double> own = of_own_shards;
+    const std::vector<double> squares = kernels::gradient_squares(own_gradients, Spans(own_active(), own_gradients.numel()));
+    own.insert(own.end(), squares.begin(), squares.end());
+
+    const auto ranks = static_cast<std::size_t>(ranks_.size()), self = static_cast<std::size_t>(ranks_.rank());
+    std::vector<std::vector<double>> all(ranks);
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    const auto of_shards = [&](std::size_t rank) {
+        return static_cast<std::size_t>(for_each *
+                                        shards_of_rank(static_cast<std::int64_t>(rank), ranks_.size(), shards_).size());
+    };
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        if (rank == self) continue;
+        all[rank].resize(of_shards(rank) + static_cast<std::size_t>(blocks_of_rank(static_cast<std::int64_t>(rank))));
+        outgoing.push_back({static_cast<int>(rank), app::bytes_of(own)});
+        incoming.push_back({static_cast<int>(rank), app::bytes_of(all[rank])});
+    }
+    check(own.size() == of_shards(self) + static_cast<std::size_t>(blocks_of_rank(ranks_.rank())),
+          "ranks: {} numbers to exchange, which are not those of this rank's shards and blocks", own.size());
+    ranks_.exchange(outgoing, incoming);
+    all[self] = std::move(own);
+
+    Measured measured;
+    std::vector<double> all_squares;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto blocks = all[rank].begin() + static_cast<std::ptrdiff_t>(of_shards(rank));
+        measured.of_shards.insert(measured.of_shards.end(), all[rank].begin(), blocks);
+        all_squares.insert(all_squares.end(), blocks, all[rank].end());
+    }
+    measured.norm = kernels::norm_of_squares(all_squares, active_);
+    return measured;
+}
+
+void RankExchange::gather_everywhere(Tensor& flat) const {
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    for (int other = 0; other < ranks_.size(); ++other) {
+        if (other == ranks_.rank()) continue;
+        outgoing.push_back({other, bytes_of(own(flat))});
+        incoming.push_back({other, bytes_of(segment(flat, other))});
+    }
+    ranks_.exchange(outgoing, incoming);
+    flat.bump_version();
+}
+
+void RankExchange::gather_to_first(const Tensor& own_part, const Tensor& flat) const {
+    if (!leads()) {
+        const Outgoing out{0, bytes_of(own_part)};
+        return ranks_.exchange({&out, 1}, {});
+    }
+    std::vector<Incoming> incoming;
+    for (int other = 1; other < ranks_.size(); ++other) incoming.push_back({other, bytes_of(segment(flat, other))});
+    own(flat).copy_(own_part);
+    ranks_.exchange({}, incoming);
+}
+
+void RankExchange::scatter_from_first(const Tensor& flat, const Tensor& own_part) const {
+    Tensor part = own_part;
+    if (!leads()) {
+        const Incoming in{0, bytes_of(part)};
+        return ranks_.exchange({}, {&in, 1});
+    }
+    std::vector<Outgoing> outgoing;
+    for (int other = 1; other < ranks_.size(); ++other) outgoing.push_back({other, bytes_of(segment(flat, other))});
+    part.copy_(own(flat));
+    ranks_.exchange(outgoing, {});
+}
+
+void RankExchange::broadcast(Tensor& flat) const {
+    ranks_.broadcast(bytes_of(flat));
+    flat.bump_version();
+}
+
+}  // namespace heddle::app

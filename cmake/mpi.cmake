@@ -1,0 +1,23 @@
+# MPI, by which several processes train one model: OpenMPI, MPICH or any other. -DMPI_CXX_COMPILER=mpicxx.mpich or MPI_HOME choose one of several.
+# auto takes it when it is found, except under sanitizers, which report MPI's own memory, and for other processors.
+set(HEDDLE_MPI auto CACHE STRING "Training on several processes by MPI: on, off, or auto (on when MPI is found)")
+set_property(CACHE HEDDLE_MPI PROPERTY STRINGS auto on off)
+string(TOLOWER "${HEDDLE_MPI}" mode)
+if(NOT mode MATCHES "^(on|off|auto)$")
+  message(FATAL_ERROR "HEDDLE_MPI=${HEDDLE_MPI}: wanted on, off or auto")
+endif()
+set(HEDDLE_MPI_FOUND OFF)
+if(mode STREQUAL "on" OR (mode STREQUAL "auto" AND NOT HEDDLE_SANITIZE AND NOT CMAKE_CROSSCOMPILING))
+  set(MPI_CXX_SKIP_MPICXX ON)  # the C interface
+  if(mode STREQUAL "on")
+    find_package(MPI REQUIRED COMPONENTS CXX)
+  else()
+    find_package(MPI QUIET COMPONENTS CXX)
+  endif()
+  set(HEDDLE_MPI_FOUND ${MPI_CXX_FOUND})
+endif()
+if(HEDDLE_MPI_FOUND)
+  message(STATUS "MPI: ${MPI_CXX_LIBRARIES}")
+else()
+  message(STATUS "MPI: none; training uses one process")
+endif()

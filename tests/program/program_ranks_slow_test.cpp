@@ -1,0 +1,225 @@
+// Training cut into shards, in one process and in several.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "core/digest.h"
+#include "tests/letter_pairs.h"
+#include "tests/program.h"
+#include "tests/shell.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using namespace std::chrono_literals;
+
+const char* const tiny =
+    " --train text --valid text --source a --target b --vocab-type word --layers 1 --d-model 16 --heads 2 --d-ff 32"
+    " --batch-tokens 80 --accumulate 2 --log-every 1 --valid-every 5 --valid-sentences 2 --save-every 4 --keep 0 --tune-search "
+    "false";
+
+#ifdef HEDDLE_MPIEXEC
+constexpr const char* mpiexec = HEDDLE_MPIEXEC;
+#else
+constexpr const char* mpiexec = "";
+#endif
+
+class Shards : public testing::Test {
+  protected:
+    Shards() { write_letter_pairs(here_, 90); }
+
+    ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments); }
+    // Of all weights and moments of a run, by their files.
+    std::map<std::string, std::string> digests(const std::string& run) const {
+        std::map<std::string, std::string> found;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(here_.path(run))) {
+            const std::filesystem::path name = entry.path().lexically_relative(here_.path(run));
+            if (entry.path().extension() == ".safetensors" && name.string().find("latest") == std::string::npos)
+                found[name.string()] = digest(here_.read(run + "/" + name.string()));
+        }
+        EXPECT_GE(found.size(), 4u) << run;
+        return found;
+    }
+
+    const Workplace here_;
+};
+
+TEST_F(Shards, ArePartOfARunAndLeaveRunsWithoutThemAsTheyWere) {
+    ASSERT_EQ(train(" --out whole --updates 6" + std::string(tiny)).status, 0);
+    ASSERT_EQ(train(" --out one --updates 6 --shards 1" + std::string(tiny)).status, 0);
+    ASSERT_EQ(train(" --out two --updates 6 --shards 2" + std::string(tiny)).status, 0);
+    EXPECT_EQ(digests("one"), digests("whole"));
+    EXPECT_NE(digests("two"), digests("whole"));
+    EXPECT_THAT(here_.read("one/config.toml"), AllOf(Not(HasSubstr("shards"))));
+    EXPECT_EQ(here_.read("one/config.toml"), here_.read("whole/config.toml"));
+    EXPECT_THAT(here_.read("two/config.toml"), HasSubstr("\nshards = 2\n"));
+    EXPECT_THAT(here_.read("one/saves/6/state.json"), Not(HasSubstr("shards")));
+
+    expect_complaint(train(" --resume whole --updates 8 --shards 2"), 2, "a resumed run cannot change --shards 2");
+    expect_complaint(train(" --resume two --updates 8 --shards 4"), 2, "--shards 4 (it has 2)");
+    EXPECT_EQ(train(" --resume whole --updates 8 --shards 1").status, 0);
+    EXPECT_EQ(train(" --resume two --updates 8").status, 0);
+    ASSERT_EQ(train(" --out two8 --updates 8 --shards 2" + std::string(tiny)).status, 0);
+    EXPECT_EQ(digests("two").at("saves/8/model.safetensors"), digests("two8").at("saves/8/model.safetensors"));
+    EXPECT_EQ(train(" --out none --shards 0" + std::string(tiny)).status, 2);
+}
+
+TEST_F(Shards, AreNotTrainedByProcessesThatDoNotKnowEachOther) {
+    if (*mpiexec != '\0') GTEST_SKIP() << "this build has MPI";
+    for (const char* starter : {"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0", "PMI_SIZE=4 PMI_RANK=0",
+                                "SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=4 PMIX_RANK=0"}) {
+        const ShellOutput output = shell(fmt::format("cd {} && {} {} train --out run --shards 4 {} 2>&1", quoted(here_.path("")),
+                                                     starter, quoted(HEDDLE_PROGRAM), tiny));
+        EXPECT_EQ(output.status, 2);
+        EXPECT_THAT(output.text, AllOf(testing::StartsWith("heddle: started as 4 processes, but this build has no MPI"),
+                                       testing::EndsWith("\n")));
+        EXPECT_EQ(lines_of(output.text).size(), 1u);
+        EXPECT_FALSE(here_.exists("run"));
+    }
+    // A batch script of Slurm has the number of its tasks, and one process.
+    const ShellOutput alone = shell(fmt::format("cd {} && SLURM_NTASKS=4 {} train --out run --updates 1 {} 2>&1",
+                                                quoted(here_.path("")), quoted(HEDDLE_PROGRAM), tiny));
+    EXPECT_EQ(alone.status, 0) << alone.text;
+}
+
+class ManyProcesses : public Shards {
+  protected:
+    void SetUp() override {
+        if (*mpiexec == '\0') GTEST_SKIP() << "this build has no MPI (HEDDLE_MPI)";
+        if (!has_program(mpiexec)) GTEST_SKIP() << "there is no " << mpiexec;
+    }
+
+    // Tests run as any user, and on fewer processors than ranks: OpenMPI wants to be told, version 4 and 5 in different words.
+    std::string started(const std::string& what) const {
+        return fmt::format(
+            "cd {} && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+            "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe && exec {} {}",
+            quoted(here_.path("")), quoted(mpiexec), what);
+    }
+    std::string program(const std::string& arguments) const { return quoted(HEDDLE_PROGRAM) + " train" + arguments; }
+    ProgramResult run_together(const std::string& what) const {
+        const ShellOutput output = shell(started(what + " 2>stderr </dev/null"));
+        return {.status = output.status, .out = output.text, .err = here_.read("stderr")};
+    }
+    ProgramResult train_together(int ranks, const std::string& arguments) const {
+        return run_together(fmt::format("-n {} {}", ranks, program(arguments)));
+    }
+    // The complaints of Heddle; what MPI says beside them is its own.
+    static std::vector<std::string> complaints(const ProgramResult& result) {
+        std::vector<std::string> found;
+        for (const std::string& line : lines_of(result.err))
+            if (line.starts_with("heddle: ")) found.push_back(line);
+        return found;
+    }
+};
+
+TEST_F(ManyProcesses, LeaveTheBytesOfOne) {
+    for (const int shards : {4, 12}) {
+        const std::string options = fmt::format(" --updates 10 --shards {}{}", shards, tiny), one = fmt::format("one{}", shards);
+        ASSERT_EQ(train(" --out " + one + options).status, 0);
+        for (const int ranks : {2, 3, 4}) {
+            if (shards == 12 && ranks != 3) continue;
+            const std::string run = fmt::format("run{}of{}", ranks, shards);
+            const ProgramResult result = train_together(ranks, " --out " + run + options);
+            ASSERT_EQ(result.status, 0) << result.err;
+            EXPECT_EQ(digests(run), digests(one)) << ranks << " ranks, " << shards << " shards";
+            EXPECT_EQ(here_.read(run + "/config.toml"), here_.read(one + "/config.toml"));
+            EXPECT_THAT(result.err, HasSubstr(fmt::format("{} processes share the {} shards of an update", ranks, shards)));
+            EXPECT_EQ(result.err.find("training: "), result.err.rfind("training: ")) << "rank 0 alone speaks:\n" << result.err;
+        }
+    }
+}
+
+TEST_F(ManyProcesses, GoOnWithASaveOfAnyNumber) {
+    const std::string options = std::string(" --shards 4") + tiny;
+    ASSERT_EQ(train(" --out whole --updates 9" + options).status, 0);
+    ASSERT_EQ(train_together(4, " --out four --updates 5" + options).status, 0);
+    for (const int ranks : {1, 2, 3}) {
+        const std::string run = fmt::format("on{}", ranks);
+        std::filesystem::copy(here_.path("four"), here_.path(run), std::filesystem::copy_options::recursive);
+        const ProgramResult result =
+            ranks == 1 ? train(" --resume " + run + " --updates 9") : train_together(ranks, " --resume " + run + " --updates 9");
+        ASSERT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(digests(run).at("saves/9/model.safetensors"), digests("whole").at("saves/9/model.safetensors"));
+        EXPECT_EQ(digests(run).at("saves/9/moments.safetensors"), digests("whole").at("saves/9/moments.safetensors"));
+    }
+}
+
+TEST_F(ManyProcesses, EndWithOneReasonWhenTheyCannotTrain) {
+    const ProgramResult few = train_together(3, " --out run --shards 2" + std::string(tiny));
+    EXPECT_EQ(few.status, 2) << few.err;
+    EXPECT_THAT(complaints(few), testing::ElementsAre(HasSubstr("--shards 2 is too few for 3 processes")));
+    EXPECT_FALSE(here_.exists("run"));
+
+    const ProgramResult unlike =
+        run_together(fmt::format("-n 1 {} : -n 1 {}", program(" --out run --shards 2" + std::string(tiny)),
+                                 program(" --out run --shards 4" + std::string(tiny))));
+    EXPECT_EQ(unlike.status, 2) << unlike.err;
+    EXPECT_THAT(complaints(unlike),
+                testing::ElementsAre(AllOf(HasSubstr("heddle: rank 1 on "), HasSubstr("other arguments than rank 0"))));
+    EXPECT_FALSE(here_.exists("run"));
+
+    const ProgramResult diverged =
+        train_together(2, " --out run --shards 2 --lr 1e30 --clip 0 --schedule constant" + std::string(tiny));
+    EXPECT_EQ(diverged.status, 3) << diverged.err;
+    EXPECT_THAT(complaints(diverged), testing::ElementsAre(HasSubstr("training diverged")));
+}
+
+// Rank 0 reads the text: files of the same name elsewhere, with other sentences, do not matter.
+TEST_F(ManyProcesses, LearnTheTextOfRank0) {
+    const std::string options = " --updates 4 --shards 2" + std::string(tiny);
+    ASSERT_EQ(train(" --out one" + options).status, 0);
+    std::filesystem::create_directory(here_.path("elsewhere"));
+    here_.write("elsewhere/text.a", "x y\n");
+    here_.write("elsewhere/text.b", "z\n");
+    const ProgramResult result = run_together(
+        fmt::format("-n 1 {0} : -n 1 -wdir {1} {0}", program(" --out two" + options), quoted(here_.path("elsewhere"))));
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(digests("two"), digests("one"));
+    EXPECT_FALSE(here_.exists("elsewhere/two"));
+}
+
+TEST_F(ManyProcesses, AllEndWhenOneIsKilledAndGoOnFromItsSave) {
+    const std::string options = " --shards 4 --epochs 1000" + std::string(tiny);
+    for (const int victim : {0, 2}) {
+        const std::string run = fmt::format("killed{}", victim);
+        std::string command = started(fmt::format("-n 3 {} >log 2>&1 & echo $!", program(" --out " + run + options)));
+        command.replace(command.find("exec "), 5, "");
+        ASSERT_EQ(shell(command).status, 0);
+        for (int i = 0; i < 3000 && !here_.exists(run + "/saves/latest"); ++i) std::this_thread::sleep_for(10ms);
+        ASSERT_TRUE(here_.exists(run + "/saves/latest")) << here_.read("log");
+        // The rank stands in each process's environment, in the words of OpenMPI or MPICH.
+        const auto processes = [&](const std::string& rank) {
+            return shell(fmt::format("for p in $(pgrep -f -- '--out {} '); do tr '\\0' '\\n' 2>/dev/null </proc/$p/environ | "
+                                     "grep -qxE '(OMPI_COMM_WORLD_RANK|PMI_RANK)={}' && echo $p; done; true",
+                                     run, rank))
+                .text;
+        };
+        ASSERT_EQ(lines_of(processes("[0-9]+")).size(), 3u);
+        ASSERT_EQ(kill(std::stoi(processes(std::to_string(victim))), SIGKILL), 0);
+        const auto start = std::chrono::steady_clock::now();
+        while (!processes("[0-9]+").empty() && std::chrono::steady_clock::now() - start < 30s) std::this_thread::sleep_for(20ms);
+        EXPECT_EQ(processes("[0-9]+"), "") << "still there after the rank " << victim << " was killed";
+
+        const std::string latest = std::filesystem::read_symlink(here_.path(run + "/saves/latest")).filename().string(),
+                          updates = std::to_string(std::stoll(latest) + 6), whole = "whole" + updates;
+        const ProgramResult resumed = train_together(2, fmt::format(" --resume {} --updates {}", run, updates));
+        ASSERT_EQ(resumed.status, 0) << resumed.err;
+        ASSERT_EQ(train(fmt::format(" --out {} --updates {}{}", whole, updates, options)).status, 0);
+        for (const char* file : {"model", "moments"}) {
+            const std::string name = fmt::format("saves/{}/{}.safetensors", updates, file);
+            EXPECT_EQ(digests(run).at(name), digests(whole).at(name));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace heddle

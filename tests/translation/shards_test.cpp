@@ -1,0 +1,160 @@
+// Shards: how batches are cut, and the tree along which their gradients are summed.
+#include "apps/translation/training/shards.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "apps/translation/training/learner.h"
+#include "core/random.h"
+#include "kernels/elementwise/elementwise.h"
+#include "tests/support.h"
+#include "tests/translation/training_support.h"
+
+namespace heddle::app {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Shards, FormATreeWhoseLeftSubtreesAreComplete) {
+    EXPECT_EQ(middle_of({0, 2}), 1);
+    EXPECT_EQ(middle_of({0, 3}), 2);
+    EXPECT_EQ(middle_of({0, 8}), 4);
+    EXPECT_EQ(middle_of({8, 12}), 10);
+    EXPECT_EQ(middle_of({0, 12}), 8);
+    expect_error([] { middle_of({3, 4}); }, "a tree over 1 has no subtrees");
+    EXPECT_THAT(subtrees_within({1, 3}, 4), ElementsAre(ShardRange{1, 2}, ShardRange{2, 3}));
+    EXPECT_THAT(subtrees_within({4, 8}, 12), ElementsAre(ShardRange{4, 8}));
+    EXPECT_THAT(subtrees_within({3, 12}, 12), ElementsAre(ShardRange{3, 4}, ShardRange{4, 8}, ShardRange{8, 12}));
+    EXPECT_THAT(subtrees_within({0, 7}, 7), ElementsAre(ShardRange{0, 7}));
+}
+
+// Pairs of many different lengths.
+std::vector<TokenPair> pairs_of(std::int64_t count) {
+    Sequence numbers(11);
+    std::vector<TokenPair> pairs;
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::vector<std::int32_t> source(1 + numbers.below(20)), target(1 + numbers.below(20));
+        for (auto* side : {&source, &target})
+            for (std::int32_t& id : *side) id = static_cast<std::int32_t>(4 + numbers.below(90));
+        pairs.push_back({source, target, 0});
+    }
+    return pairs;
+}
+
+std::vector<std::int64_t> first(std::int64_t count) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+
+TEST(Shards, HoldAllSentencesOnceInTheirOrder) {
+    const std::vector<TokenPair> pairs = pairs_of(40);
+    for (const std::int64_t sentences : {1, 2, 3, 7, 40}) {
+        const Batch batch = make_batch(pairs, first(sentences));
+        for (const std::int64_t shards : {1, 2, 3, 4, 12, 64}) {
+            const std::vector<std::int64_t> begins = cut(batch, shards);
+            ASSERT_EQ(static_cast<std::int64_t>(begins.size()), shards + 1);
+            EXPECT_EQ(begins.front(), 0);
+            EXPECT_EQ(begins.back(), sentences);
+            EXPECT_TRUE(std::is_sorted(begins.begin(), begins.end()));
+            // A boundary is at the end of the sentence nearest to where it is due, so it is off by half a sentence at most.
+            std::int64_t tokens = 0, sentence = 0;
+            const std::int64_t all = batch.source_tokens + batch.target_tokens;
+            for (std::int64_t shard = 1; shard < shards; ++shard) {
+                for (; sentence < begins[static_cast<std::size_t>(shard)]; ++sentence)
+                    tokens += batch.source_spans[sentence].length + batch.target_spans[sentence].length;
+                EXPECT_LE(std::abs(shards * tokens - shard * all), shards * 42 / 2) << sentences << " in " << shards;
+            }
+        }
+    }
+}
+
+TEST(Shards, ArePartsOfBatchesLikeBatchesOfTheirSentences) {
+    const std::vector<TokenPair> pairs = pairs_of(9);
+    const Batch whole = make_batch(pairs, first(9));
+    const std::pair<std::int64_t, std::int64_t> ranges[] = {{0, 9}, {0, 0}, {9, 9}, {2, 5}, {8, 9}};
+    for (const auto& [begin, end] : ranges) {
+        std::vector<std::int64_t> indices;
+        for (std::int64_t i = begin; i < end; ++i) indices.push_back(i);
+        const Batch part = part_of(whole, begin, end), same = make_batch(pairs, indices);
+        EXPECT_EQ(part.source, same.source);
+        EXPECT_EQ(part.target_in, same.target_in);
+        EXPECT_EQ(part.target_out, same.target_out);
+        EXPECT_EQ(part.source_spans, same.source_spans);
+        EXPECT_EQ(part.target_spans, same.target_spans);
+        EXPECT_EQ(part.indices, same.indices);
+        EXPECT_EQ(part.sentences, same.sentences);
+        EXPECT_EQ(part.source_tokens, same.source_tokens);
+        EXPECT_EQ(part.target_tokens, same.target_tokens);
+    }
+    expect_error([&] { part_of(whole, 3, 10); }, "sentences [3, 10) of 9");
+}
+
+Tensor random_gradient(std::int64_t shard) { return Tensor::randn({257}, static_cast<std::uint64_t>(shard)); }
+
+TEST(Shards, AreSummedPairByPair) {
+    Tensor gradients = Tensor::zeros({257});
+    std::vector<std::int64_t> order;
+    sum_shards(gradients, {0, 6}, [&](std::int64_t shard) {
+        order.push_back(shard);
+        gradients.copy_(random_gradient(shard));
+    });
+    EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4, 5));
+    const auto g = [](std::int64_t shard) { return random_gradient(shard).to_vector(); };
+    const auto [a, b, c, d, e, f] = std::tuple(g(0), g(1), g(2), g(3), g(4), g(5));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const auto plus = [](double x, double y) { return static_cast<double>(static_cast<float>(x + y)); };
+        EXPECT_EQ(gradients.to_vector()[i], plus(plus(plus(a[i], b[i]), plus(c[i], d[i])), plus(e[i], f[i])));
+    }
+}
+
+struct Trained {
+    std::vector<float> weights;
+    UpdateReport last;
+};
+
+// A few updates of two batches each.
+Trained trained(std::int64_t shards, double dropout, int updates = 4) {
+    static const TrainingData data = copy_data(60);
+    TrainingOptions options = tiny_training();
+    options.shards = shards;
+    nn::Transformer model(tiny_model(data, dropout));
+    Learner learner(model, options, 0);
+    Trained result;
+    for (int i = 0; i < updates; ++i) {
+        std::vector<std::int64_t> one = first(20), other = first(20);
+        for (std::int64_t& index : other) index += 20 + i;
+        const Batch batches[] = {make_batch(data.training, one), make_batch(data.training, other)};
+        result.last = learner.update(batches);
+    }
+    const auto values = learner.parameters().values.span<float>();
+    result.weights.assign(values.begin(), values.end());
+    return result;
+}
+
+TEST(Shards, GiveTheGradientOfTheWholeUpdateExceptForRounding) {
+    const Trained whole = trained(1, 0, 1);
+    for (const std::int64_t shards : {2, 3, 8, 50}) {
+        const Trained cut = trained(shards, 0, 1);
+        EXPECT_EQ(cut.last.targets, whole.last.targets);
+        EXPECT_EQ(cut.last.tokens, whole.last.tokens);
+        EXPECT_EQ(cut.last.sentences, 40);
+        EXPECT_EQ(cut.last.correct, whole.last.correct);
+        EXPECT_NEAR(cut.last.loss, whole.last.loss, 1e-5 * whole.last.loss);
+        EXPECT_NEAR(cut.last.gradient_norm, whole.last.gradient_norm, 1e-5 * whole.last.gradient_norm) << shards;
+    }
+}
+
+TEST(Shards, AreComputedWithTheSameBitsAgainAndHaveMasksOfTheirOwn) {
+    const Trained two = trained(2, 0.3), four = trained(4, 0.3);
+    EXPECT_EQ(trained(4, 0.3).weights, four.weights);
+    EXPECT_NE(two.weights, four.weights);
+    // The same sentence in two shards of one update: with one mask for both, two equal halves would have equal losses.
+    EXPECT_NE(shard_key(0, 1), shard_key(1, 0));
+    EXPECT_EQ(shard_key(0, 7), 7u) << "a single shard has the keys that an update had before there were shards";
+}
+
+}  // namespace
+}  // namespace heddle::app
