@@ -16,6 +16,8 @@ libxxhash-dev          xxhash-devel         xxhash         xxhash
 zlib1g-dev             zlib-devel           zlib           -
 libpugixml-dev         pugixml-devel        pugixml        pugixml
 libgtest-dev           gtest-devel          gtest          googletest
+libopenmpi-dev         openmpi-devel        openmpi        open-mpi
+openmpi-bin            openmpi              openmpi        open-mpi
 "
 packages=(cmake ninja-build g++ libfmt-dev libcli11-dev nlohmann-json3-dev libsentencepiece-dev libxxhash-dev zlib1g-dev libpugixml-dev "$@")
 

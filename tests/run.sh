@@ -35,7 +35,7 @@ case "${1:-}" in
         ;;
 esac
 
-bash apps/setup.sh libgtest-dev
+bash apps/setup.sh libgtest-dev libopenmpi-dev openmpi-bin
 for build in "${tested[@]}" "${built[@]}"; do
     tests=ON
     if [ "$build" = fuzz ]; then tests=OFF; fi  # it has none but its own

@@ -35,10 +35,10 @@ Values broadcast_values(Ranks& ranks, Values values) {
 }  // namespace
 
 int started_ranks() {
-    // OpenMPI's mpirun; MPICH's (Hydra), Intel's and srun --mpi=pmi2; srun --mpi=pmix, which leaves the number to Slurm's own
-    // variables. These alone do not tell: a batch script has them, too.
-    const int by_pmix =
-        has("PMIX_RANK") || has("PMI_RANK") ? std::max(number_in("SLURM_STEP_NUM_TASKS"), number_in("SLURM_NTASKS")) : 0;
+    // OpenMPI's mpirun; MPICH's (Hydra), Intel's and srun --mpi=pmi2; srun --mpi=pmix, which leaves the number to Slurm's own variables.
+    // These alone do not tell: a batch script has them, too.
+    const bool by_srun = has("PMIX_RANK") || has("PMI_RANK");
+    const int by_pmix = by_srun ? number_in(has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS") : 0;
     for (const int number : {number_in("OMPI_COMM_WORLD_SIZE"), number_in("PMI_SIZE"), by_pmix})
         if (number > 0) return number;
     return 1;
