@@ -242,8 +242,9 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     folder->identify(model_identity(settings, folder->path()));
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
+    std::string shared;
     if (ranks != nullptr) {
-        say(description(*ranks, settings.training, data.training, plan.epoch));
+        shared = description(*ranks, settings.training, data.training, plan.epoch);
         begin_on_ranks(*ranks, table, data.vocabularies.source->size(), data.vocabularies.target->size(), data.training);
     }
     TrainingLog log(folder->log(), false, settings.training.log_style);
@@ -253,6 +254,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     // Another run may be written meanwhile: its weights are looked at again when they are used. A save is under the run's lock.
     if (save.empty() && weights) weights = first_weights(settings, save);
     begin(trainer, settings, save, std::move(weights), log);  // closes the weights' file
+    if (!shared.empty()) log.note(shared);
     for (const std::string& change : changes) log.note("changed: " + change);
     const std::string config = read_regular_file(folder->path() / "config.toml");
     if (!changes.empty()) folder->write_config(table.config());

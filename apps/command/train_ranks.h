@@ -26,7 +26,7 @@ void check_shareable(const Ranks& ranks, const TrainSettings& settings);
 void begin_on_ranks(Ranks& ranks, const OptionTable& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
                     std::span<const TokenPair> pairs);
 
-/// "4 ranks on 2 hosts, 8 shards an update; the rank with the most tokens has 3.1 % more than the mean", of the batches of an
+/// "4 processes share the 8 shards of an update; the one with the most tokens has 3.1 % more than the mean", of the batches of an
 /// epoch.
 std::string description(const Ranks& ranks, const TrainingOptions& options, std::span<const TokenPair> pairs,
                         const BatchPlan& plan);

@@ -22,12 +22,14 @@ double gradient_norm(const Tensor& gradients, const Spans& active);
 /// Over all elements.
 double gradient_norm(const Tensor& gradients);
 
-/// On the CPU, the two halves of gradient_norm(), for a gradient that lies in several places: the sum of squares of each block,
-/// range by range (a range's last block may be shorter than kNormBlock), and the norm of all blocks' sums. Where a gradient is
-/// cut at the beginnings of blocks, its parts' sums one after another are those of the whole, bit for bit.
+/// Elements of a block whose squares are summed together on the CPU, counted from the beginning of each active range; the last
+/// block of a range may be shorter.
 inline constexpr std::int64_t kNormBlock = 8192;
+/// The first half of gradient_norm() on the CPU: the sum of squares of each block, range by range. Where a gradient is cut at the
+/// beginnings of blocks, its parts' sums one after another are those of the whole, bit for bit, so the parts may lie in several
+/// processes.
 std::vector<double> gradient_squares(const Tensor& gradients, const Spans& active);
-/// Error unless there are as many sums as `active` has blocks.
+/// The second half: the norm from the sums of all blocks. Error unless there are as many as `active` has blocks.
 double norm_of_squares(std::span<const double> squares, const Spans& active);
 
 /// The norm of scale * gradients, and their factor, scale * clip_factor(norm, max_norm): f64 [2] on the gradients' device, for
