@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <numeric>
 #include <sstream>
 
 #include "apps/command/guard.h"
@@ -174,18 +175,20 @@ std::string description(const Ranks& ranks, const TrainingOptions& options, std:
                         const BatchPlan& plan) {
     std::int64_t most = 0, all = 0;
     for (const std::vector<std::int64_t>& indices : plan.batches) {
-        const Batch batch = make_batch(pairs, indices);
-        const std::vector<std::int64_t> begins = cut(batch, options.shards);
+        std::vector<std::int64_t> tokens;
+        for (const std::int64_t i : indices) {
+            const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
+            tokens.push_back(static_cast<std::int64_t>(pair.source.size() + pair.target.size()) + 2);
+        }
+        const std::vector<std::int64_t> begins = cut(tokens, options.shards);
+        const auto before = [&](std::int64_t shard) { return tokens.begin() + begins[static_cast<std::size_t>(shard)]; };
         std::int64_t most_here = 0;
         for (int rank = 0; rank < ranks.size(); ++rank) {
             const ShardRange shards = shards_of_rank(rank, ranks.size(), options.shards);
-            std::int64_t tokens = 0;
-            for (auto i = begins[static_cast<std::size_t>(shards.first)]; i < begins[static_cast<std::size_t>(shards.last)]; ++i)
-                tokens += batch.source_spans[i].length + batch.target_spans[i].length;
-            most_here = std::max(most_here, tokens);
+            most_here = std::max(most_here, std::accumulate(before(shards.first), before(shards.last), std::int64_t{0}));
         }
         most += most_here;
-        all += batch.source_tokens + batch.target_tokens;
+        all = std::accumulate(tokens.begin(), tokens.end(), all);
     }
     const double above =
         100 * (static_cast<double>(most) * ranks.size() / static_cast<double>(std::max<std::int64_t>(all, 1)) - 1);

@@ -50,22 +50,26 @@ std::vector<std::int64_t> first(std::int64_t count) {
 }
 
 TEST(Shards, HoldAllSentencesOnceInTheirOrder) {
-    const std::vector<TokenPair> pairs = pairs_of(40);
-    for (const std::int64_t sentences : {1, 2, 3, 7, 40}) {
-        const Batch batch = make_batch(pairs, first(sentences));
+    EXPECT_THAT(cut(std::vector<std::int64_t>{5, 5, 5, 5}, 2), ElementsAre(0, 2, 4));
+    EXPECT_THAT(cut(std::vector<std::int64_t>{30, 2, 2, 2}, 2), ElementsAre(0, 1, 4));
+    EXPECT_THAT(cut(std::vector<std::int64_t>{9}, 3), ElementsAre(0, 0, 1, 1));
+    EXPECT_THAT(cut(std::vector<std::int64_t>{}, 2), ElementsAre(0, 0, 0));
+    Sequence numbers(12);
+    for (const std::size_t sentences : {1, 2, 3, 7, 40}) {
+        std::vector<std::int64_t> tokens(sentences);
+        for (std::int64_t& count : tokens) count = static_cast<std::int64_t>(4 + numbers.below(39));
+        const std::int64_t all = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
         for (const std::int64_t shards : {1, 2, 3, 4, 12, 64}) {
-            const std::vector<std::int64_t> begins = cut(batch, shards);
+            const std::vector<std::int64_t> begins = cut(tokens, shards);
             ASSERT_EQ(static_cast<std::int64_t>(begins.size()), shards + 1);
             EXPECT_EQ(begins.front(), 0);
-            EXPECT_EQ(begins.back(), sentences);
+            EXPECT_EQ(begins.back(), static_cast<std::int64_t>(sentences));
             EXPECT_TRUE(std::is_sorted(begins.begin(), begins.end()));
-            // A boundary is at the end of the sentence nearest to where it is due, so it is off by half a sentence at most.
-            std::int64_t tokens = 0, sentence = 0;
-            const std::int64_t all = batch.source_tokens + batch.target_tokens;
+            // A boundary is the one nearest to where it is due, so it is off by half a sentence at most.
             for (std::int64_t shard = 1; shard < shards; ++shard) {
-                for (; sentence < begins[static_cast<std::size_t>(shard)]; ++sentence)
-                    tokens += batch.source_spans[sentence].length + batch.target_spans[sentence].length;
-                EXPECT_LE(std::abs(shards * tokens - shard * all), shards * 42 / 2) << sentences << " in " << shards;
+                const auto end = tokens.begin() + begins[static_cast<std::size_t>(shard)];
+                const std::int64_t before = std::accumulate(tokens.begin(), end, std::int64_t{0});
+                EXPECT_LE(std::abs(shards * before - shard * all), shards * 42 / 2) << sentences << " in " << shards;
             }
         }
     }

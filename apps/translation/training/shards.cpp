@@ -1,6 +1,7 @@
 #include "apps/translation/training/shards.h"
 
 #include <bit>
+#include <numeric>
 
 #include "core/format.h"
 #include "kernels/elementwise/elementwise.h"
@@ -29,28 +30,31 @@ std::vector<ShardRange> subtrees_within(ShardRange part, std::int64_t shards) {
     return found;
 }
 
-std::vector<std::int64_t> cut(const Batch& batch, std::int64_t shards) {
-    const std::int64_t all = batch.source_tokens + batch.target_tokens;
+std::vector<std::int64_t> cut(std::span<const std::int64_t> tokens, std::int64_t shards) {
+    const std::int64_t all = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
     std::vector<std::int64_t> begins = {0};
-    std::int64_t sentence = 0, tokens = 0;
+    std::size_t sentence = 0;
+    std::int64_t before = 0;  // tokens before this sentence
     for (std::int64_t shard = 1; shard < shards; ++shard) {
-        while (sentence < batch.sentences) {
-            const std::int64_t more = batch.source_spans[sentence].length + batch.target_spans[sentence].length;
-            // Whether tokens + more is nearer to shard / shards of all tokens than tokens is.
-            if (shards * (2 * tokens + more) > 2 * shard * all) break;
-            tokens += more;
-            ++sentence;
-        }
-        begins.push_back(sentence);
+        for (; sentence < tokens.size(); before += tokens[sentence++])
+            // Whether shard / shards of all tokens are nearer to what is before this sentence than to what is before the next
+            // one.
+            if (shards * (2 * before + tokens[sentence]) > 2 * shard * all) break;
+        begins.push_back(static_cast<std::int64_t>(sentence));
     }
-    begins.push_back(batch.sentences);
+    begins.push_back(static_cast<std::int64_t>(tokens.size()));
     return begins;
 }
 
 ShardedBatches::ShardedBatches(std::span<const Batch> batches, std::int64_t shards) : batches_(batches) {
     check(shards >= 1, "shards: {} of an update, wanted at least 1", shards);
     if (shards == 1) return;
-    for (const Batch& batch : batches) cuts_.push_back(cut(batch, shards));
+    for (const Batch& batch : batches) {
+        std::vector<std::int64_t> tokens;
+        for (std::int64_t i = 0; i < batch.sentences; ++i)
+            tokens.push_back(batch.source_spans[i].length + batch.target_spans[i].length);
+        cuts_.push_back(cut(tokens, shards));
+    }
 }
 
 void sum_shards(Tensor& gradients, ShardRange tree, const std::function<void(std::int64_t shard)>& compute) {

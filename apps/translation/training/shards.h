@@ -43,9 +43,10 @@ constexpr std::uint64_t shard_key(std::int64_t shard, std::int64_t batch_number)
     return static_cast<std::uint64_t>(shard) << 32 | static_cast<std::uint64_t>(batch_number);
 }
 
-/// Where the runs of a batch begin: shards + 1 numbers of sentences, from 0 to all of them. A run ends where the tokens before
-/// its end are nearest to the share that is due.
-std::vector<std::int64_t> cut(const Batch& batch, std::int64_t shards);
+/// Where the runs of a batch begin: shards + 1 numbers of sentences, from 0 to all of them. `tokens`: of each sentence of the
+/// batch, source and target, end of sentence included. A run ends where the tokens before its end are nearest to the share that
+/// is due.
+std::vector<std::int64_t> cut(std::span<const std::int64_t> tokens, std::int64_t shards);
 
 /// The batches of an update, cut. They must outlive this object.
 class ShardedBatches {

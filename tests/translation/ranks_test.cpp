@@ -1,0 +1,52 @@
+// How a process sees that it is one of several, and what ranks say to each other.
+#include "apps/translation/ranks/ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <map>
+
+#include "tests/translation/thread_ranks.h"
+
+namespace heddle::app {
+namespace {
+
+// With these variables and none else that a starter sets.
+int started_with(const std::map<std::string, std::string>& variables) {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"})
+        unsetenv(name);
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+    const int started = started_ranks();
+    for (const auto& [name, value] : variables) unsetenv(name.c_str());
+    return started;
+}
+
+TEST(Ranks, AreCountedByTheirStartersVariables) {
+    EXPECT_EQ(started_with({}), 1);
+    EXPECT_EQ(started_with({{"OMPI_COMM_WORLD_SIZE", "4"}}), 4);
+    EXPECT_EQ(started_with({{"PMI_SIZE", "3"}, {"PMI_RANK", "2"}}), 3);
+    EXPECT_EQ(started_with({{"PMIX_RANK", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_NTASKS", "16"}}), 8);
+    EXPECT_EQ(started_with({{"PMIX_RANK", "0"}, {"SLURM_NTASKS", "16"}}), 16);
+    EXPECT_EQ(started_with({{"SLURM_NTASKS", "16"}}), 1) << "a batch script";
+    EXPECT_EQ(started_with({{"OMPI_COMM_WORLD_SIZE", "many"}}), 1);
+    EXPECT_EQ(started_with({{"OMPI_COMM_WORLD_SIZE", "1"}}), 1);
+}
+
+TEST(Ranks, HearWhatRank0SaysAndTellItTheirs) {
+    on_threads(3, [](Ranks& ranks) {
+        const bool first = ranks.rank() == 0;
+        EXPECT_EQ(broadcast(ranks, first ? std::string("to all") : std::string()), "to all");
+        EXPECT_EQ(broadcast(ranks, std::string(first ? "" : "nothing of this stays")), "");
+        EXPECT_THAT(broadcast(ranks, first ? std::vector<std::int64_t>{1, -2} : std::vector<std::int64_t>()),
+                    testing::ElementsAre(1, -2));
+        const std::vector<std::string> texts = gather(ranks, std::string(static_cast<std::size_t>(2 * ranks.rank()), 'x'));
+        if (first)
+            EXPECT_THAT(texts, testing::ElementsAre("", "xx", "xxxx"));
+        else
+            EXPECT_TRUE(texts.empty());
+    });
+}
+
+}  // namespace
+}  // namespace heddle::app
