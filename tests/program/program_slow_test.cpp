@@ -14,11 +14,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* tiny = " --layers 1 --d-model 32 --heads 2 --d-ff 64 --threads 2 --log-every 10";
+constexpr const char* small_run = " --layers 1 --d-model 32 --heads 2 --d-ff 64 --threads 2 --log-every 10";
 
 TEST(ProgramSlow, TrainsTranslatesAndEvaluatesATask) {
     const Workplace here;
-    const ProgramResult trained = here.run("train --task copy --out RUN --updates 40 --valid-sentences 20" + std::string(tiny));
+    const ProgramResult trained =
+        here.run("train --task copy --out RUN --updates 40 --valid-sentences 20" + std::string(small_run));
     ASSERT_EQ(trained.status, 0) << trained.err;
     EXPECT_EQ(trained.out, "");
     EXPECT_THAT(trained.err, AllOf(HasSubstr("task copy"), HasSubstr("the task sets"), HasSubstr("update     20"),
@@ -62,7 +63,8 @@ TEST(ProgramSlow, LearnsNumbersAndTranslatesUnseenOnes) {
 TEST(ProgramSlow, RepeatsARunFromItsConfiguration) {
     const Workplace here;
     ASSERT_EQ(
-        here.run("train --task reverse --out ONE --updates 12 --valid-sentences 0 --dropout 0.1" + std::string(tiny)).status, 0);
+        here.run("train --task reverse --out ONE --updates 12 --valid-sentences 0 --dropout 0.1" + std::string(small_run)).status,
+        0);
     const ProgramResult again = here.run("train --config ONE/config.toml --out TWO");
     ASSERT_EQ(again.status, 0) << again.err;
     EXPECT_EQ(here.read("ONE/config.toml"), here.read("TWO/config.toml"));
@@ -74,7 +76,7 @@ TEST(ProgramSlow, RepeatsARunFromItsConfiguration) {
 
 TEST(ProgramSlow, WritesWhatAGivenVocabularyIsIntoTheConfiguration) {
     const Workplace here;
-    const std::string data = "train --train text --source a --target b --updates 1" + std::string(tiny);
+    const std::string data = "train --train text --source a --target b --updates 1" + std::string(small_run);
     here.write("text.a", "Eins Zwei\nDrei\n");
     here.write("text.b", "One Two\nThree\n");
     ASSERT_EQ(here.run(data + " --out ONE --vocab-type word --lowercase").status, 0);
@@ -88,7 +90,7 @@ TEST(ProgramSlow, WritesWhatAGivenVocabularyIsIntoTheConfiguration) {
 
 TEST(ProgramSlow, SaysInOneLineThatWeightsDoNotFit) {
     const Workplace here;
-    ASSERT_EQ(here.run("train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(tiny)).status, 0);
+    ASSERT_EQ(here.run("train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(small_run)).status, 0);
     std::string config = here.read("RUN/config.toml");
     const std::size_t at = config.find("d-ff = 64");
     ASSERT_NE(at, std::string::npos);
@@ -110,7 +112,7 @@ TEST(ProgramSlow, SaysInOneLineThatWeightsDoNotFit) {
 
 TEST(ProgramSlow, RefusesToReplaceARun) {
     const Workplace here;
-    const std::string train = "train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(tiny);
+    const std::string train = "train --task copy --out RUN --updates 1 --valid-sentences 0" + std::string(small_run);
     ASSERT_EQ(here.run(train).status, 0);
     const ProgramResult refused = here.run(train);
     EXPECT_EQ(refused.status, 1);
@@ -134,8 +136,9 @@ TEST(ProgramSlow, TrainsOnFilesWithEveryKindOfVocabulary) {
     write_pairs(here, "t");
     for (const char* kind : {"--vocab-type bpe", "--vocab-type unigram --vocab-size 40", "--vocab-type word --lowercase",
                              "--vocab-type char --shared-vocab false", "--vocab-type word --shared-vocab false --tie none"}) {
-        const ProgramResult trained = here.run(
-            "train --train t --valid t --source de --target en --out RUN --overwrite --updates 3 " + std::string(kind) + tiny);
+        const ProgramResult trained =
+            here.run("train --train t --valid t --source de --target en --out RUN --overwrite --updates 3 " + std::string(kind) +
+                     small_run);
         ASSERT_EQ(trained.status, 0) << kind << "\n" << trained.err;
         EXPECT_THAT(trained.err, HasSubstr("1 training pairs with an empty side")) << kind;
         const ProgramResult translated = here.run("translate --model RUN", "ein Hund\n");
@@ -155,7 +158,7 @@ TEST(ProgramSlow, TrainsWithEveryModelOption) {
           "--optimizer sgd --schedule constant --lr 0.01",
           "--schedule cosine --accumulate 2 --batch-tokens 100 --adam-betas 0.9,0.99 --adam-eps 1e-8 --clip 0"}) {
         const ProgramResult trained = here.run("train --train t --source de --target en --out RUN --overwrite --updates 4" +
-                                               std::string(tiny) + " --vocab-type word " + options);
+                                               std::string(small_run) + " --vocab-type word " + options);
         EXPECT_EQ(trained.status, 0) << options << "\n" << trained.err;
     }
 }

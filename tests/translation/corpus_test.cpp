@@ -9,6 +9,7 @@
 #include "apps/translation/text/unicode.h"
 #include "core/error.h"
 #include "tests/support.h"
+#include "tests/translation/text_support.h"
 
 namespace heddle::app {
 namespace {
@@ -17,8 +18,6 @@ using Lines = std::vector<std::string>;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using namespace std::string_literals;
-
-const std::string bom = "\xEF\xBB\xBF";
 
 class CorpusFiles : public testing::Test {
   protected:

@@ -15,6 +15,7 @@
 #include "apps/translation/text/unicode.h"
 #include "core/random.h"
 #include "tests/support.h"
+#include "tests/translation/text_support.h"
 
 namespace heddle::app {
 namespace {
@@ -46,9 +47,9 @@ struct ReadText {
     Lines said;
 };
 
-class TextFile {
+class WrittenFile {
   public:
-    explicit TextFile(const std::string& bytes) { std::ofstream(path(), std::ios::binary) << bytes; }
+    explicit WrittenFile(const std::string& bytes) { std::ofstream(path(), std::ios::binary) << bytes; }
     std::string path() const { return (folder_.path() / "text").string(); }
     ReadText read(bool replace_invalid = false) const {
         LineReader reader(path(), replace_invalid);
@@ -71,8 +72,6 @@ struct Case {
     std::string bytes;
     Lines lines;
 };
-
-const std::string bom = "\xEF\xBB\xBF";
 
 const Case kept[] = {
     {"Nothing", "", {}},
@@ -101,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Text, Kept, testing::ValuesIn(kept), [](const auto& inf
 TEST_P(Kept, AsItIsPlainGzippedAndByteByByte) {
     for (const std::string& bytes : {GetParam().bytes, gzipped(GetParam().bytes)}) {
         for (const bool replace : {false, true}) {
-            const ReadText text = TextFile(bytes).read(replace);
+            const ReadText text = WrittenFile(bytes).read(replace);
             EXPECT_EQ(text.lines, GetParam().lines);
             EXPECT_EQ(text.changes.cut + text.changes.replaced, 0);
             EXPECT_TRUE(text.said.empty());
@@ -147,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Text, NoText, testing::ValuesIn(wrong), [](const auto& 
 
 TEST_P(NoText, IsAnErrorWithTheLineOrIsReplacedAndCounted) {
     const auto& [name, bytes, message, replaced] = GetParam();
-    const TextFile file(bytes);
+    const WrittenFile file(bytes);
     EXPECT_THAT(error_of([&] { file.read(); }), AllOf(StartsWith(file.path() + message), HasSubstr("--replace-invalid")));
     const ReadText text = file.read(true);
     EXPECT_EQ(text.lines, replaced);
@@ -161,13 +160,13 @@ TEST_P(NoText, IsAnErrorWithTheLineOrIsReplacedAndCounted) {
 TEST(LongLines, AreKeptUpToTheLimitWhateverStandsAroundThem) {
     const std::string longest(longest_line, 'x');
     for (const std::string& bytes : {longest, longest + "\n", longest + "\r\n", bom + longest + "\r\n", gzipped(longest)}) {
-        const ReadText text = TextFile(bytes).read();
+        const ReadText text = WrittenFile(bytes).read();
         EXPECT_EQ(text.lines, Lines{longest});
         EXPECT_EQ(text.changes.cut, 0);
     }
     for (const std::string more : {"y", "\r\r\n", "\ry", "\u20ac", "yyyyyyyyyy\r\n"}) {
         for (const std::string& first : {""s, bom}) {
-            const ReadText text = TextFile(first + longest + more).read();
+            const ReadText text = WrittenFile(first + longest + more).read();
             EXPECT_EQ(text.lines, Lines{longest}) << more;
             EXPECT_EQ(text.changes.cut, 1);
         }
@@ -179,7 +178,7 @@ TEST(LongLines, AreCutWhereACharacterEndsAndCounted) {
     for (std::size_t shift = 0; shift < 7; ++shift) {
         std::string line(shift, 'x');
         while (line.size() < 1'000'000) line += grin + euro;
-        const TextFile file("short\n" + line + "\nlast\n" + line);
+        const WrittenFile file("short\n" + line + "\nlast\n" + line);
         const ReadText text = file.read();
         ASSERT_EQ(text.lines.size(), 4u);
         EXPECT_EQ(text.lines[2], "last");
@@ -193,7 +192,7 @@ TEST(LongLines, AreCutWhereACharacterEndsAndCounted) {
 }
 
 TEST(LongLines, OfBytesThatFollowNothingAreCutToo) {
-    const ReadText text = TextFile(std::string(70000, '\x80')).read(true);
+    const ReadText text = WrittenFile(std::string(70000, '\x80')).read(true);
     EXPECT_EQ(text.changes.cut, 1);
     EXPECT_EQ(text.changes.replaced, 1);
     EXPECT_EQ(decode_utf8(text.lines.at(0)).size(), longest_line);
@@ -201,10 +200,10 @@ TEST(LongLines, OfBytesThatFollowNothingAreCutToo) {
 
 TEST(Gzip, MayHaveSeveralMembersAndZerosBehind) {
     const Lines wanted{"eins", "zwei", "drei"};
-    EXPECT_EQ(TextFile(gzipped("eins\nzw") + gzipped("") + gzipped("ei\ndrei\n")).read().lines, wanted);
-    EXPECT_EQ(TextFile(gzipped("eins\nzwei\ndrei\n") + std::string(1000, '\0')).read().lines, wanted);
-    EXPECT_EQ(TextFile(gzipped("eins\n") + std::string(70000, '\0') + gzipped("zwei\ndrei")).read().lines, wanted);
-    EXPECT_TRUE(TextFile(gzipped("")).read().lines.empty());
+    EXPECT_EQ(WrittenFile(gzipped("eins\nzw") + gzipped("") + gzipped("ei\ndrei\n")).read().lines, wanted);
+    EXPECT_EQ(WrittenFile(gzipped("eins\nzwei\ndrei\n") + std::string(1000, '\0')).read().lines, wanted);
+    EXPECT_EQ(WrittenFile(gzipped("eins\n") + std::string(70000, '\0') + gzipped("zwei\ndrei")).read().lines, wanted);
+    EXPECT_TRUE(WrittenFile(gzipped("")).read().lines.empty());
 }
 
 TEST(Gzip, IsUnpackedWhateverTheSizes) {
@@ -216,26 +215,26 @@ TEST(Gzip, IsUnpackedWhateverTheSizes) {
             lines.emplace_back(numbers.below(2) == 0 ? 1000 : numbers.below(50), static_cast<char>('a' + numbers.below(26)));
             text += lines.back() + "\n";
         }
-        for (const int level : {0, 1, 9}) EXPECT_EQ(TextFile(gzipped(text, level)).read().lines, lines) << size;
+        for (const int level : {0, 1, 9}) EXPECT_EQ(WrittenFile(gzipped(text, level)).read().lines, lines) << size;
     }
 }
 
 TEST(Gzip, ThatIsNoTextButABombIsAnError) {
     const std::string bomb = gzipped(std::string(32 << 20, '\n'));
     EXPECT_LT(bomb.size(), 40'000u);
-    const TextFile file(bomb);
+    const WrittenFile file(bomb);
     EXPECT_THAT(error_of([&] { file.read(); }), AllOf(StartsWith(file.path() + ": "), HasSubstr("unpack it with gunzip first")));
     // Members of their own change nothing.
     std::string members;
     for (int i = 0; i < 32; ++i) members += gzipped(std::string(1 << 20, '\n'));
-    EXPECT_THAT(error_of([&] { TextFile(members).read(); }), HasSubstr("that is no text"));
+    EXPECT_THAT(error_of([&] { WrittenFile(members).read(); }), HasSubstr("that is no text"));
     // A small one does no harm, and a text may well repeat itself.
-    EXPECT_EQ(TextFile(gzipped(std::string(3 << 20, '\n'))).read().lines.size(), std::size_t{3 << 20});
+    EXPECT_EQ(WrittenFile(gzipped(std::string(3 << 20, '\n'))).read().lines.size(), std::size_t{3 << 20});
     std::string text;
     while (text.size() < 8 << 20) text += "Das ist der Satz Nummer " + std::to_string(text.size() / 1000) + " von vielen.\n";
     const std::string packed = gzipped(text, 9);
     EXPECT_GT(text.size(), 30 * packed.size());
-    EXPECT_EQ(TextFile(packed).read().lines.size(), static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+    EXPECT_EQ(WrittenFile(packed).read().lines.size(), static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
 }
 
 TEST(Gzip, ThatIsDamagedOrEndsTooEarlyIsAnErrorWithTheName) {
@@ -243,16 +242,16 @@ TEST(Gzip, ThatIsDamagedOrEndsTooEarlyIsAnErrorWithTheName) {
     for (int i = 0; i < 20000; ++i) text += std::to_string(i * i) + "\n";
     const std::string packed = gzipped(text);
     for (const std::size_t size : {std::size_t{2}, std::size_t{9}, packed.size() / 2, packed.size() - 8, packed.size() - 1}) {
-        const TextFile file(packed.substr(0, size));
+        const WrittenFile file(packed.substr(0, size));
         EXPECT_EQ(error_of([&] { file.read(); }), file.path() + ": the gzip data end too early; the file is not complete");
     }
     for (const std::size_t at : {std::size_t{2}, packed.size() / 2, packed.size() - 6, packed.size() - 1}) {
         std::string damaged = packed;
         damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
-        const TextFile file(damaged);
+        const WrittenFile file(damaged);
         EXPECT_THAT(error_of([&] { file.read(); }), StartsWith(file.path() + ": the gzip data are damaged (")) << at;
     }
-    const TextFile file(packed + "more");
+    const WrittenFile file(packed + "more");
     EXPECT_THAT(error_of([&] { file.read(); }), HasSubstr("damaged"));
 }
 
@@ -278,7 +277,7 @@ TEST(TextFiles, OfRandomBytesNeverEndTheProgram) {
         if (round % 4 == 0)
             bytes.insert(numbers.below(bytes.size() + 1), std::string(66000, awkward[numbers.below(awkward.size())]));
         if (round % 8 == 1) bytes = gzipped(bytes).substr(0, 10 + numbers.below(200)) + bytes;
-        const TextFile file(bytes);
+        const WrittenFile file(bytes);
         try {
             for (const std::string& line : file.read(true).lines) {
                 ASSERT_TRUE(is_utf8(line));

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "tests/support.h"
+#include "tests/translation/text_support.h"
 
 namespace heddle::app {
 namespace {
@@ -20,8 +21,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using namespace std::string_literals;
-
-const std::string bom = "\xEF\xBB\xBF";
 
 class Formats : public testing::Test {
   protected:

@@ -28,9 +28,9 @@ std::vector<std::string> many_lines(std::size_t count) {
     return lines;
 }
 
-class TranslateLines : public testing::Test {
+class LineTranslation : public testing::Test {
   protected:
-    TranslateLines() {
+    LineTranslation() {
         VocabularyOptions options;
         options.type = VocabularyType::word;
         vocabularies_.source = vocabularies_.target = train_vocabulary(options, lines_);
@@ -40,7 +40,7 @@ class TranslateLines : public testing::Test {
     Vocabularies vocabularies_;
 };
 
-TEST_F(TranslateLines, GivesEachLineItsOwnTranslationInAnyCompanyAndOnAnyThreads) {
+TEST_F(LineTranslation, GivesEachLineItsOwnTranslationInAnyCompanyAndOnAnyThreads) {
     const Model owned_model = random_model(vocabularies_.source->size(), 2);
     const nn::Transformer& model = *owned_model;
     const DecodeOptions options{.beam = 2};
@@ -54,7 +54,7 @@ TEST_F(TranslateLines, GivesEachLineItsOwnTranslationInAnyCompanyAndOnAnyThreads
     }
 }
 
-TEST_F(TranslateLines, GivesAnEmptyLineForABlankOne) {
+TEST_F(LineTranslation, GivesAnEmptyLineForABlankOne) {
     const Model owned_model = random_model(vocabularies_.source->size(), 2);
     const nn::Transformer& model = *owned_model;
     const std::vector<std::string> given =
@@ -78,7 +78,7 @@ std::vector<std::string> texts(const std::vector<Translation>& translations) {
     return all;
 }
 
-TEST_F(TranslateLines, GivesTheBestOfEachLineFirst) {
+TEST_F(LineTranslation, GivesTheBestOfEachLineFirst) {
     const Model model = random_model(vocabularies_.source->size(), 2);
     Translator translator(*model, vocabularies_, {.beam = 4, .length_penalty = 0.6, .n_best = 3});
     const std::vector<std::string> best = translate_lines(*model, vocabularies_, lines_, {.beam = 4, .length_penalty = 0.6});
@@ -91,7 +91,7 @@ TEST_F(TranslateLines, GivesTheBestOfEachLineFirst) {
 }
 
 // The input comes in pieces: whatever their size, a line's samples are the same.
-TEST_F(TranslateLines, DrawsByTheLinesNumberInTheWholeInput) {
+TEST_F(LineTranslation, DrawsByTheLinesNumberInTheWholeInput) {
     const Model model = random_model(vocabularies_.source->size(), 2);
     const DecodeOptions options{.n_best = 2, .prefix = {}, .sampling = Sampling{.seed = 4}};
     std::vector<std::string> lines(lines_.begin(), lines_.begin() + 60);
@@ -115,7 +115,7 @@ TEST_F(TranslateLines, DrawsByTheLinesNumberInTheWholeInput) {
     }
 }
 
-TEST_F(TranslateLines, AnEmptyLineScoresWhatTheModelSaysOfTheEmptyPair) {
+TEST_F(LineTranslation, AnEmptyLineScoresWhatTheModelSaysOfTheEmptyPair) {
     const Model model = random_model(vocabularies_.source->size(), 2);
     Translator translator(*model, vocabularies_, {.beam = 3, .n_best = 3, .prefix = {5}});
     const auto given = translator.translate({"", lines_[0]});
@@ -132,7 +132,7 @@ TEST_F(TranslateLines, AnEmptyLineScoresWhatTheModelSaysOfTheEmptyPair) {
 }
 
 // Of characters that no vocabulary has seen a translation comes all the same, of every kind of vocabulary.
-TEST_F(TranslateLines, UnknownCharactersLoseNoLine) {
+TEST_F(LineTranslation, UnknownCharactersLoseNoLine) {
     const std::vector<std::string> odd{"\xE6\x97\xA5\xE6\x9C\xAC",
                                        "\xF0\x9F\xA6\x84 \xF0\x9F\xA6\x84",
                                        "\xFF\xFE\x80",
@@ -166,7 +166,7 @@ std::string cuts_said_by(const Translator& translator) {
     return testing::internal::GetCapturedStderr();
 }
 
-TEST_F(TranslateLines, SaysOnceHowManyLinesWereCut) {
+TEST_F(LineTranslation, SaysOnceHowManyLinesWereCut) {
     const Model model = random_model(vocabularies_.source->size(), 2);
     ASSERT_EQ(model->options().position_table, 16);
     std::string fits, longer;

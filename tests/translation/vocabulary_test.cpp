@@ -17,9 +17,9 @@ namespace {
 using Lines = std::vector<std::string>;
 using Ids = std::vector<std::int32_t>;
 
-const Lines text{"The quick brown fox, who jumps over the lazy dog, isn't lazy!",
-                 "A na\u00efve caf\u00e9 (na\u00efve?) costs 3.50 \u20ac -- or 10%.",
-                 "\"Gr\u00fc\u00dfe,\" sagte er; \u201edas ist gut\u201c...", "the dog sees the fox and the fox sees the dog"};
+const Lines sample{"The quick brown fox, who jumps over the lazy dog, isn't lazy!",
+                   "A na\u00efve caf\u00e9 (na\u00efve?) costs 3.50 \u20ac -- or 10%.",
+                   "\"Gr\u00fc\u00dfe,\" sagte er; \u201edas ist gut\u201c...", "the dog sees the fox and the fox sees the dog"};
 
 template <class Action>
 std::string message_of(Action action) {
@@ -64,9 +64,9 @@ INSTANTIATE_TEST_SUITE_P(Vocabulary, EveryType,
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(EveryType, GivesBackTheTextItWasTrainedOn) {
-    const auto vocabulary = train_vocabulary(options(), text);
+    const auto vocabulary = train_vocabulary(options(), sample);
     EXPECT_EQ(vocabulary->type(), GetParam());
-    for (const std::string& line : text) {
+    for (const std::string& line : sample) {
         const Ids ids = vocabulary->encode(line);
         for (const std::int32_t id : ids) EXPECT_TRUE(id > eos_id && id < vocabulary->size());
         // SentencePiece normalises (NFKC): an ellipsis or a no-break space would not come back; these lines have neither.
@@ -75,32 +75,32 @@ TEST_P(EveryType, GivesBackTheTextItWasTrainedOn) {
 }
 
 TEST_P(EveryType, IsTheSameAfterSavingAndLoading) {
-    const auto vocabulary = train_vocabulary(options(true), text);
+    const auto vocabulary = train_vocabulary(options(true), sample);
     const SavedVocabulary saved(*vocabulary);
     const auto loaded = saved.load();
     EXPECT_EQ(loaded->serialized(), vocabulary->serialized());
     EXPECT_EQ(loaded->type(), GetParam());
     EXPECT_TRUE(loaded->lowercase());
     EXPECT_EQ(loaded->size(), vocabulary->size());
-    for (const std::string& line : text) EXPECT_EQ(loaded->encode(line), vocabulary->encode(line));
+    for (const std::string& line : sample) EXPECT_EQ(loaded->encode(line), vocabulary->encode(line));
     for (std::int32_t id = 0; id < loaded->size(); ++id) EXPECT_EQ(loaded->token(id), vocabulary->token(id));
 }
 
 TEST_P(EveryType, IsTrainedToTheSameBytesAgain) {
-    EXPECT_EQ(train_vocabulary(options(), text)->serialized(), train_vocabulary(options(), text)->serialized());
+    EXPECT_EQ(train_vocabulary(options(), sample)->serialized(), train_vocabulary(options(), sample)->serialized());
 }
 
 TEST_P(EveryType, LowersTheTextWhenAskedTo) {
-    const auto vocabulary = train_vocabulary(options(true), text);
+    const auto vocabulary = train_vocabulary(options(true), sample);
     EXPECT_EQ(vocabulary->encode("THE QUICK GR\u00dc\u00dfE"), vocabulary->encode("the quick gr\u00fc\u00dfe"));
-    EXPECT_EQ(vocabulary->decode(vocabulary->encode(text[0])), to_lower(std::string_view(text[0])));
-    const auto mixed = train_vocabulary(options(false), text);
+    EXPECT_EQ(vocabulary->decode(vocabulary->encode(sample[0])), to_lower(std::string_view(sample[0])));
+    const auto mixed = train_vocabulary(options(false), sample);
     EXPECT_FALSE(mixed->lowercase());
     EXPECT_NE(mixed->encode("The"), mixed->encode("the"));
 }
 
 TEST_P(EveryType, SkipsPadBosAndEosAndShowsTheUnknown) {
-    const auto vocabulary = train_vocabulary(options(), text);
+    const auto vocabulary = train_vocabulary(options(), sample);
     const Ids fox = vocabulary->encode("the fox");
     Ids wrapped{bos_id};
     wrapped.insert(wrapped.end(), fox.begin(), fox.end());
@@ -112,14 +112,14 @@ TEST_P(EveryType, SkipsPadBosAndEosAndShowsTheUnknown) {
 }
 
 TEST_P(EveryType, TakesEmptyTextAndBytesThatAreNotUtf8) {
-    const auto vocabulary = train_vocabulary(options(), text);
+    const auto vocabulary = train_vocabulary(options(), sample);
     EXPECT_TRUE(vocabulary->encode("").empty());
     EXPECT_EQ(vocabulary->decode({}), "");
     EXPECT_FALSE(vocabulary->encode("dog \xff\xc3").empty());
 }
 
 TEST_P(EveryType, RefusesIdsItDoesNotHave) {
-    const auto vocabulary = train_vocabulary(options(), text);
+    const auto vocabulary = train_vocabulary(options(), sample);
     const auto size = static_cast<std::int32_t>(vocabulary->size());
     EXPECT_THROW(vocabulary->decode(Ids{size}), Error);
     EXPECT_THROW(vocabulary->decode(Ids{-1}), Error);
@@ -135,9 +135,9 @@ TEST_P(EveryType, NeedsText) {
 TEST_P(EveryType, IsSilent) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    const auto vocabulary = train_vocabulary(options(), text);
+    const auto vocabulary = train_vocabulary(options(), sample);
     const SavedVocabulary saved(*vocabulary);
-    saved.load()->encode(text[0]);
+    saved.load()->encode(sample[0]);
     EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Vocabulary, Subwords, testing::Values(VocabularyType::b
 // The size that the error names.
 std::int64_t size_that_works(const VocabularyOptions& options) {
     try {
-        train_vocabulary(options, text);
+        train_vocabulary(options, sample);
     } catch (const VocabularySizeError& error) {
         return error.size_that_works;
     }
@@ -157,25 +157,25 @@ std::int64_t size_that_works(const VocabularyOptions& options) {
 }
 
 TEST_P(Subwords, ThatAreTooManyNameASizeThatWorks) {
-    const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 5000}, text); });
+    const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 5000}, sample); });
     const std::string words = "the largest that works is ";
     const std::size_t at = message.find(words);
     ASSERT_NE(at, std::string::npos) << message;
     const std::int64_t largest = std::stoll(message.substr(at + words.size()));
     EXPECT_EQ(size_that_works({.type = GetParam(), .size = 5000}), largest);
-    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = largest}, text)->size(), largest);
-    EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = 4 * largest}, text), Error);
+    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = largest}, sample)->size(), largest);
+    EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = 4 * largest}, sample), Error);
 }
 
 TEST_P(Subwords, ThatAreTooFewNameTheSmallestSizeThatWorks) {
-    const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 9}, text); });
+    const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 9}, sample); });
     const std::string words = "the smallest that works is ";
     const std::size_t at = message.find(words);
     ASSERT_NE(at, std::string::npos) << message;
     const std::int64_t smallest = std::stoll(message.substr(at + words.size()));
     EXPECT_EQ(size_that_works({.type = GetParam(), .size = 9}), smallest);
-    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = smallest}, text)->size(), smallest);
-    EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = smallest - 1}, text), Error);
+    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = smallest}, sample)->size(), smallest);
+    EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = smallest - 1}, sample), Error);
 }
 
 TEST_P(Subwords, WithTextThatSentencePieceThrowsAwayAreAnErrorNotTheEndOfTheProgram) {
@@ -183,7 +183,7 @@ TEST_P(Subwords, WithTextThatSentencePieceThrowsAwayAreAnErrorNotTheEndOfTheProg
 }
 
 TEST(SentencePieceModel, WithOtherSpecialIdsIsAnErrorThatSaysHowToTrainIt) {
-    const auto vocabulary = train_vocabulary({.size = 64}, text);
+    const auto vocabulary = train_vocabulary({.size = 64}, sample);
     std::string bytes = vocabulary->serialized();
     bytes += "\x12\x05\x82\x03\x02zz";  // trainer_spec { pad_piece: "zz" }: then no piece is the pad
     const SavedVocabulary saved(*vocabulary);
@@ -193,7 +193,7 @@ TEST(SentencePieceModel, WithOtherSpecialIdsIsAnErrorThatSaysHowToTrainIt) {
 }
 
 TEST(SentencePieceModel, CanBeReadWithLowerCaseAskedForFromOutside) {
-    const auto vocabulary = train_vocabulary({.size = 64}, text);
+    const auto vocabulary = train_vocabulary({.size = 64}, sample);
     const SavedVocabulary saved(*vocabulary);
     const auto lowered = Vocabulary::load(saved.path(), true);
     EXPECT_TRUE(lowered->lowercase());
@@ -202,7 +202,7 @@ TEST(SentencePieceModel, CanBeReadWithLowerCaseAskedForFromOutside) {
 }
 
 TEST(VocabularyFile, ThatIsNoneIsAClearError) {
-    const auto vocabulary = train_vocabulary({.size = 64}, text);
+    const auto vocabulary = train_vocabulary({.size = 64}, sample);
     const SavedVocabulary saved(*vocabulary);
     const std::string head = "heddle-vocabulary\tword\tmixed\n";
     const std::pair<std::string, std::string> cases[] = {
@@ -297,8 +297,8 @@ TEST(VocabularyTypes, HaveNamesAndFileEndings) {
     for (const std::string_view type : {"bpe", "unigram", "word", "char"}) EXPECT_EQ(name(vocabulary_type(type)), type);
     EXPECT_EQ(message_of([] { vocabulary_type("chars"); }),
               "vocabulary: there is no type 'chars'; wanted bpe, unigram, word or char");
-    EXPECT_EQ(train_vocabulary({.size = 64}, text)->file_extension(), "model");
-    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0}, text)->file_extension(), "tsv");
+    EXPECT_EQ(train_vocabulary({.size = 64}, sample)->file_extension(), "model");
+    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0}, sample)->file_extension(), "tsv");
 }
 
 }  // namespace
