@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Adds the op of docs/examples/swish to a copy of the project, builds it there and runs the tests that every op must pass:
 #     bash tests/add_an_op.sh [FOLDER]      the copy; left out: build/add-an-op
-# When docs/examples/swish/lists.patch no longer applies: enter the op in the five lists by hand, and
-#     git diff autograd tests/kernels >docs/examples/swish/lists.patch && git checkout autograd tests/kernels
+# When docs/examples/swish/lists.patch no longer applies: enter the op in its lists by hand, and
+#     git diff autograd tests/kernels tests/witness >docs/examples/swish/lists.patch && git checkout autograd tests
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,7 +15,7 @@ cd "$copy"
 patch --quiet -p1 <docs/examples/swish/lists.patch
 
 cmake --preset emulated -DHEDDLE_WERROR="${HEDDLE_WERROR:-OFF}"
-tests=(rooms_test kernel_rules_test mutation_test every_op_test every_op_device_test)
+tests=(rooms_test kernel_rules_test mutation_test every_op_test every_op_device_test random_graphs_test)
 cmake --build --preset emulated --target "${tests[@]}" checked_every_op_device_test heddle
 build/emulated/heddle gradcheck swish
 for test in "${tests[@]}"; do "build/emulated/tests/$test" --gtest_brief=1; done
