@@ -310,7 +310,7 @@ stage_bench_ops() {
     measure "heddle translator f32" 15 "${bench[@]}" --sizes translator --seconds 0.05
     measure "torch other ops" 30 "$python" tests/gpu/torch_ops.py --device cuda --sizes large,translator \
         --op softmax,log_softmax,layer_norm,cross_entropy,linear,adam
-    measure "heddle ladder" 15 "$heddle" bench ladder --json
+    measure "heddle ladders" 40 "$heddle" bench ladder --json
     return $failed
 }
 

@@ -1,5 +1,6 @@
 // An explanation without its steps: for a terminal, and the static part of a page.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/explain/explanation.h"
 #include "apps/explain/scripts.h"
@@ -110,6 +111,14 @@ std::string title_of(std::span<const Explanation> explanations) {
     return fmt::format("{} beside {}", first.name, explanations.back().example->name);
 }
 
+// That makes the page again.
+std::string command_of(std::span<const Explanation> explanations) {
+    const Explanation &first = explanations.front(), &last = explanations.back();
+    if (explanations.size() == 1) return first.command;
+    const std::string names = fmt::format("heddle explain --beside {} {}", first.example->name, last.example->name);
+    return first.example->axes == last.example->axes ? fmt::format("{} --shape {}", names, fmt::join(first.shape, ",")) : names;
+}
+
 Rows line_rows(const LaunchReport& report) {
     Rows rows;
     for (const LineTotals& line : report.lines) rows.push_back(line_row(line));
@@ -143,8 +152,8 @@ picture::Page page_of(std::span<const Explanation> explanations, const nlohmann:
         .paragraph(fmt::format("{} {}", kNoTime,
                                "A request is what the 32 lanes of a warp ask for together at one place of the source; lanes that "
                                "are missing took another branch or had nothing to do."));
-    for (const Explanation& one : explanations) page.code(one.command);
-    page.place("explain", "With scripts on, the requests of the first warps are shown here, beside the kernel's source.")
+    page.code(command_of(explanations))
+        .place("explain", "With scripts on, the requests of the first warps are shown here, beside the kernel's source.")
         .data("explain-data", app::json_text(json));
     if (explanations.size() > 1) page.heading("Side by side").table(compared_header(explanations), compared_rows(explanations));
     for (const Explanation& one : explanations)
@@ -153,7 +162,7 @@ picture::Page page_of(std::span<const Explanation> explanations, const nlohmann:
                                                  : report.launch->kernel)
                 .table({"count", "of all blocks"}, total_rows(report))
                 .table(line_header, line_rows(report));
-    page.script(explain_js);
+    page.script(explain_base_js).script(explain_viewer_js).script(explain_js);
     return page;
 }
 

@@ -6,6 +6,8 @@
 namespace heddle::explain {
 
 extern const std::string_view explain_css;
+extern const std::string_view explain_base_js;
+extern const std::string_view explain_viewer_js;
 extern const std::string_view explain_js;
 
 }  // namespace heddle::explain

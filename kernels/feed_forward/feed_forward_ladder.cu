@@ -186,31 +186,27 @@ __global__ void __launch_bounds__(kFusedThreads) feed_forward_fused_ladder_kerne
     float* const own_h = tile_h + warp() * kOwnRows * kUnitPitch;  // [4][unit 32]: made and read by this warp alone
     float y[kMostWidth / kWarp][kOwnRows] = {};                    // of this lane's columns
     Pipeline<1> pipeline;
-    const auto begun = [&] {
-        if (Ahead) pipeline.commit();
-    };
-    const auto landed = [&] {
-        if (Ahead) pipeline.wait();
-    };
     load(tile_x, kRows, net.d_model, pitch, net.x, first_row, std::int64_t{0}, net.rows, std::int64_t{net.d_model});
-    if (Ahead) load_w1(0);
-    begun();
+    if (Ahead) {
+        load_w1(0);
+        pipeline.commit();
+    }
     for (std::int64_t unit = 0; unit < net.d_ff; unit += kUnits) {
         if (!Ahead) load_w1(unit);
-        landed();
+        if (Ahead) pipeline.wait();
         __syncthreads();  // x and W1 are whole, and nobody reads W2 of the tile before any more
         load_w2(unit);
-        begun();
+        if (Ahead) pipeline.commit();
         float u[kOwnRows] = {};
         multiply<Together>(u, tile_x + warp() * kOwnRows * pitch, pitch, tile_w1 + lane() * pitch, net.d_model);
         const bool exists = unit + lane() < net.d_ff;
         const float bias = exists ? read_one(net.b1 + unit + lane()) : 0;
 #pragma unroll
         for (int r = 0; r < kOwnRows; ++r) write_one(own_h + r * kUnitPitch + lane(), exists ? finished(u[r], bias, true) : 0.0f);
-        landed();
+        if (Ahead) pipeline.wait();
         __syncthreads();  // h and W2 are whole, and nobody reads W1 any more
         if (Ahead && unit + kUnits < net.d_ff) load_w1(unit + kUnits);
-        begun();
+        if (Ahead) pipeline.commit();
 #pragma unroll
         for (int c = 0; c < kMostWidth / kWarp; ++c)
             if (c * kWarp + lane() < net.out)

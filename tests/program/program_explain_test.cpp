@@ -136,7 +136,7 @@ json seen_on(const Workplace& here, const std::string& words, const std::string&
     EXPECT_EQ(here.run("explain " + words + " --out page.html").status, 0);
     std::string page = read_file(here.path("page.html"));
     page.insert(page.rfind("</body>"),
-                "<script>let seen;\n" + probe + "\ndocument.title = encodeURIComponent(JSON.stringify(seen));</script>");
+                "<script>{let seen;\n" + probe + "\ndocument.title = encodeURIComponent(JSON.stringify(seen));}</script>");
     return title_of(page);
 }
 
