@@ -12,6 +12,6 @@ keep() {
 
 keep coalescing --beside softmax-naive softmax-warp --shape 16,40
 keep barriers softmax-block --shape 2,128
-keep transpose permute --shape 32,32
+keep transpose --beside permute-tile permute-padding --shape 32,32
 keep bank-conflicts attention-tiles --shape 32,32
 keep tensor-cores matmul-tensor-cores --shape 32,32,64

@@ -37,7 +37,9 @@ OptionTable bench_ladder_table(BenchLadderOptions& options) {
         .called("NAME...")
         .defaults_to("all")
         .positional();
-    table.add("size", options.size, "rows and columns of matmul's matrices, sentences of attention, rows of the other ops")
+    table
+        .add("size", options.size,
+             "rows and columns of matmul's and permute's matrices, sentences of attention, rows of the other ops")
         .at_least(1)
         .defaults_to("the op's: large on a GPU, small on the emulated device");
     table.add("seconds", options.seconds, "time for each step, on a GPU").at_least(0);

@@ -14,6 +14,8 @@
 #include "kernels/layer_norm/layer_norm_ladder.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/matmul_ladder.h"
+#include "kernels/permute/permute.h"
+#include "kernels/permute/permute_ladder.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/softmax/softmax_ladder.h"
 
@@ -43,6 +45,18 @@ std::vector<LadderStep> steps_of(const char* const (&names)[Count], const Run& r
     }
     steps.push_back({.name = "library", .dtype = DType::f32, .run = std::move(library), .registers = {}});
     return steps;
+}
+
+Ladder transpose(std::int64_t size) {
+    const Tensor x = numbers({size, size});
+    return {.what = fmt::format("transposed copy of x [{}, {}]", size, size),
+            .elements = 2.0 * static_cast<double>(x.numel()),
+            .steps = steps_of<TransposeStep>(
+                {"naive", "tile", "padding", "swizzle"}, [x](TransposeStep step) { transpose_ladder(step, x); },
+                transpose_ladder_registers,
+                [x] {
+                    permute_forward(x, std::array{1, 0});
+                })};
 }
 
 Ladder softmax(std::int64_t rows) {
@@ -115,9 +129,9 @@ Ladder matmul(std::int64_t size) {
 }
 
 constexpr std::array all = {
-    LadderOp{"softmax", "rows", 65536, 32, softmax},           LadderOp{"layer_norm", "rows", 65536, 32, layer_norm},
-    LadderOp{"matmul", "rows and columns", 4096, 128, matmul}, LadderOp{"attention", "sentences", 1024, 1, attention},
-    LadderOp{"feed_forward", "rows", 65536, 32, feed_forward},
+    LadderOp{"permute", "rows and columns", 8192, 64, transpose}, LadderOp{"softmax", "rows", 65536, 32, softmax},
+    LadderOp{"layer_norm", "rows", 65536, 32, layer_norm},        LadderOp{"matmul", "rows and columns", 4096, 128, matmul},
+    LadderOp{"attention", "sentences", 1024, 1, attention},       LadderOp{"feed_forward", "rows", 65536, 32, feed_forward},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "kernels/feed_forward/feed_forward_ladder.h"
 #include "kernels/layer_norm/layer_norm_ladder.h"
 #include "kernels/matmul/matmul_ladder.h"
+#include "kernels/permute/permute_ladder.h"
 #include "kernels/softmax/softmax_ladder.h"
 
 namespace heddle::explain {
@@ -17,6 +18,13 @@ void matmul(Session& s, Extents d) {
     Tensor c;
     s.trace([&] { c = matmul_ladder(step, a, b); });
     s.name("c", c);
+}
+template <TransposeStep step>
+void transpose(Session& s, Extents d) {
+    const Tensor x = s.input("x", numbers(d, 1));
+    Tensor y;
+    s.trace([&] { y = transpose_ladder(step, x); });
+    s.name("y", y);
 }
 template <SoftmaxStep step>
 void softmax(Session& s, Extents d) {
@@ -58,12 +66,25 @@ constexpr auto kNetwork = "rows, d_model, d_ff";
 }  // namespace
 
 std::vector<Example> ladder_examples() {
+    using T = TransposeStep;
     using S = SoftmaxStep;
     using L = LayerNormStep;
     using M = MatmulStep;
     using A = AttentionStep;
     using F = FeedForwardStep;
     return {
+        {"permute-naive", "transposed copy, step 1: a thread an element", kRows, {64, 64}, transpose<T::naive>},
+        {"permute-tile", "transposed copy, step 2: through a tile in shared memory", kRows, {64, 64}, transpose<T::tile>},
+        {"permute-padding",
+         "transposed copy, step 3: rows of the tile begin in different banks",
+         kRows,
+         {64, 64},
+         transpose<T::padding>},
+        {"permute-swizzle",
+         "transposed copy, step 4: each row's columns in another order",
+         kRows,
+         {64, 64},
+         transpose<T::swizzle>},
         {"softmax-naive", "softmax, step 1: a thread a row", kRows, {32, 64}, softmax<S::naive>},
         {"softmax-block", "softmax, step 2: a block a row, joined in shared memory", kRows, {32, 64}, softmax<S::block>},
         {"softmax-warp", "softmax, step 3: a warp a row, joined by shuffles", kRows, {32, 64}, softmax<S::warp>},

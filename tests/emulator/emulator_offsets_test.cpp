@@ -26,6 +26,7 @@
 #include "kernels/log_softmax/log_softmax.h"
 #include "kernels/matmul/matmul_ladder.h"
 #include "kernels/permute/permute.h"
+#include "kernels/permute/permute_ladder.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/residual/residual.h"
 #include "kernels/slice/slice.h"
@@ -293,6 +294,14 @@ TEST(EmulatorOffsets, OfLadders) {
     const Tensor x = random({4 * kTime, kWidth}, DType::f32, 1), row = random({kWidth}, DType::f32, 2);
     const Tensor square = random({kWidth, kWidth}, DType::f32, 3);
     const FeedForwardWeights weights{square, row, square, row};
+    for (const TransposeStep step :  // whose last block has the end of the last rows
+         {TransposeStep::naive, TransposeStep::tile, TransposeStep::padding, TransposeStep::swizzle}) {
+        const Tensor got = on_last_blocks([&] { return transpose_ladder(step, with_end(kRows, x)); });
+        const auto last = [](const Tensor& all) {
+            return all.reshape({all.numel()}).slice(all.numel() - 1, all.numel()).to(Device::cpu).to_vector();
+        };
+        EXPECT_EQ(last(got), last(x));
+    }
     expect_same_end_of_each(SoftmaxStep::vectors, x, kRows, "softmax",
                             [](SoftmaxStep step, const Tensor& rows) { return softmax_ladder(step, rows); });
     expect_same_end_of_each(LayerNormStep::vectors, x, kRows, "layer norm", [&](LayerNormStep step, const Tensor& rows) {

@@ -1,4 +1,5 @@
 // The teaching ladders: each step of each computes what the library does.
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,8 @@
 #include "kernels/feed_forward/feed_forward_ladder.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/layer_norm/layer_norm_ladder.h"
+#include "kernels/permute/permute.h"
+#include "kernels/permute/permute_ladder.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/softmax/softmax_ladder.h"
 #include "tests/devices.h"
@@ -33,6 +36,21 @@ template <class Step, class Check>
 void for_each_step(Step last, const Check& check) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     for (int step = 0; step <= static_cast<int>(last); ++step) check(static_cast<Step>(step), "step " + std::to_string(step));
+}
+
+// ---- the transposed copy
+
+TEST(TransposeLadder, EveryStepIsTheReference) {
+    for_each_step(TransposeStep::swizzle, [](TransposeStep step, const std::string& name) {
+        for (const auto& [rows, cols] : {Rows{1, 1}, {33, 31}, {64, 32}, {5, 70}, {0, 4}, {4, 0}}) {
+            const Tensor x = normal({rows, cols}, DType::f32, 1), want = permute_forward(x, std::array{1, 0});
+            for (const Tensor& there : {on_device(x), offset_by_one(on_device(x))})
+                EXPECT_TRUE(same_bits(transpose_ladder(step, there).to(Device::cpu), want))
+                    << name << ", " << rows << " x " << cols;
+        }
+    });
+    if (!device::available()) return;
+    expect_error([] { transpose_ladder(TransposeStep::naive, Tensor::zeros({2, 3})); }, "on the CUDA device");
 }
 
 // ---- softmax

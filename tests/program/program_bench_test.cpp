@@ -58,7 +58,8 @@ TEST(ProgramBench, MeasuresEveryOpOnTheDevice) {
 // The numbers of steps whose tiles fill C exactly: what each of their comments promises.
 TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     const Workplace here;
-    expect_complaint(here.run("bench ladder permute"), 2, "choose one of softmax, layer_norm, matmul, attention, feed_forward");
+    expect_complaint(here.run("bench ladder gather"), 2,
+                     "choose one of permute, softmax, layer_norm, matmul, attention, feed_forward");
     if (!device::available()) {
         expect_complaint(here.run("bench ladder"), 2, "its steps are CUDA kernels");
         return;
@@ -99,7 +100,8 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     EXPECT_FALSE(steps["cuBLASLt f32"].contains("bytes"));
     const ProgramResult table = here.run("bench ladder --size 1");
     EXPECT_THAT(table.out, testing::AllOf(HasSubstr("sectors"), HasSubstr("tensor_cores"), HasSubstr("cuBLASLt")));
-    for (const char* ladder : {"softmax of", "layer norm of", "matmul, C = A B", "attention over", "feed-forward with"})
+    for (const char* ladder :
+         {"transposed copy of", "softmax of", "layer norm of", "matmul, C = A B", "attention over", "feed-forward with"})
         EXPECT_THAT(table.out, HasSubstr(ladder));
 }
 
@@ -154,7 +156,7 @@ TEST(ProgramBench, CountsTheConflictsThatPaddingEnds) {
 TEST(ProgramBench, TheChaptersShowItsTables) {
     if (!device::emulated()) GTEST_SKIP() << "the chapters' tables are those of the emulated device";
     const Workplace here;
-    for (const char* op : {"softmax", "layer_norm", "matmul", "attention", "feed_forward"}) {
+    for (const char* op : {"permute", "softmax", "layer_norm", "matmul", "attention", "feed_forward"}) {
         const std::string out = here.run(std::string("bench ladder ") + op).out;
         const std::string rows = out.substr(out.find("step  "), out.find("each tensor once") - out.find("step  "));
         EXPECT_THAT(project_file(std::string("kernels/") + op + "/README.md"), HasSubstr("```\n" + rows)) << op;

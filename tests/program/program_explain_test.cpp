@@ -261,8 +261,8 @@ TEST(Explain, CountsWhatTheLaddersCount) {
                                                               {"collectives", "warp collectives"}};
     int compared = 0;
     for (const auto& [op, bench, shape] :
-         {Size{"softmax", "5", "5,256"}, Size{"layer_norm", "5", "5,256"}, Size{"matmul", "24", "24,24,24"},
-          Size{"attention", "1", "64,32"}, Size{"feed_forward", "9", "9,32,128"}}) {
+         {Size{"permute", "40", "40,40"}, Size{"softmax", "5", "5,256"}, Size{"layer_norm", "5", "5,256"},
+          Size{"matmul", "24", "24,24,24"}, Size{"attention", "1", "64,32"}, Size{"feed_forward", "9", "9,32,128"}}) {
         json ladder = json::parse(here.run("bench ladder " + op + " --size " + bench + " --json").out);
         for (json& step : ladder["steps"]) {
             if (!step.contains("bytes")) continue;
@@ -280,15 +280,16 @@ TEST(Explain, CountsWhatTheLaddersCount) {
             ++compared;
         }
     }
-    EXPECT_EQ(compared, 6 + 5 + 5 + 6 + 6);
+    EXPECT_EQ(compared, 4 + 6 + 5 + 5 + 6 + 6);
 }
 
 // The chapter for those who know only C++: its code is the kernels', its commands work, and what stands below one is printed.
 TEST(GpuBasics, ShowsWhatItsCommandsPrint) {
     const std::string document = "docs/gpu-basics.md";
     std::string code;
-    for (const char* file : {"kernels/softmax/softmax_ladder.cu", "kernels/feed_forward/feed_forward_ladder.cu",
-                             "kernels/matmul/matmul_ladder.cu", "kernels/device/reduce.h"})
+    for (const char* file :
+         {"kernels/softmax/softmax_ladder.cu", "kernels/permute/permute_ladder.cu", "kernels/feed_forward/feed_forward_ladder.cu",
+          "kernels/matmul/matmul_ladder.cu", "kernels/device/reduce.h"})
         code += without_layout(project_file(file));
     for (const std::string& block : fenced_blocks(document, "cpp"))
         EXPECT_THAT(code, HasSubstr(without_layout(block))) << "no kernel has this code";

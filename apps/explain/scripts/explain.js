@@ -33,7 +33,10 @@ function move_to(position) {
 place.addEventListener('keydown', event => {
     if (event.target.closest('select, input, .source') || event.ctrlKey || event.altKey || event.metaKey) return;
     const {step} = views[0].at, position = Number(master.value);
-    const other_warp = by => views.forEach(view => view.show({warp: view.at.warp + by}));
+    const other_warp = by => {
+        views.forEach(view => view.show({warp: view.at.warp + by}));
+        if (shared) move_to(position);
+    };
     const change = (shared ? {ArrowLeft: () => move_to(position - 1), ArrowRight: () => move_to(position + 1), Home: () => move_to(0),
                               End: () => move_to(1 << 30)}
                            : {ArrowLeft: () => views[0].go({step: step - 1}), ArrowRight: () => views[0].go({step: step + 1}),
