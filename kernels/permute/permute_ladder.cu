@@ -52,27 +52,30 @@ __global__ void __launch_bounds__(kThreads) transpose_naive_kernel(const float* 
 // row r is put at c ^ r. Within a row that is another order of the same 32 places; down a column the places differ, too.
 constexpr int kSide = 32, kRowsAtOnce = kThreads / kSide;
 
-template <TransposeStep step>
+// Where the tile has number (row, col).
+template <int Padding, bool Swizzled>
 __device__ __forceinline__ int tile_place(int row, int col) {
-    if constexpr (step == TransposeStep::padding) return row * (kSide + 1) + col;
-    if constexpr (step == TransposeStep::swizzle) return row * kSide + (col ^ row);
-    return row * kSide + col;
+    return row * (kSide + Padding) + (Swizzled ? col ^ row : col);
 }
 
-template <TransposeStep step>
+template <int Padding, bool Swizzled>
 __global__ void __launch_bounds__(kThreads) transpose_tile_kernel(const float* x,  // [rows, cols]
                                                                   float* y,        // [cols, rows]
                                                                   std::int64_t rows, std::int64_t cols) {
-    float* const tile = shared<float>(kSide * (kSide + (step == TransposeStep::padding ? 1 : 0)));
+    float* const tile = shared<float>(kSide * (kSide + Padding));
     const std::int64_t across = (cols + kSide - 1) / kSide;
     const std::int64_t first_row = blockIdx.x / across * kSide, first_col = blockIdx.x % across * kSide;
-    for (int r = warp(); r < kSide; r += kRowsAtOnce)
-        if (first_row + r < rows && first_col + lane() < cols)
-            write_one(tile + tile_place<step>(r, lane()), read_one(x + (first_row + r) * cols + first_col + lane()));
+    for (int r = warp(); r < kSide; r += kRowsAtOnce) {
+        if (first_row + r >= rows || first_col + lane() >= cols) break;
+        const float number = read_one(x + (first_row + r) * cols + first_col + lane());
+        write_one(tile + tile_place<Padding, Swizzled>(r, lane()), number);
+    }
     __syncthreads();  // the tile is whole: each warp reads what all of them wrote
-    for (int c = warp(); c < kSide; c += kRowsAtOnce)
-        if (first_col + c < cols && first_row + lane() < rows)
-            write_one(y + (first_col + c) * rows + first_row + lane(), read_one(tile + tile_place<step>(lane(), c)));
+    for (int c = warp(); c < kSide; c += kRowsAtOnce) {
+        if (first_col + c >= cols || first_row + lane() >= rows) break;
+        const float number = read_one(tile + tile_place<Padding, Swizzled>(lane(), c));
+        write_one(y + (first_col + c) * rows + first_row + lane(), number);
+    }
 }
 
 }  // namespace
@@ -88,14 +91,14 @@ Tensor transpose_ladder(TransposeStep step, const Tensor& x) {
                y.data<float>(), rows, cols);
         return y;
     }
-    const int pitch = kSide + (step == TransposeStep::padding ? 1 : 0);
-    const LaunchConfig config{.grid = blocks_for((rows + kSide - 1) / kSide * ((cols + kSide - 1) / kSide), 1),
-                              .block = kThreads,
-                              .shared = SharedSize().take<float>(kSide * pitch).bytes()};
-    const auto start = [&](auto* kernel) { launch(config, kernel, x.data<float>(), y.data<float>(), rows, cols); };
-    if (step == TransposeStep::tile) start(transpose_tile_kernel<TransposeStep::tile>);
-    if (step == TransposeStep::padding) start(transpose_tile_kernel<TransposeStep::padding>);
-    if (step == TransposeStep::swizzle) start(transpose_tile_kernel<TransposeStep::swizzle>);
+    const unsigned tiles = blocks_for((rows + kSide - 1) / kSide * ((cols + kSide - 1) / kSide), 1);
+    const auto start = [&](auto* kernel, int pitch) {
+        launch({.grid = tiles, .block = kThreads, .shared = SharedSize().take<float>(kSide * pitch).bytes()}, kernel,
+               x.data<float>(), y.data<float>(), rows, cols);
+    };
+    if (step == TransposeStep::tile) start(transpose_tile_kernel<0, false>, kSide);
+    if (step == TransposeStep::padding) start(transpose_tile_kernel<1, false>, kSide + 1);
+    if (step == TransposeStep::swizzle) start(transpose_tile_kernel<0, true>, kSide);
     return y;
 }
 
@@ -103,9 +106,9 @@ int transpose_ladder_registers(TransposeStep step) {
     const auto of = [](auto* kernel) { return registers_of(reinterpret_cast<const void*>(kernel)); };
     switch (step) {
         case TransposeStep::naive: return of(transpose_naive_kernel);
-        case TransposeStep::tile: return of(transpose_tile_kernel<TransposeStep::tile>);
-        case TransposeStep::padding: return of(transpose_tile_kernel<TransposeStep::padding>);
-        case TransposeStep::swizzle: return of(transpose_tile_kernel<TransposeStep::swizzle>);
+        case TransposeStep::tile: return of(transpose_tile_kernel<0, false>);
+        case TransposeStep::padding: return of(transpose_tile_kernel<1, false>);
+        case TransposeStep::swizzle: return of(transpose_tile_kernel<0, true>);
     }
     return 0;
 }
