@@ -1,0 +1,13 @@
+// verdict: race line 12
+#include "exercise.h"
+
+__global__ void negate(const float* x, float* y, int n) {
+    const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), groups = n / 4;
+    if (t < groups) {
+        Vector<float, 4> group = load_vector<4>(x + 4 * t);
+        for (int k = 0; k < 4; ++k) group[k] = -group[k];
+        store_vector<4>(y + 4 * t, group);
+    }
+    if (threadIdx.x == 0)
+        for (int i = 4 * groups; i < n; ++i) y[i] = -x[i];
+}
