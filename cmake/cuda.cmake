@@ -64,6 +64,11 @@ elseif(HEDDLE_CUDA_MODE STREQUAL "emulated")
     target_compile_definitions(heddle_emulator_checked PUBLIC HEDDLE_EMULATOR_CHECK)
   endif()
   target_link_libraries(heddle_cuda INTERFACE heddle_emulator)
+elseif(HEDDLE_CUDA_MODE STREQUAL "off" AND NOT HEDDLE_SANITIZE AND NOT APPLE)
+  # Not a device: only heddle-grader, which runs the answers of `heddle learn`, is linked to it.
+  include(${PROJECT_SOURCE_DIR}/kernels/emulator/emulator.cmake)
+  heddle_emulator(heddle_emulator_checked)
+  target_compile_definitions(heddle_emulator_checked PUBLIC HEDDLE_EMULATOR_CHECK)
 endif()
 
 # heddle_kernel_objects(NAME CHECKED FILES...): an object library of .cu files for the emulator. CHECKED: each of their accesses is watched.

@@ -31,7 +31,7 @@ install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTAL
 set(room_names \"${room_names}\")" COMPONENT development)
 install(SCRIPT cmake/installed_headers.cmake COMPONENT development)
 
-if(TARGET heddle_emulator_checked)
+if(HEDDLE_EMULATOR_CHECK)
   heddle_install_emulator(heddle_emulator heddle_emulator_checked)
 endif()
 
@@ -43,6 +43,18 @@ install(FILES ${config}/heddleConfig.cmake ${config}/heddleConfigVersion.cmake D
 install(EXPORT heddle NAMESPACE heddle:: FILE heddleTargets.cmake DESTINATION ${config_folder} COMPONENT development)
 
 install(TARGETS heddle heddle-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+# heddle learn: the exercises, and the headers that answers include, as in the source tree.
+if(TARGET heddle-grader)
+  set(learn ${CMAKE_INSTALL_DATADIR}/heddle/learn)
+  install(TARGETS heddle-grader RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  install(DIRECTORY apps/learn/exercises DESTINATION ${learn} COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN "*.cu" PATTERN "exercise.h"
+          PATTERN wrong EXCLUDE)
+  foreach(header core/dtype.h kernels/device/cuda.h kernels/device/number.h kernels/device/pipeline.h kernels/device/ptx.h kernels/device/shared.h
+                 kernels/device/vector.h kernels/emulator/kernel.h kernels/emulator/place.h kernels/emulator/include/vector_types.h)
+    get_filename_component(folder ${header} DIRECTORY)
+    install(FILES ${header} DESTINATION ${learn}/include/${folder} COMPONENT program)
+  endforeach()
+endif()
 install(FILES ${PROJECT_BINARY_DIR}/generated/heddle.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 install(FILES apps/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program RENAME heddle)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)

@@ -72,11 +72,26 @@ TEST_F(Installed, RunsTheProgram) {
     EXPECT_EQ(shell(quoted(path("bin/heddle")) + " --version").text, shell("'" HEDDLE_PROGRAM "' --version").text);
 }
 
+// The exercise that includes most headers.
+TEST_F(Installed, GradesAnExercise) {
+    if (!fs::exists(path("bin/heddle-grader"))) GTEST_SKIP() << "this build has no heddle-grader";
+    const std::string here = "cd " + quoted(folder().path("")) + " && " + quoted(path("bin/heddle")) + " learn ";
+    ASSERT_EQ(shell(here + "start vector-loads 2>&1").status, 0);
+    fs::copy_file(path("share/heddle/learn/exercises/vector-loads/solution.cu"), folder().path("heddle-learn/vector-loads.cu"),
+                  fs::copy_options::overwrite_existing);
+    const ShellOutput passed = shell(here + "check 2>&1");
+    EXPECT_EQ(passed.status, 0) << passed.text;
+    EXPECT_THAT(passed.text, HasSubstr("vector-loads: pass"));
+    EXPECT_FALSE(fs::exists(path("share/heddle/learn/exercises/vector-loads/wrong")));
+}
+
 // An installed folder may be moved, and was perhaps built elsewhere.
 TEST_F(Installed, NamesNoFolderOfTheBuild) {
     int looked_at = 0;
     for (const fs::path& file : files_below(path(""))) {
-        if (file.extension() == ".a" || file.filename() == "heddle" || file.filename() == "heddle-lab") continue;
+        if (file.extension() == ".a" || file.filename() == "heddle" || file.filename() == "heddle-lab" ||
+            file.filename() == "heddle-grader")
+            continue;
         ++looked_at;
         EXPECT_THAT(text_of(file), AllOf(Not(HasSubstr(HEDDLE_SOURCE_DIR)), Not(HasSubstr(path(""))))) << file;
     }
