@@ -1,0 +1,22 @@
+// verdict: cost
+#include "exercise.h"
+
+__global__ void attend(const float* query, const float* keys, const float* values, float* out, int length, int capacity) {
+    const int lane = static_cast<int>(threadIdx.x), head = static_cast<int>(blockIdx.x);
+    const float q = query[head * 32 + lane] * rsqrtf(32.0f);
+    float largest = -INFINITY, sum = 0, mix = 0;
+    for (int k = 0; k < length; ++k) {
+        const int at = (head * capacity + k) * 32 + lane;
+        float score = q * keys[at];
+        for (int bit = 16; bit > 0; bit /= 2) score += __shfl_xor_sync(0xffffffffu, score, bit);
+        if (score > largest) largest = score;
+    }
+    for (int k = 0; k < length; ++k) {
+        const int at = (head * capacity + k) * 32 + lane;
+        float score = q * keys[at];
+        for (int bit = 16; bit > 0; bit /= 2) score += __shfl_xor_sync(0xffffffffu, score, bit);
+        sum += __expf(score - largest);
+        mix += __expf(score - largest) * values[at];
+    }
+    out[head * 32 + lane] = mix / sum;
+}
