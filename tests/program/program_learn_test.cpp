@@ -1,7 +1,7 @@
 // `heddle learn`: every solution passes, every starter and every wrong answer gets its verdict; and what the command says.
 //
-// Of an exercise's wrong answers one of each kind is checked, and with HEDDLE_LEARN_ALL=1 all of them: each is compiled, which
-// takes most of a second.
+// Of an exercise's wrong answers every fourth is checked, and with HEDDLE_LEARN_ALL=1 all of them: each is compiled, which takes
+// most of a second.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <set>
 
 #include "tests/documents.h"
 #include "tests/program.h"
@@ -82,12 +81,12 @@ TEST_P(Learn, TheSolutionPassesAndTheStarterDoesNot) {
 TEST_P(Learn, WrongAnswersGetTheirVerdict) {
     const Workplace here;
     const bool all = std::getenv("HEDDLE_LEARN_ALL") != nullptr;
-    std::set<std::string> kinds;
-    for (const fs::path& file : wrong_answers()) {
+    const std::vector<fs::path> files = wrong_answers();
+    for (std::size_t i = 0; i < files.size(); i += all ? 1 : 4) {
+        const fs::path& file = files[i];
         std::string first_line;
         std::getline(std::ifstream(file) >> std::ws, first_line);
         const Expected expected = expected_of(first_line);
-        if (!kinds.insert(expected.kind).second && !all) continue;
         SCOPED_TRACE(file.filename().string());
         const json verdict = checked(here, GetParam(), file);
         EXPECT_EQ(verdict["kind"], expected.kind) << verdict;
@@ -98,12 +97,16 @@ TEST_P(Learn, WrongAnswersGetTheirVerdict) {
             EXPECT_EQ(verdict["other_line"], expected.other_line) << verdict;
         }
         EXPECT_THAT(verdict["text"].get<std::string>(), HasSubstr(expected.words));
-        EXPECT_LT(verdict["seconds"], 60.0);
     }
 }
 
 TEST_P(Learn, AnExerciseIsWhole) {
     EXPECT_GE(wrong_answers().size(), 5u);
+    for (const fs::path& file : wrong_answers()) {
+        std::string first_line;
+        std::getline(std::ifstream(file) >> std::ws, first_line);
+        EXPECT_NE(expected_of(first_line).kind, "pass") << file;
+    }
     const std::string page = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
     EXPECT_THAT(page, AllOf(HasSubstr("\n## The idea\n"), HasSubstr("\n## What to write\n"), HasSubstr("\n## Hints\n\n1. "),
                             HasSubstr("\n2. "), HasSubstr("\n3. "), HasSubstr(GetParam() + ".cu")));
