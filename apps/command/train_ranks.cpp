@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <numeric>
 #include <sstream>
 
@@ -110,8 +111,9 @@ int follow(Ranks& ranks) {
                             name(cpu_level()), name(level), short_name(std::min(level, cpu_level()))));
     const std::vector<TokenPair> pairs = receive_pairs(ranks, static_cast<std::size_t>(given.numbers.at(0)));
     nn::Transformer model(transformer_options(settings.model, given.numbers.at(1), given.numbers.at(2)), settings.training.seed);
+    model.to(settings.machine.device);
     model.train();
-    Learner(model, settings.training, 0, DType::f32, &ranks).follow(pairs);
+    Learner(model, settings.training, 0, settings.machine.dtype, &ranks).follow(pairs);
     return 0;
 }
 
@@ -133,6 +135,8 @@ int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead) {
     const std::unique_ptr<Ranks> ranks = join_ranks();
     if (ranks == nullptr) return lead(nullptr);
     set_threads(ranks->own_processors());  // --threads may change it
+    // CUDA sees this GPU alone, from its first call on.
+    setenv("CUDA_VISIBLE_DEVICES", device_of_rank(std::getenv("CUDA_VISIBLE_DEVICES"), ranks->rank_on_host()).c_str(), 1);
     bool well = false;
     const int status = guarded([&] {
         const auto run = [&] {
@@ -150,8 +154,6 @@ int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead) {
 }
 
 void check_shareable(const Ranks& ranks, const TrainSettings& settings) {
-    check_option(settings.machine.device == Device::cpu, {"device"},
-                 fmt::format("--device cuda trains in one process; start one instead of {}, or give --device cpu", ranks.size()));
     const std::int64_t shards = settings.training.shards;
     check_option(
         shards >= ranks.size(), {"shards"},

@@ -18,7 +18,7 @@ namespace heddle::app {
 /// status. Error when the ranks were not started alike: other arguments, another version of the program.
 int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead);
 
-/// On rank 0, when all options are known: UsageError when they are not for several ranks (more ranks than shards, --device cuda).
+/// On rank 0, when all options are known: UsageError when there are more ranks than shards.
 void check_shareable(const Ranks& ranks, const TrainSettings& settings);
 
 /// On rank 0, before its learner gives an order: the others make the model of these options, which are all those in effect, and

@@ -153,6 +153,22 @@ TEST_F(ManyProcesses, GoOnWithASaveOfAnyNumber) {
     }
 }
 
+// By way of the host, and in captured steps, which leave their losses on the device.
+TEST_F(ManyProcesses, LeaveTheBytesOfOneOnTheDevice) {
+    if (here_.run("--version").out.find("cuda: ") == std::string::npos)
+        GTEST_SKIP() << "there is no device, not even an emulated one";
+    const std::string all = tiny, model = all.substr(0, all.find(" --log-every"));
+    for (const std::string dtype : {"f32", "bf16"}) {
+        const std::string options =
+            fmt::format(" --updates {} --shards 2 --device cuda --dtype {}{} --valid-sentences 0 --tune-search false",
+                        dtype == "f32" ? 3 : 2, dtype, model);
+        ASSERT_EQ(train(fmt::format(" --out one-{}{}", dtype, options)).status, 0);
+        const ProgramResult result = train_together(2, fmt::format(" --out two-{}{}", dtype, options));
+        ASSERT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(digests(fmt::format("two-{}", dtype)), digests(fmt::format("one-{}", dtype)));
+    }
+}
+
 TEST_F(ManyProcesses, EndWithOneReasonWhenTheyCannotTrain) {
     const ProgramResult few = train_together(3, " --out run --shards 2" + std::string(tiny));
     EXPECT_EQ(few.status, 2) << few.err;

@@ -33,6 +33,16 @@ TEST(Ranks, AreCountedByTheirStartersVariables) {
     EXPECT_EQ(started_with({{"OMPI_COMM_WORLD_SIZE", "1"}}), 1);
 }
 
+TEST(Ranks, TakeTheDevicesOfTheirMachineInTurn) {
+    EXPECT_EQ(device_of_rank(nullptr, 0), "0");
+    EXPECT_EQ(device_of_rank(nullptr, 3), "3");
+    EXPECT_EQ(device_of_rank("4,7", 0), "4");
+    EXPECT_EQ(device_of_rank("4,7", 1), "7");
+    EXPECT_EQ(device_of_rank("4,7", 2), "4");
+    EXPECT_EQ(device_of_rank("GPU-8932f937", 5), "GPU-8932f937") << "a task of Slurm with a GPU of its own";
+    EXPECT_EQ(device_of_rank("", 1), "") << "none is to be used";
+}
+
 TEST(Ranks, HearWhatRank0SaysAndTellItTheirs) {
     on_threads(3, [](Ranks& ranks) {
         const bool first = ranks.rank() == 0;

@@ -54,6 +54,7 @@ class ThreadRank final : public Ranks {
     int rank() const override { return rank_; }
     int size() const override { return size_; }
     std::string host() const override { return "here"; }
+    int rank_on_host() const override { return rank_; }
     int own_processors() const override { return 1; }
     void broadcast(std::span<std::byte> bytes) override {
         if (rank_ != 0) return mail_.take(0, rank_, bytes);

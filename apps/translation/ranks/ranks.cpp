@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <sstream>
 #include <thread>
 
 #include "core/error.h"
@@ -35,8 +36,8 @@ Values broadcast_values(Ranks& ranks, Values values) {
 }  // namespace
 
 int started_ranks() {
-    // OpenMPI's mpirun; MPICH's (Hydra), Intel's and srun --mpi=pmi2; srun --mpi=pmix, which leaves the number to Slurm's own variables.
-    // These alone do not tell: a batch script has them, too.
+    // OpenMPI's mpirun; MPICH's (Hydra), Intel's and srun --mpi=pmi2; srun --mpi=pmix, which leaves the number to Slurm's own
+    // variables. These alone do not tell: a batch script has them, too.
     const bool by_srun = has("PMIX_RANK") || has("PMI_RANK");
     const int by_pmix = by_srun ? number_in(has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS") : 0;
     for (const int number : {number_in("OMPI_COMM_WORLD_SIZE"), number_in("PMI_SIZE"), by_pmix})
@@ -49,6 +50,14 @@ void refuse_start(const std::string& why) {
     if (first) throw UsageError(why);
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::_Exit(2);
+}
+
+std::string device_of_rank(const char* visible, int rank_on_host) {
+    if (visible == nullptr) return std::to_string(rank_on_host);
+    std::vector<std::string> devices;
+    std::istringstream list(visible);
+    for (std::string device; std::getline(list, device, ',');) devices.push_back(device);
+    return devices.empty() ? std::string() : devices[static_cast<std::size_t>(rank_on_host) % devices.size()];
 }
 
 std::vector<std::int64_t> broadcast(Ranks& ranks, std::vector<std::int64_t> values) {

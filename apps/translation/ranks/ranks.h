@@ -33,6 +33,8 @@ class Ranks {
     virtual int size() const = 0;
     /// The name of the machine that this rank runs on.
     virtual std::string host() const = 0;
+    /// This rank's number among those of the same machine, from 0.
+    virtual int rank_on_host() const = 0;
     /// This rank's share of the processors, at least 1: those that the host's ranks may run on, divided by their number, and no
     /// more than it may itself run on.
     virtual int own_processors() const = 0;
@@ -61,6 +63,10 @@ std::unique_ptr<Ranks> join_ranks();
 /// As how many processes mpirun, mpiexec or srun says, in this process's environment, that it started the program; 1 when none of
 /// them did.
 int started_ranks();
+
+/// Which of a machine's GPUs a rank takes, as CUDA_VISIBLE_DEVICES names it: one of those that `visible` lists ("0,1,3"; null:
+/// all), in turn.
+std::string device_of_rank(const char* visible, int rank_on_host);
 
 /// The bytes of an array, for broadcast() and exchange().
 template <class T>

@@ -28,11 +28,12 @@ class MpiRanks final : public Ranks {
         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         MPI_Comm_size(MPI_COMM_WORLD, &size_);
-        share_processors();
+        look_at_host();
     }
 
     int rank() const override { return rank_; }
     int size() const override { return size_; }
+    int rank_on_host() const override { return rank_on_host_; }
     int own_processors() const override { return own_processors_; }
 
     std::string host() const override {
@@ -93,12 +94,13 @@ class MpiRanks final : public Ranks {
         }
     }
 
-    void share_processors() {
+    void look_at_host() {
         own_processors_ = threads();
         int together = own_processors_, here = 1;
         MPI_Comm host = MPI_COMM_NULL;
         MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
         MPI_Comm_size(host, &here);
+        MPI_Comm_rank(host, &rank_on_host_);
 #ifdef __linux__
         cpu_set_t own, all;
         CPU_ZERO(&own);
@@ -111,7 +113,7 @@ class MpiRanks final : public Ranks {
         own_processors_ = std::max(1, std::min(own_processors_, together / here));
     }
 
-    int rank_ = 0, size_ = 1, own_processors_ = 1;
+    int rank_ = 0, size_ = 1, rank_on_host_ = 0, own_processors_ = 1;
 };
 
 }  // namespace

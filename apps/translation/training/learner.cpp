@@ -43,7 +43,6 @@ optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, s
 // Null for a learner that is alone.
 std::unique_ptr<RankExchange> exchange_of(Ranks* ranks, const TrainingOptions& options, const nn::FlatParameters& parameters) {
     if (ranks == nullptr) return nullptr;
-    check(parameters.values.device() == Device::cpu, "learner: several ranks train on the CPU only");
     return std::make_unique<RankExchange>(*ranks, options.shards, Spans(parameters.active(), parameters.values.numel()));
 }
 
@@ -60,7 +59,7 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
       schedule_(schedule(options, model.options().d_model, planned_updates)),
       step_(model, optimizer_, observer_, options.label_smoothing) {
     optimizer_.set_active(exchange_ != nullptr ? exchange_->own_active() : parameters_.active());
-    if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy);
+    if (parameters_.bf16_copy.defined() && exchange_ == nullptr) optimizer_.round_to(parameters_.bf16_copy);
     if (!on_device()) return;
     tally_ = kernels::empty_tally(parameters_.values.device());
     // A checkpointed layer compares what it computes again with what it was, on the host.
@@ -142,6 +141,7 @@ void Learner::gradients_of_shard(const ShardedBatches& shards, std::int64_t shar
         if (shares_step()) losses_.insert(losses_.end(), 2, 0.0);  // an empty part has no loss
         shards.with_part(shard, number, [&](const Batch& part) {
             accumulate(part, shard_key(shard, number), static_cast<double>(report_.targets));
+            if (shares_step() && on_device()) take_tallied_loss();
         });
     }
 }

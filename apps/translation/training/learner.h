@@ -54,7 +54,7 @@ class Learner {
     /// `planned_updates`: where a cosine schedule ends; 0: unknown. `dtype`: what the model computes in, f32, or on a
     /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
     /// `ranks`: null for a learner that is alone. With several, each has a learner of a model of the same options, and rank 0's
-    /// is used as if it were alone, with the same results; on the others follow() is the only call. The CPU only, f32.
+    /// is used as if it were alone, with the same results; on the others follow() is the only call.
     Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32,
             Ranks* ranks = nullptr);
     Learner(const Learner&) = delete;  // captured steps know where it is
@@ -109,6 +109,7 @@ class Learner {
     // With several ranks (learner_ranks.cpp):
     UpdateReport update_together(std::span<const Batch> batches);
     void step_together(std::span<const Batch> batches, double rate);
+    void take_tallied_loss();
     void share_state();
     void receive_state(std::int64_t updates, bool moments);
     nn::NamedTensors gathered_moments();

@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "kernels/gradient_norm/gradient_norm.h"
+#include "kernels/update_tally/update_tally.h"
 
 namespace heddle::app {
 namespace {
@@ -51,8 +52,20 @@ UpdateReport Learner::update_together(std::span<const Batch> batches) {
         step_together(batches, rate);
         return report_;
     } catch (const optim::NotFinite& failed) {
-        throw Divergence(divergence_text(batches, failed));
+        const std::string text = divergence_text(batches, failed);
+        if (on_device()) tally_.fill_(0);  // the search counted, too
+        throw Divergence(text);
     }
+}
+
+// A captured step leaves its loss in the tally, as an update of its own whose norm is of no interest.
+void Learner::take_tallied_loss() {
+    Tensor measured = Tensor::from(std::vector<double>{0, 1}, {2}).to(tally_.device());
+    kernels::tally_update(tally_, measured);
+    const kernels::UpdateTally tally = kernels::read_tally(tally_);
+    tally_.fill_(0);
+    losses_[losses_.size() - 2] = tally.failed ? tally.failed_loss : tally.losses.loss;
+    losses_.back() = static_cast<double>(tally.losses.correct);
 }
 
 // All ranks learn the same losses and the same norm, so that all throw or none does.
@@ -69,15 +82,16 @@ void Learner::step_together(std::span<const Batch> batches, double rate) {
     exchange_->sum_gradients(parameters_.gradients, sums);
 
     const RankExchange::Measured measured =
-        exchange_->measure(exchange_->own(parameters_.gradients), losses_, numbers_of_part * shards.batches());
+        exchange_->measure(parameters_.gradients, losses_, numbers_of_part * shards.batches());
     for (std::size_t i = 0; i < measured.of_shards.size(); i += numbers_of_part)
         add_loss(measured.of_shards[i], static_cast<std::int64_t>(measured.of_shards[i + 1]));
     add_norm(measured.norm);
     report_.learning_rate = rate;
-    const Tensor factor =
+    const Tensor norm_and_factor =
         Tensor::from(std::vector<double>{measured.norm, kernels::clip_factor(measured.norm, options_.clip)}, {2});
-    optimizer_.step_measured({.lr = rate, .clip = options_.clip}, factor);
+    optimizer_.step_measured({.lr = rate, .clip = options_.clip}, norm_and_factor.to(parameters_.values.device()));
     exchange_->gather_everywhere(parameters_.values);
+    parameters_.round_again();
 }
 
 // Rank 0 may have read weights and moments from files; before its first update the others have neither.
@@ -92,6 +106,7 @@ void Learner::share_state() {
 void Learner::receive_state(std::int64_t updates, bool moments) {
     optimizer_.set_updates(updates);
     exchange_->broadcast(parameters_.values);
+    parameters_.round_again();
     if (!moments) return;
     std::size_t i = 0;
     for (const auto& [name, part] : optimizer_.state())

@@ -84,48 +84,54 @@ std::int64_t RankExchange::blocks_of_rank(std::int64_t rank) const {
 
 void RankExchange::sum_gradients(Tensor& gradients, std::span<const Tensor> sums) const {
     std::map<std::pair<std::int64_t, std::int64_t>, Tensor> known;
-    for (std::size_t i = 0; i < sums.size(); ++i) known[{own_trees()[i].first, own_trees()[i].last}] = own(sums[i]);
+    std::vector<Tensor> here;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        here.push_back(sums[i].to(Device::cpu));
+        known[{own_trees()[i].first, own_trees()[i].last}] = own(here.back());
+    }
     Tensor result = own(gradients);
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     for (int other = 0; other < ranks_.size(); ++other) {
         if (other == ranks_.rank()) continue;
-        for (const Tensor& sum : sums) outgoing.push_back({other, bytes_of(segment(sum, other))});
+        for (const Tensor& sum : here) outgoing.push_back({other, bytes_of(segment(sum, other))});
         for (const ShardRange& tree : trees_[static_cast<std::size_t>(other)]) {
             const Tensor& room = known[{tree.first, tree.last}] = Tensor::empty(result.shape(), result.dtype());
             incoming.push_back({other, bytes_of(room)});
         }
     }
     ranks_.exchange(outgoing, incoming);
-    const Tensor sum = sum_over({0, shards_}, known);
-    if (sum.bytes_data() != result.bytes_data()) result.copy_(sum);
-    gradients.bump_version();
+    result.copy_(sum_over({0, shards_}, known));
 }
 
-RankExchange::Measured RankExchange::measure(const Tensor& own_gradients, const std::vector<double>& of_own_shards,
+RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vector<double>& of_own_shards,
                                              std::int64_t for_each) const {
-    std::vector<double> own = of_own_shards;
-    const std::vector<double> squares = kernels::gradient_squares(own_gradients, Spans(own_active(), own_gradients.numel()));
-    own.insert(own.end(), squares.begin(), squares.end());
-
+    const bool in_blocks = gradients.device() == Device::cpu;
+    std::vector<double> own_numbers = of_own_shards;
+    if (in_blocks) {
+        const Tensor part = own(gradients);
+        const std::vector<double> squares = kernels::gradient_squares(part, Spans(own_active(), part.numel()));
+        own_numbers.insert(own_numbers.end(), squares.begin(), squares.end());
+    }
     const auto ranks = static_cast<std::size_t>(ranks_.size()), self = static_cast<std::size_t>(ranks_.rank());
+    const auto of_shards = [&](std::size_t rank) {
+        const ShardRange shards = shards_of_rank(static_cast<std::int64_t>(rank), ranks_.size(), shards_);
+        return static_cast<std::size_t>(for_each * shards.size());
+    };
     std::vector<std::vector<double>> all(ranks);
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
-    const auto of_shards = [&](std::size_t rank) {
-        return static_cast<std::size_t>(for_each *
-                                        shards_of_rank(static_cast<std::int64_t>(rank), ranks_.size(), shards_).size());
-    };
     for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const std::int64_t blocks = in_blocks ? blocks_of_rank(static_cast<std::int64_t>(rank)) : 0;
+        all[rank].resize(of_shards(rank) + static_cast<std::size_t>(blocks));
         if (rank == self) continue;
-        all[rank].resize(of_shards(rank) + static_cast<std::size_t>(blocks_of_rank(static_cast<std::int64_t>(rank))));
-        outgoing.push_back({static_cast<int>(rank), app::bytes_of(own)});
+        outgoing.push_back({static_cast<int>(rank), app::bytes_of(own_numbers)});
         incoming.push_back({static_cast<int>(rank), app::bytes_of(all[rank])});
     }
-    check(own.size() == of_shards(self) + static_cast<std::size_t>(blocks_of_rank(ranks_.rank())),
-          "ranks: {} numbers to exchange, which are not those of this rank's shards and blocks", own.size());
+    check(own_numbers.size() == all[self].size(),
+          "ranks: {} numbers to exchange, which are not those of this rank's shards and blocks", own_numbers.size());
     ranks_.exchange(outgoing, incoming);
-    all[self] = std::move(own);
+    all[self] = std::move(own_numbers);
 
     Measured measured;
     std::vector<double> all_squares;
@@ -134,38 +140,47 @@ RankExchange::Measured RankExchange::measure(const Tensor& own_gradients, const 
         measured.of_shards.insert(measured.of_shards.end(), all[rank].begin(), blocks);
         all_squares.insert(all_squares.end(), blocks, all[rank].end());
     }
-    measured.norm = kernels::norm_of_squares(all_squares, active_);
+    if (in_blocks) {
+        measured.norm = kernels::norm_of_squares(all_squares, active_);
+    } else {
+        gather_everywhere(gradients);
+        measured.norm = kernels::gradient_norm(gradients, active_);
+    }
     return measured;
 }
 
 void RankExchange::gather_everywhere(Tensor& flat) const {
+    const Tensor here = flat.to(Device::cpu);
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     for (int other = 0; other < ranks_.size(); ++other) {
         if (other == ranks_.rank()) continue;
-        outgoing.push_back({other, bytes_of(own(flat))});
-        incoming.push_back({other, bytes_of(segment(flat, other))});
+        outgoing.push_back({other, bytes_of(own(here))});
+        incoming.push_back({other, bytes_of(segment(here, other))});
     }
     ranks_.exchange(outgoing, incoming);
-    flat.bump_version();
+    flat.copy_(here);
 }
 
 void RankExchange::gather_to_first(const Tensor& own_part, const Tensor& flat) const {
+    const Tensor here = own_part.to(Device::cpu);
     if (!leads()) {
-        const Outgoing out{0, bytes_of(own_part)};
+        const Outgoing out{0, bytes_of(here)};
         return ranks_.exchange({&out, 1}, {});
     }
     std::vector<Incoming> incoming;
     for (int other = 1; other < ranks_.size(); ++other) incoming.push_back({other, bytes_of(segment(flat, other))});
-    own(flat).copy_(own_part);
+    own(flat).copy_(here);
     ranks_.exchange({}, incoming);
 }
 
 void RankExchange::scatter_from_first(const Tensor& flat, const Tensor& own_part) const {
     Tensor part = own_part;
     if (!leads()) {
-        const Incoming in{0, bytes_of(part)};
-        return ranks_.exchange({}, {&in, 1});
+        const Tensor here = part.to(Device::cpu);
+        const Incoming in{0, bytes_of(here)};
+        ranks_.exchange({}, {&in, 1});
+        return part.copy_(here);
     }
     std::vector<Outgoing> outgoing;
     for (int other = 1; other < ranks_.size(); ++other) outgoing.push_back({other, bytes_of(segment(flat, other))});
@@ -174,8 +189,9 @@ void RankExchange::scatter_from_first(const Tensor& flat, const Tensor& own_part
 }
 
 void RankExchange::broadcast(Tensor& flat) const {
-    ranks_.broadcast(bytes_of(flat));
-    flat.bump_version();
+    const Tensor here = flat.to(Device::cpu);
+    ranks_.broadcast(bytes_of(here));
+    flat.copy_(here);
 }
 
 }  // namespace heddle::app

@@ -27,7 +27,8 @@ std::vector<std::int64_t> segment_bounds(const Spans& active, std::int64_t ranks
 class RankExchange {
   public:
     /// `active`: the ranges of the flat parameters that are trained (nn::FlatParameters::active()), whose rows are all
-    /// parameters. `ranks` must outlive this object. Error when there are more ranks than shards. All tensors are f32 on the CPU.
+    /// parameters. `ranks` must outlive this object. Error when there are more ranks than shards. Tensors may lie on a device;
+    /// their bytes travel by way of the host.
     RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active);
 
     Ranks& ranks() const { return ranks_; }
@@ -48,12 +49,15 @@ class RankExchange {
         double norm = 0;
         std::vector<double> of_shards;  ///< ascending by shard
     };
-    /// `own_gradients` as sum_gradients() left them; `of_own_shards`: `for_each` numbers for each of this rank's shards.
-    Measured measure(const Tensor& own_gradients, const std::vector<double>& of_own_shards, std::int64_t for_each) const;
+    /// `gradients` as sum_gradients() left them; `of_own_shards`: `for_each` numbers for each of this rank's shards. On the CPU
+    /// the ranks exchange the sums of squares of blocks. The order of a device's sum is that of the whole array, so there all get
+    /// the gradient of all.
+    Measured measure(Tensor& gradients, const std::vector<double>& of_own_shards, std::int64_t for_each) const;
 
     /// Every rank has its own segment of `flat`; afterwards every rank has all of it.
     void gather_everywhere(Tensor& flat) const;
-    /// `own` [segment] of every rank into `flat` [n] of rank 0, which is undefined elsewhere; and the reverse.
+    /// `own` [segment] of every rank into `flat` [n] of rank 0, on the CPU and undefined elsewhere; and the
+    /// reverse.
     void gather_to_first(const Tensor& own, const Tensor& flat) const;
     void scatter_from_first(const Tensor& flat, const Tensor& own) const;
     /// Rank 0's `flat` on every rank.
