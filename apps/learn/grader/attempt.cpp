@@ -180,6 +180,24 @@ void Attempt::reads_by_copies() {
         }
 }
 
+void Attempt::copies_ahead() {
+    int line = 0;
+    for (const emulator::TracedLaunch& launch : launches_)
+        for (const emulator::TraceEvent& event : launch.events) {
+            if (event.action != emulator::Action::copy_wait) continue;
+            if (event.address > 0) return;  // so many groups are left on their way
+            std::size_t from = 0;
+            line = line_in(launch.sites[event.site].place, source_, from);
+        }
+    if (!traced_) return;
+    throw Failed{{.kind = "cost",
+                  .line = line,
+                  .text = "right, but line " + std::to_string(line) +
+                          " waits for all copies: none is on its way while a tile is used; begin the next one before",
+                  .shape = "",
+                  .cost = cost()}};
+}
+
 Cost Attempt::cost() const { return cost_of(launches_); }
 
 std::vector<const Exercise*>& exercises() {

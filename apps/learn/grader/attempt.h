@@ -75,6 +75,8 @@ class Attempt {
 
     /// Global memory may be read by asynchronous copies alone. Checked in traced attempts.
     void reads_by_copies();
+    /// Some wait for copies must leave others on their way. Checked in traced attempts.
+    void copies_ahead();
 
     /// The bytes of all arrays that were compared.
     const std::vector<std::byte>& bits() const { return bits_; }

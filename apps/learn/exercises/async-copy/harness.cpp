@@ -15,6 +15,7 @@ void run(Attempt& attempt, const Sizes& sizes) {
     attempt.launch<decltype(reverse_tiles)>("reverse_tiles", {.grid = 1, .block = 64, .shared = 2048}, x_device, y, sizes[0]);
     attempt.expect(y, wanted);
     attempt.reads_by_copies();
+    attempt.copies_ahead();
     // Two warps copy a tile with one request each, and write it with four each.
     attempt.allow({.sectors = 2 * 32 * tiles, .requests = (2 + 8) * tiles, .shared_cycles = (8 + 8) * tiles});
 }
