@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <regex>
@@ -54,10 +56,20 @@ bool is_clang(const std::string& compiler) {
     return output.text().find("clang") != std::string::npos;
 }
 
-// Messages in English: they are searched for "error".
-std::vector<std::string> in_english(std::vector<std::string> words) {
-    words.insert(words.begin(), {"env", "LC_ALL=C"});
+// With limits, for a program that the compiler itself would have to run for ever; and with messages in English, which are
+// searched for "error".
+std::vector<std::string> limited(std::vector<std::string> words) {
+    words.insert(words.begin(), {"/bin/sh", "-c", "LC_ALL=C; export LC_ALL; ulimit -t 30; ulimit -v 4000000; exec \"$@\"", "sh"});
     return words;
+}
+
+// The name of the file in reports and messages: its own, unless that could not be told from the words around it.
+std::string reported_name(const ExercisePage& page, const fs::path& file) {
+    const std::string name = file.filename().string();
+    const auto is_plain = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+    };
+    return std::ranges::all_of(name, is_plain) ? name : page.name + ".cu";
 }
 
 // The learner's kernels as a shared library, every access of them watched (emulator.cmake has the same options). Returns a pass,
@@ -75,6 +87,7 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                                       "-ffp-contract=off",
                                       "-fvisibility-inlines-hidden",
                                       "-fdiagnostics-color=never",
+                                      "-fdebug-prefix-map=" + fs::current_path().string() + "=.",
                                       "-Wno-unknown-pragmas"};
     if (is_clang(compiler))
         words.insert(words.end(), {"-mllvm", "-tsan-instrument-func-entry-exit=0"});
@@ -84,20 +97,25 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                  {"-I" + page.folder.string(), "-I" + files().includes.string(), "-x", "c++", "-c", "-", "-o", object});
     // From stdin, under its name: that is what reports and messages then show, wherever the file lies.
     const app::ScratchFile input("#line 1 \"" + source + "\"\n" + text), output, nothing;
-    const app::ChildResult compiled = app::run_child(in_english(words), input, output);
+    const app::ChildResult compiled = app::run_child(limited(words), input, output);
     if (compiled.status != 0) {
         Verdict verdict = compiler_verdict(compiled.raw_errors, source);
-        if (verdict.passed()) verdict = {.kind = "compile", .text = compiled.errors, .shape = "", .cost = {}};
+        if (verdict.passed())
+            verdict = {.kind = "compile",
+                       .text = compiled.status > 128 ? "the compiler was stopped: it takes more than 30 seconds or 4 GB of memory"
+                                                     : compiled.errors,
+                       .shape = "",
+                       .cost = {}};
         return verdict;
     }
-    const app::ChildResult linked = app::run_child(in_english({compiler, "-shared", object, "-o", library}), nothing, output);
+    const app::ChildResult linked = app::run_child(limited({compiler, "-shared", object, "-o", library}), nothing, output);
     check(linked.status == 0, "{} cannot link a shared library: {}", compiler, linked.errors);
     return {};
 }
 
 // Where the answer defines a kernel: what the linker and the grader complain about is there.
-int first_kernel_line(const fs::path& file) {
-    std::istringstream text(read_file(file));
+int first_kernel_line(const std::string& answer) {
+    std::istringstream text(answer);
     int number = 0;
     for (std::string line; std::getline(text, line);) {
         ++number;
@@ -143,6 +161,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file) {
     const auto start = std::chrono::steady_clock::now();
     CheckResult result;
     result.source = file.string();
+    result.text = read_regular_file(file, 1 << 20);
     const Files all = files();
     check(access(all.grader.c_str(), X_OK) == 0,
           "learn: the program {} is missing, which runs answers; build it, without sanitizers, with: cmake --build BUILD_FOLDER "
@@ -150,8 +169,8 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file) {
           "heddle-grader",
           all.grader.string());
     const ScratchFolder scratch;
-    const std::string source = file.filename().string();
-    result.verdict = compile(page, read_regular_file(file, 1 << 20), source, scratch);
+    const std::string source = reported_name(page, file);
+    result.verdict = compile(page, result.text, source, scratch);
     if (result.verdict.passed()) {
         const app::ScratchFile input, output;
         const std::string said = scratch / "verdict";
@@ -168,7 +187,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file) {
                               .shape = "",
                               .cost = {}};
     }
-    if (result.verdict.kind == "compile" && result.verdict.line == 0) result.verdict.line = first_kernel_line(file);
+    if (result.verdict.kind == "compile" && result.verdict.line == 0) result.verdict.line = first_kernel_line(result.text);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
 }

@@ -12,6 +12,7 @@ namespace heddle::learn {
 struct CheckResult {
     Verdict verdict;
     std::string source;   ///< the learner's file
+    std::string text;     ///< what was in it
     std::string printed;  ///< what the kernel printed the first time that it ran, up to 4 KB
     double seconds = 0;
 };

@@ -53,6 +53,12 @@ const ExercisePage* next_of(const std::vector<ExercisePage>& pages, const Progre
     return nullptr;
 }
 
+// "start guard", or "check guard" if that is started; empty if all are passed.
+std::string next_step(const std::vector<ExercisePage>& pages, const Progress& progress) {
+    const ExercisePage* const next = next_of(pages, progress);
+    return next == nullptr ? "" : fmt::format("{} {}", progress.at(next->name).started ? "check" : "start", next->name);
+}
+
 std::string state_of(const ExerciseProgress& progress) {
     if (progress.passed) return "passed";
     if (progress.checks > 0) return fmt::format("{} check{}", progress.checks, progress.checks == 1 ? "" : "s");
@@ -93,8 +99,7 @@ int list_command(Arguments arguments) {
         text += fmt::format("  {:<16} {:<10} {}\n", page.name, state_of(one), page.title);
     }
     text += fmt::format("\n{} of {} passed", passed, pages.size());
-    if (const ExercisePage* next = next_of(pages, progress))
-        text += fmt::format("; next: heddle learn {} {}", progress.at(next->name).started ? "check" : "start", next->name);
+    if (const std::string next = next_step(pages, progress); !next.empty()) text += fmt::format("; next: heddle learn {}", next);
     print(text + "\n");
     return 0;
 }
@@ -116,28 +121,33 @@ int start_command(Arguments arguments) {
     progress.of(page.name).started = true;
     progress.save();  // makes the folder
     if (!fs::exists(text))
-        write_file_atomically(text, page.text + fmt::format("\n\nStuck? `heddle learn hint {}` shows the first of {} hints.\n",
-                                                            page.name, page.hints.size()));
+        write_file_atomically(
+            text,
+            fmt::format("{}\n\n## exercise.h\n\n```cpp\n{}```\n\nStuck? `heddle learn hint {}` shows the first of {} hints.\n",
+                        page.text, read_file(page.folder / "exercise.h"), page.name, page.hints.size()));
     write_file_atomically(file, read_file(page.folder / "starter.cu"));
     print(fmt::format("read {}, edit {}, then: heddle learn check {}\n", text.string(), file.string(), page.name));
     return 0;
 }
 
-// The exercise that is meant when none is named: the file changed last among those started and not passed.
-std::string current_exercise(const std::vector<ExercisePage>& pages, const Progress& progress) {
+// The exercise that is meant when none is named: the file changed last, among those that are not passed if there are any or, with
+// `passed_too`, among all.
+std::string current_exercise(const std::vector<ExercisePage>& pages, const Progress& progress, bool passed_too = false) {
     std::string current;
-    fs::file_time_type latest = fs::file_time_type::min();
+    bool current_passed = false;
+    fs::file_time_type latest;
     for (const ExercisePage& page : pages) {
         const fs::path file = progress.folder() / (page.name + ".cu");
-        if (progress.at(page.name).passed || !fs::is_regular_file(file)) continue;
+        if (!fs::is_regular_file(file)) continue;
+        const bool passed = !passed_too && progress.at(page.name).passed;
         const fs::file_time_type time = fs::last_write_time(file);
-        if (!current.empty() && time <= latest) continue;
+        if (!current.empty() && (passed != current_passed ? passed : time <= latest)) continue;
         current = page.name;
+        current_passed = passed;
         latest = time;
     }
-    check_usage(!current.empty(),
-                fmt::format("learn: which exercise? {} has none that is started and not passed; see heddle learn list",
-                            progress.folder().string()));
+    check_usage(!current.empty(), fmt::format("learn: which exercise? {} has none that is started; see heddle learn list",
+                                              progress.folder().string()));
     return current;
 }
 
@@ -149,7 +159,7 @@ struct Answer {
 // What `check` and `watch` are about.
 Answer answer_of(const std::vector<ExercisePage>& pages, const LearnOptions& options, const Progress& progress) {
     const bool is_name = std::ranges::find(pages, options.file, &ExercisePage::name) != pages.end();
-    const bool is_file = !options.file.empty() && fs::exists(options.file);
+    const bool is_file = !options.file.empty() && fs::is_regular_file(options.file);
     std::string name = options.exercise;
     if (name.empty() && is_name && !is_file) name = options.file;
     if (name.empty() && options.file.empty()) name = current_exercise(pages, progress);
@@ -189,9 +199,8 @@ bool check_once(const std::vector<ExercisePage>& pages, const Answer& answer, co
     ++one.checks;
     one.passed |= result.verdict.passed();
     progress.save();
-    const ExercisePage* const next = next_of(pages, progress);
     print(options.json ? json_text(learn::json_of(*answer.page, result)) + "\n"
-                       : learn::text_of(*answer.page, result, next == nullptr ? "" : next->name));
+                       : learn::text_of(*answer.page, result, next_step(pages, progress)));
     return result.verdict.passed();
 }
 
@@ -221,8 +230,9 @@ int watch_command(Arguments arguments) {
 }
 
 // The exercise that an option names, or the one that was edited last.
-const ExercisePage& chosen_page(const std::vector<ExercisePage>& pages, const LearnOptions& options, const Progress& progress) {
-    return learn::page_named(pages, options.exercise.empty() ? current_exercise(pages, progress) : options.exercise);
+const ExercisePage& chosen_page(const std::vector<ExercisePage>& pages, const LearnOptions& options, const Progress& progress,
+                                bool passed_too) {
+    return learn::page_named(pages, options.exercise.empty() ? current_exercise(pages, progress, passed_too) : options.exercise);
 }
 
 int hint_command(Arguments arguments) {
@@ -234,7 +244,7 @@ int hint_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     const std::vector<ExercisePage> pages = learn::exercise_pages();
     Progress progress(options.learner_folder());
-    const ExercisePage& page = chosen_page(pages, options, progress);
+    const ExercisePage& page = chosen_page(pages, options, progress, false);
     ExerciseProgress& one = progress.of(page.name);
     one.hints = std::min(one.hints + 1, static_cast<int>(page.hints.size()));
     progress.save();
@@ -253,7 +263,7 @@ int solution_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     const std::vector<ExercisePage> pages = learn::exercise_pages();
     Progress progress(options.learner_folder());
-    const ExercisePage& page = chosen_page(pages, options, progress);
+    const ExercisePage& page = chosen_page(pages, options, progress, true);
     ExerciseProgress& one = progress.of(page.name);
     if (!one.passed && !one.asked_for_solution) {
         one.asked_for_solution = true;

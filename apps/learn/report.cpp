@@ -6,14 +6,13 @@
 #include <sstream>
 
 #include "apps/terminal/terminal.h"
-#include "core/file.h"
 
 namespace heddle::learn {
 namespace {
 
 // "     14 |     y[i] = x[i];", or nothing where the file has no such line.
-std::string shown_line(const std::string& file, int number) {
-    std::istringstream text(read_file(file));
+std::string shown_line(const std::string& answer, int number) {
+    std::istringstream text(answer);
     std::string line;
     for (int i = 0; i < number; ++i)
         if (!std::getline(text, line)) return "";
@@ -35,13 +34,13 @@ std::string text_of(const ExercisePage& page, const CheckResult& result, const s
     std::string text = fmt::format("{}: {}\n", page.name, verdict.kind);
     if (verdict.passed()) {
         text += fmt::format("  with {}: {}\n", verdict.shape, cost_text(verdict.cost));
-        if (!next.empty()) text += fmt::format("  next: heddle learn start {}\n", next);
+        if (!next.empty()) text += fmt::format("  next: heddle learn {}\n", next);
     } else {
         std::string sentence = verdict.shape.empty() ? "" : fmt::format("with {}: ", verdict.shape);
         sentence += verdict.text;
         text += app::indented(app::wrapped(sentence));
-        text += shown_line(result.source, verdict.other_line);
-        if (verdict.line != verdict.other_line) text += shown_line(result.source, verdict.line);
+        text += shown_line(result.text, verdict.other_line);
+        if (verdict.line != verdict.other_line) text += shown_line(result.text, verdict.line);
     }
     if (!result.printed.empty()) text += "it printed:\n" + app::indented(result.printed);
     return app::terminal_text(text);

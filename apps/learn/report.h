@@ -8,8 +8,8 @@
 
 namespace heddle::learn {
 
-/// For a terminal: the kind, the sizes, the text, and the lines of the file that it is about. `next`: the exercise to go on with
-/// after a pass, or empty.
+/// For a terminal: the kind, the sizes, the text, and the lines of the file that it is about. `next`: what to do after a pass,
+/// "start guard", or empty.
 std::string text_of(const ExercisePage& page, const CheckResult& result, const std::string& next);
 /// Schema: docs/learn.md.
 nlohmann::ordered_json json_of(const ExercisePage& page, const CheckResult& result);

@@ -168,7 +168,7 @@ TEST(LearnCommand, SaysWhatIsWrong) {
     complains("strat", 2, "did you mean start?");
     complains("start", 2, "which exercise? see heddle learn list");
     complains("start gaurd", 2, "there is no exercise 'gaurd'; did you mean guard?");
-    complains("check", 2, "has none that is started and not passed");
+    complains("check", 2, "has none that is started");
     complains("check guard", 2, "there is no file heddle-learn/guard.cu; make it with: heddle learn start guard");
     here.write("mine.cu", "int main() {}\n");
     complains("check mine.cu", 2, "mine.cu is named like no exercise; say which with --exercise NAME");
@@ -180,6 +180,18 @@ TEST(LearnCommand, SaysWhatIsWrong) {
     };
     EXPECT_THAT(with("PATH=/nowhere").text, HasSubstr("there is no C++ compiler (looked for c++, g++ and clang++); install one"));
     EXPECT_THAT(with("CXX=no-compiler").text, HasSubstr("the compiler that CXX names, no-compiler, is not there"));
+}
+
+TEST(LearnCommand, AFileMayHaveAnyName) {
+    const Workplace here;
+    fs::create_directory(here.path("my folder"));
+    const std::string name = "my folder/my \"answer\".cu";
+    here.write(name, project_file("apps/learn/exercises/guard/wrong/one-too-many.cu"));
+    EXPECT_THAT(checked(here, "guard", name)["text"].get<std::string>(), HasSubstr("at guard.cu:6, "));
+    fs::create_directory(here.path("guard"));
+    here.write("my folder/guard.cu", project_file("apps/learn/exercises/guard/solution.cu"));
+    EXPECT_EQ(here.run("learn check guard --folder 'my folder'").status, 0) << "the folder guard is no answer";
+    EXPECT_EQ(here.run("learn solution --folder 'my folder'").out, project_file("apps/learn/exercises/guard/solution.cu"));
 }
 
 // A block marked as text shows a check of the answer that stands in the exercise's folder under this name.
@@ -226,6 +238,9 @@ TEST(LearnCommand, SurvivesBadPrograms) {
     expect(verdict("atomicAdd(y, 1.0f);"), "compile", "a sum of floating-point numbers by atomics differs from run to run");
     const json printed = verdict("if (i == 0) std::printf(\"n is %d\\n\", n);");
     EXPECT_EQ(printed["printed"], "n is 128\n") << "once, and not for every order of threads";
+    const json endless = verdict("std::printf(\"begins\\n\"); for (;;) std::printf(\"and goes on\");");
+    expect(endless, "endless", "still running after 3 seconds");
+    EXPECT_THAT(endless["printed"].get<std::string>(), testing::StartsWith("begins\nand goes on")) << "not more than the limit";
 }
 
 }  // namespace

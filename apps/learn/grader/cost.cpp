@@ -94,6 +94,28 @@ Verdict sectors_verdict(const std::vector<LineCost>& lines, const Cost& cost, co
                     cost);
 }
 
+std::uint64_t warps_of(const std::vector<emulator::TracedLaunch>& launches) {
+    std::uint64_t warps = 0;
+    for (const emulator::TracedLaunch& launch : launches) {
+        const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+        warps += blocks * ((std::uint64_t{launch.block.x} * launch.block.y * launch.block.z + 31) / 32);
+    }
+    return warps;
+}
+
+// The line of the source with the barrier that is met most often.
+int busiest_barrier(const std::vector<emulator::TracedLaunch>& launches, const std::string& source) {
+    std::map<int, std::uint64_t> met;
+    for (const emulator::TracedLaunch& launch : launches)
+        for (const emulator::TraceEvent& event : launch.events) {
+            if (event.action != emulator::Action::barrier) continue;
+            std::size_t from = 0;
+            ++met[line_in(launch.sites[event.site].place, source, from)];
+        }
+    const auto most = std::max_element(met.begin(), met.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == met.end() ? 0 : most->first;
+}
+
 }  // namespace
 
 Cost cost_of(const std::vector<emulator::TracedLaunch>& launches) {
@@ -136,11 +158,14 @@ Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const 
                             std::to_string(most.shared_cycles) + " would do, most of them for the " + what(busiest),
                         cost);
     }
-    if (exceeds(cost.barriers, most.barriers))
-        return too_dear(0,
-                        "its warps wait at " + std::to_string(cost.barriers) + " barriers where " +
-                            std::to_string(most.barriers) + " would do",
+    if (exceeds(cost.barriers, most.barriers)) {
+        const std::uint64_t warps = std::max<std::uint64_t>(warps_of(launches), 1);
+        const int line = busiest_barrier(launches, source);
+        return too_dear(line,
+                        "each warp waits at " + per_request(cost.barriers, warps) + " barriers where " +
+                            per_request(most.barriers, warps) + " would do, most often in line " + std::to_string(line),
                         cost);
+    }
     return {.text = "", .shape = "", .cost = cost};
 }
 

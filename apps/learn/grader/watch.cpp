@@ -117,7 +117,12 @@ void watch(const Limits& limits, const std::string& source, const std::string& r
     const rlimit cpu = {last, last}, core = {0, 0};
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &core);
-    backtrace(frames.data(), kFrames);  // loads what it needs now, not in a signal handler
+    // A kernel that prints for ever must not fill the disk: behind the limit writes fail, and the program goes on.
+    const rlimit file = {limits.printed, limits.printed};
+    setrlimit(RLIMIT_FSIZE, &file);
+    std::signal(SIGXFSZ, SIG_IGN);
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was printed before the end is not lost
+    backtrace(frames.data(), kFrames);         // loads what it needs now, not in a signal handler
 
     struct sigaction action = {};
     action.sa_flags = SA_ONSTACK | SA_RESTART;  // a kernel's thread has a small stack

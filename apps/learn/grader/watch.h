@@ -7,8 +7,9 @@
 namespace heddle::learn {
 
 struct Limits {
-    double cpu_seconds = 3;        ///< of the process; twice as much wall time and 30 s more end it, too
-    std::size_t memory = 1 << 30;  ///< bytes in use
+    double cpu_seconds = 3;         ///< of the process; twice as much wall time and 30 s more end it, too
+    std::size_t memory = 1 << 30;   ///< bytes in use
+    std::size_t printed = 1 << 16;  ///< bytes that it may print; what comes behind is lost
 };
 
 /// Watches this process from now on; kernels must run on the calling thread. Called once. On a violation of the limits, and on
