@@ -2,14 +2,14 @@
 # auto takes it when it is found, except under sanitizers, which report MPI's own memory, and for other processors.
 set(HEDDLE_MPI auto CACHE STRING "Training on several processes by MPI: on, off, or auto (on when MPI is found)")
 set_property(CACHE HEDDLE_MPI PROPERTY STRINGS auto on off)
-string(TOLOWER "${HEDDLE_MPI}" mode)
-if(NOT mode MATCHES "^(on|off|auto)$")
+string(TOLOWER "${HEDDLE_MPI}" mpi_mode)
+if(NOT mpi_mode MATCHES "^(on|off|auto)$")
   message(FATAL_ERROR "HEDDLE_MPI=${HEDDLE_MPI}: wanted on, off or auto")
 endif()
 set(HEDDLE_MPI_FOUND OFF)
-if(mode STREQUAL "on" OR (mode STREQUAL "auto" AND NOT HEDDLE_SANITIZE AND NOT CMAKE_CROSSCOMPILING))
+if(mpi_mode STREQUAL "on" OR (mpi_mode STREQUAL "auto" AND NOT HEDDLE_SANITIZE AND NOT CMAKE_CROSSCOMPILING))
   set(MPI_CXX_SKIP_MPICXX ON)  # the C interface
-  if(mode STREQUAL "on")
+  if(mpi_mode STREQUAL "on")
     find_package(MPI REQUIRED COMPONENTS CXX)
   else()
     find_package(MPI QUIET COMPONENTS CXX)
