@@ -49,7 +49,7 @@ OptionTable bench_ladder_table(BenchLadderOptions& options) {
 
 /// What was found out about a step; nothing where the device does not tell.
 struct Findings {
-    std::int64_t launches = 1;
+    std::optional<std::int64_t> launches = {};
     std::optional<int> registers = {};
     std::optional<double> seconds = {}, peak = {};
     std::optional<device::Traffic> traffic = {};
@@ -114,7 +114,7 @@ void print_row(const Ladder& ladder, const LadderStep& step, const Findings& fou
                    or_dash("{}", found.registers));
     } else if (found.traffic) {
         const device::Traffic& t = *found.traffic;
-        fmt::print(counted_format, step.name, name(step.dtype), found.launches, t.accesses, t.bytes, t.sectors,
+        fmt::print(counted_format, step.name, name(step.dtype), *found.launches, t.accesses, t.bytes, t.sectors,
                    fmt::format("{:.1f}", static_cast<double>(t.sectors) / static_cast<double>(t.accesses)), t.shared_cycles,
                    t.shared_cycles - t.least_shared_cycles, t.barriers, t.collectives);
     } else {
@@ -133,9 +133,8 @@ nlohmann::ordered_json as_json(const Ladder& ladder, const LadderStep& step, con
             if (found.peak) row["percent_of_peak"] = 100 * ladder.operations / *found.seconds / *found.peak;
         }
         row["percent_of_copy"] = percent_of_copy(ladder, step, *found.seconds, copy_gb_second);
-    } else {
-        row["launches"] = found.launches;
     }
+    if (found.launches) row["launches"] = *found.launches;
     if (found.registers) row["registers"] = *found.registers;
     if (found.traffic) {
         row["accesses"] = found.traffic->accesses;
