@@ -1,4 +1,5 @@
 // The teaching ladders: each step of each computes what the library does.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -26,7 +27,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Rows {
     std::int64_t rows, cols;
 };
-constexpr Rows kSizes[] = {{1, 1}, {3, 33}, {130, 5}, {5, 128}, {2, 1024}};
+constexpr Rows kSizes[] = {{1, 1}, {3, 33}, {130, 5}, {5, 128}, {2, 1024}, {3, 1025}, {2, 2500}};
+constexpr std::int64_t kMostInRegisters = 1024;  // columns of a row that a warp keeps
 
 Tensor on_device(const Tensor& tensor) { return in(kNumbers, tensor); }
 Tensor as_f32(const Tensor& tensor) { return rounded(kNumbers, tensor); }
@@ -58,6 +60,7 @@ TEST(TransposeLadder, EveryStepIsTheReference) {
 TEST(SoftmaxLadder, EveryStepIsTheReference) {
     for_each_step(SoftmaxStep::vectors, [](SoftmaxStep step, const std::string& name) {
         for (const auto& [rows, cols] : kSizes) {
+            if (step >= SoftmaxStep::registers && cols > kMostInRegisters) continue;
             const Tensor x = normal({rows, cols}, DType::f64, 1, 0, 3);
             const std::string what = name + ", " + std::to_string(rows) + " x " + std::to_string(cols);
             const Tensor want = softmax_forward(as_f32(x));
@@ -86,7 +89,6 @@ TEST(SoftmaxLadder, RefusesWhatItCannot) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     expect_error([] { softmax_ladder(SoftmaxStep::naive, Tensor::zeros({2, 3})); }, "on the CUDA device");
     const Tensor wide = Tensor::zeros({1, 1025}, DType::f32, Device::cuda);
-    EXPECT_EQ(softmax_ladder(SoftmaxStep::online, wide).numel(), 1025);
     expect_error([&] { softmax_ladder(SoftmaxStep::registers, wide); }, "up to 1024 columns; x has 1025");
 }
 
@@ -95,6 +97,7 @@ TEST(SoftmaxLadder, RefusesWhatItCannot) {
 TEST(LayerNormLadder, EveryStepIsTheReference) {
     for_each_step(LayerNormStep::vectors, [](LayerNormStep step, const std::string& name) {
         for (const auto& [rows, cols] : kSizes) {
+            if (step >= LayerNormStep::registers && cols > kMostInRegisters) continue;
             const Tensor x = normal({rows, cols}, DType::f64, 1, 2, 3), gamma = normal({cols}, DType::f64, 2);
             const Tensor beta = normal({cols}, DType::f64, 3);
             const std::string what = name + ", " + std::to_string(rows) + " x " + std::to_string(cols);
@@ -203,7 +206,9 @@ TEST(FeedForwardLadder, EveryStepIsTheReference) {
     };
     for_each_step(FeedForwardStep::copies_ahead, [](FeedForwardStep step, const std::string& name) {
         for (const auto& [rows, d_model, d_ff, out] :
-             {Size{1, 1, 1, 1}, Size{17, 33, 65, 31}, Size{5, 32, 64, 32}, Size{33, 8, 100, 128}, Size{2, 128, 32, 7}}) {
+             {Size{1, 1, 1, 1}, Size{17, 33, 65, 31}, Size{5, 32, 64, 32}, Size{33, 8, 100, 128}, Size{2, 128, 32, 7},
+              Size{3, 129, 40, 5}, Size{18, 6, 33, 130}}) {
+            if (step >= FeedForwardStep::fused && std::max(d_model, out) > 128) continue;
             const Network net(rows, d_model, d_ff, out);
             expect_close(feed_forward_ladder(step, on_device(net.x), net.weights_on_device()), net.want(), kNumbers,
                          name + ", " + std::to_string(rows) + " rows", {.f32 = 1e-5});
@@ -223,7 +228,6 @@ TEST(FeedForwardLadder, EveryStepKeepsANanInItsRow) {
 TEST(FeedForwardLadder, RefusesWhatItCannot) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Network wide(2, 129, 4, 4), fits(2, 4, 4, 4);
-    EXPECT_EQ(feed_forward_ladder(FeedForwardStep::tiles, on_device(wide.x), wide.weights_on_device()).numel(), 8);
     expect_error([&] { feed_forward_ladder(FeedForwardStep::fused, on_device(wide.x), wide.weights_on_device()); },
                  "these have 129 and 4");
     expect_error([&] { feed_forward_ladder(FeedForwardStep::naive, on_device(wide.x), fits.weights_on_device()); },
