@@ -125,9 +125,9 @@ __global__ void __launch_bounds__(kTileWarps* kWarp) feed_forward_tiles_kernel(L
 //
 // ---- 6. copies ahead: the weights come while there is something to compute
 //
-// The same kernel, but a block never waits for a tile that it has just asked for. Asynchronous copies go from global to shared
-// memory past the registers, and a thread asks whether they have landed when it needs them: W2's tile is on its way while h is
-// made with W1's, and W1's next one while h is multiplied with W2's.
+// The same kernel, but after the first tile of W1 a block computes while a tile is on its way: W2's while h is made with W1's,
+// and W1's next one while h is multiplied with W2's. Asynchronous copies go from global to shared memory without the registers,
+// and a thread waits for them only when it needs the tile.
 constexpr int kRows = 16, kUnits = 32, kFusedWarps = 4, kOwnRows = kRows / kFusedWarps;
 constexpr int kMostWidth = 128;
 constexpr int kFusedThreads = kFusedWarps * kWarp, kUnitPitch = kUnits + 1;
