@@ -111,9 +111,29 @@ def chapters(root):
     return [(op, file) for op, file in files if os.path.exists(file)]
 
 
+_SECTION = """
+## Source mutants
+
+Small wrong versions of this chapter's source, one line each ([all results](../../docs/measured/mutation.md)):
+
+<!-- mutants: tests/mutation/mutate.py --report writes this part -->
+<!-- end of mutants -->
+"""
+
+
+def chapter(text, op, known, equivalent):
+    """The chapter's text with its score; the section is added where there is none."""
+    if not marked.part(text, "mutants"):
+        text = text.rstrip("\n") + "\n" + _SECTION
+    return marked.replaced(text, "mutants", score(op, known, equivalent))
+
+
 def write(root, known, equivalent):
     """The page, and the score in each op's chapter."""
     with open(os.path.join(root, "docs/measured/mutation.md"), "w", encoding="utf-8") as file:
         file.write(page(known, equivalent))
-    for op, file in chapters(root):
-        marked.write(file, "mutants", score(op, known, equivalent))
+    for op, path in chapters(root):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(chapter(text, op, known, equivalent))

@@ -179,8 +179,8 @@ class Lists(unittest.TestCase):
         for op, path in chapters:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
-            wanted = report.score(op, results.load_results(), results.load_equivalent())
-            self.assertEqual(text, report.marked.replaced(text, "mutants", wanted), "run tests/mutation/mutate.py --report")
+            wanted = report.chapter(text, op, results.load_results(), results.load_equivalent())
+            self.assertEqual(text, wanted, "run tests/mutation/mutate.py --report")
 
     def test_a_score_counts_what_differs(self):
         def of(part, verdict, old):
@@ -190,6 +190,12 @@ class Lists(unittest.TestCase):
         self.assertEqual(report.score("o", known, {("f", "e", "*"): "why"}),
                          "Tests find 2 of 3: CUDA kernels 1 of 2, tape node 1 of 1; no test can tell 1 more from the original.\n")
         self.assertEqual(report.score("other", known, {}), "None was drawn yet.\n")
+
+    def test_a_new_chapter_gets_the_section(self):
+        once = report.chapter("# Op\n", "other", {}, {})
+        self.assertIn("\n## Source mutants\n", once)
+        self.assertIn("None was drawn yet.", once)
+        self.assertEqual(report.chapter(once, "other", {}, {}), once)
 
 
 @unittest.skipUnless(BUILD, "no build is given")

@@ -127,6 +127,8 @@ Number Draw::of(const Shape& wanted) {
     return found == kNone ? leaf(wanted) : found;
 }
 
+std::vector<Number> Draw::with_row(Number x) { return {x, of({shape_of(x).cols()})}; }
+
 Number Draw::any(int lowest_rank, int highest_rank) {
     const auto fits = [&](const Tensor& each) { return each.rank() >= lowest_rank && each.rank() <= highest_rank; };
     const Number found = !alone_ && chance(0.9) ? pick(fits) : kNone;

@@ -32,6 +32,8 @@ class Draw {
     Number leaf(const Shape& shape);
     /// A value of this shape: an earlier one, or a new leaf.
     Number of(const Shape& shape);
+    /// x, and a value with one element for each of its columns.
+    std::vector<Number> with_row(Number x);
     /// A value with this many axes.
     Number any(int lowest_rank, int highest_rank);
     /// A value whose elements are all at least 0.2: an earlier one, or a new leaf.

@@ -85,10 +85,10 @@ std::optional<Step> softmax(Draw& draw) {
 }
 
 std::optional<Step> layer_norm(Draw& draw) {
-    const Number x = draw.any(1, 3);
-    const Shape cols{draw.shape_of(x).cols()};
-    const Number gamma = draw.of(cols);
-    return Step{.inputs = {x, gamma, draw.of(cols)}, .options = {{"eps", draw.chance(0.5) ? 1e-5 : draw.uniform(0.01, 1)}}};
+    Step step{.inputs = draw.with_row(draw.any(1, 3))};
+    step.inputs.push_back(draw.of(draw.shape_of(step.inputs[1])));
+    step.options["eps"] = draw.chance(0.5) ? 1e-5 : draw.uniform(0.01, 1);
+    return step;
 }
 
 std::optional<Step> residual_layer_norm(Draw& draw) {

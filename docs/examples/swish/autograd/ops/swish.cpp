@@ -1,4 +1,3 @@
-// Swish on the tape.
 #include "kernels/swish/swish.h"
 
 #include "autograd/bench_cases.h"
