@@ -13,6 +13,14 @@ inline Tensor numbers(const Shape& shape, std::uint64_t seed, DType dtype = DTyp
 inline Tensor numbers(Extents shape, std::uint64_t seed, DType dtype = DType::f32) { return numbers(Shape(shape), seed, dtype); }
 inline Tensor row(std::int64_t cols, std::uint64_t seed, DType dtype = DType::f32) { return numbers({cols}, seed, dtype); }
 
+inline double product(Extents shape) {
+    double all = 1;
+    for (const std::int64_t extent : shape) all *= static_cast<double>(extent);
+    return all;
+}
+/// Operations of x W1^T and h W2^T: shape is rows, d_model, d_ff, and y is as wide as x.
+inline double feed_forward_operations(Extents shape) { return 4 * product(shape); }
+
 /// `count` numbers below `bound` that jump about and repeat.
 inline Tensor some_indices(std::int64_t count, std::int64_t bound) {
     std::vector<std::int32_t> values;

@@ -20,7 +20,9 @@ struct Example {
     std::vector<std::int64_t> shape;
     /// Makes the inputs, traces the op, names the tensors. `shape` has as many extents as the default, all above 0.
     void (*run)(Session& session, Extents shape);
-    bool bf16 = false;  ///< elements of 2 bytes in shared memory are bf16, and vectors there, too
+    /// Of the op's formula at this shape, two for each multiply-add; other arithmetic does not count. nullptr: not stated.
+    double (*operations)(Extents shape) = nullptr;
+    bool bf16 = false;  ///< elements of 2 bytes in shared memory are bf16, and vectors there, too; products on tensor cores
 };
 
 /// The teaching ladders (examples_ladders.cpp), and what a whole model adds to the plain ops (examples_model.cpp).

@@ -33,6 +33,8 @@ void attention(Session& s, Extents d) {
     s.name("output", result.output);
     s.name("log_sum", result.log_sum);
 }
+// Of q k^T and p v: causal, so query i meets i + 1 keys.
+double attention_operations(Extents d) { return 2 * product(d) * static_cast<double>(d[0] + 1); }
 template <DType dtype>
 void attention_dx(Session& s, Extents d) {
     const Tensor q = s.input("query", numbers(d, 1, dtype)), k = s.input("key", numbers(d, 2, dtype));
@@ -161,40 +163,56 @@ void target(Session& s, Extents d) {
 
 std::vector<Example> model_examples() {
     return {
-        {"attention", "causal attention of a short sentence, f32", "time, head_dim", {16, 32}, attention<DType::f32>},
+        {"attention",
+         "causal attention of a short sentence, f32",
+         "time, head_dim",
+         {16, 32},
+         attention<DType::f32>,
+         attention_operations},
         {"attention-backward", "the gradients of attention, f32", "time, head_dim", {16, 32}, attention_dx<DType::f32>},
         {"attention-bf16",
          "causal attention of a short sentence, bf16 with tensor cores",
          "time, head_dim",
          {16, 32},
          attention<DType::bf16>,
+         attention_operations,
          true},
         {"attention-bf16-backward",
          "the gradients of attention, bf16 with tensor cores",
          "time, head_dim",
          {16, 32},
          attention_dx<DType::bf16>,
+         nullptr,
          true},
         {"feed-forward",
          "the feed-forward network in one kernel, f32",
          "rows, d_model, d_ff",
          {16, 32, 64},
-         feed_forward<DType::f32>},
+         feed_forward<DType::f32>,
+         feed_forward_operations},
         {"feed-forward-bf16",
          "the feed-forward network in one kernel, bf16 with tensor cores",
          "rows, d_model, d_ff",
          {16, 32, 64},
          feed_forward<DType::bf16>,
+         feed_forward_operations,
          true},
         {"feed-forward-bf16-backward",
          "dx of the feed-forward network, bf16 with tensor cores",
          "rows, d_model, d_ff",
          {16, 32, 64},
          feed_forward_dx,
+         nullptr,
          true},
         {"linear-backward-bias", "the gradient of a linear map's bias", "rows, out", {64, 64}, linear_bias},
         {"linear-cross-entropy", "the output layer and its loss, with gradients", "rows, vocabulary, d_model", {8, 64, 16}, loss},
-        {"few-rows", "a linear map of a few rows of bf16, as decoding needs it", "rows, out, in", {4, 32, 64}, few_rows, true},
+        {"few-rows",
+         "a linear map of a few rows of bf16, as decoding needs it",
+         "rows, out, in",
+         {4, 32, 64},
+         few_rows,
+         nullptr,
+         true},
         {"attention-cached",
          "attention of new tokens over a cache of keys",
          "rows, keys, head_dim",

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "apps/explain/arithmetic.h"
 #include "apps/explain/explanation.h"
 #include "core/file.h"
 #include "kernels/emulator/sectors.h"
@@ -260,14 +261,16 @@ ordered_json json_of(const Explanation& explanation, std::size_t step_bytes) {
                             {"warps_in_all", warps_in(report)},
                             {"warps", warps_of(report, memory, explanation.example->bf16, step_bytes)}});
     }
-    return {{"op", explanation.example->name},
-            {"title", explanation.example->title},
-            {"axes", explanation.example->axes},
-            {"shape", explanation.shape},
-            {"command", explanation.command},
-            {"tensors", memory.json()},
-            {"launches", launches},
-            {"sources", sources}};
+    ordered_json result = {{"op", explanation.example->name},
+                           {"title", explanation.example->title},
+                           {"axes", explanation.example->axes},
+                           {"shape", explanation.shape},
+                           {"command", explanation.command},
+                           {"tensors", memory.json()},
+                           {"launches", launches},
+                           {"sources", sources}};
+    if (const std::optional<Arithmetic> arithmetic = arithmetic_of(explanation)) result["arithmetic"] = json_of(*arithmetic);
+    return result;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/explain/arithmetic.h"
 #include "apps/explain/explanation.h"
 #include "apps/explain/scripts.h"
 #include "apps/translation/run/json.h"
@@ -105,6 +106,10 @@ std::string as_columns(const Rows& rows) {
 constexpr const char* kNoTime =
     "These are accesses, not times: counted by the rules of a GPU's memory, without caches, on the emulated device.";
 
+constexpr const char* kRoofline =
+    "The operations are those of the formula. With fewer operations a byte than the number shown, a kernel is limited by the "
+    "chip's bandwidth, otherwise by its arithmetic; caches put it somewhere between the two cases.";
+
 std::string title_of(std::span<const Explanation> explanations) {
     const Example& first = *explanations.front().example;
     if (explanations.size() == 1) return fmt::format("{}: {}", first.name, first.title);
@@ -136,6 +141,8 @@ std::string text_of(std::span<const Explanation> explanations) {
         for (std::vector<std::string>& row : compared_rows(explanations)) rows.push_back(std::move(row));
         text += "\n" + as_columns(rows);
     }
+    if (const Rows rows = arithmetic_rows(explanations); !rows.empty())
+        text += fmt::format("\n{}{} {}\n", as_columns(rows), kRoofline, kPeaks);
     for (const Explanation& one : explanations)
         for (const LaunchReport& report : one.launches) {
             text += fmt::format("\n{}\n{}", report.launch->kernel, as_columns(total_rows(report)));
@@ -156,6 +163,11 @@ picture::Page page_of(std::span<const Explanation> explanations, const nlohmann:
         .place("explain", "With scripts on, the requests of the first warps are shown here, beside the kernel's source.")
         .data("explain-data", app::json_text(json));
     if (explanations.size() > 1) page.heading("Side by side").table(compared_header(explanations), compared_rows(explanations));
+    if (Rows rows = arithmetic_rows(explanations); !rows.empty()) {
+        const std::vector<std::string> header = std::move(rows.front());
+        rows.erase(rows.begin());
+        page.heading("Arithmetic").table(header, rows).paragraph(fmt::format("{} {}", kRoofline, kPeaks));
+    }
     for (const Explanation& one : explanations)
         for (const LaunchReport& report : one.launches)
             page.heading(explanations.size() > 1 ? fmt::format("{}: {}", one.example->name, report.launch->kernel)

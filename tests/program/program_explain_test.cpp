@@ -102,6 +102,51 @@ TEST(Explain, CountsOfReluAreThoseByHand) {
     EXPECT_EQ(here.run("explain relu --json").out, here.run("explain relu --json").out) << "the same each time";
 }
 
+// The place in the rooflines of A100 and H100.
+TEST(Explain, ArithmeticIsThatByHand) {
+    const Workplace here;
+    struct Case {
+        const char* words;
+        double operations, moved, least;
+        const char *peak, *moved_limit, *least_on_a100, *least_on_h100;
+    };
+    for (const Case& c : {
+             // A warp has 2 rows of 16 columns, so each of 16 steps touches 2 sectors of A and 2 of B, and C 4: 16 warps.
+             Case{"matmul-naive --shape 16,32,16", 2 * 16 * 32 * 16, 32 * 16 * (16 * 4 + 4), 4 * (16 * 16 + 16 * 32 + 16 * 32),
+                  "f32", "bandwidth", "bandwidth", "bandwidth"},
+             // One tile: every element is read once.
+             Case{"matmul-vector-loads --shape 128,128,128", 2.0 * 128 * 128 * 128, 4 * 3 * 128 * 128, 4 * 3 * 128 * 128, "f32",
+                  "arithmetic", "arithmetic", "arithmetic"},
+             // Here, too, but a write has every second column of 8 rows: C's sectors of 16 numbers are touched by four writes
+             // each.
+             Case{"matmul-tensor-cores --shape 64,64,64", 2 * 64 * 64 * 64, 2 * (2 + 4) * 64 * 64, 2 * 3 * 64 * 64,
+                  "bf16 tensor cores", "bandwidth", "bandwidth", "bandwidth"},
+             // Four tensors of 64 rows of 32. Keys and values are read by 8 blocks of 8 queries.
+             Case{"attention-padding --shape 64,32", 4 * 64 * 64 * 32, 4 * 64 * 32 * (2 * 8 + 2), 4 * 64 * 32 * 4, "f32",
+                  "bandwidth", "arithmetic", "bandwidth"},
+         }) {
+        SCOPED_TRACE(c.words);
+        const json a = explained(here, c.words)["arithmetic"];
+        EXPECT_EQ(a["operations"], c.operations);
+        EXPECT_EQ(a["peak"], c.peak);
+        EXPECT_DOUBLE_EQ(a["per_moved_byte"], c.operations / c.moved);
+        EXPECT_DOUBLE_EQ(a["per_least_byte"], c.operations / c.least);
+        ASSERT_EQ(a["limits"].size(), 2u);
+        for (const json& limit : a["limits"]) {
+            EXPECT_EQ(limit["moved"], c.moved_limit) << limit;
+            EXPECT_EQ(limit["least"], limit["chip"] == "A100" ? c.least_on_a100 : c.least_on_h100) << limit;
+        }
+    }
+    // Causal: query i meets i + 1 keys.
+    EXPECT_EQ(explained(here, "attention --shape 16,32")["arithmetic"]["operations"], 4 * 32 * (16 * 17 / 2));
+    EXPECT_EQ(explained(here, "feed-forward-tiles --shape 5,6,7")["arithmetic"]["operations"], 2 * 5 * (6 * 7 + 7 * 6));
+    EXPECT_FALSE(explained(here, "softmax-warp").contains("arithmetic")) << "its time is memory traffic; it states none";
+    const std::string text = here.run("explain --beside softmax-warp matmul-vector-loads").out;
+    EXPECT_THAT(without_spaces(text), AllOf(HasSubstr("two for each multiply-add - 131072\n"), HasSubstr("limit on A100 - "),
+                                            HasSubstr("H100 SXM 3,352 GB/s")));
+    EXPECT_THAT(here.read("softmax-warp-beside-matmul-vector-loads.html"), HasSubstr("<td>    limit on H100</td>"));
+}
+
 TEST(Explain, WritesAPageThatNeedsNothingElse) {
     const Workplace here;
     const ProgramResult result = here.run("explain softmax --shape 2,40 --out page.html");
