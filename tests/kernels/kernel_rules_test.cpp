@@ -72,11 +72,13 @@ TEST(KernelRules, GridsHaveOneAxis) {
     EXPECT_GT(launches, 20);
 }
 
-// heddle-explain is built for the emulator alone.
-TEST(KernelRules, BuildModesAreKnownInTheDeviceLayerAndInExplainOnly) {
+// heddle-explain and heddle-grader are built for the emulator alone.
+TEST(KernelRules, BuildModesAreKnownInTheDeviceLayerAndToTheseTwoOnly) {
     for (const char* room : {"core", "kernels", "autograd", "nn", "optim", "heddle", "apps"})
         for (const Source& source : sources(room)) {
-            if (in_device_layer(source) || source.name.find("apps/explain/") != std::string::npos) continue;
+            if (in_device_layer(source) || starts_with(source.name, "apps/explain/") ||
+                starts_with(source.name, "apps/learn/grader/"))
+                continue;
             EXPECT_EQ(lines_with(source, R"(__CUDACC__|__CUDA_ARCH__|HEDDLE_WITHOUT_CUDA|HEDDLE_EMULAT|kernels/emulator/)"), "");
         }
 }
