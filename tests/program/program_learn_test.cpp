@@ -51,7 +51,7 @@ json checked(const Workplace& here, const std::string& exercise, const fs::path&
     EXPECT_EQ(result.err, "");
     const json verdict = json::parse(result.out, nullptr, false);
     EXPECT_TRUE(verdict.is_object()) << result.out;
-    if (!verdict.is_object()) return json::object({{"kind", "none"}});
+    if (!verdict.is_object()) return {{"kind", "none"}, {"line", 0}, {"other_line", 0}, {"text", ""}, {"printed", ""}};
     EXPECT_EQ(result.status, verdict["passed"] == true ? 0 : 1);
     return verdict;
 }
