@@ -40,6 +40,7 @@ void check_gradients(const Tensor& gradients, const Spans& active) {
 
 std::vector<double> gradient_squares(const Tensor& gradients, const Spans& active) {
     check_gradients(gradients, active);
+    check_device("gradient_squares", "gradients", gradients, Device::cpu);
     std::int64_t blocks = 0;
     for (const Span& range : active) blocks += blocks_of(range);
     std::vector<double> sums(static_cast<std::size_t>(blocks));

@@ -27,7 +27,7 @@ double gradient_norm(const Tensor& gradients);
 inline constexpr std::int64_t kNormBlock = 8192;
 /// The first half of gradient_norm() on the CPU: the sum of squares of each block, range by range. Where a gradient is cut at the
 /// beginnings of blocks, its parts' sums one after another are those of the whole, bit for bit, so the parts may lie in several
-/// processes.
+/// processes. Error when the gradients are not on the CPU.
 std::vector<double> gradient_squares(const Tensor& gradients, const Spans& active);
 /// The second half: the norm from the sums of all blocks. Error unless there are as many as `active` has blocks.
 double norm_of_squares(std::span<const double> squares, const Spans& active);
