@@ -13,13 +13,18 @@ namespace heddle::app {
 namespace {
 
 // With these variables and none else that a starter sets.
-int started_with(const std::map<std::string, std::string>& variables) {
+template <class Look>
+auto with_variables(const std::map<std::string, std::string>& variables, const Look& look) {
     for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"})
         unsetenv(name);
-    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-    const int started = started_ranks();
-    for (const auto& [name, value] : variables) unsetenv(name.c_str());
-    return started;
+    for (const auto& [name, text] : variables) setenv(name.c_str(), text.c_str(), 1);
+    const auto found = look();
+    for (const auto& [name, text] : variables) unsetenv(name.c_str());
+    return found;
+}
+
+int started_with(const std::map<std::string, std::string>& variables) {
+    return with_variables(variables, [] { return started_ranks(); });
 }
 
 TEST(Ranks, AreCountedByTheirStartersVariables) {
@@ -29,8 +34,21 @@ TEST(Ranks, AreCountedByTheirStartersVariables) {
     EXPECT_EQ(started_with({{"PMIX_RANK", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_NTASKS", "16"}}), 8);
     EXPECT_EQ(started_with({{"PMIX_RANK", "0"}, {"SLURM_NTASKS", "16"}}), 16);
     EXPECT_EQ(started_with({{"SLURM_NTASKS", "16"}}), 1) << "a batch script";
+    EXPECT_EQ(started_with({{"SLURM_NTASKS", "16"}, {"SLURM_STEP_NUM_TASKS", "4"}}), 4) << "srun --mpi=none";
     EXPECT_EQ(started_with({{"OMPI_COMM_WORLD_SIZE", "many"}}), 1);
     EXPECT_EQ(started_with({{"OMPI_COMM_WORLD_SIZE", "1"}}), 1);
+}
+
+TEST(Ranks, AreSeenToHaveNoMpiOnlyUnderSrunWithoutAnInterface) {
+    const auto without = [](const std::map<std::string, std::string>& variables) {
+        return with_variables(variables, [] { return started_without_mpi(); });
+    };
+    EXPECT_FALSE(without({}));
+    EXPECT_TRUE(without({{"SLURM_STEP_NUM_TASKS", "4"}}));
+    EXPECT_FALSE(without({{"SLURM_STEP_NUM_TASKS", "1"}})) << "a shell of salloc";
+    EXPECT_FALSE(without({{"SLURM_NTASKS", "4"}})) << "a batch script";
+    for (const char* interface : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE"})
+        EXPECT_FALSE(without({{"SLURM_STEP_NUM_TASKS", "4"}, {interface, "2"}})) << interface;
 }
 
 TEST(Ranks, TakeTheDevicesOfTheirMachineInTurn) {

@@ -1,6 +1,5 @@
 #include "apps/translation/ranks/ranks.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <sstream>
@@ -23,6 +22,7 @@ int number_in(const char* name) {
 }
 
 bool has(const char* name) { return std::getenv(name) != nullptr; }
+bool has_pmi() { return has("PMI_RANK") || has("PMIX_RANK"); }
 
 template <class Values>
 Values broadcast_values(Ranks& ranks, Values values) {
@@ -36,18 +36,23 @@ Values broadcast_values(Ranks& ranks, Values values) {
 }  // namespace
 
 int started_ranks() {
-    // OpenMPI's mpirun; MPICH's (Hydra), Intel's and srun --mpi=pmi2; srun --mpi=pmix, which leaves the number to Slurm's own
-    // variables. These alone do not tell: a batch script has them, too.
-    const bool by_srun = has("PMIX_RANK") || has("PMI_RANK");
-    const int by_pmix = by_srun ? number_in(has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS") : 0;
-    for (const int number : {number_in("OMPI_COMM_WORLD_SIZE"), number_in("PMI_SIZE"), by_pmix})
+    // OpenMPI's mpirun; MPICH's (Hydra), Intel's and srun --mpi=pmi2; srun --mpi=pmix and --mpi=none, which leave the number to
+    // Slurm's own variables. A batch script, which is one process, has SLURM_NTASKS, too, but no SLURM_STEP_NUM_TASKS.
+    const int by_pmix = has_pmi() && !has("SLURM_STEP_NUM_TASKS") ? number_in("SLURM_NTASKS") : 0;
+    for (const int number :
+         {number_in("OMPI_COMM_WORLD_SIZE"), number_in("PMI_SIZE"), number_in("SLURM_STEP_NUM_TASKS"), by_pmix})
         if (number > 0) return number;
     return 1;
 }
 
+bool started_without_mpi() { return number_in("SLURM_STEP_NUM_TASKS") > 1 && !has("OMPI_COMM_WORLD_SIZE") && !has_pmi(); }
+
 void refuse_start(const std::string& why) {
-    const bool first = std::max({number_in("OMPI_COMM_WORLD_RANK"), number_in("PMI_RANK"), number_in("PMIX_RANK")}) == 0;
-    if (first) throw UsageError(why);
+    // Under mpirun, Slurm's number is that of the starter of each machine.
+    int rank = 0;
+    for (const char* name : {"SLURM_PROCID", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"})
+        if (has(name)) rank = number_in(name);
+    if (rank == 0) throw UsageError(why);
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::_Exit(2);
 }

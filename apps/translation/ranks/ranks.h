@@ -23,8 +23,8 @@ struct Incoming {
     std::span<std::byte> bytes;
 };
 
-/// One process among several, numbered from 0. All functions but end_all() are collective: every rank calls the same ones in the
-/// same order. Those that wait let other threads and processes compute.
+/// One process among several, numbered from 0. broadcast(), exchange() and finish() are collective: every rank calls the same
+/// ones in the same order. While they wait, they let other threads and processes compute.
 class Ranks {
   public:
     virtual ~Ranks() = default;
@@ -53,7 +53,7 @@ class Ranks {
 
 /// Joins the others where this process was started as one of several (mpirun, srun); null where it is alone. To be called once,
 /// before anything is computed. UsageError when there are several processes but this build has no MPI, or one that its starter
-/// does not know.
+/// does not know, or srun was started without an interface for MPI.
 std::unique_ptr<Ranks> join_ranks();
 
 /// For join_ranks(): throws the UsageError on the first of the started processes. The others end without a word, later, where the
@@ -63,6 +63,9 @@ std::unique_ptr<Ranks> join_ranks();
 /// As how many processes mpirun, mpiexec or srun says, in this process's environment, that it started the program; 1 when none of
 /// them did.
 int started_ranks();
+/// Whether srun started several processes and gave them no interface by which an MPI library could find the others
+/// (srun --mpi=none). started_ranks() counts them all the same.
+bool started_without_mpi();
 
 /// Which of a machine's GPUs a rank takes, as CUDA_VISIBLE_DEVICES names it: one of those that `visible` lists ("0,1,3"; null:
 /// all), in turn.

@@ -13,6 +13,7 @@
 #endif
 
 #include "apps/translation/ranks/ranks.h"
+#include "core/format.h"
 #include "core/parallel.h"
 
 namespace heddle::app {
@@ -26,6 +27,7 @@ class MpiRanks final : public Ranks {
     MpiRanks() {
         int provided = 0;
         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        check(provided >= MPI_THREAD_FUNNELED, "MPI: this library gives no support for programs with threads");
         MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         MPI_Comm_size(MPI_COMM_WORLD, &size_);
         look_at_host();
@@ -105,9 +107,10 @@ class MpiRanks final : public Ranks {
         cpu_set_t own, all;
         CPU_ZERO(&own);
         CPU_ZERO(&all);
-        sched_getaffinity(0, sizeof own, &own);
+        // Fails on machines with more than 1024 processors, for all of their ranks: the masks stay empty.
+        if (sched_getaffinity(0, sizeof own, &own) != 0) CPU_ZERO(&own);
         MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, host);
-        together = CPU_COUNT(&all);
+        if (CPU_COUNT(&all) > 0) together = CPU_COUNT(&all);
 #endif
         MPI_Comm_free(&host);
         own_processors_ = std::max(1, std::min(own_processors_, together / here));
@@ -121,6 +124,11 @@ class MpiRanks final : public Ranks {
 std::unique_ptr<Ranks> join_ranks() {
     const int started = started_ranks();
     if (started == 1) return nullptr;
+    if (started_without_mpi())
+        refuse_start(
+            fmt::format("srun started {} processes without an interface for MPI: each would train a model of its own; give "
+                        "srun --mpi=pmix or another of those that srun --mpi=list names",
+                        started));
     auto ranks = std::make_unique<MpiRanks>();
     if (ranks->size() == started) return ranks;
     const int seen = ranks->size();
