@@ -204,8 +204,12 @@ void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& hist
     page.heading("Time of an update").table({"op or other work", "%", "ms", "forward ms", "backward ms", "calls"}, rows);
     page.paragraph(fmt::format(
         "Measured when the training had ended, on {} of the run's batches, {} to an update; the optimizer worked on a "
-        "copy of the weights.{}{}",
+        "copy of the weights.{}{}{}",
         times.batches, times.batches_per_update, times.on_device ? " Each work was waited for; in training they overlap." : "",
+        times.shards > 1 ? fmt::format(" One process computed each batch as a whole; in training it is cut into {} shards, whose "
+                                       "sum, and the exchange between processes, are not in the table.",
+                                       times.shards)
+                         : "",
         while_it_trained(history)));
 }
 

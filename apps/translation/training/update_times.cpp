@@ -73,7 +73,8 @@ class MeasuredUpdates {
         const Clock::time_point begin = Clock::now();
         parts_.reset();
         OpTimer timer;
-        UpdateTimes times{.batches_per_update = std::min(options_.accumulate, in_epoch), .on_device = on_device()};
+        UpdateTimes times{
+            .batches_per_update = std::min(options_.accumulate, in_epoch), .on_device = on_device(), .shards = options_.shards};
         while (times.batches < wanted && Clock::now() - begin < most_time) {
             update(times.batches * in_epoch / wanted, &timer);
             ++times.batches;
