@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "apps/translation/training/learner.h"
@@ -151,13 +152,29 @@ TEST(Shards, GiveTheGradientOfTheWholeUpdateExceptForRounding) {
     }
 }
 
-TEST(Shards, AreComputedWithTheSameBitsAgainAndHaveMasksOfTheirOwn) {
+TEST(Shards, AreComputedWithTheSameBitsAgain) {
     const Trained two = trained(2, 0.3), four = trained(4, 0.3);
     EXPECT_EQ(trained(4, 0.3).weights, four.weights);
     EXPECT_NE(two.weights, four.weights);
-    // The same sentence in two shards of one update: with one mask for both, two equal halves would have equal losses.
     EXPECT_NE(shard_key(0, 1), shard_key(1, 0));
     EXPECT_EQ(shard_key(0, 7), 7u) << "a single shard has the keys that an update had before there were shards";
+}
+
+// Twice the same sentences: in one update of two shards, and alone. With one mask for both shards the loss of both together is
+// exactly twice that of the first, which is computed with the keys of an update without shards.
+TEST(Shards, HaveMasksOfTheirOwn) {
+    const TrainingData data = copy_data(60);
+    const auto first_loss = [&](double dropout, std::int64_t shards) {
+        std::vector<std::int64_t> indices = first(10);
+        if (shards == 2) indices.insert(indices.end(), indices.begin(), indices.end());
+        TrainingOptions options = tiny_training();
+        options.shards = shards;
+        nn::Transformer model(tiny_model(data, dropout));
+        const Batch batches[] = {make_batch(data.training, indices)};
+        return Learner(model, options, 0).update(batches).loss;
+    };
+    EXPECT_EQ(first_loss(0, 2), 2 * first_loss(0, 1));
+    EXPECT_GT(std::abs(first_loss(0.3, 2) - 2 * first_loss(0.3, 1)), 1e-3);
 }
 
 }  // namespace
