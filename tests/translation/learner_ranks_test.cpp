@@ -123,7 +123,7 @@ class LearningTogether : public testing::Test {
                                  report.gradient_norm, report.learning_rate, static_cast<double>(learner.updates())});
         }
         left.tensors = {learner.parameters().values.to_vector()};
-        for (const auto& [name, tensor] : learner.moments(true)) left.tensors.push_back(tensor.to_vector());
+        for (const auto& [name, tensor] : learner.copy_of_moments()) left.tensors.push_back(tensor.to_vector());
     }
 
     const TrainingData data_ = copy_data(60);
@@ -154,7 +154,7 @@ TEST_F(LearningTogether, GoesOnFromTheStateOfAnyNumberOfRanks) {
         Left rest;
         together(size, [&](Learner& learner) {
             std::size_t i = 1;
-            for (const auto& [name, tensor] : learner.moments()) {
+            for (const auto& [name, tensor] : learner.moments_to_fill()) {
                 Tensor to = tensor;
                 const std::vector<double>& from = half.tensors[i++];
                 to.copy_(Tensor::from(std::vector<float>(from.begin(), from.end()), tensor.shape()));
@@ -170,6 +170,26 @@ TEST_F(LearningTogether, GoesOnFromTheStateOfAnyNumberOfRanks) {
         EXPECT_EQ(half.numbers, whole.numbers);
         half.numbers.resize(half.numbers.size() - rest.numbers.size());
     }
+}
+
+// As saves do, which leave a training as it is.
+TEST_F(LearningTogether, GoesOnAfterItsMomentsWereCopied) {
+    const auto copy_between = [&](Learner& learner) {
+        Left left;
+        learn(learner, 0, 2, left);
+        const nn::NamedTensors copied = learner.copy_of_moments();
+        const double first = copied.front().second.to_vector().front();
+        for (const auto& [name, tensor] : copied) Tensor(tensor).fill_(7);  // copies: nothing of the learner's
+        EXPECT_EQ(learner.copy_of_moments().front().second.to_vector().front(), first);
+        learn(learner, 2, 4, left);
+        return left;
+    };
+    Left whole, one, several;
+    alone([&](Learner& learner) { learn(learner, 0, 4, whole); });
+    alone([&](Learner& learner) { one = copy_between(learner); });
+    together(3, [&](Learner& learner) { several = copy_between(learner); });
+    EXPECT_EQ(one, whole);
+    EXPECT_EQ(several, whole);
 }
 
 TEST_F(LearningTogether, DivergesWithTheMessageOfOneProcessAndCanGoOn) {

@@ -259,12 +259,18 @@ std::string Learner::origin_of_divergence(std::span<const Batch> batches) {
     return found;
 }
 
-nn::NamedTensors Learner::moments(bool copied) {
-    if (exchange_ != nullptr) return copied ? gathered_moments() : moments_to_fill();
+nn::NamedTensors Learner::copy_of_moments() {
+    return exchange_ != nullptr ? gathered_moments() : named_moments([](const Tensor& array) { return copy_on_cpu(array); });
+}
+
+nn::NamedTensors Learner::moments_to_fill() {
+    return exchange_ != nullptr ? whole_moments_to_fill() : named_moments([](const Tensor& array) { return array; });
+}
+
+nn::NamedTensors Learner::named_moments(const std::function<Tensor(const Tensor&)>& view) const {
     nn::NamedTensors moments;
     for (const auto& [array, tensor] : optimizer_.state())
-        for (auto& [name, part] : parameters_.named(copied ? copy_on_cpu(tensor) : tensor))
-            moments.emplace_back(array + "." + name, part);
+        for (auto& [name, part] : parameters_.named(view(tensor))) moments.emplace_back(array + "." + name, part);
     return moments;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,8 +54,10 @@ class Learner {
   public:
     /// `planned_updates`: where a cosine schedule ends; 0: unknown. `dtype`: what the model computes in, f32, or on a
     /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
-    /// `ranks`: null for a learner that is alone. With several, each has a learner of a model of the same options, and rank 0's
-    /// is used as if it were alone, with the same results; on the others follow() is the only call.
+    /// `ranks`: null for a learner that is alone. With several, each has a learner of a model of the same options. Rank 0's
+    /// gives the results of one that is alone; on the others follow() is the only call. Rank 0's weights reach the others at the
+    /// first update or copy_of_moments(), and again at the next one after set_updates(): whoever writes to parameters().values
+    /// later must call set_updates().
     Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32,
             Ranks* ranks = nullptr);
     Learner(const Learner&) = delete;  // captured steps know where it is
@@ -79,13 +82,16 @@ class Learner {
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
-    /// For a resumed run, whose weights and moments were filled in.
+    /// For a resumed run, after its weights and moments were filled in; with several ranks after every other write to
+    /// parameters().values, too.
     void set_updates(std::int64_t updates);
     const nn::FlatParameters& parameters() const { return parameters_; }
     nn::FlatParameters& parameters() { return parameters_; }
-    /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", copied, or to be filled in before
-    /// set_updates().
-    nn::NamedTensors moments(bool copied = false);
+    /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", copied to the CPU.
+    nn::NamedTensors copy_of_moments();
+    /// The same names, for writing. Fill in all of them, then call set_updates(). With several ranks the tensors are zeros, and
+    /// they replace the moments of all ranks whether they were filled in or not.
+    nn::NamedTensors moments_to_fill();
     /// On the ranks after the first: computes what rank 0's learner wants, until Order::end. `pairs` are those of its batches.
     void follow(std::span<const TokenPair> pairs);
     /// How the steps of batches were run; none when the options or the device want no graphs.
@@ -113,7 +119,8 @@ class Learner {
     void share_state();
     void receive_state(std::int64_t updates, bool moments);
     nn::NamedTensors gathered_moments();
-    nn::NamedTensors moments_to_fill();
+    nn::NamedTensors whole_moments_to_fill();
+    nn::NamedTensors named_moments(const std::function<Tensor(const Tensor&)>& view) const;
     Tensor own(const Tensor& flat) const { return exchange_ != nullptr ? exchange_->own(flat) : flat; }
     // A search for a divergence is rank 0's alone.
     bool shares_step() const { return exchange_ != nullptr && !searching_; }

@@ -116,24 +116,18 @@ void Learner::receive_state(std::int64_t updates, bool moments) {
 nn::NamedTensors Learner::gathered_moments() {
     share_state();
     give_order(exchange_->ranks(), Order::moments);
-    nn::NamedTensors moments;
-    for (const auto& [array, part] : optimizer_.state()) {
+    return named_moments([&](const Tensor& part) {
         const Tensor whole = Tensor::zeros(parameters_.values.shape(), part.dtype());
         exchange_->gather_to_first(part, whole);
-        for (auto& [name, tensor] : parameters_.named(whole)) moments.emplace_back(array + "." + name, tensor);
-    }
-    return moments;
+        return whole;
+    });
 }
 
-nn::NamedTensors Learner::moments_to_fill() {
+nn::NamedTensors Learner::whole_moments_to_fill() {
     whole_moments_.clear();
     shared_ = false;
-    nn::NamedTensors moments;
-    for (const auto& [array, part] : optimizer_.state()) {
-        const Tensor& whole = whole_moments_.emplace_back(Tensor::zeros(parameters_.values.shape(), part.dtype()));
-        for (auto& [name, tensor] : parameters_.named(whole)) moments.emplace_back(array + "." + name, tensor);
-    }
-    return moments;
+    return named_moments(
+        [&](const Tensor& part) { return whole_moments_.emplace_back(Tensor::zeros(parameters_.values.shape(), part.dtype())); });
 }
 
 void Learner::follow(std::span<const TokenPair> pairs) {

@@ -106,7 +106,7 @@ void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* w
     const auto fresh = [&] { return Tensor::zeros(parameters.values.shape(), parameters.values.dtype()); };
     Save into{.state = saved,
               .weights = parameters.named(parameters.values),
-              .moments = learner_.moments(),
+              .moments = learner_.moments_to_fill(),
               .averaged = {},
               .best = {}};
     std::vector<Tensor> averaged;
@@ -143,7 +143,7 @@ Save Trainer::copy() {
     const nn::FlatParameters& parameters = learner_.parameters();
     Save save{.state = state_,
               .weights = parameters.named(copy_on_cpu(parameters.values)),
-              .moments = learner_.moments(true),
+              .moments = learner_.copy_of_moments(),
               .averaged = {},
               .best = {}};
     for (const Tensor& weights : average_.snapshots()) save.averaged.push_back(parameters.named(weights));

@@ -44,8 +44,8 @@ class Trainer {
   public:
     /// `data`, `log` and `folder` must outlive the trainer. Without a folder nothing is written; without `translate` validations
     /// have no BLEU. `dtype` as the Learner's: what is saved is f32. `plan`: plan_training() of
-    /// the same arguments, where it was called before; otherwise the constructor does, with its errors. `ranks`: with whom the
-    /// updates are shared, on rank 0 (Learner).
+    /// the same arguments, where it was called before; otherwise the constructor does, with its errors. `ranks`: the
+    /// processes that share the updates, on rank 0 (Learner).
     Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
             const RunFolder* folder = nullptr, TranslateLines translate = {}, DType dtype = DType::f32,
             std::optional<TrainingPlan> plan = {}, Ranks* ranks = nullptr);
