@@ -233,6 +233,11 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
                         {.replace_invalid = settings.data.replace_invalid, .say = say});
     model.to(settings.machine.device);
     TrainingPlan plan = plan_training(model, data, settings.training);  // before a folder is made
+    std::string shared;
+    if (ranks != nullptr) {
+        shared = description(*ranks, settings.training, data.training, plan.epoch);
+        begin_on_ranks(*ranks, table, data.vocabularies.source->size(), data.vocabularies.target->size(), data.training);
+    }
     if (!folder) {
         folder.emplace(run, settings.data.overwrite);
         data.vocabularies.save(folder->path());
@@ -242,11 +247,6 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     folder->identify(model_identity(settings, folder->path()));
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
-    std::string shared;
-    if (ranks != nullptr) {
-        shared = description(*ranks, settings.training, data.training, plan.epoch);
-        begin_on_ranks(*ranks, table, data.vocabularies.source->size(), data.vocabularies.target->size(), data.training);
-    }
     TrainingLog log(folder->log(), false, settings.training.log_style);
     Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype,
                     std::move(plan), ranks);

@@ -22,7 +22,7 @@
 namespace heddle::app {
 namespace {
 
-// How a process was started, in words that are equal on all ranks or make them end.
+// How a process was started: must be equal on all ranks.
 struct Start {
     std::string program;    // version and commit
     std::string arguments;  // one per line
@@ -36,15 +36,31 @@ Start start_of(Arguments arguments) {
     return start;
 }
 
-// Every rank waits here for rank 0, and rank 0 for all: nothing is changed on the disk before all agree.
+std::string naming_the_rank(const Ranks& ranks, const char* what) {
+    return fmt::format("rank {} on {}: {}", ranks.rank(), ranks.host(), what);
+}
+
+// Runs `check` on all ranks and waits for all. Rank 0 throws the first of their UsageErrors, so that it is reported once; the
+// others go on to wait for an order, until rank 0 ends them.
+void check_on_all(Ranks& ranks, const std::function<void()>& check) {
+    std::string objection;
+    try {
+        check();
+    } catch (const UsageError& error) {
+        objection = naming_the_rank(ranks, error.what());
+    }
+    for (const std::string& each : gather(ranks, objection)) check_usage(each.empty(), each);
+}
+
 void check_started_alike(Ranks& ranks, Arguments arguments) {
     const Start own = start_of(arguments);
     const std::string first = broadcast(ranks, own.text());
-    check_usage(first.substr(0, first.find('\n')) == own.program,
-                fmt::format("this is version {}, rank 0 is {}; start the same program everywhere", own.program,
-                            first.substr(0, first.find('\n'))));
-    check_usage(first == own.text(), "started with other arguments than rank 0; give all ranks the same");
-    gather(ranks, "");
+    check_on_all(ranks, [&] {
+        check_usage(first.substr(0, first.find('\n')) == own.program,
+                    fmt::format("this is version {}, rank 0 is {}; start the same program everywhere", own.program,
+                                first.substr(0, first.find('\n'))));
+        check_usage(first == own.text(), "started with other arguments than rank 0; give all ranks the same");
+    });
 }
 
 // Rank 0 decides when a training is stopped or saved, and its starter signals all ranks.
@@ -104,11 +120,13 @@ int follow(Ranks& ranks) {
     table.read_config(config, "the options of rank 0");
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
-    apply(settings.machine);
     const auto level = static_cast<CpuLevel>(given.numbers.at(3));
-    check_usage(same_bits(level, cpu_level()),
-                fmt::format("this processor computes at the level {}, rank 0 at {}, with other bits; give --cpu-level {}",
-                            name(cpu_level()), name(level), short_name(std::min(level, cpu_level()))));
+    check_on_all(ranks, [&] {
+        apply(settings.machine);
+        check_usage(same_bits(level, cpu_level()),
+                    fmt::format("this processor computes at the level {}, rank 0 at {}, with other bits; give --cpu-level {}",
+                                name(cpu_level()), name(level), short_name(std::min(level, cpu_level()))));
+    });
     const std::vector<TokenPair> pairs = receive_pairs(ranks, static_cast<std::size_t>(given.numbers.at(0)));
     nn::Transformer model(transformer_options(settings.model, given.numbers.at(1), given.numbers.at(2)), settings.training.seed);
     model.to(settings.machine.device);
@@ -118,14 +136,13 @@ int follow(Ranks& ranks) {
 }
 
 // The error of another rank than the first tells where it was.
-int naming_the_rank(const Ranks& ranks, const std::function<int()>& run) {
-    const auto named = [&](const char* what) { return fmt::format("rank {} on {}: {}", ranks.rank(), ranks.host(), what); };
+int with_named_errors(const Ranks& ranks, const std::function<int()>& run) {
     try {
         return with_memory_advice([] { return more_memory; }, run);
     } catch (const UsageError& error) {
-        throw UsageError(named(error.what()));
+        throw UsageError(naming_the_rank(ranks, error.what()));
     } catch (const std::exception& error) {
-        throw Error(named(error.what()));
+        throw Error(naming_the_rank(ranks, error.what()));
     }
 }
 
@@ -143,7 +160,7 @@ int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead) {
             check_started_alike(*ranks, arguments);
             return ranks->rank() == 0 ? lead(ranks.get()) : follow(*ranks);
         };
-        const int result = ranks->rank() == 0 ? run() : naming_the_rank(*ranks, run);
+        const int result = ranks->rank() == 0 ? run() : with_named_errors(*ranks, run);
         well = true;
         return result;
     });
@@ -155,13 +172,12 @@ int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead) {
 
 void check_shareable(const Ranks& ranks, const TrainSettings& settings) {
     const std::int64_t shards = settings.training.shards;
-    check_option(
-        shards >= ranks.size(), {"shards"},
-        settings.data.resume.empty()
-            ? fmt::format("--shards {} is too few for {} processes: each computes at least one; give --shards {}", shards,
-                          ranks.size(), ranks.size())
-            : fmt::format("--resume {}: the run has --shards {}, which a run keeps; start at most so many processes, not {}",
-                          settings.data.resume, shards, ranks.size()));
+    check_option(shards >= ranks.size(), {"shards"},
+                 settings.data.resume.empty()
+                     ? fmt::format("--shards {} is too few for {} processes: each computes at least one; give --shards {}",
+                                   shards, ranks.size(), ranks.size())
+                     : fmt::format("--resume {}: the run has --shards {}, which a run keeps; start at most {} processes",
+                                   settings.data.resume, shards, shards));
 }
 
 void begin_on_ranks(Ranks& ranks, const OptionTable& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
@@ -170,27 +186,32 @@ void begin_on_ranks(Ranks& ranks, const OptionTable& options, std::int64_t sourc
         ranks, Order::begin,
         {static_cast<std::int64_t>(pairs.size()), source_vocabulary, target_vocabulary, static_cast<std::int64_t>(cpu_level())});
     broadcast(ranks, options.config());
+    check_on_all(ranks, [] {});  // the others' processors, compared with this one's
     send_pairs(ranks, pairs);
 }
 
 std::string description(const Ranks& ranks, const TrainingOptions& options, std::span<const TokenPair> pairs,
                         const BatchPlan& plan) {
+    const auto ranks_here = static_cast<std::size_t>(ranks.size());
     std::int64_t most = 0, all = 0;
-    for (const std::vector<std::int64_t>& indices : plan.batches) {
+    std::vector<std::int64_t> of_rank(ranks_here);  // tokens in the current update
+    for (std::size_t batch = 0; batch < plan.batches.size(); ++batch) {
         std::vector<std::int64_t> tokens;
-        for (const std::int64_t i : indices) {
+        for (const std::int64_t i : plan.batches[batch]) {
             const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
             tokens.push_back(static_cast<std::int64_t>(pair.source.size() + pair.target.size()) + 2);
         }
         const std::vector<std::int64_t> begins = cut(tokens, options.shards);
         const auto before = [&](std::int64_t shard) { return tokens.begin() + begins[static_cast<std::size_t>(shard)]; };
-        std::int64_t most_here = 0;
-        for (int rank = 0; rank < ranks.size(); ++rank) {
-            const ShardRange shards = shards_of_rank(rank, ranks.size(), options.shards);
-            most_here = std::max(most_here, std::accumulate(before(shards.first), before(shards.last), std::int64_t{0}));
+        for (std::size_t rank = 0; rank < ranks_here; ++rank) {
+            const ShardRange shards = shards_of_rank(static_cast<std::int64_t>(rank), ranks.size(), options.shards);
+            of_rank[rank] = std::accumulate(before(shards.first), before(shards.last), of_rank[rank]);
         }
-        most += most_here;
-        all = std::accumulate(tokens.begin(), tokens.end(), all);
+        // The ranks wait for each other at the end of an update.
+        if ((static_cast<std::int64_t>(batch) + 1) % options.accumulate != 0 && batch + 1 < plan.batches.size()) continue;
+        most += *std::max_element(of_rank.begin(), of_rank.end());
+        all = std::accumulate(of_rank.begin(), of_rank.end(), all);
+        std::fill(of_rank.begin(), of_rank.end(), 0);
     }
     const double above =
         100 * (static_cast<double>(most) * ranks.size() / static_cast<double>(std::max<std::int64_t>(all, 1)) - 1);

@@ -14,20 +14,22 @@
 namespace heddle::app {
 
 /// Runs lead(ranks) on the only process (with null) or on rank 0; the other ranks serve it until it returns. All ranks end with
-/// the same call: an error on any of them is said once, with rank and host unless it is rank 0, and ends all with its exit
-/// status. Error when the ranks were not started alike: other arguments, another version of the program.
+/// the same call: an error on any of them is reported, with rank and host unless it is rank 0's, and ends all with its exit
+/// status. UsageError when the ranks were not started alike: other arguments, another version of the program. It is reported
+/// once, of the first such rank.
 int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead);
 
 /// On rank 0, when all options are known: UsageError when there are more ranks than shards.
 void check_shareable(const Ranks& ranks, const TrainSettings& settings);
 
-/// On rank 0, before its learner gives an order: the others make the model of these options, which are all those in effect, and
-/// get the text.
+/// On rank 0, before it writes anything and before its learner gives an order: the others make the model of these options, which
+/// are all those in effect, and get the text. UsageError when one of them cannot compute with these options, or has a processor
+/// of other bits.
 void begin_on_ranks(Ranks& ranks, const OptionTable& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
                     std::span<const TokenPair> pairs);
 
-/// "4 processes share the 8 shards of an update; the one with the most tokens has 3.1 % more than the mean", of the batches of an
-/// epoch.
+/// "4 processes share the 8 shards of an update; the one with the most tokens has 3.1 % more than the mean", of the updates
+/// of an epoch.
 std::string description(const Ranks& ranks, const TrainingOptions& options, std::span<const TokenPair> pairs,
                         const BatchPlan& plan);
 
