@@ -10,7 +10,7 @@ namespace proof {
 namespace {
 
 constexpr int kStepsShown = 19;          // half a power of ten each
-constexpr double kLargestFitted = 0.02;  // larger steps are no small ones
+constexpr double kLargestFitted = 0.02;  // larger steps are outside the quadratic regime
 constexpr double kClear = 30;            // times the rounding error
 
 // The median of the slopes between neighbouring steps.

@@ -53,7 +53,9 @@ CaseReport prove(const GradientCase& one, Device device, bool with_steps) {
         options.device = device;
         report.differences = gradcheck(one.function, one.inputs, options);
         report.exact = exact_check(one.function, one.inputs, options);
-        if (with_steps) report.steps = step_errors({one.op, one.what, one.function, one.inputs, options});
+        // A function that fails at its inputs has made both checks fail, and has no steps to show.
+        const bool has_value = report.differences.compared > 0;
+        if (with_steps && has_value) report.steps = step_errors({one.op, one.what, one.function, one.inputs, options});
     } catch (const OutOfMemory&) {
         throw;  // says nothing of the gradient
     } catch (const Error& error) {

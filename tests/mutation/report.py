@@ -100,7 +100,7 @@ def score(op, known, equivalent):
     if not shown:
         return "None was drawn yet.\n"
     same = [verdict for _, verdict in verdicts].count("equivalent")
-    rest = f"; no test can tell {same} more from the original" if same else ""
+    rest = f"; {same} more {'is' if same == 1 else 'are'} equivalent to the original" if same else ""
     return f"Tests find {found([verdict for _, verdict in verdicts])}: {', '.join(shown)}{rest}.\n"
 
 

@@ -91,7 +91,7 @@ struct Features {
     std::int64_t frozen = 0;    ///< leaves without a gradient
     std::int64_t shared = 0;    ///< values that several steps read
     std::int64_t views = 0;     ///< reshapes and slices
-    std::int64_t retained = 0;  ///< walks behind the first one
+    std::int64_t retained = 0;  ///< walks after the first
     std::int64_t dropped = 0;   ///< graphs whose values are let go
 
     void add(const Graph& graph);

@@ -31,7 +31,7 @@ TEST(RandomGraphs, AreTheSameForTheSameSeed) {
     EXPECT_EQ(largest_gap(by_tape(first).gradients, by_tape(again).gradients), 0);
 }
 
-// The comparison itself can fail: by a gradient that a graph's cotangent does not have.
+// The comparison itself can fail: it detects a changed cotangent.
 TEST(RandomGraphs, AWrongCotangentIsSeen) {
     int seen = 0;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {

@@ -33,6 +33,7 @@ void write_ops(const std::string& folder, std::uint64_t count, std::uint64_t see
 }
 
 int compare_graphs(const std::string& folder, std::uint64_t count, std::uint64_t seed, std::uint64_t some) {
+    if (some > count) fail(fmt::format("witness: SOME is {}, wanted at most COUNT, {}", some, count));
     std::vector<Graph> graphs(some);
     std::vector<Results> results(some);
     std::mutex lock;
