@@ -24,7 +24,7 @@ built=()
 case "${1:-}" in
     "") ;;
     --all)
-        export HEDDLE_LEARN_ALL=1  # all wrong answers to the exercises, not every fourth one
+        export HEDDLE_LEARN_ALL=1  # all wrong answers to the exercises, not every eighth one
         tested+=(plain emulated-asan tsan emulated-tsan)
         if [ "$(uname -m)" != x86_64 ] || grep -qw fma /proc/cpuinfo; then tested+=(emulated-fma); fi
         if bash tests/fuzz/run.sh --can; then tested+=(fuzz); fi
