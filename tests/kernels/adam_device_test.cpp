@@ -2,6 +2,7 @@
 #include "kernels/adam/adam.h"
 #include "kernels/gradient_norm/gradient_norm.h"
 #include "tests/devices.h"
+#include "tests/support.h"
 
 namespace heddle::kernels {
 namespace {
@@ -122,6 +123,18 @@ TEST(AdamDevice, TakesTheNumbersOfAStepFromMemory) {
 }
 
 // More elements than the grid has threads: of vectors, and one by one where the arrays do not begin at a whole vector.
+TEST(GradientSquares, AreRefusedForAGradientOnADevice) {
+    for (const Numbers& numbers : parameter_numbers()) {
+        const Tensor g = in(numbers, normal({4}, DType::f32, 1));
+        const Spans all({{0, 4}}, 4);
+        EXPECT_GT(gradient_norm(g, all), 0);
+        if (numbers.device == Device::cuda)
+            expect_error([&] { gradient_squares(g, all); }, "gradient_squares: gradients lies on cuda, wanted on cpu");
+        else
+            EXPECT_EQ(gradient_squares(g, all).size(), 1u);
+    }
+}
+
 TEST(AdamDevice, LargeArraysTakeSeveralRounds) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     for (const int round : {0, 1, 2}) {
