@@ -27,9 +27,9 @@ endfunction()
 
 # heddle_watch_accesses(TARGET): compiles the target's kernels so that each access is watched. The compiler calls __tsan_read4(address) and its
 # kin before each access. These are the emulator's own; nothing is linked with ThreadSanitizer. One access in the source stays one access, so
-# no vectorisation.
+# no vectorisation, and it stays where it is: GCC would move a read behind the guard that its value is used behind.
 function(heddle_watch_accesses target)
-  set(no_function_entries --param=tsan-instrument-func-entry-exit=0)
+  set(no_function_entries --param=tsan-instrument-func-entry-exit=0 -fno-tree-sink)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(no_function_entries "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
   endif()

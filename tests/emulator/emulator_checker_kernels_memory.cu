@@ -42,6 +42,14 @@ __global__ void shifted_kernel(float* x) {  // x [100]
     if (t < 100) x[t + Shift] = 1;  // BUG out of bounds
 }
 
+// A read whose value is needed behind a guard alone is watched where it stands: a compiler may not move it there first.
+template <bool Broken>
+__global__ void early_read_kernel(float* x) {  // x [100]
+    const int t = thread_in_block();
+    const float value = x[Broken ? t : t % 100];  // BUG read before the guard
+    if (t < 100) x[t] = value + 1;
+}
+
 template <bool Broken>
 __global__ void shifted_vector_kernel(float* x) {  // x [98] in the broken one, [100] else
     const int t = thread_in_block();
@@ -124,6 +132,13 @@ std::function<void()> on_hundred(Kernel kernel, std::size_t count = 100, unsigne
         run({.block = threads}, kernel, x.data());
     };
 }
+template <class Kernel>
+std::function<void()> on_hundred_ones(Kernel kernel, unsigned threads = 128) {
+    return [=] {
+        const Buffer<float> x(100, 1.0f);
+        run({.block = threads}, kernel, x.data());
+    };
+}
 void read_from(const float* x) {
     const Buffer<float> y(32);
     run({.block = 32}, read_host_kernel, x, y.data());
@@ -173,6 +188,12 @@ std::vector<Bug> memory_bugs() {
          on_hundred(shifted_kernel<0>),
          {"4 bytes past the end of the 400 bytes allocated at"},
          "out of bounds"},
+        {"read before the guard",
+         "checker",
+         kFile,
+         on_hundred_ones(early_read_kernel<true>),
+         on_hundred_ones(early_read_kernel<false>, 100),
+         {"past the end of the 400 bytes allocated at"}},
         {"one element before the start",
          "checker",
          kFile,
