@@ -72,8 +72,9 @@ std::string reported_name(const ExercisePage& page, const fs::path& file) {
     return std::ranges::all_of(name, is_plain) ? name : page.name + ".cu";
 }
 
-// The learner's kernels as a shared library, every access of them watched (emulator.cmake has the same options). Returns a pass,
-// or why it does not compile.
+// The learner's kernels as a shared library, every access of them watched. The options are those of emulator.cmake and, before the
+// accesses are watched, none may move behind the condition that stands after it (the sink options), nor may the copy of a struct,
+// such as float4, become several accesses (sra). Returns a pass, or why it does not compile.
 Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch) {
     const std::string compiler = find_compiler(), object = scratch / "kernel.o", library = scratch / "kernel.so";
     std::vector<std::string> words = {compiler,
@@ -90,9 +91,11 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                                       "-fdebug-prefix-map=" + fs::current_path().string() + "=.",
                                       "-Wno-unknown-pragmas"};
     if (is_clang(compiler))
-        words.insert(words.end(), {"-mllvm", "-tsan-instrument-func-entry-exit=0"});
+        words.insert(words.end(),
+                     {"-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-instcombine-code-sinking=false"});
     else
-        words.insert(words.end(), {"--param=tsan-instrument-func-entry-exit=0", "-fno-diagnostics-show-caret"});
+        words.insert(words.end(), {"--param=tsan-instrument-func-entry-exit=0", "-fno-tree-sink", "-fno-tree-sra",
+                                   "-fno-diagnostics-show-caret"});
     words.insert(words.end(),
                  {"-I" + page.folder.string(), "-I" + files().includes.string(), "-x", "c++", "-c", "-", "-o", object});
     // From stdin, under its name: that is what reports and messages then show, wherever the file lies.

@@ -194,6 +194,23 @@ TEST(LearnCommand, AFileMayHaveAnyName) {
     EXPECT_EQ(here.run("learn solution --folder 'my folder'").out, project_file("apps/learn/exercises/guard/solution.cu"));
 }
 
+// The other form that the page shows: g++ keeps the copy of a struct as one access (clang splits it, as the page says).
+TEST(LearnCommand, AFloat4IsOneAccess) {
+    const Workplace here;
+    if (shell("${CXX:-c++} --version").text.find("clang") != std::string::npos) GTEST_SKIP() << "with g++ only";
+    here.write("vector-loads.cu",
+               "#include \"exercise.h\"\n"
+               "__global__ void scale(const float* x, float* y, float a, int n) {\n"
+               "    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);\n"
+               "    if (i >= n / 4) return;\n"
+               "    const float4 v = *reinterpret_cast<const float4*>(x + 4 * i);\n"
+               "    float4 w = v;\n"
+               "    w.x *= a;\n    w.y *= a;\n    w.z *= a;\n    w.w *= a;\n"
+               "    *reinterpret_cast<float4*>(y + 4 * i) = w;\n}\n");
+    const json verdict = checked(here, "vector-loads", here.path("vector-loads.cu"));
+    EXPECT_EQ(verdict["kind"], "pass") << verdict;
+}
+
 // A block marked as text shows a check of the answer that stands in the exercise's folder under this name.
 TEST(LearnCommand, DocumentsShowWhatACheckPrints) {
     const Workplace here;
