@@ -133,8 +133,9 @@ void report_race(const Target& target, const Block& block, const Access& other, 
     running = {};
     std::string who = thread_text(other.thread());
     if (other.block != block.ordinal) who += " of " + block_text(other.block);
+    const std::string element = shared ? "" : in_allocation(target.address);
     violate("race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
-            at(other.origin()) + ", " + missing(target, block, other));
+            at(other.origin()) + ", " + missing(target, block, other) + (element.empty() ? "" : ": " + element));
 }
 
 void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena) {
