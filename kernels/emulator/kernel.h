@@ -201,12 +201,12 @@ inline int __clz(unsigned x) { return x == 0 ? 32 : __builtin_clz(x); }
 template <class A, class B>
 constexpr A min(A a, B b) {
     static_assert(std::is_integral_v<A> && std::is_same_v<A, B>,
-                  "min and max take integers of one type; for others see larger()");
+                  "min and max take integers of one type; for floats use fminf and fmaxf, or larger(), which keeps a NaN");
     return b < a ? b : a;
 }
 template <class A, class B>
 constexpr A max(A a, B b) {
     static_assert(std::is_integral_v<A> && std::is_same_v<A, B>,
-                  "min and max take integers of one type; for others see larger()");
+                  "min and max take integers of one type; for floats use fminf and fmaxf, or larger(), which keeps a NaN");
     return a < b ? b : a;
 }
