@@ -19,12 +19,6 @@ std::string number_text(double value) {
     return text;
 }
 
-std::size_t product(const std::vector<int>& extents) {
-    std::size_t count = 1;
-    for (const int extent : extents) count *= static_cast<std::size_t>(extent);
-    return count;
-}
-
 void must(cudaError_t error) {
     if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
@@ -41,6 +35,23 @@ std::vector<float> numbers(std::size_t count, unsigned series) {
     return values;
 }
 
+std::size_t Array::count() const {
+    std::size_t count = 1;
+    for (const int extent : extents) count *= static_cast<std::size_t>(extent);
+    return count;
+}
+
+std::string Array::element_name(std::size_t index) const {
+    std::string text;
+    for (std::size_t i = extents.size(); i-- > 0;) {
+        const auto extent = static_cast<std::size_t>(extents[i]);
+        // Behind the end, the first axis goes on.
+        text = std::to_string(i == 0 ? index : index % extent) + (text.empty() ? "" : ", ") + text;
+        index /= extent;
+    }
+    return name + "[" + text + "]";
+}
+
 Attempt::Attempt(void* library, std::string source, bool traced)
     : library_(library), source_(std::move(source)), traced_(traced) {}
 
@@ -51,7 +62,7 @@ Attempt::~Attempt() {
 void* Attempt::add(const std::string& name, const void* values, std::size_t element, std::vector<int> extents) {
     arrays_.push_back({name, std::move(extents), element, nullptr});
     Array& array = arrays_.back();
-    const std::size_t bytes = product(array.extents) * element;
+    const std::size_t bytes = array.count() * element;
     // Reports say where memory was allocated; here its name does that (verdict.cpp).
     must(cudaMalloc(&array.start, bytes, emulator::Place{name.c_str(), 0}));
     if (values != nullptr) must(cudaMemcpy(array.start, values, bytes, cudaMemcpyHostToDevice));
@@ -76,34 +87,27 @@ void Attempt::finish() {
     const cudaError_t error = cudaDeviceSynchronize();
     if (traced_)
         for (emulator::TracedLaunch& launch : emulator::end_trace()) launches_.push_back(std::move(launch));
-    if (error != cudaSuccess) throw Failed{verdict_of_report(cudaGetErrorString(error), source_)};
+    if (error == cudaSuccess) return;
+    Failed failed{verdict_of_report(cudaGetErrorString(error), source_)};
+    name_elements(failed.verdict, arrays_);
+    throw failed;
 }
 
-const Attempt::Array& Attempt::array_at(const void* start) const {
+const Array& Attempt::array_at(const void* start) const {
     for (const Array& array : arrays_)
         if (array.start == start) return array;
     throw std::logic_error("a harness compares an array that it did not allocate");
 }
 
-std::string Attempt::element_name(const Array& array, std::size_t index) {
-    std::string text;
-    for (std::size_t i = array.extents.size(); i-- > 0;) {
-        const auto extent = static_cast<std::size_t>(array.extents[i]);
-        text = std::to_string(index % extent) + (text.empty() ? "" : ", ") + text;
-        index /= extent;
-    }
-    return array.name + "[" + text + "]";
-}
-
 void Attempt::check_written(const Array& array) const {
-    const std::size_t count = product(array.extents);
+    const std::size_t count = array.count();
     std::size_t first = count, missing = 0;
     for (std::size_t i = 0; i < count; ++i) {
         if (emulator::checker::first_unwritten(array.start + i * array.element, array.element) == nullptr) continue;
         if (missing++ == 0) first = i;
     }
     if (missing == 0) return;
-    std::string text = element_name(array, first) + " was never written";
+    std::string text = array.element_name(first) + " was never written";
     if (missing > 1)
         text +=
             "; nor were " + std::to_string(missing - 1) + " more of the " + std::to_string(count) + " elements of " + array.name;
@@ -128,7 +132,7 @@ std::string Attempt::last_writer(const std::byte* address, std::size_t bytes, in
 
 template <class T>
 void Attempt::compare(const Array& array, const std::vector<double>& wanted, double tolerance) {
-    const std::size_t count = product(array.extents);
+    const std::size_t count = array.count();
     if (wanted.size() != count) throw std::logic_error("a harness expects another number of elements than the array has");
     check_written(array);
     std::vector<T> got(count);
@@ -145,7 +149,7 @@ void Attempt::compare(const Array& array, const std::vector<double>& wanted, dou
     if (wrong == 0) return;
     int line = 0;
     const std::string writer = last_writer(array.start + first * sizeof(T), sizeof(T), line);
-    std::string text = element_name(array, first) + " is " + number_text(static_cast<double>(got[first])) + writer + "; wanted " +
+    std::string text = array.element_name(first) + " is " + number_text(static_cast<double>(got[first])) + writer + "; wanted " +
                        number_text(wanted[first]) + ". ";
     text += wrong == 1 ? "The other elements are right"
                        : std::to_string(wrong) + " of the " + std::to_string(count) + " elements of " + array.name + " are wrong";
@@ -159,7 +163,7 @@ void Attempt::expect(const int* array, const std::vector<double>& wanted) { comp
 
 void Attempt::allow(const Cost& most) {
     if (!traced_) return;
-    const Verdict verdict = cost_verdict(launches_, most, source_);
+    const Verdict verdict = cost_verdict(launches_, most, source_, arrays_);
     if (!verdict.passed()) throw Failed{verdict};
 }
 

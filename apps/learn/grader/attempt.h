@@ -35,6 +35,18 @@ using Sizes = std::vector<int>;
 /// order. The same each time for the same `series`.
 std::vector<float> numbers(std::size_t count, unsigned series = 1);
 
+/// An array of the device that an Attempt made.
+struct Array {
+    std::string name;
+    std::vector<int> extents;
+    std::size_t element = 0;  ///< bytes
+    std::byte* start = nullptr;
+
+    std::size_t count() const;
+    /// Of an element's number: "y[3]", with two extents "y[1, 3]".
+    std::string element_name(std::size_t index) const;
+};
+
 /// One run of the learner's kernel with one shape and one order of threads.
 class Attempt {
   public:
@@ -84,12 +96,6 @@ class Attempt {
     Cost cost() const;
 
   private:
-    struct Array {
-        std::string name;
-        std::vector<int> extents;
-        std::size_t element = 0;
-        std::byte* start = nullptr;
-    };
     void* add(const std::string& name, const void* values, std::size_t element, std::vector<int> extents);
     void* find(const char* name) const;
     void begin();
@@ -98,8 +104,6 @@ class Attempt {
     void check_written(const Array& array) const;
     template <class T>
     void compare(const Array& array, const std::vector<double>& wanted, double tolerance);
-    /// "y[row 1, 3]"; for one extent "y[3]".
-    static std::string element_name(const Array& array, std::size_t index);
     /// Who wrote last to these bytes: its line, and a sentence for the learner.
     std::string last_writer(const std::byte* address, std::size_t bytes, int& line) const;
 
@@ -127,8 +131,13 @@ std::vector<const Exercise*>& exercises();
 /// "n = 33, cols = 4".
 std::string shape_text(const Exercise& exercise, const Sizes& sizes);
 
+/// The text of a verdict with elements such as "y[3]" where the emulator's report counts bytes of an allocation; and, of a race
+/// to write one of them, what is wrong.
+void name_elements(Verdict& verdict, const std::vector<Array>& arrays);
+
 /// The verdict if `launches` ask for more than `most`; else a pass. Lines are those of `source`.
-Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const Cost& most, const std::string& source);
+Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const Cost& most, const std::string& source,
+                     const std::vector<Array>& arrays);
 Cost cost_of(const std::vector<emulator::TracedLaunch>& launches);
 
 }  // namespace heddle::learn

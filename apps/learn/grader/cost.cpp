@@ -3,6 +3,9 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "apps/learn/grader/attempt.h"
 #include "kernels/emulator/sectors.h"
@@ -10,27 +13,47 @@
 namespace heddle::learn {
 namespace {
 
-// All requests of one line that read, or all that write.
+// All requests of one line that read one array, or all that write it.
 struct LineCost {
     int line = 0;
     bool reads = false;
+    const Array* array = nullptr;                                           // null: shared memory
     std::uint64_t requests = 0, sectors = 0, least_sectors = 0, lanes = 0;  // global memory
     std::uint64_t shared_requests = 0, cycles = 0, parts = 0;               // shared memory
     std::uint32_t degree = 0;
     std::uint64_t asked_a_lane = 0;  // bytes, at most
 };
 
-std::vector<LineCost> lines_of(const std::vector<emulator::TracedLaunch>& launches, const std::string& source) {
-    std::map<std::pair<int, bool>, LineCost> lines;
+std::uint64_t address_of(const Array& array) { return reinterpret_cast<std::uint64_t>(array.start); }
+
+const Array* array_with(std::uint64_t address, const std::vector<Array>& arrays) {
+    for (const Array& array : arrays)
+        if (address >= address_of(array) && address < address_of(array) + array.count() * array.element) return &array;
+    return nullptr;
+}
+
+bool is_read(emulator::Action action) { return action == emulator::Action::read || action == emulator::Action::copy_read; }
+
+std::uint64_t first_address(const emulator::TracedLaunch& launch, const emulator::Request& request) {
+    for (const std::uint32_t event : request.events)
+        if (event != emulator::kNoEvent) return launch.events[event].address;
+    return 0;
+}
+
+std::vector<LineCost> lines_of(const std::vector<emulator::TracedLaunch>& launches, const std::string& source,
+                               const std::vector<Array>& arrays) {
+    std::map<std::tuple<int, bool, const Array*>, LineCost> lines;
     for (const emulator::TracedLaunch& launch : launches)
         for (const emulator::Request& request : emulator::requests_of(launch)) {
             if (!emulator::is_access(request.action)) continue;
             std::size_t from = 0;
             const int number = line_in(launch.sites[request.site].place, source, from);
-            const bool reads = request.action == emulator::Action::read || request.action == emulator::Action::copy_read;
-            LineCost& line = lines[{number, reads}];
+            const bool reads = is_read(request.action);
+            const Array* const array = request.shared ? nullptr : array_with(first_address(launch, request), arrays);
+            LineCost& line = lines[{number, reads, array}];
             line.line = number;
             line.reads = reads;
+            line.array = array;
             if (request.shared) {
                 ++line.shared_requests;
                 line.cycles += request.cycles;
@@ -64,21 +87,82 @@ std::string per_request(std::uint64_t sum, std::uint64_t requests) {
     return text;
 }
 
+// "writes of y by neighbouring lanes in line 6".
 std::string what(const LineCost& line, const char* whose = "") {
-    return std::string(line.reads ? "reads" : "writes") + whose + " in line " + std::to_string(line.line);
+    return std::string(line.reads ? "reads" : "writes") + (line.array == nullptr ? "" : " of " + line.array->name) + whose +
+           " in line " + std::to_string(line.line);
 }
 
 Verdict too_dear(int line, const std::string& text, const Cost& cost) {
     return {.kind = "cost", .line = line, .text = "right, but " + text, .shape = "", .cost = cost};
 }
 
-Verdict sectors_verdict(const std::vector<LineCost>& lines, const Cost& cost, const Cost& most) {
+// How many different sectors of each array are read, and how many written; `by_block`: by each block, added up.
+using ArraySectors = std::map<std::pair<const Array*, bool>, std::uint64_t>;
+ArraySectors sectors_of_arrays(const std::vector<emulator::TracedLaunch>& launches, const std::vector<Array>& arrays,
+                               bool by_block) {
+    std::map<std::pair<const Array*, bool>, std::set<std::pair<std::uint32_t, std::uint64_t>>> touched;
+    for (const emulator::TracedLaunch& launch : launches)
+        for (const emulator::TraceEvent& event : launch.events) {
+            if (event.shared || !emulator::is_access(event.action) || event.bytes == 0) continue;
+            auto& sectors = touched[{array_with(event.address, arrays), is_read(event.action)}];
+            for (std::uint64_t sector = event.address / emulator::kSector;
+                 sector <= (event.address + event.bytes - 1) / emulator::kSector; ++sector)
+                sectors.insert({by_block ? event.block : 0, sector});
+        }
+    ArraySectors counts;
+    for (const auto& [key, sectors] : touched) counts[key] = sectors.size();
+    return counts;
+}
+
+// "(line 8)", "(lines 8, 13 and 16)".
+std::string list_of(const std::vector<int>& lines) {
+    std::string text = lines.size() == 1 ? "(line " : "(lines ";
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == lines.size() ? " and " : ", ") + std::to_string(lines[i]);
+    return text + ")";
+}
+
+// Of the array that is accessed most often beyond once, reading and writing counted separately: its last line with the most
+// sectors, and "x is read 3 times (lines 8, 13 and 16); 2 would do". `excess`: the sectors over the budget.
+std::pair<int, std::string> repeated_accesses(const std::vector<LineCost>& lines, const ArraySectors& different,
+                                              std::uint64_t excess) {
+    ArraySectors moved;
+    for (const LineCost& line : lines)
+        if (line.sectors > 0) moved[{line.array, line.reads}] += line.sectors;
+    std::pair<const Array*, bool> worst;
+    std::uint64_t most_repeated = 0;
+    for (const auto& [key, sectors] : moved)
+        if (const std::uint64_t repeated = sectors - std::min(sectors, different.at(key)); repeated >= most_repeated) {
+            worst = key;
+            most_repeated = repeated;
+        }
+    int number = 0;
+    std::uint64_t most = 0;
+    std::vector<int> numbers;
+    for (const LineCost& line : lines) {
+        if (line.array != worst.first || line.reads != worst.second || line.sectors == 0) continue;
+        numbers.push_back(line.line);
+        if (line.sectors < most) continue;
+        number = line.line;
+        most = line.sectors;
+    }
+    const std::uint64_t all = moved[worst], once = different.at(worst);
+    std::string text = (worst.first == nullptr ? "memory" : worst.first->name) + " is " + (worst.second ? "read " : "written ") +
+                       per_request(all, once) + " times " + list_of(numbers);
+    const std::uint64_t enough = all > excess ? (all - excess + once / 2) / once : 0;
+    if (enough > 0 && enough * once < all) text += "; " + std::to_string(enough) + " would do";
+    return {number, text};
+}
+
+Verdict sectors_verdict(const std::vector<emulator::TracedLaunch>& launches, const std::vector<LineCost>& lines, const Cost& cost,
+                        const Cost& most, const std::vector<Array>& arrays) {
     const LineCost& waste = heaviest(lines, [](const LineCost& line) { return line.sectors - line.least_sectors; });
     if (waste.sectors > waste.least_sectors)
         return too_dear(waste.line,
                         "each request touches " + per_request(waste.sectors, waste.requests) + " sectors of 32 bytes where " +
                             per_request(waste.least_sectors, waste.requests) + " would do: the " +
-                            what(waste, " of neighbouring lanes") + " do not lie side by side in memory",
+                            what(waste, " by neighbouring lanes") + " do not lie side by side in memory",
                         cost);
     const LineCost& most_sectors = heaviest(lines, [](const LineCost& line) { return line.sectors; });
     if (most_sectors.lanes < 16 * most_sectors.requests)
@@ -87,10 +171,15 @@ Verdict sectors_verdict(const std::vector<LineCost>& lines, const Cost& cost, co
                             std::to_string(most.sectors) + " would do: of the 32 lanes of a warp only " +
                             per_request(most_sectors.lanes, most_sectors.requests) + " take part in the " + what(most_sectors),
                         cost);
-    return too_dear(most_sectors.line,
+    // What one block accesses again could stay in its registers or shared memory; else it is several blocks that read the same.
+    ArraySectors different = sectors_of_arrays(launches, arrays, true);
+    std::uint64_t once = 0;
+    for (const auto& [key, sectors] : different) once += sectors;
+    if (once >= cost.sectors) different = sectors_of_arrays(launches, arrays, false);
+    const auto [line, repeats] = repeated_accesses(lines, different, cost.sectors - most.sectors);
+    return too_dear(line,
                     "it moves " + std::to_string(cost.sectors) + " sectors of 32 bytes where " + std::to_string(most.sectors) +
-                        " would do: the " + what(most_sectors) + " touch " + std::to_string(most_sectors.sectors) +
-                        " of them, some again and again",
+                        " would do: " + repeats,
                     cost);
 }
 
@@ -130,11 +219,12 @@ Cost cost_of(const std::vector<emulator::TracedLaunch>& launches) {
     return cost;
 }
 
-Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const Cost& most, const std::string& source) {
+Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const Cost& most, const std::string& source,
+                     const std::vector<Array>& arrays) {
     const Cost cost = cost_of(launches);
     const auto exceeds = [](std::uint64_t got, std::uint64_t limit) { return limit != 0 && got > limit; };
-    const std::vector<LineCost> lines = lines_of(launches, source);
-    if (exceeds(cost.sectors, most.sectors)) return sectors_verdict(lines, cost, most);
+    const std::vector<LineCost> lines = lines_of(launches, source, arrays);
+    if (exceeds(cost.sectors, most.sectors)) return sectors_verdict(launches, lines, cost, most, arrays);
     if (exceeds(cost.requests, most.requests)) {
         const LineCost& line = heaviest(lines, [](const LineCost& one) { return one.requests; });
         return too_dear(line.line,

@@ -68,12 +68,26 @@ Verdict verdict_of_report(const std::string& report, const std::string& source) 
         const std::size_t space = text.rfind(' ', at);  // the path in front of the name
         text.erase(space + 1, at - space);
     }
+    const auto replace = [&](const std::string& words, const std::string& by) {
+        if (const std::size_t at = text.find(words); at != std::string::npos) text.replace(at, words.size(), by);
+    };
+    replace("without a __syncwarp of both lanes or a barrier between",
+            "without a barrier (__syncthreads, or __syncwarp within this warp) between");
+    replace("without a barrier between", "without a barrier (__syncthreads) between");
+    if (text.find("and has not waited for") != std::string::npos)
+        text +=
+            "; wait() of a Pipeline<2> leaves the latest commit on its way: a copy has arrived once there is a wait() behind the "
+            "next commit";
     if (text.find("no thread of this block has written") != std::string::npos)
         text += "; either no thread writes it at all, or a barrier is missing before this read";
     verdict.text = text;
     std::size_t from = 0;
     verdict.line = line_in(text, source, from);
     verdict.other_line = verdict.line == 0 ? 0 : line_in(text, source, from);
+    // A barrier does not help threads that execute the same write.
+    static const std::regex same_write(R"(^(.*race: writes .* of shared memory.* wrote at .*), without a barrier.*$)");
+    if (verdict.line == verdict.other_line)
+        verdict.text = std::regex_replace(text, same_write, "$1: several threads write the same element; let one do it");
     return verdict;
 }
 

@@ -1,4 +1,4 @@
-// verdict: race line 9 and 16: or a barrier between
+// verdict: race line 9 and 16: __syncwarp within this warp
 #include "exercise.h"
 
 __global__ void reverse_tiles(const float* x, float* y, int tiles) {

@@ -1,4 +1,4 @@
-// verdict: cost: some again and again
+// verdict: cost:  is read 
 #include "exercise.h"
 
 __global__ void attention(const float* queries, const float* keys, const float* values, float* out, int length) {

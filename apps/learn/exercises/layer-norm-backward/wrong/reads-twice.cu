@@ -1,4 +1,4 @@
-// verdict: cost: some again and again
+// verdict: cost:  is read 
 #include "exercise.h"
 
 __global__ void layer_norm_backward(const float* x, const float* gamma, const float* mean, const float* rstd, const float* dy, float* dx,

@@ -1,4 +1,4 @@
-// verdict: cost: some again and again
+// verdict: cost: x is read 3 times
 #include "exercise.h"
 
 __global__ void layer_norm(const float* x, const float* gamma, const float* beta, float* y, int cols, float eps) {

@@ -1,4 +1,4 @@
-// verdict: cost: some again and again
+// verdict: cost: x is read 3 times (lines 8, 13 and 15); 2 would do
 #include "exercise.h"
 
 __global__ void masked_softmax(const float* x, const int* lengths, float* y, int cols) {

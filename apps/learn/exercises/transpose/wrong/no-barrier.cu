@@ -1,4 +1,4 @@
-// verdict: race line 11 and 14: without a barrier between
+// verdict: race line 11 and 14: without a barrier (__syncthreads) between
 #include "exercise.h"
 
 __global__ void transpose(const float* x, float* y, int rows, int cols) {

@@ -1,4 +1,4 @@
-// verdict: cost line 9: some again and again
+// verdict: cost line 9: sums is
 #include "exercise.h"
 
 __global__ void column_sums(const float* x, float* sums, int rows, int cols) {
