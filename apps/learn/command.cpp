@@ -89,14 +89,15 @@ int list_command(Arguments arguments) {
         print(json_text(all) + "\n");
         return 0;
     }
-    std::size_t passed = 0;
+    std::size_t passed = 0, longest = 0;
+    for (const ExercisePage& page : pages) longest = std::max(longest, page.name.size());
     std::string text, track;
     for (const ExercisePage& page : pages) {
         const ExerciseProgress one = progress.at(page.name);
         passed += one.passed;
         if (page.track != track) text += fmt::format("{}{}\n", track.empty() ? "" : "\n", page.track);
         track = page.track;
-        text += fmt::format("  {:<16} {:<10} {}\n", page.name, state_of(one), page.title);
+        text += fmt::format("  {:<{}} {:<10} {}\n", page.name, longest, state_of(one), page.title);
     }
     text += fmt::format("\n{} of {} passed", passed, pages.size());
     if (const std::string next = next_step(pages, progress); !next.empty()) text += fmt::format("; next: heddle learn {}", next);
@@ -248,7 +249,7 @@ int hint_command(Arguments arguments) {
     ExerciseProgress& one = progress.of(page.name);
     one.hints = std::min(one.hints + 1, static_cast<int>(page.hints.size()));
     progress.save();
-    for (int i = 0; i < one.hints; ++i) print(fmt::format("{}. {}\n", i + 1, page.hints[static_cast<std::size_t>(i)]));
+    print(fmt::format("{}. {}\n", one.hints, page.hints[static_cast<std::size_t>(one.hints - 1)]));
     if (one.hints == static_cast<int>(page.hints.size()))
         say(fmt::format("these are all hints; heddle learn solution {} shows an answer", page.name));
     return 0;
