@@ -72,10 +72,12 @@ std::string reported_name(const ExercisePage& page, const fs::path& file) {
     return std::ranges::all_of(name, is_plain) ? name : page.name + ".cu";
 }
 
-// The learner's kernels as a shared library, every access of them watched. The options are those of emulator.cmake and, before the
-// accesses are watched, none may move behind the condition that stands after it (the sink options), nor may the copy of a struct,
-// such as float4, become several accesses (sra). Returns a pass, or why it does not compile.
-Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch) {
+// The learner's kernels as a shared library, every access of them watched. The options are those of emulator.cmake and, before
+// the accesses are watched, none may move behind the condition that stands after it (the sink options), nor may the copy of a
+// struct, such as float4, become several accesses (sra). Returns a pass, or why it does not compile; `warning` is what the
+// compiler warns of.
+Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch,
+                std::string& warning) {
     const std::string compiler = find_compiler(), object = scratch / "kernel.o", library = scratch / "kernel.so";
     std::vector<std::string> words = {compiler,
                                       "-std=c++20",
@@ -89,13 +91,14 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                                       "-fvisibility-inlines-hidden",
                                       "-fdiagnostics-color=never",
                                       "-fdebug-prefix-map=" + fs::current_path().string() + "=.",
-                                      "-Wno-unknown-pragmas"};
+                                      "-Wno-unknown-pragmas",
+                                      "-Wuninitialized"};
     if (is_clang(compiler))
-        words.insert(words.end(),
-                     {"-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-instcombine-code-sinking=false"});
+        words.insert(words.end(), {"-Wconditional-uninitialized", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
+                                   "-instcombine-code-sinking=false"});
     else
-        words.insert(words.end(), {"--param=tsan-instrument-func-entry-exit=0", "-fno-tree-sink", "-fno-tree-sra",
-                                   "-fno-diagnostics-show-caret"});
+        words.insert(words.end(), {"--param=tsan-instrument-func-entry-exit=0", "-Wmaybe-uninitialized", "-fno-tree-sink",
+                                   "-fno-tree-sra", "-fno-diagnostics-show-caret"});
     words.insert(words.end(),
                  {"-I" + page.folder.string(), "-I" + files().includes.string(), "-x", "c++", "-c", "-", "-o", object});
     // From stdin, under its name: that is what reports and messages then show, wherever the file lies.
@@ -111,9 +114,42 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                        .cost = {}};
         return verdict;
     }
+    warning = compiler_warning(compiled.raw_errors, source);
     const app::ChildResult linked = app::run_child(limited({compiler, "-shared", object, "-o", library}), nothing, output);
     check(linked.status == 0, "{} cannot link a shared library: {}", compiler, linked.errors);
     return {};
+}
+
+// What to write instead of CUDA that is not there, or not as the learner believes.
+std::string advice_on(const std::string& error) {
+    if (error.find("__shared__") != std::string::npos)
+        return "; here shared memory comes from an arena: SharedArena arena; float* tile = arena.take<float>(128);";
+    if (error.find("operator") != std::string::npos || error.find("invalid operands") != std::string::npos ||
+        error.find("cannot convert") != std::string::npos)
+        if (error.find("uint3") != std::string::npos || error.find("dim3") != std::string::npos)
+            return "; threadIdx, blockIdx, blockDim and gridDim have the parts .x, .y and .z";
+    return "";
+}
+
+// A race of two lines of a loop with a barrier between them looks impossible: the two accesses are of different rounds. Says so.
+std::string rounds_of(const Verdict& verdict, const std::string& answer) {
+    const int upper = std::min(verdict.line, verdict.other_line), lower = std::max(verdict.line, verdict.other_line);
+    std::istringstream text(answer);
+    bool in_loop = false;
+    int number = 0, barrier = 0;
+    for (std::string line; std::getline(text, line);) {
+        ++number;
+        line = line.substr(0, line.find("//"));
+        if (number <= upper && (line.find("for (") != std::string::npos || line.find("while (") != std::string::npos))
+            in_loop = true;
+        if (number > upper && number < lower && line.find("__syncthreads()") != std::string::npos) barrier = number;
+    }
+    if (!in_loop || barrier == 0) return "";
+    return fmt::format(
+        "; the two are in different rounds of the loop: the barrier in line {} orders them within a round, but none stands "
+        "between "
+        "line {} and line {} of the next round",
+        barrier, lower, upper);
 }
 
 // Where the answer defines a kernel: what the linker and the grader complain about is there.
@@ -154,10 +190,23 @@ Verdict compiler_verdict(const std::string& messages, const std::string& source)
         if (file.ends_with(source)) last_line = std::stoi(found[2]);
         for (const char* word : {"error: ", "fatal error: "})
             if (said.starts_with(word))
-                return {
-                    .kind = "compile", .line = last_line, .text = said.substr(std::string(word).size()), .shape = "", .cost = {}};
+                return {.kind = "compile",
+                        .line = last_line,
+                        .text = said.substr(std::string(word).size()) + advice_on(said),
+                        .shape = "",
+                        .cost = {}};
     }
     return {};
+}
+
+std::string compiler_warning(const std::string& messages, const std::string& source) {
+    static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)? warning: (.*?)(?: \[-W.*)?$)");
+    std::istringstream lines(messages);
+    std::smatch found;
+    for (std::string text; std::getline(lines, text);)
+        if (std::regex_match(text, found, message) && found[1].str().ends_with(source))
+            return fmt::format("{} (line {})", found[3].str(), found[2].str());
+    return "";
 }
 
 CheckResult check_file(const ExercisePage& page, const fs::path& file) {
@@ -173,7 +222,8 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file) {
           all.grader.string());
     const ScratchFolder scratch;
     const std::string source = reported_name(page, file);
-    result.verdict = compile(page, result.text, source, scratch);
+    std::string warning;
+    result.verdict = compile(page, result.text, source, scratch, warning);
     if (result.verdict.passed()) {
         const app::ScratchFile input, output;
         const std::string said = scratch / "verdict";
@@ -190,6 +240,8 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file) {
                               .shape = "",
                               .cost = {}};
     }
+    if (result.verdict.kind == "values" && !warning.empty()) result.verdict.text += "; the compiler warns: " + warning;
+    if (result.verdict.kind == "race") result.verdict.text += rounds_of(result.verdict, result.text);
     if (result.verdict.kind == "compile" && result.verdict.line == 0) result.verdict.line = first_kernel_line(result.text);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;

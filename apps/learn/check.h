@@ -27,4 +27,7 @@ std::string find_compiler();
 /// of a header counts for the line of the source that led there.
 Verdict compiler_verdict(const std::string& messages, const std::string& source);
 
+/// What a compiler's messages warn of in `source`: "'sum' is used uninitialized (line 7)"; empty if they do not.
+std::string compiler_warning(const std::string& messages, const std::string& source);
+
 }  // namespace heddle::learn
