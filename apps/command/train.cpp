@@ -274,10 +274,6 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     }
 }
 
-}  // namespace
-
-namespace {
-
 int train_on_this_rank(Arguments arguments, Ranks* ranks) {
     TrainSettings settings;
     OptionTable table = train_table(settings);

@@ -122,7 +122,6 @@ TEST(AdamDevice, TakesTheNumbersOfAStepFromMemory) {
         }
 }
 
-// More elements than the grid has threads: of vectors, and one by one where the arrays do not begin at a whole vector.
 TEST(GradientSquares, AreRefusedForAGradientOnADevice) {
     for (const Numbers& numbers : parameter_numbers()) {
         const Tensor g = in(numbers, normal({4}, DType::f32, 1));
@@ -135,6 +134,7 @@ TEST(GradientSquares, AreRefusedForAGradientOnADevice) {
     }
 }
 
+// More elements than the grid has threads: of vectors, and one by one where the arrays do not begin at a whole vector.
 TEST(AdamDevice, LargeArraysTakeSeveralRounds) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     for (const int round : {0, 1, 2}) {

@@ -13,6 +13,11 @@ namespace {
 
 std::span<std::byte> bytes_of(const Tensor& tensor) { return {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())}; }
 
+// The tensor itself where it lies on the host; otherwise room of its size there, not filled.
+Tensor on_host(const Tensor& tensor) {
+    return tensor.device() == Device::cpu ? tensor : Tensor::empty(tensor.shape(), tensor.dtype());
+}
+
 // The beginnings of the norm's blocks.
 std::vector<std::int64_t> block_begins(const Spans& active) {
     std::vector<std::int64_t> begins;
@@ -48,22 +53,23 @@ ShardRange shards_of_rank(std::int64_t rank, std::int64_t ranks, std::int64_t sh
 }
 
 std::vector<std::int64_t> segment_bounds(const Spans& active, std::int64_t ranks) {
-    const std::vector<std::int64_t> begins = block_begins(active);
+    std::vector<std::int64_t> begins = block_begins(active);
     const auto blocks = static_cast<std::int64_t>(begins.size());
+    if (blocks > 0) begins[0] = 0;  // what lies before the first block is the first segment's
+    begins.push_back(active.rows());
     std::vector<std::int64_t> bounds = {0};
-    for (std::int64_t rank = 1; rank < ranks; ++rank) {
-        const std::int64_t block = rank * blocks / ranks;
-        const bool first = block == 0;  // what lies before the first block is the first segment's
-        bounds.push_back(block == blocks ? active.rows() : first ? 0 : begins[static_cast<std::size_t>(block)]);
-    }
-    bounds.push_back(active.rows());
+    for (std::int64_t rank = 1; rank <= ranks; ++rank) bounds.push_back(begins[static_cast<std::size_t>(rank * blocks / ranks)]);
     return bounds;
 }
 
 RankExchange::RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active)
     : ranks_(ranks), active_(active), shards_(shards), bounds_(segment_bounds(active, ranks.size())) {
-    for (int rank = 0; rank < ranks.size(); ++rank)
-        trees_.push_back(subtrees_within(shards_of_rank(rank, ranks.size(), shards), shards));
+    const std::vector<std::int64_t> begins = block_begins(active);
+    for (std::size_t rank = 0; rank + 1 < bounds_.size(); ++rank) {
+        trees_.push_back(subtrees_within(shards_of_rank(static_cast<std::int64_t>(rank), ranks.size(), shards), shards));
+        blocks_.push_back(static_cast<std::size_t>(std::ranges::count_if(
+            begins, [&](std::int64_t begin) { return bounds_[rank] <= begin && begin < bounds_[rank + 1]; })));
+    }
 }
 
 Tensor RankExchange::segment(const Tensor& flat, std::int64_t rank) const {
@@ -73,13 +79,6 @@ Tensor RankExchange::segment(const Tensor& flat, std::int64_t rank) const {
 std::vector<Span> RankExchange::own_active() const {
     const auto rank = static_cast<std::size_t>(ranks_.rank());
     return ranges_within(active_, bounds_[rank], bounds_[rank + 1]);
-}
-
-std::int64_t RankExchange::blocks_of_rank(std::int64_t rank) const {
-    const auto at = static_cast<std::size_t>(rank);
-    const std::vector<std::int64_t> begins = block_begins(active_);
-    return std::count_if(begins.begin(), begins.end(),
-                         [&](std::int64_t begin) { return bounds_[at] <= begin && begin < bounds_[at + 1]; });
 }
 
 void RankExchange::sum_gradients(Tensor& gradients, std::span<const Tensor> sums) const {
@@ -122,8 +121,7 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const std::int64_t blocks = in_blocks ? blocks_of_rank(static_cast<std::int64_t>(rank)) : 0;
-        all[rank].resize(of_shards(rank) + static_cast<std::size_t>(blocks));
+        all[rank].resize(of_shards(rank) + (in_blocks ? blocks_[rank] : 0));
         if (rank == self) continue;
         outgoing.push_back({static_cast<int>(rank), app::bytes_of(own_numbers)});
         incoming.push_back({static_cast<int>(rank), app::bytes_of(all[rank])});
@@ -150,7 +148,8 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
 }
 
 void RankExchange::gather_everywhere(Tensor& flat) const {
-    const Tensor here = flat.to(Device::cpu);
+    const Tensor here = on_host(flat);
+    own(here).copy_(own(flat));
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     for (int other = 0; other < ranks_.size(); ++other) {
@@ -177,7 +176,7 @@ void RankExchange::gather_to_first(const Tensor& own_part, const Tensor& flat) c
 void RankExchange::scatter_from_first(const Tensor& flat, const Tensor& own_part) const {
     Tensor part = own_part;
     if (!leads()) {
-        const Tensor here = part.to(Device::cpu);
+        const Tensor here = on_host(part);
         const Incoming in{0, bytes_of(here)};
         ranks_.exchange({}, {&in, 1});
         return part.copy_(here);
@@ -189,7 +188,7 @@ void RankExchange::scatter_from_first(const Tensor& flat, const Tensor& own_part
 }
 
 void RankExchange::broadcast(Tensor& flat) const {
-    const Tensor here = flat.to(Device::cpu);
+    const Tensor here = leads() ? flat.to(Device::cpu) : on_host(flat);
     ranks_.broadcast(bytes_of(here));
     flat.copy_(here);
 }

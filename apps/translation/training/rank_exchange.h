@@ -65,13 +65,13 @@ class RankExchange {
 
   private:
     Tensor segment(const Tensor& flat, std::int64_t rank) const;
-    std::int64_t blocks_of_rank(std::int64_t rank) const;
 
     Ranks& ranks_;
     Spans active_;
     std::int64_t shards_;
     std::vector<std::vector<ShardRange>> trees_;  // of each rank
     std::vector<std::int64_t> bounds_;
+    std::vector<std::size_t> blocks_;  // of the norm in each rank's segment
 };
 
 }  // namespace heddle::app
