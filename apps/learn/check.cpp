@@ -56,7 +56,7 @@ bool is_clang(const std::string& compiler) {
     return output.text().find("clang") != std::string::npos;
 }
 
-// With limits, for a program that the compiler itself would have to run for ever; and with messages in English, which are
+// Limits time and memory, because a constant expression can keep a compiler busy for ever; messages in English, which are
 // searched for "error".
 std::vector<std::string> limited(std::vector<std::string> words) {
     words.insert(words.begin(), {"/bin/sh", "-c", "LC_ALL=C; export LC_ALL; ulimit -t 30; ulimit -v 4000000; exec \"$@\"", "sh"});
@@ -72,33 +72,33 @@ std::string reported_name(const ExercisePage& page, const fs::path& file) {
     return std::ranges::all_of(name, is_plain) ? name : page.name + ".cu";
 }
 
-// The learner's kernels as a shared library, every access of them watched. The options are those of emulator.cmake and, before
-// the accesses are watched, none may move behind the condition that stands after it (the sink options), nor may the copy of a
-// struct, such as float4, become several accesses (sra). Returns a pass, or why it does not compile; `warning` is what the
-// compiler warns of.
+void append_words(std::vector<std::string>& words, const char* more) {
+    std::istringstream all(more);
+    for (std::string word; all >> word;) words.push_back(word);
+}
+
+// The learner's kernels as a shared library, every access of them watched by the options of emulator.cmake. Returns a pass, or
+// why it does not compile; `warning` is what the compiler warns of.
 Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch,
                 std::string& warning) {
     const std::string compiler = find_compiler(), object = scratch / "kernel.o", library = scratch / "kernel.so";
     std::vector<std::string> words = {compiler,
                                       "-std=c++20",
-                                      "-O1",
-                                      "-g1",
                                       "-fPIC",
-                                      "-fsanitize=thread",
-                                      "-fno-tree-vectorize",
-                                      "-fno-unroll-loops",
                                       "-ffp-contract=off",
                                       "-fvisibility-inlines-hidden",
                                       "-fdiagnostics-color=never",
                                       "-fdebug-prefix-map=" + fs::current_path().string() + "=.",
                                       "-Wno-unknown-pragmas",
                                       "-Wuninitialized"};
-    if (is_clang(compiler))
-        words.insert(words.end(), {"-Wconditional-uninitialized", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
-                                   "-instcombine-code-sinking=false"});
-    else
-        words.insert(words.end(), {"--param=tsan-instrument-func-entry-exit=0", "-Wmaybe-uninitialized", "-fno-tree-sink",
-                                   "-fno-tree-sra", "-fno-diagnostics-show-caret"});
+    append_words(words, HEDDLE_WATCH_OPTIONS);
+    if (is_clang(compiler)) {
+        append_words(words, HEDDLE_WATCH_OPTIONS_CLANG);
+        words.emplace_back("-Wconditional-uninitialized");
+    } else {
+        append_words(words, HEDDLE_WATCH_OPTIONS_GNU);
+        words.insert(words.end(), {"-Wmaybe-uninitialized", "-fno-diagnostics-show-caret"});
+    }
     words.insert(words.end(),
                  {"-I" + page.folder.string(), "-I" + files().includes.string(), "-x", "c++", "-c", "-", "-o", object});
     // From stdin, under its name: that is what reports and messages then show, wherever the file lies.

@@ -25,15 +25,21 @@ function(heddle_emulator name)
   endif()
 endfunction()
 
-# heddle_watch_accesses(TARGET): compiles the target's kernels so that each access is watched. The compiler calls __tsan_read4(address) and its
-# kin before each access. These are the emulator's own; nothing is linked with ThreadSanitizer. One access in the source stays one access, so
-# no vectorisation, and it stays where it is: GCC would move a read behind the guard that its value is used behind.
+# How kernels are compiled so that each access is watched; `heddle learn` compiles answers with the same options. The compiler calls
+# __tsan_read4(address) and its kin before each access. These are the emulator's own; nothing is linked with ThreadSanitizer. One access in the
+# source stays one access, so no vectorisation and no splitting of structures (sra), and it stays where it is: compilers would move a read past
+# a guard (sink).
+set(HEDDLE_WATCH_OPTIONS "-fsanitize=thread -O1 -g1 -fno-tree-vectorize -fno-unroll-loops")
+set(HEDDLE_WATCH_OPTIONS_GNU "--param=tsan-instrument-func-entry-exit=0 -fno-tree-sink -fno-tree-sra")
+set(HEDDLE_WATCH_OPTIONS_CLANG "-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -instcombine-code-sinking=false")
+
+# heddle_watch_accesses(TARGET): compiles the target's kernels with these options.
 function(heddle_watch_accesses target)
-  set(no_function_entries --param=tsan-instrument-func-entry-exit=0 -fno-tree-sink)
+  set(of_compiler "${HEDDLE_WATCH_OPTIONS_GNU}")
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    set(no_function_entries "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
+    set(of_compiler "${HEDDLE_WATCH_OPTIONS_CLANG}")
   endif()
-  target_compile_options(${target} PRIVATE -fsanitize=thread -O1 -g1 -fno-tree-vectorize -fno-unroll-loops ${no_function_entries})
+  target_compile_options(${target} PRIVATE "SHELL:${HEDDLE_WATCH_OPTIONS} ${of_compiler}")
 endfunction()
 
 # heddle_install_emulator(LIBRARIES...): these libraries and the emulator's headers as the install component `emulator`, which is installed only
