@@ -14,7 +14,7 @@ namespace heddle::app {
 struct CaseReport {
     GradcheckReport differences;
     ExactReport exact;
-    std::string error;  ///< that of the Error that ended them
+    std::string error;  ///< message of the Error that stopped the checks
     StepErrors steps;   ///< for the page; without steps if it is not wanted
 
     bool passed() const { return error.empty() && differences.passed && exact.passed; }

@@ -68,7 +68,7 @@ void leave_signals_to_rank_0() {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
 }
 
-// The text, in messages of so many pairs: what is being packed is small beside the text itself.
+// The text is sent in messages of so many pairs, which limits the memory of the packed copy.
 constexpr std::size_t pairs_in_message = 1 << 14;
 
 void send_pairs(Ranks& ranks, std::span<const TokenPair> pairs) {

@@ -91,9 +91,8 @@ void host_wrote(const void* start, std::size_t bytes);
 const void* first_unwritten(const void* start, std::size_t bytes);
 /// The bytes of device memory that the last launch touched, to be compared with operations of other streams.
 std::vector<Touched> touched();
-/// Whether reads of shared memory that no thread has written are reported, as they are by default. A read before which a barrier
-/// is missing may come before the write, and is then such a read; if these are not reported, the later write is reported as a
-/// race.
+/// Whether reads of shared memory that no thread has written are reported; on by default. Where a barrier is missing, a read may
+/// run before its write and is then reported as unwritten. With this off, the later write is reported as the race.
 void report_unwritten_shared(bool reported);
 
 #else

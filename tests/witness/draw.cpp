@@ -20,7 +20,7 @@ std::vector<Variable> inputs_of(const std::vector<Tensor>& values) {
     return inputs;
 }
 
-// The block's or op's results; `read` gives the values of numbers outside of it.
+// The block's or op's results; steps inside a block also read `leaves`.
 std::vector<Tensor> values_of(const Step& step, const std::vector<Tensor>& inputs, std::span<const Tensor> leaves) {
     const NoGrad no_grad;
     if (step.body.empty()) {

@@ -45,7 +45,7 @@ std::string Array::element_name(std::size_t index) const {
     std::string text;
     for (std::size_t i = extents.size(); i-- > 0;) {
         const auto extent = static_cast<std::size_t>(extents[i]);
-        // Behind the end, the first axis goes on.
+        // Past the end, the first index exceeds its extent.
         text = std::to_string(i == 0 ? index : index % extent) + (text.empty() ? "" : ", ") + text;
         index /= extent;
     }

@@ -82,7 +82,7 @@ class Attempt {
     /// written, or the first that differs; NaN never equals a number.
     void expect(const float* array, const std::vector<double>& wanted, double tolerance = 0);
     void expect(const int* array, const std::vector<double>& wanted);
-    /// The most that a right answer may ask for in all launches so far. Checked in traced attempts, where the others do nothing.
+    /// The most that a right answer may ask for in all launches so far. Checked only in traced attempts; otherwise does nothing.
     void allow(const Cost& most);
 
     /// Global memory may be read by asynchronous copies alone. Checked in traced attempts.

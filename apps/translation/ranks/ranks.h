@@ -56,8 +56,8 @@ class Ranks {
 /// does not know, or srun was started without an interface for MPI.
 std::unique_ptr<Ranks> join_ranks();
 
-/// For join_ranks(): throws the UsageError on the first of the started processes. The others end without a word, later, where the
-/// first one's error has not made their starter end them: the message stands there once.
+/// For join_ranks(): throws the UsageError on the first of the started processes. The others wait two seconds and
+/// exit silently, so that the message appears once.
 [[noreturn]] void refuse_start(const std::string& why);
 
 /// As how many processes mpirun, mpiexec or srun says, in this process's environment, that it started the program; 1 when none of
