@@ -35,6 +35,7 @@ class Build:
             for entry in json.load(commands):
                 self._add(entry)
         self._includes = {}
+        self._inputs = {}
         self._links = {}
         self._targets = None
         self._made = set()
@@ -147,6 +148,13 @@ class Build:
             with open(os.path.join(self.folder, "build.ninja"), encoding="utf-8") as rules:
                 self._targets = set(re.findall(r"^build (tests/\S+):", rules.read(), re.MULTILINE))
         return self.target(program) in self._targets
+
+    def links(self, program, unit, variant):
+        """Whether the program is linked from what the build makes of `unit`."""
+        if program not in self._inputs:
+            listed = subprocess.run(["ninja", "-C", self.folder, "-t", "inputs", self.target(program)], stdout=subprocess.PIPE, check=True)
+            self._inputs[program] = set(listed.stdout.decode().splitlines())
+        return self._entry(unit, variant)[0] in self._inputs[program]
 
     def link(self, program, changed, unit, variant, flags=()):
         """The test program with the object `changed`, compiled with `flags`, in place of what the libraries have of `unit`."""

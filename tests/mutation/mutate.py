@@ -88,6 +88,8 @@ class Trial:
         """The test that fails; nothing when none does."""
         mutant = self.mutant
         variant = variants_of(mutant, program)
+        if not self.build.links(program, mutant.unit, variant):
+            return ""
         usual = self.baseline.seconds(program, only, self.level)
         if usual is None or self.object(variant, flags) is None:
             return ""

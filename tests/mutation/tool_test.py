@@ -224,6 +224,10 @@ class Planted(unittest.TestCase):
         self.assertEqual(verdict, "killed")
         self.assertEqual(by, "every_op_device_test: Of/EveryOpDevice.FollowsItsReference/slice")
 
+    def test_a_program_without_the_source_is_not_tried(self):
+        self.assertFalse(self.build.links("graph_device_test", "autograd/ops/slice.cpp", "plain"))
+        self.assertTrue(self.build.links("tape_test", "autograd/ops/slice.cpp", "plain"))
+
     def test_other_words_for_the_same_are_no_mutant(self):
         self.assertEqual(self.verdict("if (first >= n) return;", "if (!(first < n)) return;"), ("same code", ""))
 
