@@ -91,5 +91,22 @@ TEST(OpTimer, CountsWhatACheckpointComputesAgainAsForward) {
     EXPECT_EQ(of(timer.times(), "matmul").calls, 2);
 }
 
+TEST(ObservedOp, CountsTheMultiplyAddsOfEachProduct) {
+    const auto counted = [](const auto& op) {
+        std::int64_t count = -1;
+        const ObserveOps observe([&](const ObservedOp& observed) { count = observed.multiply_adds; });
+        op();
+        return count;
+    };
+    const Variable x = Variable(Tensor::full({10, 3}, 0.5, DType::f32)), weight = Variable(Tensor::full({4, 3}, 0.5, DType::f32)),
+                   back = Variable(Tensor::full({7, 4}, 0.5, DType::f32));
+    const Tensor targets = Tensor::full({10}, 1, DType::i32);
+    EXPECT_EQ(counted([&] { ops::linear(x, weight); }), 10 * 3 * 4);
+    EXPECT_EQ(counted([&] { ops::feed_forward(x, weight, {}, back, {}, ops::Activation::relu); }), 10 * (3 * 4 + 4 * 7));
+    EXPECT_EQ(counted([&] { ops::linear_cross_entropy(x, weight, {}, targets); }), 10 * 3 * 4);
+    EXPECT_EQ(counted([&] { ops::matmul(x, weight, false, true); }), 10 * 3 * 4);
+    EXPECT_EQ(counted([&] { ops::relu(x); }), 0);
+}
+
 }  // namespace
 }  // namespace heddle

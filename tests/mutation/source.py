@@ -5,8 +5,8 @@ import re
 # Statements that refuse wrong arguments, and declarations whose numbers cannot change a result.
 _LEFT_ALONE = re.compile(r"\b(?:check\w*|fail|fail_with|require|search_for_anomaly|static_assert|__launch_bounds__|OpTimer)\b"
                          r"|^\s*(?:using|typedef|friend)\b")
-# Namespaces of a tape node's file that hold the op's proofs and benchmarks: no part of the op.
-_NO_OP = re.compile(r"namespace heddle::(?:proofs|benches) \{")
+# What holds the op's proofs and benchmarks in a tape node's file: no part of the op.
+_NO_OP = re.compile(r"(?:namespace heddle::(?:proofs|benches)|\bproofs::\w+\([^()]*\)) \{")
 _WORDS_BEFORE_A_BLOCK = {"else", "do", "try", "const", "noexcept", "mutable", "override", "final"}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 

@@ -33,6 +33,9 @@ double mean(const double* x, const double* y, int n) {
 namespace heddle::proofs {
 double never(double a, double b) { return a + b; }
 }  // namespace heddle::proofs
+std::vector<Case> proofs::mean() {
+    return {{1 + 2}};
+}
 """
 
 
@@ -80,6 +83,10 @@ class Changes(unittest.TestCase):
             "constant": "double sum = 1;",
         }.items():
             self.assertIn(line, found[kind])
+
+    def test_a_percent_is_not_added_to_a_count(self):
+        self.assertNotIn("factor", mutated("for (int k = rank() - 2; k >= 0; --k) n += k;"))
+        self.assertEqual(mutated("const float y = a - 2;")["factor"], {"const float y = (a - 2) * 1.01f;"})
 
     def test_nodes_and_reductions(self):
         found = mutated("void f(int a) {\n    g.give(0, back(g.output(), g.saved(1)));\n"
