@@ -19,6 +19,10 @@ class BuildError(Exception):
     """The build folder cannot be used as it is: nothing that a mutant did."""
 
 
+class LinkError(BuildError):
+    """A program does not link: a mutant's fault if it does with the unchanged source."""
+
+
 class Build:
     """A build folder of the preset `emulated`. `work` takes what this program writes and is kept from run to run. `makes`: programs that
     are older than their sources are built first."""
@@ -172,7 +176,7 @@ class Build:
         command = command[:first.start()] + " " + " ".join(map(shlex.quote, [*flags, *objects])) + command[first.start():]
         done = subprocess.run(command, shell=True, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
-            raise BuildError(f"{program} does not link with {changed}:\n{done.stdout.decode(errors='replace')[-2000:]}")
+            raise LinkError(f"{program} does not link with {changed}:\n{done.stdout.decode(errors='replace')[-2000:]}")
         return output
 
     def same_code(self, changed, unit, variant):

@@ -24,7 +24,7 @@ import time
 import draw
 import report
 import results
-from build import Build, BuildError
+from build import Build, BuildError, LinkError
 from programs import programs_for
 from run import Baseline, run, seconds_of_children
 
@@ -79,7 +79,12 @@ class Trial:
         unwatched = [test for test in own if not test[0].startswith("checked/")][:SANITIZED_PROGRAMS]
         for tests, flags in ((own, ()), (unwatched, SANITIZED), (further, ())):
             for program, only in tests:
-                failed = self.failure(program, only, flags)
+                try:
+                    failed = self.failure(program, only, flags)
+                except LinkError:
+                    variant = variants_of(mutant, program)
+                    self.build.link(program, self.build.original(mutant.unit, variant), mutant.unit, variant)
+                    return "does not compile", ""
                 if failed:
                     return "killed", f"{program}{', sanitized' if flags else ''}: {failed}"
         return "survived", f"{len(own + further)} programs"
