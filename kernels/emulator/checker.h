@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/emulator/kernel.h"
+#include "kernels/emulator/launch_request.h"
 
 namespace heddle::emulator::checker {
 

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <memory>
 #include <type_traits>
 
 #include "kernels/emulator/include/vector_types.h"
@@ -21,22 +19,6 @@
 #define __grid_constant__
 
 namespace heddle::emulator {
-
-/// One kernel launch queued in a stream.
-struct LaunchRequest {
-    const void* kernel = nullptr;  ///< its address, from which its name is derived
-    dim3 grid, block;
-    std::size_t shared = 0;
-    int cluster = 1;
-    bool cooperative = false;
-    std::size_t parameter_bytes = 0;
-    std::shared_ptr<const void> arguments;  ///< the kernel's arguments, frozen
-    std::size_t argument_bytes = 0;         ///< size of what `arguments` points to, which every thread may read
-    std::function<void()> thread;           ///< what each thread runs; refers to the arguments
-};
-
-/// Queues the launch in a stream (a cudaStream_t). Returns a cudaError_t: the geometry is checked now, the kernel runs later.
-int enqueue(LaunchRequest request, void* stream);
 
 /// The indices of the running thread.
 struct Indices {

@@ -13,6 +13,7 @@
 
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/kernel.h"
+#include "kernels/emulator/launch_request.h"
 
 namespace heddle::emulator {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "kernels/emulator/kernel.h"
+#include "kernels/emulator/launch_request.h"
 #include "kernels/emulator/memory.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/run.h"

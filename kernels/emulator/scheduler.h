@@ -16,6 +16,7 @@
 
 #include "kernels/emulator/fiber.h"
 #include "kernels/emulator/kernel.h"
+#include "kernels/emulator/launch_request.h"
 
 namespace heddle::emulator {
 
