@@ -56,6 +56,34 @@ TEST_F(CorpusFiles, WithDifferentLineCountsAreAnErrorWithBothCounts) {
     EXPECT_NE(message.find("train.en has 2"), std::string::npos) << message;
 }
 
+TEST_F(CorpusFiles, AreReadInPiecesAsTheyAreAsAWhole) {
+    write("t", "a\tA\nb\tB\textra\nc\tC\n");
+    write("t.de", "a\nb\n\xff\nd\ne\n");
+    write("t.en", "A\nB\nC\nD\nE\n");
+    write("talk.de", "<title>x</title>\na\nb\nc\n");
+    write("talk.en", "<title>y</title>\nA\nB\nC\n");
+    const auto check = [&](const std::string& name, Reading reading) {
+        const auto saying = [](Lines& said) { return [&](std::string_view line) { said.emplace_back(line); }; };
+        Lines said, said_in_pieces;
+        reading.say = saying(said);
+        const Corpus whole = read_corpus(path(name), "de", "en", reading);
+        reading.say = saying(said_in_pieces);
+        CorpusReader reader(path(name), "de", "en", reading);
+        std::vector<SentencePair> pairs;
+        for (Corpus piece = reader.next(2); piece.size() > 0; piece = reader.next(2)) {
+            EXPECT_LE(piece.size(), 2);
+            pairs.insert(pairs.end(), piece.pairs.begin(), piece.pairs.end());
+        }
+        EXPECT_EQ(reader.next(2).size(), 0);
+        EXPECT_EQ(pairs, whole.pairs);
+        EXPECT_EQ(said_in_pieces, said);
+        EXPECT_GE(said.size(), 1u) << name;
+    };
+    check("t", {.tsv = true});
+    check("t", {.replace_invalid = true});
+    check("talk", {.say = nullptr});
+}
+
 TEST_F(CorpusFiles, ThatAreMissingOrEmptyAreNamed) {
     write("train.de", "");
     EXPECT_NE(error_of([&] { read_corpus(path("train"), "de", "en"); }).find("train.en"), std::string::npos);

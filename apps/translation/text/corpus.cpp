@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "apps/translation/text/unicode.h"
 #include "core/file.h"
@@ -22,22 +23,12 @@ std::vector<Text> side(const std::vector<SentencePair>& pairs, std::string Sente
     return out;
 }
 
-Corpus read_columns(const std::string& path, const Reading& reading) {
-    LineReader lines(path, reading.replace_invalid);
+Corpus aligned(TextFile sources, TextFile targets, const Say& say) {
+    align(sources, targets, say);
     Corpus corpus;
-    std::int64_t with_more = 0;
-    for (std::string line; lines.next(line);) {
-        const std::size_t tab = line.find('\t');
-        check(tab != std::string::npos, "{}:{}: there is no tab in this line; wanted source, tab, target", lines.name(),
-              lines.number());
-        const std::size_t second = line.find('\t', tab + 1);
-        if (second != std::string::npos) ++with_more;
-        corpus.pairs.push_back({line.substr(0, tab), line.substr(tab + 1, second - tab - 1)});
-    }
-    check(corpus.size() > 0, "{} is empty; wanted a sentence pair per line: source, tab, target", lines.name());
-    lines.say_changes(reading.say);
-    if (with_more > 0 && reading.say)
-        reading.say(fmt::format("{}: ignored what follows the second column in {}", lines.name(), counted_lines(with_more)));
+    corpus.pairs.reserve(sources.lines.size());
+    for (std::size_t i = 0; i < sources.lines.size(); ++i)
+        corpus.pairs.push_back({std::move(sources.lines[i]), std::move(targets.lines[i])});
     return corpus;
 }
 
@@ -53,7 +44,17 @@ std::string side_path(const std::string& prefix, const std::string& language) {
           fmt::join(others, ", "));
     check(!others.empty() || !std::filesystem::is_regular_file(prefix),
           "{} is a file, but there is no {}; wanted the PREFIX of two files, without the ending of a language", prefix, path);
+    check(!others.empty() || !std::filesystem::is_directory(prefix),
+          "{} is a folder, but no prepared text, and there is no {}; wanted the PREFIX of two files, or what heddle prepare made",
+          prefix, path);
     return others.empty() ? path : others.front();
+}
+
+// Of the sources, or of both columns.
+std::string source_file(const std::string& prefix, const std::string& language, const Reading& reading) {
+    check_usage(reading.tsv || prefix != standard_input,
+                "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
+    return reading.tsv ? prefix : side_path(prefix, language);
 }
 
 }  // namespace
@@ -86,29 +87,90 @@ Corpus read_aligned(const std::string& source_path, const std::string& target_pa
     check_usage(source_path != standard_input || target_path != standard_input,
                 "standard input cannot be both files, the sources and the targets; give a FILE for one of them");
     TextFile sources = read_text_file(source_path, reading), targets = read_text_file(target_path, reading);
-    align(sources, targets, reading.say);
-    Corpus corpus;
-    corpus.pairs.reserve(sources.lines.size());
-    for (std::size_t i = 0; i < sources.lines.size(); ++i)
-        corpus.pairs.push_back({std::move(sources.lines[i]), std::move(targets.lines[i])});
-    return corpus;
+    return aligned(std::move(sources), std::move(targets), reading.say);
 }
 
 Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                    const Reading& reading) {
-    check_usage(reading.tsv || prefix != standard_input,
-                "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
-    const std::string source_path = reading.tsv ? prefix : side_path(prefix, source_language),
-                      target_path = reading.tsv ? prefix : side_path(prefix, target_language);
-    Corpus corpus = reading.tsv ? read_columns(prefix, reading) : read_aligned(source_path, target_path, reading);
-    check(corpus.size() > 0, "{} and {} are empty; wanted one sentence per line", source_path, target_path);
-    const bool same = std::all_of(corpus.pairs.begin(), corpus.pairs.end(),
-                                  [](const SentencePair& pair) { return pair.source == pair.target; });
-    if (same && reading.say)
-        reading.say(
-            fmt::format("warning: {} the same text: source and target do not differ anywhere",
-                        reading.tsv ? "both columns of " + prefix + " hold" : source_path + " and " + target_path + " hold"));
+    return CorpusReader(prefix, source_language, target_language, reading).next(std::numeric_limits<std::int64_t>::max());
+}
+
+CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_language, const std::string& target_language,
+                           const Reading& reading)
+    : source_path_(source_file(prefix, source_language, reading)),
+      target_path_(reading.tsv ? prefix : side_path(prefix, target_language)),
+      reading_(reading),
+      sources_(source_path_, reading.replace_invalid) {
+    if (reading.tsv) return;
+    targets_.emplace(target_path_, reading.replace_invalid);
+    const auto format_of = [&](LineReader& reader) {
+        return reading.format == TextFormat::automatic ? recognised(reader.beginning()) : reading.format;
+    };
+    Reading of_sources = reading, of_targets = reading;
+    of_sources.format = format_of(sources_);
+    of_targets.format = format_of(*targets_);
+    if (of_sources.format == TextFormat::text && of_targets.format == TextFormat::text) return;
+    TextFile sources = read_text_file(sources_, of_sources), targets = read_text_file(*targets_, of_targets);
+    whole_ = aligned(std::move(sources), std::move(targets), reading.say);
+}
+
+Corpus CorpusReader::next(std::int64_t most) {
+    Corpus corpus;
+    for (SentencePair pair; !ended_ && corpus.size() < most;) {
+        ended_ = !take(pair);
+        if (ended_) {
+            finish();
+            break;
+        }
+        ++read_;
+        same_ = same_ && pair.source == pair.target;
+        corpus.pairs.push_back(std::move(pair));
+    }
     return corpus;
+}
+
+bool CorpusReader::take(SentencePair& pair) {
+    if (!whole_) return targets_ ? take_lines(pair) : take_columns(pair);
+    if (read_ == whole_->size()) return false;
+    pair = std::move(whole_->pairs[static_cast<std::size_t>(read_)]);
+    return true;
+}
+
+bool CorpusReader::take_lines(SentencePair& pair) {
+    const bool source = sources_.next(pair.source), target = targets_->next(pair.target);
+    if (source == target) return source;
+    for (LineReader* longer = source ? &sources_ : &*targets_; longer->next(pair.source);) continue;
+    fail_unequal(sources_.name(), counted_lines(sources_.number()), targets_->name(), counted_lines(targets_->number()));
+}
+
+bool CorpusReader::take_columns(SentencePair& pair) {
+    std::string line;
+    if (!sources_.next(line)) return false;
+    const std::size_t tab = line.find('\t');
+    check(tab != std::string::npos, "{}:{}: there is no tab in this line; wanted source, tab, target", sources_.name(),
+          sources_.number());
+    const std::size_t second = line.find('\t', tab + 1);
+    if (second != std::string::npos) ++with_more_columns_;
+    pair = {line.substr(0, tab), line.substr(tab + 1, second - tab - 1)};
+    return true;
+}
+
+// At the end of the text.
+void CorpusReader::finish() const {
+    check(read_ > 0 || targets_, "{} is empty; wanted a sentence pair per line: source, tab, target", sources_.name());
+    check(read_ > 0, "{} and {} are empty; wanted one sentence per line", source_path_, target_path_);
+    if (!reading_.say) return;
+    if (!whole_) {  // of one that was read whole they were said then
+        sources_.say_changes(reading_.say);
+        if (targets_) targets_->say_changes(reading_.say);
+    }
+    if (with_more_columns_ > 0)
+        reading_.say(
+            fmt::format("{}: ignored what follows the second column in {}", sources_.name(), counted_lines(with_more_columns_)));
+    if (same_)
+        reading_.say(fmt::format(
+            "warning: {} the same text: source and target do not differ anywhere",
+            targets_ ? source_path_ + " and " + target_path_ + " hold" : "both columns of " + source_path_ + " hold"));
 }
 
 void write_lines(const std::string& path, const std::vector<std::string>& lines) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,34 @@ Corpus read_aligned(const std::string& source_path, const std::string& target_pa
 /// is missing, empty or not text.
 Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                    const Reading& reading = {});
+
+/// What read_corpus() reads, piece by piece. A text with tags or in XML is read whole at the start.
+class CorpusReader {
+  public:
+    /// Opens the files. Errors as read_corpus() about names and missing files.
+    CorpusReader(const std::string& prefix, const std::string& source_language, const std::string& target_language,
+                 const Reading& reading = {});
+
+    /// The next `most` pairs, fewer at the end of the text and none after it. At the end the notes of Reading::say come. Errors
+    /// as read_corpus().
+    Corpus next(std::int64_t most);
+
+  private:
+    bool take(SentencePair& pair);
+    bool take_lines(SentencePair& pair);
+    bool take_columns(SentencePair& pair);
+    void finish() const;
+
+    std::string source_path_, target_path_;
+    Reading reading_;
+    LineReader sources_;
+    std::optional<LineReader> targets_;  // none: two columns in one file
+    std::optional<Corpus> whole_;        // a text that was read whole
+    std::int64_t read_ = 0;              // pairs
+    std::int64_t with_more_columns_ = 0;
+    bool same_ = true;  // source and target of all pairs
+    bool ended_ = false;
+};
 
 /// One text per line; the file is replaced as a whole.
 void write_lines(const std::string& path, const std::vector<std::string>& lines);

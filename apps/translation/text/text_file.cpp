@@ -26,8 +26,7 @@ void check_counts(const TextFile& a, const TextFile& b) {
     const std::string place = longer.places.empty() ? ""
                                                     : fmt::format("; the first without a partner is {} of {}",
                                                                   longer.places[first_alone].text(), longer.name);
-    fail_with("{} has {}, but {} has {}{}; line n of one file has to belong to line n of the other", a.name, a.counted(), b.name,
-              b.counted(), place);
+    fail_unequal(a.name, a.counted(), b.name, b.counted(), place);
 }
 
 void check_places(const TextFile& a, const TextFile& b) {
@@ -62,6 +61,10 @@ void TextFile::drop_metadata(const Say& say) {
 
 TextFile read_text_file(const std::string& path, const Reading& reading) {
     LineReader reader(path, reading.replace_invalid);
+    return read_text_file(reader, reading);
+}
+
+TextFile read_text_file(LineReader& reader, const Reading& reading) {
     TextFile file{.name = reader.name(), .format = reading.format, .lines = {}, .places = {}};
     if (file.format == TextFormat::automatic) file.format = recognised(reader.beginning());
     if (file.format == TextFormat::xml) {
@@ -86,6 +89,12 @@ void align(TextFile& sources, TextFile& targets, const Say& say) {
     sources.drop_metadata(say);
     targets.drop_metadata(say);
     check_counts(sources, targets);
+}
+
+void fail_unequal(const std::string& name_a, const std::string& counted_a, const std::string& name_b,
+                  const std::string& counted_b, const std::string& place) {
+    fail_with("{} has {}, but {} has {}{}; line n of one file has to belong to line n of the other", name_a, counted_a, name_b,
+              counted_b, place);
 }
 
 }  // namespace heddle::app

@@ -35,10 +35,17 @@ struct TextFile {
 /// Reads a file, or standard input ("-"); LineReader says what a line is. Error with the file, and the line where there is one,
 /// when it cannot be read or is not text in the format.
 TextFile read_text_file(const std::string& path, const Reading& reading);
+/// The same of a reader that nothing was read from; with format automatic not even beginning().
+TextFile read_text_file(LineReader& reader, const Reading& reading);
 
 /// Checks that line n of one file belongs to line n of the other: with tags the metadata lines are compared and removed, with xml
 /// the documents and ids of the segments are compared as far as both files have them. Error with both counts and the first place
 /// where the files part.
 void align(TextFile& sources, TextFile& targets, const Say& say);
+
+/// Throws the Error for two files of unequal length. `counted_a`, `counted_b`: as TextFile::counted() has them; `place`: what
+/// else is known.
+[[noreturn]] void fail_unequal(const std::string& name_a, const std::string& counted_a, const std::string& name_b,
+                               const std::string& counted_b, const std::string& place = "");
 
 }  // namespace heddle::app
