@@ -28,6 +28,7 @@ struct Command {
 
 constexpr Command commands[] = {
     {"train", "trains a translator", train_command},
+    {"prepare", "writes the tokens of a large text to files for training", prepare_command},
     {"translate", "translates stdin to stdout", translate_command},
     {"score", "gives the log-probability of given translations", score_command},
     {"evaluate", "scores a run or a file, or compares two files", evaluate_command},

@@ -24,7 +24,9 @@ std::string batch_advice(const TrainingOptions& options, const std::string& resu
                                          shell_word(resumed), lower.substr(0, lower.find(", or take")));
 }
 
-std::string text_advice() { return "the text is held as a whole: give a shorter one, or let this program have more"; }
+std::string text_advice() {
+    return "the text is held as a whole: give a shorter one or a prepared one (heddle prepare), or let this program have more";
+}
 
 std::string search_advice(const DecodeOptions& options) {
     const std::string split = "split the longest lines";

@@ -10,6 +10,7 @@
 #include "apps/command/run.h"
 #include "apps/terminal/option_error.h"
 #include "apps/translation/run/folder.h"
+#include "core/format.h"
 
 namespace heddle::app {
 namespace {
@@ -133,6 +134,33 @@ void take_over_model(OptionTable& table, const std::filesystem::path& run) {
     throw OptionError(std::move(names),
                       fmt::format("--init {}: its weights fit its own model and vocabulary only, not {}; leave that out",
                                   run.string(), list(differences)));
+}
+
+void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocabulary) {
+    const std::string folder = text.folder().string();
+    std::vector<Difference> differences;
+    std::vector<std::string> names;
+    std::stringstream taken;
+    for (const auto& [name, value] : text.header().options) {
+        const Option* const option = table.find(name);
+        check(option != nullptr, "{}: it was prepared with the option {}, which there is not; prepare the text again", folder,
+              name);
+        if (option->group == OptionGroup::vocabulary && !vocabulary) continue;
+        if (option->given && option->write() != value) {
+            differences.push_back({option, shown(value), {}});
+            names.push_back(name);
+        } else if (!option->given && !value.empty()) {
+            taken << name << " = " << value << '\n';
+        }
+    }
+    if (!differences.empty())
+        throw OptionError(std::move(names),
+                          fmt::format("--train {}: it was prepared with other options than {}; leave that out, or "
+                                      "prepare the text with it",
+                                      folder, list(differences)));
+    check_option(!vocabulary || !table.given("vocab-model"), {"vocab-model", "train"},
+                 fmt::format("--train {}: it has its vocabulary; leave --vocab-model out, or prepare the text with it", folder));
+    table.read_config(taken, (text.folder() / prepared_header_name).string());
 }
 
 }  // namespace heddle::app

@@ -1,4 +1,4 @@
-// The options of a resumed run, and of one that starts from another run's weights.
+// The options of a resumed run, of one that starts from another run's weights, and of one with a prepared text.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/options/option_table.h"
+#include "apps/translation/prepared/prepared_text.h"
 #include "apps/translation/run/state.h"
 #include "apps/translation/training/options.h"
 
@@ -24,5 +25,9 @@ std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem
 /// Takes the model's and the vocabulary's options of RUN/config.toml for all that were not given. UsageError when others were
 /// given (except for dropouts), naming each difference; Error when there is no run.
 void take_over_model(OptionTable& table, const std::filesystem::path& run);
+
+/// Takes the options that a prepared text decides (its vocabulary's and its languages', or only these where the vocabulary is a
+/// run's), for all that were not given. UsageError, with each difference, when others were given.
+void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocabulary);
 
 }  // namespace heddle::app

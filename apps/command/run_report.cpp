@@ -52,15 +52,15 @@ std::string sentence_of(const TrainingHistory& history, const TrainingData& data
             chosen = std::min_element(report.samples.begin(), report.samples.end(), shorter)->source;
         }
     if (chosen.empty() && !data.validation_text.pairs.empty()) chosen = data.validation_text.pairs.front().source;
-    return chosen.empty() ? data.vocabularies.source->decode(data.training.front().source) : chosen;
+    return chosen.empty() ? data.vocabularies.source->decode(data.pairs().pair(0).source) : chosen;
 }
 
 std::string data_text(const nn::Transformer& model, const TrainingData& data) {
-    const auto count = [](std::size_t number) { return grouped_text(static_cast<std::int64_t>(number)); };
     return fmt::format(
         "{} parameters; {} tokens of the source, {} of the target; {} sentence pairs to learn from, {} to validate",
         grouped_text(model.parameter_count()), grouped_text(data.vocabularies.source->size()),
-        grouped_text(data.vocabularies.target->size()), count(data.training.size()), count(data.validation.size()));
+        grouped_text(data.vocabularies.target->size()), grouped_text(data.pairs().size()),
+        grouped_text(static_cast<std::int64_t>(data.validation.size())));
 }
 
 LookedAt look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::string& sentence) {

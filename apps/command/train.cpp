@@ -21,6 +21,7 @@
 #include "apps/translation/training/stop_signals.h"
 #include "apps/translation/training/trainer.h"
 #include "core/file.h"
+#include "core/format.h"
 #include "nn/serialize.h"
 
 namespace heddle::app {
@@ -43,9 +44,20 @@ Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say)
             .test = std::move(task.test)};
 }
 
+// That much text in memory is worth a word.
+constexpr std::int64_t many_pairs = 1 << 22;
+
 Text read_text(OptionTable& table, TrainSettings& settings, const Say& say) {
     if (!settings.data.task.empty()) return generated_text(table, settings, say);
-    return {.training = read_training_text(settings.data, say), .test = {}};
+    std::shared_ptr<const PreparedText> prepared;
+    if (is_prepared(settings.data.train)) {
+        prepared = std::make_shared<PreparedText>(settings.data.train);
+        take_over_prepared(table, *prepared, settings.data.resume.empty() && settings.data.init.empty());
+    }
+    Text text{.training = read_training_text(settings.data, say, std::move(prepared)), .test = {}};
+    if (const std::int64_t pairs = text.training.training.size(); pairs > many_pairs)
+        say(fmt::format("{} pairs are held in memory; heddle prepare writes them to files that need none", grouped_text(pairs)));
+    return text;
 }
 
 void write_test(const RunFolder& folder, const DataOptions& data, const Corpus& test) {
@@ -79,11 +91,25 @@ std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, cons
     return {};
 }
 
-Vocabularies vocabularies_of(TrainSettings& settings, const std::optional<SafetensorsFile>& weights, const Corpus& text,
+// Of a prepared text: Error unless its ids are of the run's vocabulary.
+void check_vocabulary_of_run(const PreparedText& text, const std::string& run, const Vocabularies& known) {
+    check(vocabulary_digest(run) == text.header().vocabulary_digest,
+          "{}: it was prepared with another vocabulary than that of {}; prepare the text with --vocab-model {}/vocab.model",
+          text.folder().string(), run, run);
+    text.check_sizes(known);
+}
+
+Vocabularies vocabularies_of(TrainSettings& settings, const std::optional<SafetensorsFile>& weights, const TrainingText& text,
                              const Say& say) {
     const DataOptions& data = settings.data;
-    if (data.resume.empty() && data.init.empty()) return make_vocabularies(settings.vocabulary, text, say);
-    Vocabularies known = Vocabularies::load(data.resume.empty() ? data.init : data.resume, settings.vocabulary.lowercase);
+    const std::string run = data.resume.empty() ? data.init : data.resume;
+    if (run.empty() && text.prepared != nullptr) {
+        say(fmt::format("{}: {} prepared pairs and their vocabulary", data.train, grouped_text(text.prepared->size())));
+        return text.prepared->vocabularies();
+    }
+    if (run.empty()) return make_vocabularies(settings.vocabulary, text.training, say);
+    Vocabularies known = Vocabularies::load(run, settings.vocabulary.lowercase);
+    if (text.prepared != nullptr) check_vocabulary_of_run(*text.prepared, run, known);
     if (weights) check_model_size(transformer_options(settings.model, known.source->size(), known.target->size()), *weights);
     return known;
 }
@@ -223,7 +249,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     if (ranks != nullptr) check_shareable(*ranks, settings);
     std::optional<SafetensorsFile> weights = first_weights(settings, save);
     const TrainingData data = with_memory_advice(text_advice, [&] {
-        Vocabularies vocabularies = vocabularies_of(settings, weights, text.training.training, say);
+        Vocabularies vocabularies = vocabularies_of(settings, weights, text.training, say);
         return encode_training_data(std::move(text.training), std::move(vocabularies));
     });
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
@@ -235,8 +261,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     TrainingPlan plan = plan_training(model, data, settings.training);  // before a folder is made
     std::string shared;
     if (ranks != nullptr) {
-        shared = description(*ranks, settings.training, data.training, plan.epoch);
-        begin_on_ranks(*ranks, table, data.vocabularies.source->size(), data.vocabularies.target->size(), data.training);
+        shared = description(*ranks, settings.training, data.pairs(), plan.epoch.window());
+        begin_on_ranks(*ranks, table, data, say);
     }
     if (!folder) {
         folder.emplace(run, settings.data.overwrite);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <numeric>
 #include <sstream>
 
@@ -69,17 +71,19 @@ void leave_signals_to_rank_0() {
 }
 
 // The text is sent in messages of so many pairs, which limits the memory of the packed copy.
-constexpr std::size_t pairs_in_message = 1 << 14;
+constexpr std::int64_t pairs_in_message = 1 << 14;
 
-void send_pairs(Ranks& ranks, std::span<const TokenPair> pairs) {
-    for (std::size_t at = 0; at < pairs.size(); at += pairs_in_message) {
+void send_pairs(Ranks& ranks, const TokenPairs& pairs) {
+    for (std::int64_t at = 0; at < pairs.size(); at += pairs_in_message) {
         std::vector<std::int64_t> lengths;
         std::vector<std::int32_t> ids;
-        for (const TokenPair& pair : pairs.subspan(at, std::min(pairs_in_message, pairs.size() - at)))
+        for (std::int64_t i = at; i < std::min(at + pairs_in_message, pairs.size()); ++i) {
+            const TokenPair pair = pairs.pair(i);
             for (const std::vector<std::int32_t>* side : {&pair.source, &pair.target}) {
                 lengths.push_back(static_cast<std::int64_t>(side->size()));
                 ids.insert(ids.end(), side->begin(), side->end());
             }
+        }
         broadcast(ranks, std::move(lengths));
         ranks.broadcast(bytes_of(ids));
     }
@@ -109,6 +113,60 @@ std::vector<TokenPair> receive_pairs(Ranks& ranks, std::size_t count) {
     return pairs;
 }
 
+// Where a prepared text is and which one it is, or nothing. Rank 0's, on every rank.
+struct TextPlace {
+    std::string path;
+    std::string digest;
+};
+
+TextPlace broadcast_place(Ranks& ranks, const PreparedText* text) {
+    TextPlace place;
+    if (text != nullptr) place = {.path = std::filesystem::absolute(text->folder()).string(), .digest = text->digest()};
+    place.path = broadcast(ranks, std::move(place.path));
+    place.digest = broadcast(ranks, std::move(place.digest));
+    return place;
+}
+
+// On rank 0: the others open the prepared text themselves, or get the pairs.
+void share_text(Ranks& ranks, const TrainingData& data, const Say& say) {
+    if (broadcast_place(ranks, data.prepared.get()).path.empty()) return send_pairs(ranks, data.pairs());
+    const std::vector<std::string> without = gather(ranks, "");
+    const auto first = std::ranges::find_if(without, [](const std::string& each) { return !each.empty(); });
+    broadcast(ranks, std::vector<std::int64_t>{first != without.end()});
+    if (first == without.end()) return;
+    say(fmt::format("{}; the text is sent to all processes, which hold it in memory", *first));
+    send_pairs(ranks, data.pairs());
+}
+
+// The training pairs of a rank after the first.
+struct SharedText {
+    std::vector<TokenPair> in_memory;
+    std::unique_ptr<const PreparedText> prepared;
+
+    TokenPairs pairs() const { return prepared != nullptr ? TokenPairs(*prepared) : TokenPairs(in_memory); }
+};
+
+// What share_text() shares.
+SharedText receive_text(Ranks& ranks, std::int64_t count) {
+    SharedText text;
+    const TextPlace place = broadcast_place(ranks, nullptr);
+    if (!place.path.empty()) {
+        std::string without;
+        try {
+            text.prepared = std::make_unique<PreparedText>(place.path);
+            if (text.prepared->digest() != place.digest)
+                without = naming_the_rank(ranks, fmt::format("{}: not the text of rank 0", place.path).c_str());
+        } catch (const Error& error) {
+            without = naming_the_rank(ranks, error.what());
+        }
+        gather(ranks, without);
+        if (broadcast(ranks, std::vector<std::int64_t>()).at(0) == 0) return text;
+        text.prepared.reset();
+    }
+    text.in_memory = receive_pairs(ranks, static_cast<std::size_t>(count));
+    return text;
+}
+
 // What a rank after the first does.
 int follow(Ranks& ranks) {
     leave_signals_to_rank_0();
@@ -127,11 +185,11 @@ int follow(Ranks& ranks) {
                     fmt::format("this processor computes at the level {}, rank 0 at {}, with other bits; give --cpu-level {}",
                                 name(cpu_level()), name(level), short_name(std::min(level, cpu_level()))));
     });
-    const std::vector<TokenPair> pairs = receive_pairs(ranks, static_cast<std::size_t>(given.numbers.at(0)));
+    const SharedText text = receive_text(ranks, given.numbers.at(0));
     nn::Transformer model(transformer_options(settings.model, given.numbers.at(1), given.numbers.at(2)), settings.training.seed);
     model.to(settings.machine.device);
     model.train();
-    Learner(model, settings.training, 0, settings.machine.dtype, &ranks).follow(pairs);
+    Learner(model, settings.training, 0, settings.machine.dtype, &ranks).follow(text.pairs());
     return 0;
 }
 
@@ -180,26 +238,24 @@ void check_shareable(const Ranks& ranks, const TrainSettings& settings) {
                                    settings.data.resume, shards, shards));
 }
 
-void begin_on_ranks(Ranks& ranks, const OptionTable& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
-                    std::span<const TokenPair> pairs) {
-    give_order(
-        ranks, Order::begin,
-        {static_cast<std::int64_t>(pairs.size()), source_vocabulary, target_vocabulary, static_cast<std::int64_t>(cpu_level())});
+void begin_on_ranks(Ranks& ranks, const OptionTable& options, const TrainingData& data, const Say& say) {
+    give_order(ranks, Order::begin,
+               {data.pairs().size(), data.vocabularies.source->size(), data.vocabularies.target->size(),
+                static_cast<std::int64_t>(cpu_level())});
     broadcast(ranks, options.config());
     check_on_all(ranks, [] {});  // the others' processors, compared with this one's
-    send_pairs(ranks, pairs);
+    share_text(ranks, data, say);
 }
 
-std::string description(const Ranks& ranks, const TrainingOptions& options, std::span<const TokenPair> pairs,
-                        const BatchPlan& plan) {
+std::string description(const Ranks& ranks, const TrainingOptions& options, const TokenPairs& pairs, const BatchPlan& plan) {
     const auto ranks_here = static_cast<std::size_t>(ranks.size());
     std::int64_t most = 0, all = 0;
     std::vector<std::int64_t> of_rank(ranks_here);  // tokens in the current update
     for (std::size_t batch = 0; batch < plan.batches.size(); ++batch) {
         std::vector<std::int64_t> tokens;
         for (const std::int64_t i : plan.batches[batch]) {
-            const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
-            tokens.push_back(static_cast<std::int64_t>(pair.source.size() + pair.target.size()) + 2);
+            const PairLengths pair = pairs.lengths(i);
+            tokens.push_back(pair.source + pair.target + 2);
         }
         const std::vector<std::int64_t> begins = cut(tokens, options.shards);
         const auto before = [&](std::int64_t shard) { return tokens.begin() + begins[static_cast<std::size_t>(shard)]; };

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
 
 #include "apps/command/commands.h"
 #include "apps/options/option_table.h"
 #include "apps/translation/batching/batches.h"
 #include "apps/translation/ranks/ranks.h"
+#include "apps/translation/training/data.h"
 #include "apps/translation/training/options.h"
 
 namespace heddle::app {
@@ -25,12 +25,11 @@ void check_shareable(const Ranks& ranks, const TrainSettings& settings);
 /// On rank 0, before it writes anything and before its learner gives an order: the others make the model of these options, which
 /// are all those in effect, and get the text. UsageError when one of them cannot compute with these options, or has a processor
 /// of other bits.
-void begin_on_ranks(Ranks& ranks, const OptionTable& options, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
-                    std::span<const TokenPair> pairs);
+/// A prepared text they open themselves; where one of them does not see the same files, `say` is told, and the text is sent.
+void begin_on_ranks(Ranks& ranks, const OptionTable& options, const TrainingData& data, const Say& say);
 
 /// "4 processes share the 8 shards of an update; the one with the most tokens has 3.1 % more than the mean", of the updates
-/// of an epoch.
-std::string description(const Ranks& ranks, const TrainingOptions& options, std::span<const TokenPair> pairs,
-                        const BatchPlan& plan);
+/// of the planned batches.
+std::string description(const Ranks& ranks, const TrainingOptions& options, const TokenPairs& pairs, const BatchPlan& plan);
 
 }  // namespace heddle::app

@@ -31,6 +31,7 @@ constexpr std::array rooms = {
     "apps/translation/metrics",
     "apps/translation/search",
     "apps/translation/run",
+    "apps/translation/prepared",
     "apps/translation/ranks",
     "apps/translation/training",
     "apps/translation/report",

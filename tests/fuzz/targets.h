@@ -13,6 +13,7 @@ void gzip(std::string_view bytes);           ///< gzipped text
 void log(std::string_view bytes);            ///< log.jsonl
 void markup(std::string_view bytes);         ///< XML, SGML and talks with tags
 void options(std::string_view bytes);        ///< words of a command line, a line each
+void prepared(std::string_view bytes);       ///< prepared texts
 void safetensors(std::string_view bytes);    ///< weights
 void sentencepiece(std::string_view bytes);  ///< vocab.model
 void state(std::string_view bytes);          ///< state.json
@@ -33,6 +34,7 @@ inline constexpr Target targets[] = {{"events", events},
                                      {"log", log},
                                      {"markup", markup},
                                      {"options", options},
+                                     {"prepared", prepared},
                                      {"safetensors", safetensors},
                                      {"sentencepiece", sentencepiece},
                                      {"state", state},

@@ -242,6 +242,31 @@ TEST_F(ManyProcesses, LearnTheTextOfRank0) {
     EXPECT_FALSE(here_.exists("elsewhere/two"));
 }
 
+// A prepared text is opened by each process; one that does not see it gets the pairs.
+TEST_F(ManyProcesses, OpenAPreparedTextThemselves) {
+    const std::string options = " --updates 10 --shards 4" + std::string(tiny);
+    ASSERT_EQ(train(" --out one" + options).status, 0);
+    ASSERT_EQ(here_.run("prepare --train text --source a --target b --vocab-type word --out prepared").status, 0);
+    std::string from_files = options;
+    from_files.replace(from_files.find("--train text"), 12, "--train prepared");
+    for (const int ranks : {1, 2, 4}) {
+        const std::string run = fmt::format("run{}", ranks);
+        const ProgramResult result =
+            ranks == 1 ? train(" --out " + run + from_files) : train_together(ranks, " --out " + run + from_files);
+        ASSERT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(digests(run), digests("one")) << ranks;
+        EXPECT_THAT(result.err, Not(HasSubstr("is sent to all processes")));
+    }
+    // Rank 1 is in another root folder in the end: what lies there at the path of rank 0 is another text, or nothing.
+    const ProgramResult elsewhere =
+        run_together(fmt::format("-n 1 {0} : -n 1 unshare -rm sh -c {1}", program(" --out two" + from_files),
+                                 quoted("mount -t tmpfs none prepared && exec " + program(" --out two" + from_files))));
+    if (elsewhere.err.find("unshare") != std::string::npos) GTEST_SKIP() << "no folder can be hidden from a process here";
+    ASSERT_EQ(elsewhere.status, 0) << elsewhere.err;
+    EXPECT_EQ(digests("two"), digests("one"));
+    EXPECT_THAT(elsewhere.err, AllOf(HasSubstr("rank 1 on "), HasSubstr("the text is sent to all processes")));
+}
+
 // Copies of `tiny` that run until a signal ends them.
 const std::string endless = " --shards 4 --epochs 100000" + std::string(tiny);
 

@@ -249,7 +249,7 @@ TEST_F(TrainingGraphs, OutliveALongerTableOfPositions) {
     }
     const std::vector<std::int32_t> words(100, 4);
     const TokenPair pair{words, words};
-    graphs.run(make_batch({&pair, 1}, std::vector<std::int64_t>{0}), key_of(4), 10);
+    graphs.run(make_batch(std::span(&pair, 1), std::vector<std::int64_t>{0}), key_of(4), 10);
     subject.take();
     graphs.run(batch, key_of(3), 10);
     EXPECT_EQ(graphs.counts().replayed, 2);

@@ -6,8 +6,7 @@
 
 namespace heddle::app {
 
-BatchFeed::BatchFeed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first, std::int64_t ahead,
-                     Prepare prepare)
+BatchFeed::BatchFeed(const TokenPairs& pairs, const BatchPlan& plan, std::int64_t first, std::int64_t ahead, Prepare prepare)
     : pairs_(pairs), plan_(plan), ahead_(ahead), prepare_(std::move(prepare)), next_(first), making_(first) {
     if (ahead_ > 0) thread_ = std::thread([this] { run(); });
 }

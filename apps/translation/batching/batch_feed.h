@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <span>
 #include <thread>
 #include <vector>
 
@@ -23,9 +22,8 @@ class BatchFeed {
     using Prepare = std::function<void(Batch&)>;
 
     /// Batches `first`, `first` + 1, .. of the plan, up to `ahead` of them before they are asked for; 0: without a thread, when
-    /// they are. `pairs` and `plan` must outlive the feed.
-    BatchFeed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first, std::int64_t ahead,
-              Prepare prepare = {});
+    /// they are. What `pairs` views and `plan` must outlive the feed.
+    BatchFeed(const TokenPairs& pairs, const BatchPlan& plan, std::int64_t first, std::int64_t ahead, Prepare prepare = {});
     ~BatchFeed();
     BatchFeed(const BatchFeed&) = delete;
     BatchFeed& operator=(const BatchFeed&) = delete;
@@ -37,7 +35,7 @@ class BatchFeed {
     Batch make(std::int64_t number) const;
     void run();
 
-    std::span<const TokenPair> pairs_;
+    TokenPairs pairs_;
     const BatchPlan& plan_;
     const std::int64_t ahead_;
     const Prepare prepare_;

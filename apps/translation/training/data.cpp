@@ -41,15 +41,8 @@ std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, co
 }
 
 std::string digest_of(const std::vector<TokenPair>& pairs) {
-    Digest digest;
-    const auto add = [&](const std::vector<std::int32_t>& ids) {
-        digest.add(std::as_bytes(std::span(ids)));
-        digest.add(std::as_bytes(std::span(&eos_id, 1)));
-    };
-    for (const TokenPair& pair : pairs) {
-        add(pair.source);
-        add(pair.target);
-    }
+    PairsDigest digest;
+    for (const TokenPair& pair : pairs) digest.add(pair.source, pair.target);
     return digest.text();
 }
 
@@ -67,20 +60,32 @@ Vocabularies load_given(VocabularyRequest& request, const Say& say) {
 
 }  // namespace
 
-TrainingText read_training_text(const DataOptions& options, const Say& say) {
-    check_option(!options.train.empty(), {"train", "source", "target", "task"},
-                 "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
+void check_training_text(const DataOptions& options) {
     check_option(options.tsv || (!options.source.empty() && !options.target.empty()), {"train", "source", "target"},
                  fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
     check_option(!options.tsv || options.format == TextFormat::automatic, {"tsv", "format"},
                  fmt::format("--tsv is a format of its own; leave out --format {}", word_of(options.format)));
+}
+
+Reading reading_of(const DataOptions& options, const Say& say) {
+    return {.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = options.format};
+}
+
+TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared) {
+    check_option(!options.train.empty(), {"train", "source", "target", "task"},
+                 "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
+    if (prepared == nullptr || !options.valid.empty()) check_training_text(options);
     check_option(options.train != standard_input || options.valid != standard_input, {"train", "valid"},
                  "--train and --valid cannot both be standard input; one of them has to be a file");
-    const Reading reading{.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = options.format};
-    TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
-    if (pairs.left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
-    TrainingText text{.training = std::move(pairs.corpus), .validation = {}};
-    check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
+    const Reading reading = reading_of(options, say);
+    TrainingText text{.training = {}, .validation = {}, .prepared = std::move(prepared)};
+    if (text.prepared == nullptr) {
+        TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
+        if (pairs.left_out > 0)
+            say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
+        text.training = std::move(pairs.corpus);
+        check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
+    }
     if (!options.valid.empty())
         text.validation = read_corpus(options.valid, options.source, options.target, reading);
     else
@@ -91,17 +96,23 @@ TrainingText read_training_text(const DataOptions& options, const Say& say) {
 }
 
 Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say) {
+    return make_vocabularies(request, {.source = text.source_views(), .target = text.target_views()}, say);
+}
+
+Vocabularies make_vocabularies(VocabularyRequest& request, const VocabularyLines& lines, const Say& say) {
     if (!request.model_file.empty()) return load_given(request, say);
     Vocabularies both;
     if (request.shared) {
-        both.source = both.target = train_one(request, {text.both_sides(), request.size, "--vocab-size"}, say);
+        std::vector<std::string_view> all = lines.source;
+        all.insert(all.end(), lines.target.begin(), lines.target.end());
+        both.source = both.target = train_one(request, {std::move(all), request.size, "--vocab-size"}, say);
         say(fmt::format("vocabulary: {} {} tokens for both languages", grouped_text(both.source->size()), word_of(request.type)));
         return both;
     }
     if (!request.source_size) request.source_size = request.size;
     if (!request.target_size) request.target_size = request.size;
-    both.source = train_one(request, {text.source_views(), request.source_size, "--source-vocab-size"}, say);
-    both.target = train_one(request, {text.target_views(), request.target_size, "--target-vocab-size"}, say);
+    both.source = train_one(request, {lines.source, request.source_size, "--source-vocab-size"}, say);
+    both.target = train_one(request, {lines.target, request.target_size, "--target-vocab-size"}, say);
     say(fmt::format("vocabularies: {} and {} {} tokens", grouped_text(both.source->size()), grouped_text(both.target->size()),
                     word_of(request.type)));
     return both;
@@ -110,14 +121,15 @@ Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, c
 TextDigests digests(const TrainingData& data) {
     Digest validation_text;
     for (const SentencePair& pair : data.validation_text.pairs) validation_text.add(pair.source + "\n" + pair.target + "\n");
-    return {.training_pairs = static_cast<std::int64_t>(data.training.size()),
-            .training = digest_of(data.training),
+    return {.training_pairs = data.pairs().size(),
+            .training = data.prepared != nullptr ? data.prepared->header().text_digest : digest_of(data.training),
             .validation_pairs = static_cast<std::int64_t>(data.validation.size()),
             .validation = digest(digest_of(data.validation) + validation_text.text())};
 }
 
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies) {
     TrainingData data;
+    data.prepared = std::move(text.prepared);
     data.training = encode_corpus(text.training, *vocabularies.source, *vocabularies.target);
     data.validation = encode_corpus(text.validation, *vocabularies.source, *vocabularies.target);
     data.validation_text = std::move(text.validation);

@@ -1,10 +1,13 @@
 // From files (or a generated task) and options to everything that training reads.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/translation/batching/batches.h"
+#include "apps/translation/prepared/prepared_text.h"
 #include "apps/translation/run/state.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/training/options.h"
@@ -14,25 +17,44 @@ namespace heddle::app {
 
 /// Training and validation text, still as text; `validation` is empty when none was given.
 struct TrainingText {
-    Corpus training;
+    Corpus training;  ///< empty where it is prepared
     Corpus validation;
+    std::shared_ptr<const PreparedText> prepared = {};
 };
 
-/// Reads the files of the options. UsageError when options are missing, Error when files are. Pairs with an empty side are
-/// excluded from the training text and reported, as are read_corpus()'s notes.
-TrainingText read_training_text(const DataOptions& options, const Say& say);
+/// Reads the files of the options; `prepared`: the training text, where that is what --train names. UsageError when options are
+/// missing, Error when files are. Pairs with an empty side are excluded from the training text and reported, as are
+/// read_corpus()'s notes.
+TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared = {});
+
+/// UsageError unless the options say how --train, a PREFIX or a file, is read.
+void check_training_text(const DataOptions& options);
+/// How the options want text files to be read.
+Reading reading_of(const DataOptions& options, const Say& say);
 
 /// Trains the vocabularies that the request asks for on this text, or reads its model file. The default SentencePiece
 /// size shrinks to what the text allows; the resulting sizes are written into `request`.
 Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say);
+/// The same of lines that are no corpus, a sample for example.
+struct VocabularyLines {
+    std::vector<std::string_view> source;
+    std::vector<std::string_view> target;
+};
+Vocabularies make_vocabularies(VocabularyRequest& request, const VocabularyLines& lines, const Say& say);
 
 /// What the trainer reads.
 struct TrainingData {
     Vocabularies vocabularies;
-    std::vector<TokenPair> training;
+    std::vector<TokenPair> training;                    ///< in memory; none where it is prepared
+    std::shared_ptr<const PreparedText> prepared = {};  ///< or in files
     std::vector<TokenPair> validation;
     Corpus validation_text;
+    PlanWindows windows = {};  ///< how epochs are planned
+
+    /// The training pairs, wherever they are.
+    TokenPairs pairs() const { return prepared != nullptr ? TokenPairs(*prepared) : TokenPairs(training); }
 };
+/// Encodes the text; a prepared one stays where it is.
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies);
 
 TextDigests digests(const TrainingData& data);

@@ -190,7 +190,7 @@ UpdateReport Learner::update_unread(std::span<const Batch> batches) {
     return report_;
 }
 
-std::unique_ptr<BatchFeed> Learner::feed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first) const {
+std::unique_ptr<BatchFeed> Learner::feed(const TokenPairs& pairs, const BatchPlan& plan, std::int64_t first) const {
     BatchFeed::Prepare prepare;
     // Shards are prepared when they are cut.
     if (graphs_ != nullptr && options_.shards == 1) prepare = [graphs = graphs_](Batch& batch) { graphs->steps.prepare(batch); };

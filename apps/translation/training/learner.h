@@ -78,7 +78,7 @@ class Learner {
     LossReading read();
 
     /// The batches of a plan from `first` on, made and prepared ahead where a device computes meanwhile.
-    std::unique_ptr<BatchFeed> feed(std::span<const TokenPair> pairs, const BatchPlan& plan, std::int64_t first) const;
+    std::unique_ptr<BatchFeed> feed(const TokenPairs& pairs, const BatchPlan& plan, std::int64_t first) const;
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
@@ -93,7 +93,7 @@ class Learner {
     /// they replace the moments of all ranks whether they were filled in or not.
     nn::NamedTensors moments_to_fill();
     /// On the ranks after the first: computes what rank 0's learner wants, until Order::end. `pairs` are those of its batches.
-    void follow(std::span<const TokenPair> pairs);
+    void follow(const TokenPairs& pairs);
     /// How the steps of batches were run; none when the options or the device want no graphs.
     StepGraphs::Counts graph_counts() const { return graphs_ == nullptr ? StepGraphs::Counts() : graphs_->steps.counts(); }
 

@@ -30,7 +30,7 @@ struct OrderedUpdate {
     std::vector<Batch> batches;
 };
 
-OrderedUpdate ordered_update(std::span<const TokenPair> pairs, std::span<const std::int64_t> numbers) {
+OrderedUpdate ordered_update(const TokenPairs& pairs, std::span<const std::int64_t> numbers) {
     OrderedUpdate update{.rate = std::bit_cast<double>(numbers[0]), .batches = {}};
     const auto count = static_cast<std::size_t>(numbers[1]);
     const std::span<const std::int64_t> sentences = numbers.subspan(2, count);
@@ -130,7 +130,7 @@ nn::NamedTensors Learner::whole_moments_to_fill() {
         [&](const Tensor& part) { return whole_moments_.emplace_back(Tensor::zeros(parameters_.values.shape(), part.dtype())); });
 }
 
-void Learner::follow(std::span<const TokenPair> pairs) {
+void Learner::follow(const TokenPairs& pairs) {
     check(exchange_ != nullptr && !exchange_->leads(), "learner: only the ranks after the first follow orders");
     for (;;) {
         const GivenOrder given = receive_order(exchange_->ranks());

@@ -21,11 +21,11 @@ BatchOptions batch_options(const TrainingOptions& options) {
             .max_words = options.max_words};
 }
 
-BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
+EpochPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
     const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
     BatchOptions wanted = batch_options(options);
     wanted.max_length = options.max_length == 0 ? table : std::min(options.max_length, table);
-    return plan_batches(data.training, wanted, options.seed, static_cast<std::uint64_t>(epoch));
+    return EpochPlan(data.pairs(), wanted, options.seed, static_cast<std::uint64_t>(epoch), data.windows);
 }
 
 TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options) {

@@ -13,13 +13,13 @@ namespace heddle::app {
 /// The batches that the options describe.
 BatchOptions batch_options(const TrainingOptions& options);
 
-/// The batches of one epoch. Sentences that a table of learned positions cannot number are left out like those above
+/// The plan of one epoch. Sentences that a table of learned positions cannot number are left out like those above
 /// --max-length. Error when no pair can be used.
-BatchPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch);
+EpochPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch);
 
 /// What a training begins with.
 struct TrainingPlan {
-    BatchPlan epoch;       ///< the first one
+    EpochPlan epoch;       ///< the first one
     BatchPlan validation;  ///< the same at every validation; empty without validation pairs
 };
 

@@ -84,7 +84,7 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
     state_.text = digests(data);
     if (learner_.parameters().values.device() == Device::cpu) state_.cpu_level = name(cpu_level());
     state_.epoch_batches = batches_per_epoch();
-    probe_ = plan_.epoch.batches.front().front();
+    probe_ = plan_.epoch.window().batches.front().front();
 }
 
 void Trainer::plan_again() {
@@ -93,8 +93,8 @@ void Trainer::plan_again() {
 }
 
 Batch Trainer::batch(std::int64_t number) const {
-    check(number >= 0 && number < batches_per_epoch(), "batch {} of an epoch with {}", number, batches_per_epoch());
-    return make_batch(data_.training, plan_.epoch.batches[static_cast<std::size_t>(number)]);
+    check(number >= 0 && number < batches_planned(), "batch {} of {} that are planned", number, batches_planned());
+    return make_batch(data_.pairs(), plan_.epoch.window().batches[static_cast<std::size_t>(number)]);
 }
 
 // ---- saving and going on
@@ -165,7 +165,7 @@ void Trainer::save_now() {
 
 // An update can be finite and lead to weights that are good for nothing: such ones never replace a good save. One sentence tells.
 void Trainer::check_weights() {
-    const TokenPair& pair = data_.training[static_cast<std::size_t>(probe_)];
+    const TokenPair pair = data_.pairs().pair(probe_);
     const bool training = model_.training();
     model_.eval();
     const double nll = likelihood(model_, {&pair, 1}, pair.width()).nll;
@@ -197,10 +197,11 @@ void Trainer::publish(bool best, bool average) const {
 // ---- the loop
 
 TrainingResult Trainer::run() {
+    const PlanCounts counts = plan_.epoch.counts();
     if (state_.updates == 0)
         log_.note(fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
-                              grouped_text(plan_.epoch.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
-                              grouped_text(plan_.epoch.too_long + plan_.epoch.too_wide), grouped_text(plan_.epoch.empty)));
+                              grouped_text(counts.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
+                              grouped_text(counts.too_long + counts.too_wide), grouped_text(counts.empty)));
     watch_ = {};
     TrainingResult result;
     if (state_.updates > 0) end_ = training_end(options_, state_, elapsed());
@@ -215,7 +216,7 @@ TrainingResult Trainer::run() {
     read_losses();
     result.epochs = state_.epoch;
     result.updates = learner_.updates();
-    result.pairs = (state_.epoch - 1) * plan_.epoch.sentences + state_.sentences;
+    result.pairs = (state_.epoch - 1) * counts.sentences + state_.sentences;
     if (end_)
         finish(result);
     else
@@ -227,17 +228,28 @@ TrainingResult Trainer::run() {
 // What is left of the epoch, its end included, unless the run is over before.
 void Trainer::run_epoch() {
     model_.train();
-    const std::unique_ptr<BatchFeed> feed = learner_.feed(data_.training, plan_.epoch, state_.batches);
+    std::unique_ptr<BatchFeed> feed;
     while (!state_.epoch_is_over()) {
         update_start_ = Clock::now();
         const std::int64_t end = state_.batches + std::min(options_.accumulate, batches_per_epoch() - state_.batches);
         std::vector<Batch> batches;
-        for (; state_.batches < end; ++state_.batches) batches.push_back(feed->next());
+        for (; state_.batches < end; ++state_.batches) batches.push_back(next_batch(feed));
         update(batches, seconds_since(update_start_));
         if (!state_.epoch_is_over() && over()) return;
     }
     if (options_.valid_every == 0) validate_now();
     if (options_.save_every == 0) save_now();
+}
+
+// Batch state_.batches of the epoch; `feed` becomes that of its window.
+Batch Trainer::next_batch(std::unique_ptr<BatchFeed>& feed) {
+    EpochPlan& epoch = plan_.epoch;
+    if (feed == nullptr || !epoch.holds(state_.batches)) {
+        feed.reset();  // it reads the window that goes
+        epoch.hold(state_.batches);
+        feed = learner_.feed(data_.pairs(), epoch.window(), state_.batches - epoch.first_batch());
+    }
+    return feed->next();
 }
 
 void Trainer::update(std::span<const Batch> batches, double loading) {

@@ -71,10 +71,11 @@ class Trainer {
     /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();
 
-    /// A batch of the current epoch, for measurements of this run. Error when there is none of this
-    /// number.
+    /// A batch of the window that is planned, which for most texts is the epoch (EpochPlan): for measurements of this run. Error
+    /// when there is none of this number, which counts from 0.
     Batch batch(std::int64_t number) const;
-    std::int64_t batches_per_epoch() const { return static_cast<std::int64_t>(plan_.epoch.batches.size()); }
+    std::int64_t batches_planned() const { return static_cast<std::int64_t>(plan_.epoch.window().batches.size()); }
+    std::int64_t batches_per_epoch() const { return plan_.epoch.batches(); }
     /// The updates since the last log line, as such a line tells them; nothing where there are none whose losses are known.
     std::optional<IntervalReport> since_last_line() const;
 
@@ -86,6 +87,7 @@ class Trainer {
     using Clock = std::chrono::steady_clock;
 
     void run_epoch();
+    Batch next_batch(std::unique_ptr<BatchFeed>& feed);
     void update(std::span<const Batch> batches, double loading);  // seconds that the batches took
     void after_update(const UpdateReport& report, double loading);
     void read_losses();

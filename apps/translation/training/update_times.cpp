@@ -68,15 +68,15 @@ class MeasuredUpdates {
     }
 
     UpdateTimes measure() {
-        const std::int64_t in_epoch = trainer_.batches_per_epoch(), wanted = std::min(most_batches, in_epoch);
+        const std::int64_t planned = trainer_.batches_planned(), wanted = std::min(most_batches, planned);
         update(0);
         const Clock::time_point begin = Clock::now();
         parts_.reset();
         OpTimer timer;
         UpdateTimes times{
-            .batches_per_update = std::min(options_.accumulate, in_epoch), .on_device = on_device(), .shards = options_.shards};
+            .batches_per_update = std::min(options_.accumulate, planned), .on_device = on_device(), .shards = options_.shards};
         while (times.batches < wanted && Clock::now() - begin < most_time) {
-            update(times.batches * in_epoch / wanted, &timer);
+            update(times.batches * planned / wanted, &timer);
             ++times.batches;
         }
         optimizer_.zero_gradients();

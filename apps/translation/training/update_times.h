@@ -32,10 +32,10 @@ struct UpdateTimes {
     double unexplained() const;
 };
 
-/// Makes updates of up to 12 batches at even distances in the current epoch, until all are done or two seconds are over; the
-/// first batch goes through once before, uncounted. The optimizer works on a copy of the weights: the model's stay, and it is
-/// left in the mode it is in. Its gradients become zero. On a device each work is waited for.
-/// Shards and ranks are left out: this process computes each batch as a whole.
+/// Makes updates of up to 12 batches at even distances among those that are planned (Trainer::batch), until all are done or two
+/// seconds are over; the first batch goes through once before, uncounted. The optimizer works on a copy of the weights: the
+/// model's stay, and it is left in the mode it is in. Its gradients become zero. On a device each work is waited for. Shards and
+/// ranks are left out: this process computes each batch as a whole.
 UpdateTimes measure_update(nn::Transformer& model, const Trainer& trainer);
 
 }  // namespace heddle::app

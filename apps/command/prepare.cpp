@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "apps/command/commands.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/terminal/option_error.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/prepared/prepared_text.h"
+#include "apps/translation/text/number_text.h"
+#include "apps/translation/training/prepare.h"
+#include "apps/translation/training/stop_signals.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+namespace {
+
+struct PrepareSettings {
+    DataOptions data;
+    VocabularyRequest vocabulary;
+    std::string check;
+    std::optional<std::int64_t> threads;
+};
+
+OptionTable prepare_table(PrepareSettings& settings) {
+    OptionTable table("prepare", "writes the tokens of a large text to files, which heddle train reads without holding them");
+    table.usage =
+        "usage: heddle prepare --train PREFIX --source de --target en --vocab-lines 1000000 --out TEXT [options]\n"
+        "       heddle prepare --check TEXT\n";
+    table.group(OptionGroup::data);
+    table.add("train", settings.data.train, "sentence pairs: PREFIX.SOURCE and PREFIX.TARGET; files, they are read repeatedly")
+        .called("PREFIX");
+    table.add("source", settings.data.source, "file ending of the source language").called("de");
+    table.add("target", settings.data.target, "file ending of the target language").called("en");
+    add_reading_options(table, settings.data);
+    table.add("out", settings.data.out, "the folder of the prepared text, to be created: heddle train --train TEXT")
+        .called("TEXT")
+        .not_in_config();
+    table.add("overwrite", settings.data.overwrite, "replace an existing prepared text").not_in_config();
+    table.add("check", settings.check, "read this prepared text and compare every digest").called("TEXT").not_in_config();
+    add_vocabulary_options(table, settings.vocabulary);
+    table.group(OptionGroup::machine);
+    table.add("threads", settings.threads, "threads to compute with").at_least(1).at_most(1024).defaults_to("one per processor");
+    return table;
+}
+
+int check_text(const OptionTable& table, const std::string& folder) {
+    for (const Option& option : table.options())
+        check_usage(!option.given || option.name == "check",
+                    fmt::format("prepare: --check {} reads a prepared text; leave --{} out", folder, option.name));
+    const PreparedText text(folder);
+    text.check_all();
+    text.vocabularies();
+    say(fmt::format("{}: {} pairs, all as they were prepared", folder, grouped_text(text.size())));
+    return 0;
+}
+
+void check_together(const DataOptions& data) {
+    check_usage(!data.train.empty(), "prepare: no text; give --train PREFIX --source de --target en");
+    check_usage(!data.out.empty(), "prepare: no folder for the prepared text; give --out TEXT");
+    check_usage(data.train != standard_input,
+                "prepare: the text is read repeatedly, which standard input cannot be; give a file");
+    check_training_text(data);
+}
+
+// The options of heddle train that follow from the text.
+std::map<std::string, std::string> decided_options(const OptionTable& table) {
+    std::map<std::string, std::string> texts;
+    for (const Option& option : table.options())
+        if ((option.group == OptionGroup::vocabulary && option.name != "vocab-model") || option.name == "source" ||
+            option.name == "target")
+            texts[option.name] = option.write();
+    return texts;
+}
+
+}  // namespace
+
+int prepare_command(Arguments arguments) {
+    PrepareSettings settings;
+    OptionTable table = prepare_table(settings);
+    if (!parse_command_line(table, arguments)) return 0;
+    if (!settings.check.empty()) return check_text(table, settings.check);
+    const DataOptions& data = settings.data;
+    check_together(data);
+    ModelOptions any_model;
+    resolve(any_model, settings.vocabulary);
+    PreparedWriter::check_free(data.out, data.overwrite);  // before the work
+    if (settings.threads) set_threads(static_cast<int>(*settings.threads));
+    survive_failed_writes();
+
+    const Say notes = [](std::string_view text) { say(text); };
+    const Vocabularies vocabularies = with_memory_advice([] { return "lower --vocab-lines, or give a --vocab-model"; },
+                                                         [&] { return learn_vocabularies(data, settings.vocabulary, notes); });
+    PreparedWriter writer(data.out, data.overwrite, vocabularies);
+    const std::int64_t left_out = encode_text(data, vocabularies, writer, notes);
+    PreparedHeader about;
+    about.left_out = left_out;
+    about.options = decided_options(table);
+    const PreparedHeader header = writer.finish(std::move(about));
+    std::int64_t tokens = 0;
+    for (const PreparedShard& shard : header.shards) tokens += shard.tokens;
+    say(fmt::format("{}: {} pairs with {} tokens", data.out, grouped_text(header.pairs), grouped_text(tokens)));
+    say(fmt::format("train with it: heddle train --train {} --out runs/first", shell_word(data.out)));
+    return 0;
+}
+
+}  // namespace heddle::app

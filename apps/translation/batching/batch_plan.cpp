@@ -1,0 +1,236 @@
+#include "apps/translation/batching/batch_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <compare>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "core/format.h"
+#include "core/parallel.h"
+#include "core/random.h"
+
+namespace heddle::app {
+namespace {
+
+// Numbers of an epoch's own, or of one of its windows (`part` > 0): neither the next epoch nor the next seed draws them again.
+Sequence epoch_numbers(std::uint64_t seed, std::uint64_t epoch, std::uint32_t part = 0) {
+    const Counter bits = philox4x32(seed ^ stable_hash("batches"),
+                                    {static_cast<std::uint32_t>(epoch), static_cast<std::uint32_t>(epoch >> 32), part, 0});
+    return Sequence(bits[0] | std::uint64_t{bits[1]} << 32);
+}
+
+void check_options(const BatchOptions& options) {
+    check(options.batch_tokens >= 0 && options.batch_sentences >= 0 && (options.batch_tokens > 0 || options.batch_sentences > 0),
+          "batches: batch_tokens is {} and batch_sentences {}; wanted one of them above 0, and 0 for no limit",
+          options.batch_tokens, options.batch_sentences);
+    check(options.max_length >= 0, "batches: max_length is {}; wanted a number of tokens, or 0 for no limit", options.max_length);
+}
+
+// Whether a pair may stand in a batch; it is counted in either case.
+bool count(const PairLengths& pair, const BatchOptions& options, PlanCounts& counts) {
+    const std::int64_t width = pair.width();
+    if (pair.source == 0 || pair.target == 0)
+        ++counts.empty;
+    else if ((options.max_length > 0 && width > options.max_length) || (options.max_words > 0 && pair.words > options.max_words))
+        ++counts.too_long;
+    else if (options.batch_tokens > 0 && width > options.batch_tokens)
+        ++counts.too_wide;
+    else {
+        ++counts.sentences;
+        counts.source_tokens += pair.source + 1;
+        counts.target_tokens += pair.target + 1;
+        return true;
+    }
+    return false;
+}
+
+void add(PlanCounts& sum, const PlanCounts& part) {
+    sum.sentences += part.sentences;
+    sum.source_tokens += part.source_tokens;
+    sum.target_tokens += part.target_tokens;
+    sum.empty += part.empty;
+    sum.too_long += part.too_long;
+    sum.too_wide += part.too_wide;
+}
+
+// Each reason that left out a pair, with the limits that are on.
+std::string why_none(std::int64_t pairs, const PlanCounts& counts, const BatchOptions& options) {
+    if (pairs == 0) return "there are no pairs; wanted at least one";
+    std::vector<std::string> reasons, limits;
+    if (options.max_length > 0)
+        limits.push_back(fmt::format("{} tokens (--max-length, or the table of learned positions)", options.max_length));
+    if (options.max_words > 0) limits.push_back(fmt::format("{} words (--max-words)", options.max_words));
+    if (counts.empty > 0) reasons.push_back(fmt::format("{} with an empty side", counts.empty));
+    if (counts.too_long > 0) reasons.push_back(fmt::format("{} longer than {}", counts.too_long, fmt::join(limits, " or ")));
+    if (counts.too_wide > 0)
+        reasons.push_back(fmt::format("{} that alone exceed {} tokens (--batch-tokens)", counts.too_wide, options.batch_tokens));
+    return fmt::format("none of the {} pairs can be used: {}; give {}", pairs, fmt::join(reasons, ", "),
+                       counts.too_long + counts.too_wide > 0 ? "larger limits, or other text" : "other text");
+}
+
+// What pairs are sorted by first.
+std::uint64_t sort_key(const PairLengths& pair) {
+    return static_cast<std::uint64_t>(pair.target) << 32 | static_cast<std::uint64_t>(pair.source);
+}
+
+// The width of a pair with this key.
+std::int64_t width_of(std::uint64_t key) {
+    return PairLengths{.source = static_cast<std::int64_t>(key & 0xffffffffu), .target = static_cast<std::int64_t>(key >> 32)}
+        .width();
+}
+
+// The rule by which sorted pairs are cut into batches.
+class Filling {
+  public:
+    explicit Filling(const BatchOptions& options) : options_(options) {}
+
+    // Takes the next pair; true when it begins a batch.
+    bool begins_batch(std::int64_t width) {
+        widest_ = std::max(widest_, width);
+        ++sentences_;
+        const bool fits = (options_.batch_tokens == 0 || widest_ * sentences_ <= options_.batch_tokens) &&
+                          (options_.batch_sentences == 0 || sentences_ <= options_.batch_sentences);
+        if (batches_ > 0 && fits) return false;
+        ++batches_;
+        widest_ = width;
+        sentences_ = 1;
+        return true;
+    }
+    std::int64_t batches() const { return batches_; }
+
+  private:
+    const BatchOptions& options_;
+    std::int64_t widest_ = 0, sentences_ = 0;  // of the current batch
+    std::int64_t batches_ = 0;
+};
+
+struct Ranked {
+    std::uint64_t key = 0;
+    std::uint64_t tie = 0;
+    std::int64_t pair = 0;
+
+    friend auto operator<=>(const Ranked&, const Ranked&) = default;
+};
+
+// The batches of some pairs, given by for_each_pair(use). Whether there are any is the caller's business.
+template <class ForEachPair>
+BatchPlan plan_of(const TokenPairs& pairs, const BatchOptions& options, Sequence numbers, const ForEachPair& for_each_pair) {
+    BatchPlan plan;
+    std::vector<Ranked> order;
+    for_each_pair([&](std::int64_t i) {
+        const PairLengths lengths = pairs.lengths(i);
+        const std::uint64_t tie = options.shuffle ? numbers.next() : 0;  // also for pairs left out: options change no other's
+        if (count(lengths, options, plan)) order.push_back({.key = sort_key(lengths), .tie = tie, .pair = i});
+    });
+    std::sort(order.begin(), order.end());
+    Filling filling(options);
+    for (const Ranked& each : order) {
+        if (filling.begins_batch(width_of(each.key))) plan.batches.emplace_back();
+        plan.batches.back().push_back(each.pair);
+    }
+    if (options.shuffle) numbers.shuffle(plan.batches);
+    return plan;
+}
+
+// How many batches some pairs have, given as for plan_of(). They depend on the lengths alone, so nothing is sorted but the
+// lengths there are.
+template <class ForEachPair>
+std::int64_t batches_of(const TokenPairs& pairs, const BatchOptions& options, const ForEachPair& for_each_pair,
+                        PlanCounts& counts) {
+    std::unordered_map<std::uint64_t, std::int64_t> by_key;
+    for_each_pair([&](std::int64_t i) {
+        const PairLengths lengths = pairs.lengths(i);
+        if (count(lengths, options, counts)) ++by_key[sort_key(lengths)];
+    });
+    std::vector<std::pair<std::uint64_t, std::int64_t>> sorted(by_key.begin(), by_key.end());
+    std::sort(sorted.begin(), sorted.end());
+    Filling filling(options);
+    for (const auto& [key, number] : sorted)
+        for (std::int64_t i = 0; i < number; ++i) filling.begins_batch(width_of(key));
+    return filling.batches();
+}
+
+// The pairs of these blocks, for plan_of().
+auto in_blocks(std::vector<std::int64_t> blocks, std::int64_t block_size, std::int64_t pairs) {
+    return [blocks = std::move(blocks), block_size, pairs](auto&& use) {
+        for (const std::int64_t block : blocks)
+            for (std::int64_t i = block * block_size; i < std::min((block + 1) * block_size, pairs); ++i) use(i);
+    };
+}
+
+}  // namespace
+
+BatchPlan plan_batches(const TokenPairs& pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch) {
+    check_options(options);
+    BatchPlan plan = plan_of(pairs, options, epoch_numbers(seed, epoch), [&](auto&& use) {
+        for (std::int64_t i = 0; i < pairs.size(); ++i) use(i);
+    });
+    check(plan.sentences > 0, "batches: {}", why_none(pairs.size(), plan, options));
+    return plan;
+}
+
+EpochPlan::EpochPlan(const TokenPairs& pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch,
+                     const PlanWindows& windows)
+    : pairs_(pairs), options_(options), seed_(seed), epoch_(epoch), sizes_(windows) {
+    if (pairs.size() <= sizes_.whole) {
+        plan_ = plan_batches(pairs, options, seed, epoch);
+        counts_ = plan_;
+        first_batch_ = {0, static_cast<std::int64_t>(plan_.batches.size())};
+        return;
+    }
+    check_options(options);
+    check(sizes_.block > 0 && sizes_.blocks > 0, "epoch plan: windows of {} blocks of {} pairs; wanted at least 1 of each",
+          sizes_.blocks, sizes_.block);
+    blocks_.resize(static_cast<std::size_t>((pairs.size() + sizes_.block - 1) / sizes_.block));
+    std::iota(blocks_.begin(), blocks_.end(), 0);
+    if (options.shuffle) epoch_numbers(seed, epoch).shuffle(blocks_);
+
+    std::vector<PlanCounts> counts(this->windows());
+    first_batch_.resize(this->windows() + 1);
+    parallel_for(static_cast<std::int64_t>(counts.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+            first_batch_[i + 1] = batches_of(pairs_, options_, in_blocks(blocks_of(i), sizes_.block, pairs_.size()), counts[i]);
+    });
+    for (const PlanCounts& each : counts) add(counts_, each);
+    std::partial_sum(first_batch_.begin(), first_batch_.end(), first_batch_.begin());
+    check(counts_.sentences > 0, "batches: {}", why_none(pairs.size(), counts_, options));
+    held_ = this->windows();  // none yet
+    hold(0);
+}
+
+std::size_t EpochPlan::windows() const {
+    const auto of_window = static_cast<std::size_t>(sizes_.blocks);
+    return (blocks_.size() + of_window - 1) / of_window;
+}
+
+// In file order, so that a window is read from the disk in one direction.
+std::vector<std::int64_t> EpochPlan::blocks_of(std::size_t window) const {
+    const auto of_window = static_cast<std::size_t>(sizes_.blocks), first = window * of_window;
+    const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(first),
+               end = blocks_.begin() + static_cast<std::ptrdiff_t>(std::min(first + of_window, blocks_.size()));
+    std::vector<std::int64_t> blocks(begin, end);
+    std::sort(blocks.begin(), blocks.end());
+    return blocks;
+}
+
+void EpochPlan::hold(std::int64_t batch) {
+    check(batch >= 0 && batch < batches(), "batch {} of an epoch with {}", batch, batches());
+    // The last window that begins at or before the batch: one without batches ends where it begins.
+    const auto after = std::upper_bound(first_batch_.begin(), first_batch_.end(), batch);
+    const auto window = static_cast<std::size_t>(after - first_batch_.begin()) - 1;
+    if (window != held_) plan(window);
+}
+
+void EpochPlan::plan(std::size_t window) {
+    plan_ = {};  // frees its memory first
+    plan_ = plan_of(pairs_, options_, epoch_numbers(seed_, epoch_, static_cast<std::uint32_t>(window) + 1),
+                    in_blocks(blocks_of(window), sizes_.block, pairs_.size()));
+    held_ = window;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,120 @@
+#include "apps/translation/prepared/header.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/translation/run/json.h"
+#include "core/digest.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* format_name = "heddle prepared text";
+
+// The fields under their names, once for both directions.
+template <class Header, class Field>
+void visit(Header& header, Field&& field) {
+    field("pairs", header.pairs);
+    field("left_out", header.left_out);
+    field("source_vocabulary", header.source_vocabulary);
+    field("target_vocabulary", header.target_vocabulary);
+    field("vocabulary_digest", header.vocabulary_digest);
+    field("text_digest", header.text_digest);
+    field("options", header.options);
+}
+template <class Shard, class Field>
+void visit_shard(Shard& shard, Field&& field) {
+    field("pairs", shard.pairs);
+    field("tokens", shard.tokens);
+    field("lengths_digest", shard.lengths_digest);
+    field("ids_digest", shard.ids_digest);
+}
+
+// What serialized() appends to the fields: the digest of the bytes before it and of the brace that ends them.
+std::string digest_line(std::string_view fields) {
+    return fmt::format(",\n \"digest\": \"{}\"\n}}\n", digest(fmt::format("{}\n}}", fields)));
+}
+
+std::int64_t count_at(const nlohmann::json& value) {
+    // Any number would be converted, 1e300 as well.
+    constexpr std::int64_t most = std::int64_t{1} << 48;  // products and sums of a few such numbers fit 64 bits
+    if (!value.is_number_integer()) throw Error("a count is no integer");
+    const auto number = value.get<std::int64_t>();
+    check(number >= 0 && number <= most, "{} is no count", number);
+    return number;
+}
+
+void take(const nlohmann::json& object, const char* name, auto& field) {
+    const nlohmann::json& value = object.at(name);
+    if constexpr (std::is_same_v<decltype(field), std::int64_t&>)
+        field = count_at(value);
+    else
+        value.get_to(field);
+}
+
+void check_sums(const PreparedHeader& header) {
+    constexpr std::int64_t fewest = 4, most = std::int64_t{1} << 31;  // the special ids; ids are of 32 bits
+    for (const std::int64_t size : {header.source_vocabulary, header.target_vocabulary})
+        check(size >= fewest && size < most, "a vocabulary of {} tokens", size);
+    std::int64_t pairs = 0;
+    for (const PreparedShard& shard : header.shards) {
+        check(shard.pairs > 0, "a shard without pairs");
+        pairs += shard.pairs;
+    }
+    check(pairs == header.pairs, "{} pairs, but its shards have {}", header.pairs, pairs);
+}
+
+}  // namespace
+
+std::int64_t PreparedHeader::id_bytes() const { return std::max(source_vocabulary, target_vocabulary) <= 1 << 16 ? 2 : 4; }
+
+std::string PreparedHeader::serialized() const {
+    Json object = {{"format", format_name}, {"version", prepared_version}};
+    visit(*this, [&](const char* name, const auto& field) { object[name] = field; });
+    object["shards"] = Json::array();
+    for (const PreparedShard& shard : shards) {
+        Json one;
+        visit_shard(shard, [&](const char* name, const auto& field) { one[name] = field; });
+        object["shards"].push_back(std::move(one));
+    }
+    std::string text = json_text(object, 1);
+    text.resize(text.size() - 2);  // the end: a line break and a brace
+    return text + digest_line(text);
+}
+
+PreparedHeader PreparedHeader::parse(std::string_view text, std::string_view name) {
+    const nlohmann::json object = bounded_json(text);
+    const auto is = [&](const char* field, const auto& wanted) {
+        return object.is_object() && object.contains(field) && object[field] == wanted;
+    };
+    check(is("format", format_name), "{}: this is not the header of a prepared text; {}", name, prepare_again);
+    // Before the digest: another version may have another one.
+    check(is("version", prepared_version), "{}: it was prepared by another version of heddle (its layout is not {}); {}", name,
+          prepared_version, prepare_again);
+    const std::size_t length = digest_line("").size();
+    check(text.size() > length && text.substr(text.size() - length) == digest_line(text.substr(0, text.size() - length)),
+          "{}: the file is damaged or was changed since it was written; {}", name, prepare_again);
+    try {
+        PreparedHeader header;
+        visit(header, [&](const char* field_name, auto& field) { take(object, field_name, field); });
+        for (const nlohmann::json& each : object.at("shards")) {
+            PreparedShard& shard = header.shards.emplace_back();
+            visit_shard(shard, [&](const char* field_name, auto& field) { take(each, field_name, field); });
+        }
+        check_sums(header);
+        return header;
+    } catch (const std::exception& error) {
+        fail_with("{}: the file is damaged: {}; {}", name, error.what(), prepare_again);
+    }
+}
+
+std::filesystem::path lengths_file(const std::filesystem::path& folder, std::size_t shard) {
+    return folder / fmt::format("{:05}.lengths", shard);
+}
+std::filesystem::path ids_file(const std::filesystem::path& folder, std::size_t shard) {
+    return folder / fmt::format("{:05}.ids", shard);
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,165 @@
+#include "apps/translation/prepared/prepared_text.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "core/digest.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the files are mapped as they are");
+
+// The places of so many pairs are found by one that is kept and the lengths in between.
+constexpr std::int64_t pairs_per_begin = 64;
+// Far more than the header of a thousand shards.
+constexpr std::size_t longest_header = 1 << 26;
+
+PairLengths lengths_at(std::span<const std::byte> bytes, std::int64_t pair) {
+    std::array<std::uint32_t, 3> numbers{};
+    static_assert(sizeof numbers == bytes_of_lengths);
+    std::memcpy(numbers.data(), bytes.data() + pair * bytes_of_lengths, sizeof numbers);
+    return {.source = numbers[0], .target = numbers[1], .words = numbers[2]};
+}
+
+MemoryMap map_of_size(const std::filesystem::path& path, std::int64_t size) {
+    MemoryMap map(path);
+    check(static_cast<std::int64_t>(map.bytes().size()) == size, "{}: the file has {} bytes, wanted {}; {}", path.string(),
+          map.bytes().size(), size, prepare_again);
+    return map;
+}
+
+void check_digest(const std::filesystem::path& path, std::span<const std::byte> bytes, const std::string& wanted) {
+    const std::string found = Digest().add(bytes).text();
+    check(found == wanted, "{}: the file is damaged: its digest is {}, wanted {}; {}", path.string(), found, wanted,
+          prepare_again);
+}
+
+}  // namespace
+
+PreparedText::PreparedText(std::filesystem::path folder) : folder_(std::move(folder)) {
+    const std::filesystem::path name = folder_ / prepared_header_name;
+    const std::string text = read_regular_file(name, longest_header);
+    digest_ = heddle::digest(text);
+    header_ = PreparedHeader::parse(text, name.string());
+    const std::string vocabulary = vocabulary_digest(folder_);
+    check(vocabulary == header_.vocabulary_digest,
+          "{}: its vocabulary is not the one that the text was prepared with: digest {}, wanted {}; {}", folder_.string(),
+          vocabulary, header_.vocabulary_digest, prepare_again);
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < header_.shards.size(); ++i) {
+        open_shard(i);
+        bytes += static_cast<std::int64_t>(shards_[i].lengths.bytes().size() + shards_[i].ids.bytes().size());
+    }
+    if (bytes <= verified_at_start) check_digests();
+}
+
+void PreparedText::open_shard(std::size_t number) {
+    const PreparedShard& shard = header_.shards[number];
+    const std::filesystem::path name = lengths_file(folder_, number);
+    const std::int64_t first = shards_.empty() ? 0 : shards_.back().first_pair + header_.shards[number - 1].pairs;
+    Shard& opened = shards_.emplace_back(Shard{.lengths = map_of_size(name, shard.pairs * bytes_of_lengths),
+                                               .ids = map_of_size(ids_file(folder_, number), shard.tokens * header_.id_bytes()),
+                                               .first_pair = first,
+                                               .begins = {}});
+    opened.begins.reserve(static_cast<std::size_t>(shard.pairs / pairs_per_begin + 1));
+    std::int64_t tokens = 0;
+    for (std::int64_t pair = 0; pair < shard.pairs; ++pair) {
+        if (pair % pairs_per_begin == 0) opened.begins.push_back(tokens);
+        const PairLengths lengths = lengths_at(opened.lengths.bytes(), pair);
+        tokens += lengths.source + lengths.target;
+    }
+    check(tokens == shard.tokens, "{}: the file is damaged: its lengths add up to {} tokens, wanted {}; {}", name.string(),
+          tokens, shard.tokens, prepare_again);
+}
+
+Vocabularies PreparedText::vocabularies() const {
+    const auto lowercase = header_.options.find("lowercase");
+    const Vocabularies known = Vocabularies::load(folder_, lowercase != header_.options.end() && lowercase->second == "true");
+    check_sizes(known);
+    return known;
+}
+
+void PreparedText::check_sizes(const Vocabularies& vocabularies) const {
+    check(vocabularies.source->size() == header_.source_vocabulary && vocabularies.target->size() == header_.target_vocabulary,
+          "{}: the ids are of vocabularies of {} and {} tokens, but these have {} and {}; {}", folder_.string(),
+          header_.source_vocabulary, header_.target_vocabulary, vocabularies.source->size(), vocabularies.target->size(),
+          prepare_again);
+}
+
+void PreparedText::check_digests() const {
+    for (std::size_t i = 0; i < shards_.size(); ++i) {
+        check_digest(lengths_file(folder_, i), shards_[i].lengths.bytes(), header_.shards[i].lengths_digest);
+        check_digest(ids_file(folder_, i), shards_[i].ids.bytes(), header_.shards[i].ids_digest);
+    }
+}
+
+void PreparedText::check_all() const {
+    check_digests();
+    PairsDigest text;
+    std::vector<std::int32_t> source, target;
+    for (std::int64_t i = 0; i < size(); ++i) {
+        source.clear();
+        target.clear();
+        append(i, source, target);
+        text.add(source, target);
+    }
+    check(text.text() == header_.text_digest, "{}: the digest of its text is {}, wanted {}; {}", folder_.string(), text.text(),
+          header_.text_digest, prepare_again);
+}
+
+PreparedText::Place PreparedText::place_of(std::int64_t i) const {
+    const auto after = std::upper_bound(shards_.begin(), shards_.end(), i,
+                                        [](std::int64_t pair, const Shard& shard) { return pair < shard.first_pair; });
+    const auto shard = static_cast<std::size_t>(after - shards_.begin()) - 1;
+    return {.shard = shard, .pair = i - shards_[shard].first_pair};
+}
+
+PairLengths PreparedText::lengths(std::int64_t i) const {
+    const Place place = place_of(i);
+    return lengths_at(shards_[place.shard].lengths.bytes(), place.pair);
+}
+
+void PreparedText::append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const {
+    const Place place = place_of(i);
+    const Shard& shard = shards_[place.shard];
+    const auto lengths_of = [&](std::int64_t pair) { return lengths_at(shard.lengths.bytes(), pair); };
+    const std::int64_t known = place.pair / pairs_per_begin;
+    std::int64_t begin = shard.begins[static_cast<std::size_t>(known)];
+    for (std::int64_t pair = known * pairs_per_begin; pair < place.pair; ++pair) {
+        const PairLengths before = lengths_of(pair);
+        begin += before.source + before.target;
+    }
+    const PairLengths lengths = lengths_of(place.pair);
+    append_ids(place, begin, lengths.source, header_.source_vocabulary, source);
+    append_ids(place, begin + lengths.source, lengths.target, header_.target_vocabulary, target);
+}
+
+void PreparedText::append_ids(Place place, std::int64_t begin, std::int64_t count, std::int64_t vocabulary,
+                              std::vector<std::int32_t>& ids) const {
+    const std::span<const std::byte> bytes = shards_[place.shard].ids.bytes();
+    const auto size = static_cast<std::size_t>(header_.id_bytes());
+    // Again, because a file that another program writes to can change after it was opened.
+    check(begin + count <= header_.shards[place.shard].tokens, "{}: the file was changed while it was read; {}",
+          lengths_file(folder_, place.shard).string(), prepare_again);
+    const std::size_t before = ids.size();
+    ids.resize(before + static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+        std::uint32_t id = 0;
+        std::memcpy(&id, bytes.data() + (static_cast<std::size_t>(begin) + i) * size, size);  // little endian: the low bytes
+        check(id < vocabulary, "{}: pair {} has the id {}, but the vocabulary has {} tokens; {}",
+              ids_file(folder_, place.shard).string(), shards_[place.shard].first_pair + place.pair + 1, id, vocabulary,
+              prepare_again);
+        ids[before + i] = static_cast<std::int32_t>(id);
+    }
+}
+
+bool is_prepared(const std::filesystem::path& path) {
+    std::error_code ignored;
+    return std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / prepared_header_name, ignored);
+}
+
+}  // namespace heddle::app

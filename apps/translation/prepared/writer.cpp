@@ -1,0 +1,213 @@
+#include "apps/translation/prepared/writer.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "apps/translation/run/output_folder.h"
+#include "core/digest.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_done(const std::error_code& failed, const char* what, const fs::path& path) {
+    check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
+}
+
+bool is_shard_file(const fs::path& name) {
+    const std::string stem = name.stem().string(), extension = name.extension().string();
+    return stem.size() >= 5 && stem.find_first_not_of("0123456789") == std::string::npos &&
+           (extension == ".lengths" || extension == ".ids");
+}
+
+// What the writer leaves in a folder, also when its process is killed.
+bool is_ours(const fs::path& name) {
+    constexpr std::array known = {prepared_header_name, "vocab.model",        "vocab.tsv",       "vocab.source.model",
+                                  "vocab.source.tsv",   "vocab.target.model", "vocab.target.tsv"};
+    const std::string text = name.string();
+    return std::ranges::find(known, text) != known.end() || is_shard_file(name) ||
+           (text.starts_with(".heddle-") && text.ends_with(".part"));
+}
+
+// Something in the folder that the writer did not write.
+std::optional<fs::path> foreign_entry(const fs::path& folder) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+        if (!is_ours(entry.path().filename()) || !entry.is_regular_file()) return entry.path();
+    return {};
+}
+
+void remove_whole(const fs::path& folder) {
+    std::error_code failed;
+    fs::remove_all(folder, failed);
+    check_done(failed, "removed", folder);
+}
+
+void rename_to(const fs::path& from, const fs::path& to) {
+    std::error_code failed;
+    fs::rename(from, to, failed);
+    check_done(failed, "written", to);
+}
+
+// Without links and without a slash at its end: parts are made beside it.
+fs::path whole_path(const fs::path& path) {
+    std::error_code failed;
+    const fs::path whole = fs::weakly_canonical(fs::absolute(path), failed);
+    check_done(failed, "found", path);
+    return whole.has_filename() ? whole : whole.parent_path();
+}
+
+// Removes what a killed process left under the name of a part.
+void remove_left(const fs::path& part) {
+    if (!fs::exists(fs::symlink_status(part))) return;
+    check(!is_being_written(part), "{}: another process prepares a text there; wait for it, or choose another --out",
+          part.string());
+    check(fs::is_directory(fs::symlink_status(part)) && !foreign_entry(part),
+          "{}: heddle prepare did not make this, and needs the name; move it away, or choose another --out", part.string());
+    remove_whole(part);
+}
+
+void make_part(const fs::path& part) {
+    remove_left(part);
+    std::error_code failed;
+    check(fs::create_directory(part, failed) || failed,
+          "{}: another process prepares a text there; wait for it, or choose another --out", part.string());
+    check_done(failed, "made", part);
+}
+
+template <class T>
+void put(std::string& bytes, T number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);  // little endian, as the reader asserts
+}
+
+}  // namespace
+
+// A file of a shard and the digest of its bytes.
+struct PreparedWriter::File {
+    explicit File(const fs::path& path) : file(path) {}
+
+    void flush(std::size_t from = 0) {
+        if (bytes.size() <= from) return;
+        digest.add(bytes);
+        file.write(bytes);
+        bytes.clear();
+    }
+    // The digest of the whole file.
+    std::string end() {
+        flush();
+        file.commit();
+        return digest.text();
+    }
+
+    AtomicFile file;
+    Digest digest;
+    std::string bytes;  // not written yet
+};
+
+void PreparedWriter::check_free(const fs::path& out, bool overwrite) {
+    if (!fs::exists(out)) return;
+    check(fs::is_directory(out), "--out {}: it is a file; wanted a folder to be made", out.string());
+    if (fs::is_empty(out)) return;
+    std::optional<fs::path> foreign = foreign_entry(out);
+    if (!foreign && !fs::exists(out / prepared_header_name)) foreign = fs::directory_iterator(out)->path();
+    check(!foreign, "--out {}: heddle prepare did not write {}; choose another folder, or move this away", out.string(),
+          foreign ? foreign->string() : "");
+    check(overwrite, "--out {}: there is a prepared text already; choose another folder, or replace it with --overwrite",
+          out.string());
+}
+
+PreparedWriter::PreparedWriter(fs::path out, bool overwrite, const Vocabularies& vocabularies, std::int64_t pairs_per_shard)
+    : out_(whole_path(out)), part_(out_.string() + ".part"), overwrite_(overwrite), pairs_per_shard_(pairs_per_shard) {
+    check(pairs_per_shard >= 1, "prepared text: {} pairs in a shard; wanted at least 1", pairs_per_shard);
+    check_free(out_, overwrite);
+    make_folder(out_.parent_path(), "--out");
+    make_part(part_);
+    writing_ = std::make_unique<WriteMark>(part_);
+    try {
+        vocabularies.save(part_);
+        header_.vocabulary_digest = vocabulary_digest(part_);
+    } catch (...) {
+        std::error_code ignored;
+        fs::remove_all(part_, ignored);
+        throw;
+    }
+    header_.source_vocabulary = vocabularies.source->size();
+    header_.target_vocabulary = vocabularies.target->size();
+}
+
+PreparedWriter::~PreparedWriter() {
+    lengths_.reset();
+    ids_.reset();
+    if (part_.empty()) return;
+    std::error_code ignored;
+    fs::remove_all(part_, ignored);
+}
+
+void PreparedWriter::begin_shard() {
+    lengths_ = std::make_unique<File>(lengths_file(part_, header_.shards.size()));
+    ids_ = std::make_unique<File>(ids_file(part_, header_.shards.size()));
+    header_.shards.emplace_back();
+}
+
+void PreparedWriter::end_shard() {
+    header_.shards.back().lengths_digest = lengths_->end();
+    header_.shards.back().ids_digest = ids_->end();
+    lengths_.reset();
+    ids_.reset();
+}
+
+void PreparedWriter::add(std::span<const TokenPair> pairs) {
+    constexpr std::size_t block = 1 << 20;
+    const bool narrow = header_.id_bytes() == 2;
+    for (const TokenPair& pair : pairs) {
+        if (lengths_ == nullptr) begin_shard();
+        PreparedShard& shard = header_.shards.back();
+        for (const std::size_t number : {pair.source.size(), pair.target.size(), static_cast<std::size_t>(pair.words)})
+            put(lengths_->bytes, static_cast<std::uint32_t>(number));
+        for (const std::vector<std::int32_t>* side : {&pair.source, &pair.target}) {
+            for (const std::int32_t id : *side) {
+                if (narrow)
+                    put(ids_->bytes, static_cast<std::uint16_t>(id));
+                else
+                    put(ids_->bytes, static_cast<std::uint32_t>(id));
+            }
+            shard.tokens += static_cast<std::int64_t>(side->size());
+        }
+        text_.add(pair.source, pair.target);
+        lengths_->flush(block);
+        ids_->flush(block);
+        ++header_.pairs;
+        if (++shard.pairs == pairs_per_shard_) end_shard();
+    }
+}
+
+PreparedHeader PreparedWriter::finish(PreparedHeader about) {
+    check(header_.pairs > 0, "prepared text: there is no pair; wanted at least one");
+    if (lengths_ != nullptr) end_shard();
+    header_.left_out = about.left_out;
+    header_.options = std::move(about.options);
+    header_.text_digest = text_.text();
+    write_file_atomically(part_ / prepared_header_name, header_.serialized());
+    check_free(out_, overwrite_);  // another process may have made something there in the meantime
+    put_in_place();
+    part_.clear();
+    return header_;
+}
+
+// A text that is replaced is gone between the two renames; nothing else is ever incomplete.
+void PreparedWriter::put_in_place() const {
+    const fs::path old = out_.string() + ".old.part";
+    const bool replaces = fs::exists(out_) && !fs::is_empty(out_);
+    if (replaces) {
+        remove_left(old);
+        rename_to(out_, old);
+    }
+    rename_to(part_, out_);
+    sync_folder(out_.parent_path());
+    if (replaces) remove_whole(old);
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,96 @@
+#include "apps/translation/training/prepare.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/translation/text/number_text.h"
+#include "core/format.h"
+
+namespace heddle::app {
+namespace {
+
+// Read and encoded at once.
+constexpr std::int64_t pairs_in_piece = 1 << 16;
+
+// Calls use(pairs) with pieces of the text, in order and without pairs that have an empty side. Returns how many of these there
+// are.
+std::int64_t for_each_piece(const DataOptions& options, const Say& say, const std::function<void(Corpus)>& use) {
+    CorpusReader reader(options.train, options.source, options.target, reading_of(options, say));
+    std::int64_t left_out = 0;
+    for (Corpus piece = reader.next(pairs_in_piece); piece.size() > 0; piece = reader.next(pairs_in_piece)) {
+        TrainingPairs pairs = without_empty_sides(std::move(piece));
+        left_out += pairs.left_out;
+        use(std::move(pairs.corpus));
+    }
+    return left_out;
+}
+
+// Lines of both sides.
+struct Lines {
+    std::vector<std::string> source, target;
+};
+
+Lines all_lines(const DataOptions& options) {
+    Lines lines;
+    for_each_piece(options, {}, [&](Corpus piece) {
+        for (SentencePair& pair : piece.pairs) {
+            lines.source.push_back(std::move(pair.source));
+            lines.target.push_back(std::move(pair.target));
+        }
+    });
+    return lines;
+}
+
+// Those of line i * lines / count, i = 0, 1, .., that are among `pairs` lines from `first` on, as numbers of pairs; ascending.
+std::vector<std::int64_t> at_even_distances(std::int64_t count, std::int64_t lines, std::int64_t first, std::int64_t pairs) {
+    std::vector<std::int64_t> chosen;
+    for (std::int64_t i = 0; i < count; ++i)
+        if (const std::int64_t line = i * lines / count - first; line >= 0 && line < pairs) chosen.push_back(line);
+    return chosen;
+}
+
+// The lines that train_vocabulary() would choose of all for one vocabulary, or two.
+Lines chosen_lines(const DataOptions& options, const VocabularyRequest& request) {
+    std::int64_t pairs = 0;
+    for_each_piece(options, {}, [&](const Corpus& piece) { pairs += piece.size(); });
+    const std::int64_t lines = request.shared ? 2 * pairs : pairs, count = std::min(request.max_lines, lines);
+    const std::vector<std::int64_t> sources = at_even_distances(count, lines, 0, pairs),
+                                    targets = request.shared ? at_even_distances(count, lines, pairs, pairs) : sources;
+    Lines chosen;
+    std::int64_t first = 0;
+    for_each_piece(options, {}, [&](const Corpus& piece) {
+        const auto take = [&](const std::vector<std::int64_t>& wanted, std::vector<std::string>& taken,
+                              std::string SentencePair::*side) {
+            for (; taken.size() < wanted.size() && wanted[taken.size()] < first + piece.size();)
+                taken.push_back(piece.pairs[static_cast<std::size_t>(wanted[taken.size()] - first)].*side);
+        };
+        take(sources, chosen.source, &SentencePair::source);
+        take(targets, chosen.target, &SentencePair::target);
+        first += piece.size();
+    });
+    return chosen;
+}
+
+}  // namespace
+
+Vocabularies learn_vocabularies(const DataOptions& options, VocabularyRequest& request, const Say& say) {
+    if (!request.model_file.empty()) return make_vocabularies(request, VocabularyLines(), say);
+    const Lines lines = request.max_lines > 0 ? chosen_lines(options, request) : all_lines(options);
+    check(!lines.source.empty() || !lines.target.empty(), "{}: there is no training pair; wanted lines with text on both sides",
+          options.train);
+    return make_vocabularies(request,
+                             VocabularyLines{.source = {lines.source.begin(), lines.source.end()},
+                                             .target = {lines.target.begin(), lines.target.end()}},
+                             say);
+}
+
+std::int64_t encode_text(const DataOptions& options, const Vocabularies& vocabularies, PreparedWriter& writer, const Say& say) {
+    const std::int64_t left_out = for_each_piece(
+        options, say, [&](const Corpus& piece) { writer.add(encode_corpus(piece, *vocabularies.source, *vocabularies.target)); });
+    if (left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(left_out)));
+    return left_out;
+}
+
+}  // namespace heddle::app

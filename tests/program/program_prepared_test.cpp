@@ -1,0 +1,152 @@
+// heddle prepare, and heddle train --train with what it writes.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/digest.h"
+#include "tests/letter_pairs.h"
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const char* const tiny_run =
+    " --valid text --layers 1 --d-model 16 --heads 2 --d-ff 32 --batch-tokens 80 --accumulate 2 --log-every 1 --valid-every 5"
+    " --valid-sentences 2 --save-every 4 --keep 0 --tune-search false";
+const char* const of_words = " --source a --target b --vocab-type word";
+
+class PreparedText : public testing::Test {
+  protected:
+    PreparedText() { write_letter_pairs(here_, 90); }
+
+    ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments + tiny_run); }
+    ProgramResult prepare(const std::string& arguments) const { return here_.run("prepare" + arguments); }
+    // Of all weights and moments of a run, by their files.
+    std::map<std::string, std::string> digests(const std::string& run) const {
+        std::map<std::string, std::string> found;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(here_.path(run))) {
+            const std::filesystem::path name = entry.path().lexically_relative(here_.path(run));
+            if (entry.path().extension() == ".safetensors" && name.string().find("latest") == std::string::npos)
+                found[name.string()] = digest(here_.read(run + "/" + name.string()));
+        }
+        EXPECT_GE(found.size(), 4u) << run;
+        return found;
+    }
+
+    const Workplace here_;
+};
+
+TEST_F(PreparedText, TrainsToTheBytesOfThePlainOne) {
+    ASSERT_EQ(train(" --train text --out plain --updates 10" + std::string(of_words)).status, 0);
+    const ProgramResult prepared = prepare(" --train text --out text.prepared" + std::string(of_words));
+    ASSERT_EQ(prepared.status, 0) << prepared.err;
+    EXPECT_THAT(prepared.err, HasSubstr("heddle train --train text.prepared"));
+    // The languages and the vocabulary are the text's.
+    const ProgramResult result = train(" --train text.prepared --out files --updates 10");
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(digests("files"), digests("plain"));
+    EXPECT_EQ(here_.read("files/vocab.tsv"), here_.read("plain/vocab.tsv"));
+    std::string config = here_.read("files/config.toml"), wanted = here_.read("plain/config.toml");
+    const auto without_seal = [](std::string text) { return text.substr(0, text.find("\n# digest")); };
+    config = without_seal(config).replace(config.find("\"text.prepared\""), 15, "\"text\"");
+    EXPECT_EQ(config, without_seal(wanted));
+
+    // Each goes on with the other's text, in the middle of an epoch.
+    ASSERT_EQ(here_.run("train --resume plain --train text.prepared --updates 17").status, 0);
+    ASSERT_EQ(here_.run("train --resume files --train text --updates 17").status, 0);
+    ASSERT_EQ(train(" --train text --out whole --updates 17" + std::string(of_words)).status, 0);
+    for (const char* file : {"saves/17/model.safetensors", "saves/17/moments.safetensors"})
+        for (const char* run : {"plain", "files"}) EXPECT_EQ(digests(run).at(file), digests("whole").at(file)) << run << file;
+}
+
+TEST_F(PreparedText, LearnsTheVocabularyThatTrainingWouldLearn) {
+    for (const std::string options :
+         {" --vocab-type word --vocab-lines 40", " --vocab-type word --vocab-lines 7 --shared-vocab false", " --vocab-type char",
+          " --vocab-type bpe --vocab-lines 100 --vocab-size 30"}) {
+        const std::string both = " --source a --target b" + options;
+        ASSERT_EQ(train(" --train text --out run --overwrite --updates 1" + both).status, 0) << options;
+        const ProgramResult result = prepare(" --train text --out prepared --overwrite" + both);
+        ASSERT_EQ(result.status, 0) << result.err;
+        int files = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(here_.path("prepared"))) {
+            const std::string name = entry.path().filename().string();
+            if (!name.starts_with("vocab.")) continue;
+            EXPECT_EQ(here_.read("prepared/" + name), here_.read("run/" + name)) << options;
+            ++files;
+        }
+        EXPECT_EQ(files, options.find("false") != std::string::npos ? 2 : 1);
+        ASSERT_EQ(train(" --train prepared --out files --overwrite --updates 1").status, 0) << options;
+        EXPECT_EQ(digests("files"), digests("run")) << options;
+    }
+}
+
+TEST_F(PreparedText, LeavesOutPairsWithAnEmptySide) {
+    here_.write("text.tsv", "a b\tA B\n\tC\nd\t \nc a\tC A\n");
+    const ProgramResult result = prepare(" --train text.tsv --tsv --vocab-type word --out prepared");
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("2 training pairs with an empty side are left out"),
+                                  HasSubstr("prepared: 2 pairs with 8 tokens")));
+    EXPECT_EQ(prepare(" --check prepared").status, 0);
+    const ProgramResult trained = here_.run("train --train prepared --out run --updates 2 --layers 1 --d-model 16");
+    EXPECT_EQ(trained.status, 0) << trained.err;
+}
+
+TEST_F(PreparedText, KeepsItsVocabularyAndLanguages) {
+    ASSERT_EQ(prepare(" --train text --out prepared" + std::string(of_words)).status, 0);
+    const std::string use = " --train prepared --out run --updates 1";
+    expect_complaint(train(use + " --vocab-type char"), 2,
+                     "--train prepared: it was prepared with other options than --vocab-type \"char\" (it has \"word\")");
+    expect_complaint(train(use + " --source x"), 2, "--source \"x\" (it has \"a\")");
+    expect_complaint(train(use + " --vocab-model prepared/vocab.tsv"), 2, "it has its vocabulary; leave --vocab-model out");
+    EXPECT_EQ(train(use + " --vocab-type word --source a").status, 0);
+
+    ASSERT_EQ(train(" --train text --source a --target b --vocab-type char --out letters --updates 1").status, 0);
+    expect_complaint(
+        train(" --train prepared --out other --init letters --updates 1"), 1,
+        "it was prepared with another vocabulary than that of letters; prepare the text with --vocab-model letters/vocab.model");
+    EXPECT_FALSE(here_.exists("other"));
+    const ProgramResult tuned = train(" --train prepared --out other --init run --updates 1");
+    EXPECT_EQ(tuned.status, 0) << tuned.err;
+    ASSERT_EQ(prepare(" --train text --source a --target b --vocab-model letters/vocab.tsv --out letters.text").status, 0);
+    const ProgramResult letters = train(" --train letters.text --out third --init letters --updates 1");
+    EXPECT_EQ(letters.status, 0) << letters.err;
+}
+
+TEST_F(PreparedText, IsRefusedBeforeTrainingWhereItIsDamaged) {
+    ASSERT_EQ(prepare(" --train text --out prepared" + std::string(of_words)).status, 0);
+    const std::string use = " --train prepared --out run --updates 1";
+    std::string ids = here_.read("prepared/00000.ids");
+    ++ids[10];
+    here_.write("prepared/00000.ids", ids);
+    expect_complaint(train(use), 1, "prepared/00000.ids: the file is damaged: its digest is");
+    expect_complaint(prepare(" --check prepared"), 1, "prepared/00000.ids: the file is damaged");
+    std::filesystem::remove(here_.path("prepared/prepared.json"));
+    expect_complaint(train(use + of_words), 1, "prepared is a folder, but no prepared text");
+    EXPECT_FALSE(here_.exists("run"));
+}
+
+TEST_F(PreparedText, IsWrittenOnlyWithWhatItNeeds) {
+    const std::string all = " --train text --out prepared" + std::string(of_words);
+    expect_complaint(prepare(" --out prepared"), 2, "prepare: no text; give --train PREFIX");
+    expect_complaint(prepare(" --train text" + std::string(of_words)), 2, "prepare: no folder for the prepared text");
+    expect_complaint(prepare(" --train text --out prepared"), 2, "needs the file endings of both languages");
+    expect_complaint(prepare(" --train - --tsv --out prepared"), 2, "which standard input cannot be; give a file");
+    expect_complaint(prepare(" --check prepared --out other"), 2, "leave --out out");
+    EXPECT_FALSE(here_.exists("prepared"));
+    here_.write("text.b", "A\n");
+    EXPECT_EQ(prepare(all).status, 1);
+    EXPECT_FALSE(here_.exists("prepared"));
+    EXPECT_FALSE(here_.exists("prepared.part"));
+    write_letter_pairs(here_, 9);
+    ASSERT_EQ(prepare(all).status, 0);
+    expect_complaint(prepare(all), 1, "there is a prepared text already");
+    EXPECT_EQ(prepare(all + " --overwrite").status, 0);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,140 @@
+// Epochs of texts that are planned window by window.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "apps/translation/batching/batch_plan.h"
+#include "core/parallel.h"
+#include "core/random.h"
+#include "tests/support.h"
+
+namespace heddle::app {
+namespace {
+
+using Batches = std::vector<std::vector<std::int64_t>>;
+
+std::vector<TokenPair> some_pairs(std::size_t count) {
+    Sequence numbers(9);
+    std::vector<TokenPair> pairs;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto source = static_cast<std::size_t>(1 + numbers.below(12)),
+                   target = static_cast<std::size_t>(1 + numbers.below(12));
+        pairs.push_back({std::vector<std::int32_t>(source, 4), std::vector<std::int32_t>(target, 5),
+                         static_cast<std::int64_t>(std::max(source, target))});
+    }
+    return pairs;
+}
+
+// Windows of five blocks of eight pairs.
+constexpr PlanWindows small{.whole = 40, .block = 8, .blocks = 5};
+const BatchOptions limits{.batch_tokens = 60, .max_length = 12};
+
+Batches all_batches(EpochPlan& plan) {
+    Batches found;
+    for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
+        if (!plan.holds(batch)) plan.hold(batch);
+        found.push_back(plan.window().batches.at(static_cast<std::size_t>(batch - plan.first_batch())));
+    }
+    return found;
+}
+
+void expect_equal(const PlanCounts& a, const PlanCounts& b) {
+    EXPECT_EQ(a.sentences, b.sentences);
+    EXPECT_EQ(a.source_tokens, b.source_tokens);
+    EXPECT_EQ(a.target_tokens, b.target_tokens);
+    EXPECT_EQ(a.empty, b.empty);
+    EXPECT_EQ(a.too_long, b.too_long);
+    EXPECT_EQ(a.too_wide, b.too_wide);
+}
+
+TEST(EpochPlan, OfASmallTextIsThePlanOfAllItsPairs) {
+    const std::vector<TokenPair> pairs = some_pairs(40);
+    EpochPlan plan(pairs, limits, 3, 2, small);
+    const BatchPlan whole = plan_batches(pairs, limits, 3, 2);
+    EXPECT_EQ(plan.window().batches, whole.batches);
+    EXPECT_EQ(all_batches(plan), whole.batches);
+    EXPECT_EQ(plan.first_batch(), 0);
+    expect_equal(plan.counts(), whole);
+}
+
+TEST(EpochPlan, HoldsEveryUsablePairOnceInFullBatches) {
+    std::vector<TokenPair> pairs = some_pairs(531);  // the last block and the last window are shorter
+    pairs[17].source.clear();
+    EpochPlan plan(pairs, limits, 3, 2, small);
+    const BatchPlan whole = plan_batches(pairs, limits, 3, 2);
+    expect_equal(plan.counts(), whole);
+    EXPECT_GT(plan.counts().too_long, 0);
+
+    std::multiset<std::int64_t> seen, wanted;
+    for (const auto& batch : whole.batches) wanted.insert(batch.begin(), batch.end());
+    for (const auto& batch : all_batches(plan)) {
+        ASSERT_FALSE(batch.empty());
+        seen.insert(batch.begin(), batch.end());
+        std::int64_t widest = 0;
+        for (const std::int64_t i : batch) widest = std::max(widest, pairs[static_cast<std::size_t>(i)].width());
+        EXPECT_LE(widest * static_cast<std::int64_t>(batch.size()), 60);
+    }
+    EXPECT_EQ(seen, wanted);
+    // Fewer sorted pairs fill batches less well, but not by much.
+    EXPECT_GE(plan.batches(), static_cast<std::int64_t>(whole.batches.size()));
+    EXPECT_LE(plan.batches(), static_cast<std::int64_t>(whole.batches.size()) * 3 / 2);
+}
+
+TEST(EpochPlan, IsTheSameFromAnyBatchOn) {
+    const std::vector<TokenPair> pairs = some_pairs(531);
+    EpochPlan plan(pairs, limits, 3, 2, small);
+    const Batches batches = all_batches(plan);
+    for (std::int64_t first = plan.batches() - 1; first >= 0; first -= 7) {
+        EpochPlan resumed(pairs, limits, 3, 2, small);
+        resumed.hold(first);
+        EXPECT_TRUE(resumed.holds(first));
+        EXPECT_EQ(resumed.window().batches.at(static_cast<std::size_t>(first - resumed.first_batch())),
+                  batches[static_cast<std::size_t>(first)]);
+    }
+    const int before = threads();
+    set_threads(3);
+    EpochPlan on_three(pairs, limits, 3, 2, small);
+    set_threads(before);
+    EXPECT_EQ(all_batches(on_three), batches);
+    EXPECT_THROW(plan.hold(plan.batches()), Error);
+    EXPECT_THROW(plan.hold(-1), Error);
+}
+
+TEST(EpochPlan, BringsOtherPairsTogetherInEachEpochAndWithEachSeed) {
+    const std::vector<TokenPair> pairs = some_pairs(531);
+    const auto of = [&](std::uint64_t seed, std::uint64_t epoch) {
+        EpochPlan plan(pairs, limits, seed, epoch, small);
+        return all_batches(plan);
+    };
+    EXPECT_EQ(of(3, 2), of(3, 2));
+    EXPECT_NE(of(3, 2), of(3, 3));
+    EXPECT_NE(of(3, 2), of(4, 2));
+    // The first window of an epoch is no run of the file.
+    EpochPlan plan(pairs, limits, 3, 2, small);
+    std::set<std::int64_t> blocks;
+    for (const auto& batch : plan.window().batches)
+        for (const std::int64_t i : batch) blocks.insert(i / small.block);
+    EXPECT_EQ(blocks.size(), 5u);
+    EXPECT_GT(*blocks.rbegin() - *blocks.begin(), 5);
+}
+
+TEST(EpochPlan, PassesOverWindowsWithoutUsablePairs) {
+    std::vector<TokenPair> pairs = some_pairs(200);
+    for (std::size_t i = 0; i < pairs.size(); ++i)
+        if (i < 160) pairs[i].target.clear();
+    for (std::uint64_t epoch = 1; epoch < 9; ++epoch) {
+        EpochPlan plan(pairs, {.batch_tokens = 60}, 1, epoch, {.whole = 10, .block = 40, .blocks = 1});
+        std::int64_t sentences = 0;
+        for (const auto& batch : all_batches(plan)) sentences += static_cast<std::int64_t>(batch.size());
+        EXPECT_EQ(sentences, 40);
+        EXPECT_EQ(plan.counts().empty, 160);
+    }
+    for (TokenPair& pair : pairs) pair.target.clear();
+    expect_error([&] { EpochPlan(pairs, limits, 1, 1, small); }, "none of the 200 pairs can be used: 200 with an empty side");
+    expect_error([&] { EpochPlan(some_pairs(50), {.batch_tokens = 0}, 1, 1, small); }, "wanted one of them above 0");
+}
+
+}  // namespace
+}  // namespace heddle::app

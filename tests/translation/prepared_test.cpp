@@ -1,0 +1,268 @@
+// Prepared texts: written, read, and refused where they are damaged.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/file.h"
+#include "tests/support.h"
+#include "tests/translation/prepared_support.h"
+#include "tests/translation/resume_support.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+void write_bytes(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+class Prepared : public testing::Test {
+  protected:
+    Prepared() : data_(copy_data(20)) {}
+
+    fs::path make() {
+        prepare(text_, data_.vocabularies, data_.training);
+        return text_;
+    }
+    // Opening must fail with this.
+    void expect_refused(const std::string& part) const {
+        expect_error([&] { PreparedText{text_}; }, part);
+    }
+
+    const TemporaryFolder here_;
+    const fs::path text_ = here_ / "text";
+    const TrainingData data_;
+};
+
+TEST_F(Prepared, HasThePairsOfTheTextInTheirOrder) {
+    const PreparedText text(make());
+    const TokenPairs pairs(text), in_memory(data_.training);
+    ASSERT_EQ(pairs.size(), 20);
+    for (std::int64_t i = 0; i < 20; ++i) {
+        const TokenPair a = pairs.pair(i), b = in_memory.pair(i);
+        EXPECT_EQ(a.source, b.source);
+        EXPECT_EQ(a.target, b.target);
+        EXPECT_EQ(a.words, b.words);
+        EXPECT_EQ(pairs.lengths(i).width(), b.width());
+    }
+    text.check_all();
+    EXPECT_EQ(text.vocabularies().source->serialized(), data_.vocabularies.source->serialized());
+    EXPECT_EQ(text.header().shards.size(), 3u);
+    EXPECT_EQ(text.header().id_bytes(), 2);
+    TrainingData from_files = data_;
+    from_files.training.clear();
+    from_files.prepared = std::make_shared<PreparedText>(text_);
+    EXPECT_EQ(digests(from_files), digests(data_));
+    EXPECT_TRUE(is_prepared(text_));
+    EXPECT_FALSE(is_prepared(here_.path()));
+    EXPECT_FALSE(is_prepared(text_ / "vocab.tsv"));
+    EXPECT_FALSE(fs::exists(here_ / "text.part"));
+}
+
+TEST_F(Prepared, IsTheSameFilesForTheSamePairs) {
+    make();
+    PreparedWriter again(here_ / "again", false, data_.vocabularies, 7);
+    for (const TokenPair& pair : data_.training) again.add({&pair, 1});
+    again.finish({});
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(text_)) {
+        names.push_back(entry.path().filename().string());
+        EXPECT_EQ(read_file(entry.path()), read_file(here_ / "again" / names.back())) << names.back();
+    }
+    std::sort(names.begin(), names.end());
+    EXPECT_THAT(names, testing::ElementsAre("00000.ids", "00000.lengths", "00001.ids", "00001.lengths", "00002.ids",
+                                            "00002.lengths", "prepared.json", "vocab.tsv"));
+}
+
+TEST_F(Prepared, HasWideIdsWithAVocabularyThatNeedsThem) {
+    std::string line;
+    for (int word = 0; word < 70000; ++word) line += fmt::format("w{} ", word);
+    const std::vector<std::string> lines = {line};
+    Vocabularies vocabularies;
+    vocabularies.source = vocabularies.target = train_vocabulary({.type = VocabularyType::word, .size = 0}, lines);
+    const std::vector<TokenPair> pairs = {{{4, 70003}, {65536}, 2}, {{65535}, {5, 6, 7}, 3}};
+    prepare(text_, vocabularies, pairs);
+    const PreparedText text(text_);
+    EXPECT_EQ(text.header().id_bytes(), 4);
+    for (std::int64_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(TokenPairs(text).pair(i).source, pairs[static_cast<std::size_t>(i)].source);
+        EXPECT_EQ(TokenPairs(text).pair(i).target, pairs[static_cast<std::size_t>(i)].target);
+    }
+}
+
+TEST_F(Prepared, IsRefusedByTheNameOfADamagedFile) {
+    make();
+    for (const auto& entry : fs::directory_iterator(text_)) {
+        const fs::path file = entry.path();
+        const std::string bytes = read_file(file);
+        const bool vocabulary = file.filename() == "vocab.tsv";
+        // The vocabulary's digest is of the folder's.
+        const std::string named = vocabulary ? text_.string() + ": its vocabulary" : file.string();
+        for (std::size_t at = 0; at < bytes.size(); ++at) {
+            std::string other = bytes;
+            other[at] = static_cast<char>(other[at] ^ 0x20);
+            write_bytes(file, other);
+            const std::string message = error_of([&] { PreparedText{text_}; });
+            ASSERT_THAT(message, HasSubstr(named)) << "byte " << at;
+        }
+        for (const std::string& other : {bytes.substr(0, bytes.size() - 1), bytes + "\n", std::string()}) {
+            write_bytes(file, other);
+            expect_refused(named);
+        }
+        fs::remove(file);
+        expect_refused(vocabulary ? "no vocabulary there" : file.string());
+        fs::create_directory(file);
+        expect_refused(file.string());
+        fs::remove(file);
+        write_bytes(file, bytes);
+    }
+    EXPECT_NO_THROW(PreparedText{text_}.check_all());
+}
+
+TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
+    const PreparedHeader good = PreparedText(make()).header();
+    const auto refused = [&](const std::function<void(PreparedHeader&)>& change, const std::string& part) {
+        PreparedHeader header = good;
+        change(header);
+        write_bytes(text_ / "prepared.json", header.serialized());
+        expect_refused(part);
+    };
+    refused([](PreparedHeader& header) { ++header.pairs; }, "21 pairs, but its shards have 20");
+    refused([](PreparedHeader& header) { ++header.shards[1].pairs, --header.shards[0].pairs; }, "bytes, wanted");
+    refused([](PreparedHeader& header) { ++header.shards[1].tokens; }, "00001.ids: the file has");
+    refused([](PreparedHeader& header) { header.pairs = -1; }, "-1 is no count");
+    refused([](PreparedHeader& header) { header.source_vocabulary = 3; }, "a vocabulary of 3 tokens");
+    refused([](PreparedHeader& header) { header.target_vocabulary = 70000; }, "bytes, wanted");  // ids would be wider
+    refused([](PreparedHeader& header) { header.shards.pop_back(); }, "its shards have 14");
+    refused([](PreparedHeader& header) { header.shards[2].ids_digest = "0"; }, "00002.ids: the file is damaged");
+    refused([](PreparedHeader& header) { header.vocabulary_digest = "0"; }, "its vocabulary is not the one");
+
+    // Sums agree, but not with the lengths.
+    std::string lengths = read_file(text_ / "00000.lengths");
+    ++lengths[0];
+    write_bytes(text_ / "00000.lengths", lengths);
+    refused([](PreparedHeader&) {}, "00000.lengths: the file is damaged: its lengths add up to");
+
+    std::string other_version = good.serialized();
+    other_version.replace(other_version.find("\"version\": 1"), 12, "\"version\": 2");
+    write_bytes(text_ / "prepared.json", other_version);
+    expect_refused("another version of heddle");
+    write_bytes(text_ / "prepared.json", "{\"format\": 1}\n");
+    expect_refused("not the header of a prepared text");
+    write_bytes(text_ / "prepared.json", std::string(1000, '['));
+    expect_refused("not the header of a prepared text");
+}
+
+TEST_F(Prepared, RefusesAnIdOutsideTheVocabularyByItsPlace) {
+    std::vector<TokenPair> pairs = data_.training;
+    const auto size = static_cast<std::int32_t>(data_.vocabularies.target->size());
+    pairs[9].target.back() = size;
+    prepare(text_, data_.vocabularies, pairs);
+    const PreparedText text(text_);
+    EXPECT_NO_THROW(TokenPairs(text).pair(8));
+    const std::string wanted = fmt::format("00001.ids: pair 10 has the id {0}, but the vocabulary has {0} tokens", size);
+    expect_error([&] { TokenPairs(text).pair(9); }, wanted);
+    expect_error([&] { text.check_all(); }, wanted);
+    expect_error([&] { make_batch(text, std::vector<std::int64_t>{3, 9}); }, wanted);
+}
+
+TEST_F(Prepared, IsCheckedForTheSizesOfVocabularies) {
+    PreparedHeader header = PreparedText(make()).header();
+    ++header.source_vocabulary;
+    write_bytes(text_ / "prepared.json", header.serialized());
+    const PreparedText text(text_);
+    expect_error([&] { text.vocabularies(); }, "the ids are of vocabularies of");
+    header = text.header();
+    --header.source_vocabulary;
+    header.text_digest = "0";
+    write_bytes(text_ / "prepared.json", header.serialized());
+    expect_error([&] { PreparedText{text_}.check_all(); }, "the digest of its text");
+}
+
+TEST_F(Prepared, ReplacesOnlyWhatIsOne) {
+    make();
+    const auto again = [&](bool overwrite) { prepare(text_, data_.vocabularies, data_.training, 20, overwrite); };
+    expect_error([&] { again(false); },
+                 "there is a prepared text already; choose another folder, or replace it with --overwrite");
+    EXPECT_TRUE(fs::exists(text_ / "00002.ids"));
+    again(true);
+    EXPECT_EQ(PreparedText(text_).header().shards.size(), 1u);
+    EXPECT_FALSE(fs::exists(text_ / "00002.ids"));
+    EXPECT_FALSE(fs::exists(here_ / "text.old.part"));
+
+    write_bytes(text_ / "letter.txt", "mine");
+    expect_error([&] { again(true); }, "heddle prepare did not write " + (text_ / "letter.txt").string());
+    EXPECT_EQ(read_file(text_ / "letter.txt"), "mine");
+    fs::remove(text_ / "letter.txt");
+    fs::remove(text_ / "prepared.json");  // now it is any folder with a vocabulary
+    expect_error([&] { again(true); }, "heddle prepare did not write");
+    fs::create_directory(here_ / "empty");
+    EXPECT_NO_THROW(prepare(here_ / "empty/", data_.vocabularies, data_.training));
+    write_bytes(here_ / "file", "mine");
+    expect_error([&] { prepare(here_ / "file", data_.vocabularies, data_.training, 7, true); }, "it is a file");
+}
+
+TEST_F(Prepared, AppearsCompleteOrNotAtAll) {
+    const fs::path part = here_ / "text.part";
+    {
+        PreparedWriter writer(text_, false, data_.vocabularies, 7);
+        writer.add(data_.training);
+        EXPECT_TRUE(fs::exists(part));
+        expect_error([&] { make(); }, "another process prepares a text there");
+    }
+    EXPECT_FALSE(fs::exists(part));
+    EXPECT_FALSE(fs::exists(text_));
+    expect_error([&] { PreparedWriter(text_, false, data_.vocabularies).finish({}); }, "there is no pair");
+    // What a killed process left.
+    fs::create_directory(part);
+    for (const char* name : {"vocab.tsv", "00000.ids", ".heddle-12-3.part"}) write_bytes(part / name, "half");
+    make();
+    EXPECT_NO_THROW(PreparedText{text_});
+    fs::create_directory(part);
+    write_bytes(part / "letter.txt", "mine");
+    expect_error([&] { prepare(text_, data_.vocabularies, data_.training, 7, true); }, "heddle prepare did not make this");
+    EXPECT_TRUE(fs::exists(part / "letter.txt"));
+}
+
+TEST_F(Prepared, TrainsToTheWeightsOfTheSamePairsInMemory) {
+    const TrainingOptions options = eventful_training();
+    const Ended in_memory = train_in(here_ / "memory", data_, options),
+                in_files = train_in(here_ / "files", prepared(text_, data_), options);
+    EXPECT_EQ(in_files.weights, in_memory.weights);
+    EXPECT_EQ(in_files.result.pairs, in_memory.result.pairs);
+    EXPECT_EQ(in_files.result.updates, in_memory.result.updates);
+}
+
+// In windows of 12 pairs: stopped every other update, in the middle of windows and between them, and resumed.
+TEST_F(Prepared, GoesOnInTheMiddleOfAWindow) {
+    TrainingData data = copy_data(50, 6);
+    data.windows = {.whole = 20, .block = 4, .blocks = 3};
+    TrainingOptions options = eventful_training();
+    options.epochs = 3;
+    options.patience = 0;
+    options.batch_tokens = 20;
+    options.accumulate = 3;  // updates with batches of two windows
+    const Ended whole = train_in(here_ / "whole", data, options);
+    const TrainingData files = [&] {
+        TrainingData result = prepared(text_, data);
+        result.windows = data.windows;
+        return result;
+    }();
+    Ended part;
+    int parts = 0;
+    do {
+        part = train_in(here_ / "parts", files, options, [asked = 0]() mutable { return ++asked > 2; });
+        ASSERT_LT(++parts, 100);
+    } while (part.result.ended_by == EndReason::stopped);
+    EXPECT_GT(parts, 5);
+    EXPECT_EQ(part.weights, whole.weights);
+    EXPECT_EQ(part.result.pairs, 3 * 50);
+    TrainingData at_once = data;
+    at_once.windows = {};
+    EXPECT_NE(train_in(here_ / "at_once", at_once, options).weights, whole.weights);
+}
+
+}  // namespace
+}  // namespace heddle::app
