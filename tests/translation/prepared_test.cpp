@@ -235,7 +235,7 @@ TEST_F(Prepared, TrainsToTheWeightsOfTheSamePairsInMemory) {
     EXPECT_EQ(in_files.result.updates, in_memory.result.updates);
 }
 
-// In windows of 12 pairs: stopped every other update, in the middle of windows and between them, and resumed.
+// In windows of 12 pairs: stopped after every few updates, in the middle of windows and between them, and resumed.
 TEST_F(Prepared, GoesOnInTheMiddleOfAWindow) {
     TrainingData data = copy_data(50, 6);
     data.windows = {.whole = 20, .block = 4, .blocks = 3};
@@ -253,7 +253,7 @@ TEST_F(Prepared, GoesOnInTheMiddleOfAWindow) {
     Ended part;
     int parts = 0;
     do {
-        part = train_in(here_ / "parts", files, options, [asked = 0]() mutable { return ++asked > 2; });
+        part = train_in(here_ / "parts", files, options, [asked = 0]() mutable { return ++asked > 3; });
         ASSERT_LT(++parts, 100);
     } while (part.result.ended_by == EndReason::stopped);
     EXPECT_GT(parts, 5);
