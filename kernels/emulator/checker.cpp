@@ -28,6 +28,11 @@ Block* running_block() {
     return nullptr;
 }
 
+Action traced_action(Kind kind) {
+    if (state().copy_step != State::CopyStep::none) return kind == Kind::read ? Action::copy_read : Action::copy_write;
+    return is_atomic(kind) ? Action::atomic : kind == Kind::read ? Action::read : Action::write;
+}
+
 Origin intern(Place place) {
     std::vector<Place>& places = state().places;
     constexpr std::size_t kMemo = 256;
@@ -177,8 +182,7 @@ bool is_own_host_memory(const void* address, Kind kind) {
     State& s = state();
     if (s.copy_step == State::CopyStep::landing) return;
     const Running thread_that_runs = std::exchange(running, {});  // a library function may be an instrumented copy
-    Action action = is_atomic(kind) ? Action::atomic : kind == Kind::read ? Action::read : Action::write;
-    if (s.copy_step == State::CopyStep::issue) action = kind == Kind::read ? Action::copy_read : Action::copy_write;
+    const Action action = traced_action(kind);
     if (origin.is_place())
         trace_access(address, bytes, action, nullptr, s.places[origin.value()]);
     else

@@ -12,6 +12,7 @@
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/run.h"
 #include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/trace_notes.h"
 
 namespace heddle::emulator::checker {
 
@@ -88,6 +89,20 @@ std::string missing(const Target& target, const Block& block, const Access& othe
     return "without a barrier between";
 }
 
+// The access as the last one of the trace, if there is one.
+void trace_reported(const Target& target, const Access* earlier = nullptr) {
+    if (!traces()) return;
+    const State& s = state();
+    const auto code = [](Origin origin) { return origin.is_place() ? nullptr : reinterpret_cast<const void*>(origin.value()); };
+    const auto place = [&](Origin origin) { return origin.is_place() ? s.places[origin.value()] : Place{}; };
+    EarlierAccess other;
+    if (earlier != nullptr)
+        other = {s.numbers.at(earlier->block - s.first_ordinal), earlier->thread(), code(earlier->origin()),
+                 place(earlier->origin())};
+    trace_mistake(target.address, target.bytes, traced_action(target.kind), code(target.origin), place(target.origin),
+                  earlier == nullptr ? nullptr : &other);
+}
+
 bool in_program(const void* address, bool writable_too) {
     struct Segment {
         std::uintptr_t start, end;
@@ -131,6 +146,7 @@ bool is_library_code(Origin origin) {
 
 void report_race(const Target& target, const Block& block, const Access& other, bool shared) {
     running = {};
+    trace_reported(target, &other);
     std::string who = thread_text(other.thread());
     if (other.block != block.ordinal) who += " of " + block_text(other.block);
     const std::string element = shared ? "" : in_allocation(target.address);
@@ -142,12 +158,14 @@ void report_unwritten(const Target& target, const std::byte* byte, const Arena* 
     running = {};
     Target reading = target;
     reading.kind = is_atomic(target.kind) ? target.kind : Kind::read;
+    trace_reported(reading);
     if (arena) violate(deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
     violate(deed(reading, "global memory") + " that was never written: " + in_allocation(byte));
 }
 
 void report_not_allocated(const Target& target, const std::byte* byte) {
     running = {};
+    trace_reported(target);
     std::optional<Allocation> nearest = nearest_allocation(target.address);
     // If the next allocation's start is nearer than this one's end, it is the one that was probably meant.
     for (std::size_t ahead = 32; ahead <= 256; ahead += 32) {
@@ -172,6 +190,7 @@ void report_outside_shared(const Target& target, const std::byte* byte, const Bl
     running = {};
     if (arena.block != &block)
         violate(deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
+    trace_reported(target);
     const std::span<std::byte>* before = nullptr;
     const std::span<std::byte>* behind = nullptr;
     for (const auto& piece : arena.pieces) {
@@ -209,11 +228,13 @@ void report_host_memory(const Target& target) {
 
 void report_misaligned(const Target& target) {
     running = {};
+    trace_reported(target);
     violate(deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
 }
 
 void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {
     running = {};
+    trace_reported(target, &copy.issue);
     std::string who = "it";
     if (copy.issue.block != block.ordinal || copy.issue.thread() != scheduler->current->number)
         who = thread_text(copy.issue.thread());

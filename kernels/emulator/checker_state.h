@@ -9,6 +9,7 @@
 
 #include "kernels/emulator/checker_clocks.h"
 #include "kernels/emulator/checker_shadow.h"
+#include "kernels/emulator/trace.h"
 
 namespace heddle::emulator::checker {
 
@@ -71,6 +72,8 @@ struct Target {
     Kind kind;
     Origin origin;
 };
+/// What a trace calls such an access at the current step of a copy.
+Action traced_action(Kind kind);
 [[noreturn]] void report_race(const Target& target, const Block& block, const Access& other, bool shared);
 [[noreturn]] void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena);
 [[noreturn]] void report_not_allocated(const Target& target, const std::byte* byte);

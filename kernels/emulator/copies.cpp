@@ -59,6 +59,7 @@ void* shared_memory(int start, int bytes, int part, Place place) {
     if (part == 0) address_poison(block.arena, kRedZone);
     address_poison(end, kRedZone);
     block.pieces.push_back({start, bytes, place});
+    if (traces()) trace_piece(number, start, bytes);
     if constexpr (checker::kEnabled) checker::shared_piece(at, static_cast<std::size_t>(bytes));
     return at;
 }

@@ -17,8 +17,6 @@
 
 namespace heddle::emulator {
 
-inline constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
-
 /// One step in the life of a warp: a request to memory, or a wait, commit, collective or barrier.
 struct Request {
     Action action = Action::read;

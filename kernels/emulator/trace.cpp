@@ -1,12 +1,14 @@
 #include "kernels/emulator/trace.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "kernels/emulator/memory.h"
 #include "kernels/emulator/report.h"
 #include "kernels/emulator/scheduler.h"
 #include "kernels/emulator/trace_notes.h"
@@ -20,6 +22,7 @@ namespace {
 struct Recorder {
     std::vector<TracedLaunch> launches;
     std::size_t events = 0, most = 0;
+    WhenFull when_full = WhenFull::end_launch;
     // Sites of the running launch: an instruction's address, or file and line; and the literal of a meeting.
     using Site = std::tuple<const void*, int, const char*>;
     std::map<Site, std::uint32_t> numbers;
@@ -28,6 +31,16 @@ struct Recorder {
     TraceEvent* unread = nullptr;
     const std::byte* unread_at = nullptr;
 };
+// Set while the recorder changes: a thread that is stopped then leaves it half done.
+std::atomic<bool> is_recording = false;
+class Recording {
+  public:
+    Recording() { is_recording = true; }
+    ~Recording() { is_recording = false; }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+};
+
 // A checked launch holds the checker's lock, and the host begins and ends a trace while the device is idle.
 Recorder& recorder() {
     static auto* const made = new Recorder;
@@ -50,36 +63,67 @@ std::uint32_t number_of(const Recorder::Site& site) {
     return found->second;
 }
 
-TraceEvent& add(Action action, const Thread& thread, const Recorder::Site& site) {
+// Null if the trace is full and the launch runs on.
+TraceEvent* add(Action action, const Thread& thread, const Recorder::Site& site) {
     Recorder& r = recorder();
     read_last_write();
-    if (r.events++ >= r.most)
+    if (r.events >= r.most) {
+        r.launches.back().is_cut = true;
+        if (r.when_full == WhenFull::stop_recording) return nullptr;
+        is_recording = false;  // violate() does not return, and destroys nothing
         violate("makes more than the " + std::to_string(r.most) + " accesses and waits that a trace holds: run a smaller shape");
+    }
+    ++r.events;
     TraceEvent event;
     event.action = action;
     event.block = static_cast<std::uint32_t>(thread.block->number);
     event.thread = static_cast<std::uint16_t>(thread.number);
     event.site = number_of(site);
-    return r.launches.back().events.emplace_back(event);
+    return &r.launches.back().events.emplace_back(event);
 }
 
-// The offset in the arena as the kernel counts it: without red zones. -1: not in the block's shared memory.
+Recorder::Site site_of(const void* code, Place place) {
+    return code != nullptr ? Recorder::Site(code, -1, nullptr) : Recorder::Site(place.file, place.line, nullptr);
+}
+
+void put_address(TraceEvent& event, const void* address, std::int64_t offset, std::size_t bytes) {
+    event.shared = offset >= 0;
+    event.address = event.shared ? static_cast<std::uint64_t>(offset) : reinterpret_cast<std::uint64_t>(address);
+    event.bytes = static_cast<std::uint16_t>(bytes);
+}
+
+std::vector<TraceSite> sites_so_far() {
+    std::vector<TraceSite> sites;
+    for (const auto& [where, line, what] : recorder().sites) {
+        const bool is_code = line < 0;
+        sites.push_back({is_code     ? place_of_code(where)
+                         : line == 0 ? ""
+                                     : text_of({static_cast<const char*>(where), line}),
+                         what == nullptr ? "" : what});
+    }
+    return sites;
+}
+
+// The offset in the arena as the kernel counts it: without red zones. -1: not in the block's shared memory. An address between
+// two pieces counts from the one in front of it.
 std::int64_t shared_offset(const Block& block, const std::byte* address) {
     if (address < block.arena || address >= block.arena + block.arena_bytes) return -1;
-    std::int64_t at = address - block.arena - kRedZone;
+    const std::int64_t at = address - block.arena - kRedZone;
     for (std::size_t i = block.pieces.size(); i-- > 0;) {
-        const std::int64_t start = block.pieces[i].start + static_cast<std::int64_t>(i) * kRedZone;
-        if (at >= start && at < start + block.pieces[i].bytes) return at - static_cast<std::int64_t>(i) * kRedZone;
+        const std::int64_t zones = static_cast<std::int64_t>(i) * kRedZone;
+        if (at >= block.pieces[i].start + zones) return at - zones;
     }
     return -1;
 }
 
 }  // namespace
 
-void begin_trace(std::size_t most_events) {
+void begin_trace(std::size_t most_events, WhenFull when_full) {
     if (!checker::kEnabled) throw std::logic_error("begin_trace: only watched kernels can be traced");
     recorder() = {};
     recorder().most = most_events;
+    recorder().when_full = when_full;
+    is_recording = false;
     detail::trace_is_on = true;
 }
 
@@ -88,61 +132,107 @@ std::vector<TracedLaunch> end_trace() {
     return std::move(std::exchange(recorder(), {}).launches);
 }
 
+std::optional<std::vector<TracedLaunch>> trace_so_far() {
+    if (is_recording) return {};
+    read_last_write();
+    std::vector<TracedLaunch> launches = recorder().launches;
+    if (!launches.empty() && launches.back().sites.empty()) launches.back().sites = sites_so_far();
+    return launches;
+}
+
 void trace_launch_begins(const LaunchRequest& request) {
+    TracedLaunch launch;
+    launch.kernel = kernel_name(request.kernel);
+    launch.grid = request.grid;
+    launch.block = request.block;
+    launch.shared_bytes = request.shared;
+    const Recording recording;
     Recorder& r = recorder();
     r.numbers.clear();
     r.sites.clear();
     r.unread = nullptr;
-    r.launches.push_back({kernel_name(request.kernel), request.grid, request.block, request.shared, {}, {}});
+    r.launches.push_back(std::move(launch));
 }
 
 void trace_launch_ends() {
-    Recorder& r = recorder();
+    const Recording recording;
     read_last_write();
-    for (const auto& [where, line, what] : r.sites) {
-        const bool is_code = line < 0;
-        r.launches.back().sites.push_back({is_code     ? place_of_code(where)
-                                           : line == 0 ? ""
-                                                       : text_of({static_cast<const char*>(where), line}),
-                                           what == nullptr ? "" : what});
-    }
+    recorder().launches.back().sites = sites_so_far();
 }
 
 void trace_access(const void* address, std::size_t bytes, Action action, const void* code, Place place) {
+    const Recording recording;
     const Thread& thread = *scheduler->current;
     const auto* const at = static_cast<const std::byte*>(address);
-    TraceEvent& event = add(
-        action, thread, code != nullptr ? Recorder::Site(code, -1, nullptr) : Recorder::Site(place.file, place.line, nullptr));
-    const std::int64_t offset = shared_offset(*thread.block, at);
-    event.shared = offset >= 0;
-    event.address = event.shared ? static_cast<std::uint64_t>(offset) : reinterpret_cast<std::uint64_t>(address);
-    event.bytes = static_cast<std::uint16_t>(bytes);
+    TraceEvent* const event = add(action, thread, site_of(code, place));
+    if (event == nullptr) return;
+    put_address(*event, address, shared_offset(*thread.block, at), bytes);
     if (action == Action::read || action == Action::copy_read) {
-        read_value(event, at);
+        read_value(*event, at);
     } else if (action != Action::copy_write) {  // whose bytes may move much later
-        recorder().unread = &event;
+        recorder().unread = event;
         recorder().unread_at = at;
     }
 }
 
-void trace_commit() { add(Action::commit, *scheduler->current, {nullptr, 0, "commit"}); }
+void trace_mistake(const void* address, std::size_t bytes, Action action, const void* code, Place place,
+                   const EarlierAccess* earlier) {
+    const Recording recording;
+    Recorder& r = recorder();
+    const Thread& thread = *scheduler->current;
+    const std::int64_t offset = shared_offset(*thread.block, static_cast<const std::byte*>(address));
+    if (offset < 0 && !is_device_memory(address)) return;
+    TracedLaunch& launch = r.launches.back();
+    if (r.events == r.most) ++r.most;  // there is room for this one
+    TraceEvent& event = *add(action, thread, site_of(code, place));
+    put_address(event, address, offset, bytes);
+    launch.mistake = static_cast<std::uint32_t>(launch.events.size() - 1);
+    if (earlier == nullptr) return;
+    const std::uint32_t site = number_of(site_of(earlier->code, earlier->place));
+    for (std::uint32_t i = launch.mistake; i-- > 0;) {
+        const TraceEvent& other = launch.events[i];
+        if (other.block != earlier->block || other.thread != earlier->thread || other.site != site) continue;
+        if (other.shared != event.shared || other.address >= event.address + bytes ||
+            event.address >= other.address + other.bytes)
+            continue;
+        launch.earlier = i;
+        return;
+    }
+}
+
+void trace_piece(std::size_t number, int start, int bytes) {
+    const Recording recording;
+    std::vector<TracedPiece>& pieces = recorder().launches.back().pieces;
+    if (number == pieces.size()) pieces.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(bytes)});
+}
+
+void trace_commit() {
+    const Recording recording;
+    add(Action::commit, *scheduler->current, {nullptr, 0, "commit"});
+}
 
 void trace_copy_wait(int pending, Place place) {
-    add(Action::copy_wait, *scheduler->current, {place.file, place.line, "wait"}).address = static_cast<std::uint64_t>(pending);
+    const Recording recording;
+    if (TraceEvent* const event = add(Action::copy_wait, *scheduler->current, {place.file, place.line, "wait"}))
+        event->address = static_cast<std::uint64_t>(pending);
 }
 
 void trace_collective(unsigned lanes, const char* what, Place place) {
-    add(Action::collective, *scheduler->current, {place.file, place.line, what}).lanes = lanes;
+    const Recording recording;
+    if (TraceEvent* const event = add(Action::collective, *scheduler->current, {place.file, place.line, what}))
+        event->lanes = lanes;
 }
 
 void trace_barrier(const Thread* const* threads, std::size_t count, const char* what, Place place) {
+    const Recording recording;
     std::map<const Warp*, std::pair<const Thread*, std::uint32_t>> warps;
     for (std::size_t i = 0; i < count; ++i) {
         auto& [thread, lanes] = warps[threads[i]->warp];
         thread = threads[i];
         lanes |= 1u << threads[i]->lane();
     }
-    for (const auto& [warp, met] : warps) add(Action::barrier, *met.first, {place.file, place.line, what}).lanes = met.second;
+    for (const auto& [warp, met] : warps)
+        if (TraceEvent* const event = add(Action::barrier, *met.first, {place.file, place.line, what})) event->lanes = met.second;
 }
 
 }  // namespace heddle::emulator

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,21 +49,42 @@ struct TraceSite {
     std::string what;   ///< of collectives and barriers: "__syncthreads"
 };
 
+inline constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
+
+/// A piece of shared memory that the kernel took.
+struct TracedPiece {
+    std::uint32_t start = 0, bytes = 0;  ///< offset as the kernel counts it
+};
+
 struct TracedLaunch {
     std::string kernel;  ///< with its template arguments
     dim3 grid, block;
     std::size_t shared_bytes = 0;
     std::vector<TraceSite> sites;
     std::vector<TraceEvent> events;
+    std::vector<TracedPiece> pieces;  ///< in the order in which a block takes them
+    /// The access that was reported, which was not made and so has no value; of a race also the latest earlier access of the
+    /// other thread at the reported place. Indices in `events`.
+    std::uint32_t mistake = kNoEvent, earlier = kNoEvent;
+    bool is_cut = false;  ///< more happened than the trace holds
 };
 
 /// The events that a trace holds unless told otherwise: about 100 MB.
 inline constexpr std::size_t kMostTraceEvents = 2'000'000;
 
-/// Traces all launches from now on. A launch that exceeds `most_events` (of all launches together) ends with a Violation that
-/// says so. Throws std::logic_error where kernels are not watched.
-void begin_trace(std::size_t most_events = kMostTraceEvents);
+/// What happens to a launch that exceeds the events of a trace.
+enum class WhenFull {
+    end_launch,     ///< it ends with a Violation that says so
+    stop_recording  ///< it runs on, and is_cut
+};
+
+/// Traces all launches from now on. `most_events`: of all launches together. Throws std::logic_error where kernels are not
+/// watched.
+void begin_trace(std::size_t most_events = kMostTraceEvents, WhenFull when_full = WhenFull::end_launch);
 /// Ends it; the device must be idle. Launches in the order in which they ran.
 std::vector<TracedLaunch> end_trace();
+/// A copy of what is recorded so far, the running launch included: for a thread of the CPU that has stopped the one which runs
+/// the kernel, such as the handler of a time limit. Nothing if that one was stopped while it recorded.
+std::optional<std::vector<TracedLaunch>> trace_so_far();
 
 }  // namespace heddle::emulator

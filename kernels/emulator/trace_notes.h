@@ -26,6 +26,18 @@ void trace_launch_begins(const LaunchRequest& request);
 void trace_launch_ends();
 /// A checked access, before it is made. `code`: the instruction's address, or null if `place` is known.
 void trace_access(const void* address, std::size_t bytes, Action action, const void* code, Place place);
+/// The running thread is about to be reported for this access, which is not traced otherwise. `earlier`: of a race, the access
+/// that it conflicts with; its `code` and `place` are those of trace_access().
+struct EarlierAccess {
+    std::uint64_t block = 0;  ///< linear number in the grid
+    int thread = 0;
+    const void* code = nullptr;
+    Place place;
+};
+void trace_mistake(const void* address, std::size_t bytes, Action action, const void* code, Place place,
+                   const EarlierAccess* earlier);
+/// A block took its next piece of shared memory.
+void trace_piece(std::size_t number, int start, int bytes);
 void trace_commit();
 void trace_copy_wait(int pending, Place place);
 /// The lanes of the running thread's warp met. `what`: a literal.

@@ -63,6 +63,21 @@ __global__ void reversed_kernel(const float* x, float* y) {
     y[lane()] = s[63 - lane()];
 }
 
+constexpr int kRacingLine = __LINE__ + 5;
+__global__ void racing_kernel(const float* x, float* y) {
+    float* const s = device::shared<float>(64);
+    s[lane()] = x[lane()];
+    __syncthreads();
+    s[lane()] = 2 * s[63 - lane()];
+    y[lane()] = 0;
+}
+
+__global__ void used_early_kernel(const float* x, float* y) {
+    float* const s = device::shared<float>(32);
+    device::copy_async<4>(s + lane(), x + lane(), 4);
+    y[lane()] = s[lane()];
+}
+
 __global__ void copied_kernel(const float* x, float* y) {
     device::SharedArena arena;
     arena.take<float>(128);
@@ -102,6 +117,9 @@ Pattern divergent_pattern() { return pattern(divergent_kernel, 32, 0); }
 Pattern reversed_pattern() { return pattern(reversed_kernel, 64, 64); }
 Pattern copied_pattern() { return pattern(copied_kernel, 32, 256); }
 Pattern half_shuffle_pattern() { return pattern(half_shuffle_kernel, 32, 0); }
+Pattern racing_pattern() { return pattern(racing_kernel, 64, 64); }
+Pattern used_early_pattern() { return pattern(used_early_kernel, 32, 32); }
+int racing_line() { return kRacingLine; }
 int strided_line() { return kStridedLine; }
 
 }  // namespace heddle::emulator

@@ -29,6 +29,12 @@ Pattern reversed_pattern();
 Pattern copied_pattern();
 /// A shuffle by which half of a warp passes, then a read by all.
 Pattern half_shuffle_pattern();
+/// 64 threads exchange s [t] and s [63 - t] without a barrier between the reads and the writes.
+Pattern racing_pattern();
+/// Reads the destination of an asynchronous copy without having waited for it.
+Pattern used_early_pattern();
+/// The line of racing_pattern's exchange.
+int racing_line();
 /// The line of strided_pattern's access.
 int strided_line();
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -279,6 +280,92 @@ TEST_F(EmulatorTrace, SaysWhenItIsFull) {
     strided_pattern(1, 0)(x.get(), y.get());
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     ASSERT_EQ(end_trace().front().events.size(), 64u);
+}
+
+// The launches of a pattern that is reported with these words.
+TracedLaunch traced_mistake(const Pattern& pattern, const DeviceFloats& x, const DeviceFloats& y, const std::string& words) {
+    begin_trace();
+    pattern(x.get(), y.get());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    const std::string report = cudaGetErrorString(cudaErrorLaunchFailure);
+    EXPECT_NE(report.find(words), std::string::npos) << report;
+    std::vector<TracedLaunch> launches = end_trace();
+    EXPECT_EQ(launches.size(), 1u);
+    if (launches.size() == 1 && launches.front().mistake < launches.front().events.size()) return std::move(launches.front());
+    ADD_FAILURE() << "the trace has no mistake";
+    TracedLaunch none;
+    none.sites.resize(1);
+    none.events.resize(1);
+    none.mistake = none.earlier = 0;
+    return none;
+}
+
+TEST_F(EmulatorTrace, HasBothAccessesOfARace) {
+    for (std::uint64_t order = 0; order < 10; ++order) {
+        SCOPED_TRACE("seed " + std::to_string(order));
+        set_seed(order);
+        const DeviceFloats x(true), y(false);
+        const TracedLaunch launch = traced_mistake(racing_pattern(), x, y, "race: reads 4 bytes of shared memory");
+        ASSERT_LT(launch.earlier, launch.mistake);
+        EXPECT_EQ(launch.mistake + 1, launch.events.size()) << "it ended the launch";
+        const TraceEvent &read = launch.events[launch.mistake], &write = launch.events[launch.earlier];
+        EXPECT_EQ(read.action, Action::read);
+        EXPECT_EQ(write.action, Action::write);
+        EXPECT_EQ(read.thread + write.thread, 63) << "the thread that exchanges with it";
+        EXPECT_TRUE(read.shared && write.shared);
+        EXPECT_EQ(read.address, 4u * write.thread);
+        EXPECT_EQ(write.address, read.address);
+        for (const TraceEvent* event : {&read, &write})
+            EXPECT_TRUE(launch.sites.at(event->site).place.ends_with(":" + std::to_string(racing_line())));
+        ASSERT_EQ(launch.pieces.size(), 1u);
+        EXPECT_EQ(launch.pieces[0].start, 0u);
+        EXPECT_EQ(launch.pieces[0].bytes, 64 * 4u);
+    }
+}
+
+TEST_F(EmulatorTrace, HasTheCopyThatWasNotWaitedFor) {
+    const DeviceFloats x(true), y(false);
+    const TracedLaunch launch = traced_mistake(used_early_pattern(), x, y, "and has not waited for");
+    ASSERT_LT(launch.earlier, launch.mistake);
+    EXPECT_EQ(launch.events[launch.mistake].action, Action::read);
+    EXPECT_EQ(launch.events[launch.earlier].action, Action::copy_write);
+    EXPECT_EQ(launch.events[launch.earlier].thread, launch.events[launch.mistake].thread);
+}
+
+TEST_F(EmulatorTrace, HasAnAccessThatIsOutOfBounds) {
+    const DeviceFloats x(true), y(false);
+    const TracedLaunch global = traced_mistake(strided_pattern(1, kFloats), x, y, "past the end of");
+    const TraceEvent& read = global.events[global.mistake];
+    EXPECT_EQ(read.address, reinterpret_cast<std::uint64_t>(x.get()) + 4 * (kFloats + read.thread));
+    EXPECT_FALSE(read.shared);
+    EXPECT_EQ(global.earlier, kNoEvent);
+
+    const TracedLaunch shared = traced_mistake(banks_pattern(40), x, y, "past the end of a piece");
+    const TraceEvent& behind = shared.events[shared.mistake];
+    EXPECT_TRUE(behind.shared);
+    EXPECT_EQ(behind.address, 4u * 40 * behind.thread);
+    EXPECT_GE(behind.address, 4096u);
+}
+
+TEST_F(EmulatorTrace, StopsRecordingWhenToldTo) {
+    const DeviceFloats x(true), y(false);
+    begin_trace(63, WhenFull::stop_recording);
+    strided_pattern(1, 0)(x.get(), y.get());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << "the kernel ran to its end";
+    const std::optional<std::vector<TracedLaunch>> so_far = trace_so_far();
+    const std::vector<TracedLaunch> launches = end_trace();
+    ASSERT_EQ(launches.size(), 1u);
+    EXPECT_EQ(launches[0].events.size(), 63u);
+    EXPECT_TRUE(launches[0].is_cut);
+    ASSERT_TRUE(so_far.has_value());
+    ASSERT_EQ(so_far->size(), 1u);
+    EXPECT_EQ(so_far->front().events.size(), 63u);
+    EXPECT_EQ(so_far->front().sites.size(), launches[0].sites.size());
+
+    begin_trace(1, WhenFull::stop_recording);
+    used_early_pattern()(x.get(), y.get());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    EXPECT_NE(end_trace().front().mistake, kNoEvent) << "there is room for a mistake";
 }
 
 TEST(EmulatorTraceOfUnwatchedKernels, IsRefused) {
