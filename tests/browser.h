@@ -45,4 +45,11 @@ inline nlohmann::json title_of(const std::string& html, const std::string& setti
     return nlohmann::json::parse(decoded(title));
 }
 
+/// What Chromium sees on the page once the script `probe` has run, which sets `seen`.
+inline nlohmann::json seen_on(std::string html, const std::string& probe, const std::string& settings = "") {
+    html.insert(html.rfind("</body>"),
+                "<script>{let seen;\n" + probe + "\ndocument.title = encodeURIComponent(JSON.stringify(seen));}</script>");
+    return title_of(html, settings);
+}
+
 }  // namespace heddle

@@ -17,17 +17,17 @@ std::string limit(const Arithmetic& a, const Chip& chip, double per_byte) {
 std::span<const Chip> chips() { return kChips; }
 
 std::optional<Arithmetic> arithmetic_of(const Explanation& explanation) {
-    if (explanation.example->operations == nullptr) return {};
+    if (!explanation.operations) return {};
     double moved = 0, least = 0;
     for (const LaunchReport& report : explanation.launches) {
         moved += 32 * static_cast<double>(report.totals.sectors);
         least += static_cast<double>(report.least_bytes);
     }
-    const double operations = explanation.example->operations(explanation.shape);
+    const double operations = *explanation.operations;
     return Arithmetic{.operations = operations,
                       .per_moved_byte = operations / moved,
                       .per_least_byte = operations / least,
-                      .tensor_cores = explanation.example->bf16};
+                      .tensor_cores = explanation.bf16};
 }
 
 nlohmann::ordered_json json_of(const Arithmetic& a) {
@@ -57,7 +57,7 @@ std::vector<std::vector<std::string>> arithmetic_rows(std::span<const Explanatio
     for (const Explanation& one : explanations) {
         const std::optional<Arithmetic> a = arithmetic_of(one);
         is_stated |= a.has_value();
-        std::vector<std::string> column = {std::string(one.example->name)};
+        std::vector<std::string> column = {one.name};
         if (a) {
             column.push_back(fmt::format("{:.0f}", a->operations));
             for (const double per_byte : {a->per_moved_byte, a->per_least_byte}) {

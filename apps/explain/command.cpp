@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "apps/command/explain.h"
-#include "apps/explain/explanation.h"
+#include "apps/explain/explained.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/run/json.h"

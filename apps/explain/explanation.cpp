@@ -1,13 +1,7 @@
 #include "apps/explain/explanation.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <charconv>
 
-#include "core/error.h"
-#include "core/format.h"
 #include "kernels/emulator/sectors.h"
 
 namespace heddle::explain {
@@ -53,26 +47,16 @@ LaunchReport report_of(const TracedLaunch& launch) {
 
 }  // namespace
 
-Explanation explained(const Example& example, std::vector<std::int64_t> shape) {
-    if (shape.empty()) shape = example.shape;
-    const std::string text = fmt::format("{}", fmt::join(shape, ","));
-    check_usage(shape.size() == example.shape.size() && std::ranges::all_of(shape, [](std::int64_t n) { return n > 0; }),
-                fmt::format("--shape {}: heddle explain {} wants numbers above 0 for {}", text, example.name, example.axes));
-    Explanation result{.example = &example,
-                       .shape = shape,
-                       .command = fmt::format("heddle explain {} --shape {}", example.name, text),
-                       .session = {},
-                       .launches = {}};
-    try {
-        example.run(result.session, result.shape);
-    } catch (const Error& error) {
-        const bool is_full = std::string_view(error.what()).find("that a trace holds") != std::string_view::npos;
-        if (is_full) fail_with("--shape {}: too large to be explained; choose smaller {} ({})", text, example.axes, error.what());
-        throw;
-    }
-    for (const TracedLaunch& launch : result.session.launches()) result.launches.push_back(report_of(launch));
-    heddle::check(!result.launches.empty(), "heddle explain {}: the op launched no kernel for the shape {}", example.name, text);
-    return result;
+std::uint64_t TracedTensor::bytes() const {
+    std::uint64_t elements = 1;
+    for (const std::int64_t extent : shape) elements *= static_cast<std::uint64_t>(extent);
+    return elements * static_cast<std::uint64_t>(size_of(dtype));
+}
+
+std::vector<LaunchReport> reports_of(const std::vector<TracedLaunch>& launches) {
+    std::vector<LaunchReport> reports;
+    for (const TracedLaunch& launch : launches) reports.push_back(report_of(launch));
+    return reports;
 }
 
 }  // namespace heddle::explain

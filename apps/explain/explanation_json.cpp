@@ -1,14 +1,17 @@
 // An explanation as JSON: what --json prints and the page reads (docs/explain.md).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 
 #include "apps/explain/arithmetic.h"
 #include "apps/explain/explanation.h"
+#include "apps/explain/explanation_finding.h"
 #include "core/file.h"
 #include "kernels/emulator/sectors.h"
 
@@ -20,12 +23,6 @@ using emulator::Request;
 using emulator::TracedLaunch;
 using emulator::TraceEvent;
 using nlohmann::ordered_json;
-
-const char* word_of(Action action) {
-    constexpr const char* words[] = {"read",   "write", "atomic",     "copy-read", "copy-write",
-                                     "commit", "wait",  "collective", "barrier"};
-    return words[static_cast<std::size_t>(action)];
-}
 
 ordered_json json_of(const emulator::RequestTotals& totals) {
     return {{"global_requests", totals.global_requests},
@@ -88,8 +85,8 @@ std::string value_text(const TraceEvent& event, std::optional<DType> dtype, bool
 // The tensors and, behind them, all memory without a name.
 class Memory {
   public:
-    explicit Memory(const Session& session) : tensors_(session.tensors()) {
-        for (const TracedLaunch& launch : session.launches())
+    explicit Memory(const Explanation& explanation) : tensors_(explanation.tensors) {
+        for (const TracedLaunch& launch : explanation.traced)
             for (const TraceEvent& event : launch.events)
                 if (is_access(event.action) && !event.shared && tensor_of(event.address) < 0)
                     unnamed_ = std::min(unnamed_, event.address);
@@ -98,33 +95,27 @@ class Memory {
     /// -1: none.
     int tensor_of(std::uint64_t address) const {
         for (std::size_t i = 0; i < tensors_.size(); ++i)
-            if (address - start(i) < static_cast<std::uint64_t>(tensors_[i].tensor.bytes())) return static_cast<int>(i);
+            if (address - tensors_[i].start < tensors_[i].bytes()) return static_cast<int>(i);
         return -1;
     }
+    int nearest(std::uint64_t address) const { return nearest_tensor(tensors_, address); }
     std::int64_t offset(std::uint64_t address, int tensor) const {
-        return static_cast<std::int64_t>(address - (tensor < 0 ? unnamed_ : start(static_cast<std::size_t>(tensor))));
+        return static_cast<std::int64_t>(address - (tensor < 0 ? unnamed_ : tensors_[static_cast<std::size_t>(tensor)].start));
     }
     std::optional<DType> dtype(int tensor) const {
         if (tensor < 0) return {};
-        return tensors_[static_cast<std::size_t>(tensor)].tensor.dtype();
+        return tensors_[static_cast<std::size_t>(tensor)].dtype;
     }
     ordered_json json() const {
         ordered_json all = ordered_json::array();
-        for (const NamedTensor& one : tensors_) {
-            ordered_json shape = ordered_json::array();
-            for (int axis = 0; axis < one.tensor.rank(); ++axis) shape.push_back(one.tensor.dim(axis));
-            all.push_back({{"name", one.name},
-                           {"shape", shape},
-                           {"dtype", name(one.tensor.dtype())},
-                           {"element_bytes", size_of(one.tensor.dtype())}});
-        }
+        for (const TracedTensor& one : tensors_)
+            all.push_back(
+                {{"name", one.name}, {"shape", one.shape}, {"dtype", name(one.dtype)}, {"element_bytes", size_of(one.dtype)}});
         return all;
     }
 
   private:
-    std::uint64_t start(std::size_t i) const { return reinterpret_cast<std::uint64_t>(tensors_[i].tensor.bytes_data()); }
-
-    const std::vector<NamedTensor>& tensors_;
+    const std::vector<TracedTensor>& tensors_;
     std::uint64_t unnamed_ = ~std::uint64_t{0};
 };
 
@@ -154,7 +145,8 @@ void add_access(ordered_json& step, const Request& request, const TracedLaunch& 
         const std::uint32_t number = request.events[static_cast<std::size_t>(lane)];
         if (number == emulator::kNoEvent) continue;
         const TraceEvent& event = launch.events[number];
-        const int tensor = request.shared ? -1 : memory.tensor_of(event.address);
+        const bool is_mistake = number == launch.mistake;  // and has no value, for it was not made
+        const int tensor = request.shared ? -1 : is_mistake ? memory.nearest(event.address) : memory.tensor_of(event.address);
         if (offsets.empty()) {
             step["bytes"] = event.bytes;
             first_tensor = tensor;
@@ -164,7 +156,7 @@ void add_access(ordered_json& step, const Request& request, const TracedLaunch& 
         const auto offset = request.shared ? static_cast<std::int64_t>(event.address) : memory.offset(event.address, tensor);
         offsets.emplace_back(lane, offset);
         const auto dtype = request.shared ? std::optional<DType>() : memory.dtype(tensor);
-        if (request.action != Action::copy_write) values.push_back(value_text(event, dtype, bf16_here));
+        if (request.action != Action::copy_write) values.push_back(is_mistake ? "?" : value_text(event, dtype, bf16_here));
     }
     if (many_tensors)
         step["tensors"] = tensors;
@@ -206,74 +198,97 @@ ordered_json sites_of(const TracedLaunch& launch) {
 
 ordered_json dimensions(const dim3& size) { return {size.x, size.y, size.z}; }
 
-// The whole warps that fit into `budget` bytes, which shrinks.
-ordered_json warps_of(const LaunchReport& report, const Memory& memory, bool bf16_here, std::size_t& budget) {
-    ordered_json warps = ordered_json::array();
+// The requests of each warp, one range after the other.
+std::vector<std::span<const Request>> warps_of(const LaunchReport& report) {
+    std::vector<std::span<const Request>> warps;
     const std::vector<Request>& all = report.requests;
     for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
-        ordered_json steps = ordered_json::array();
-        std::size_t bytes = 0;
-        for (; end < all.size() && all[end].block == all[begin].block && all[end].warp == all[begin].warp; ++end) {
-            if (bytes > budget) continue;
-            steps.push_back(json_of(all[end], *report.launch, memory, bf16_here));
-            bytes += steps.back().dump().size() + 1;
-        }
-        if (bytes > budget) break;
-        budget -= bytes;
-        warps.push_back({{"block", all[begin].block}, {"warp", all[begin].warp}, {"steps", steps}});
+        while (end < all.size() && all[end].block == all[begin].block && all[end].warp == all[begin].warp) ++end;
+        warps.emplace_back(all.data() + begin, end - begin);
     }
     return warps;
 }
 
-std::size_t warps_in(const LaunchReport& report) {
-    std::size_t count = 0;
-    const Request* before = nullptr;
-    for (const Request& request : report.requests) {
-        count += before == nullptr || before->block != request.block || before->warp != request.warp;
-        before = &request;
+// The warps that fit into `budget` bytes, which shrinks: those of a mistake first. `may_cut`: if not even the first fits, its
+// first steps.
+ordered_json shown_warps(const LaunchReport& report, const Memory& memory, bool bf16_here, std::size_t& budget, bool may_cut) {
+    const std::vector<std::span<const Request>> all = warps_of(report);
+    const auto wanted = warps_of_mistake(*report.launch);
+    std::vector<std::size_t> order(all.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_partition(order, [&](std::size_t i) {
+        return std::ranges::find(wanted, std::pair(all[i].front().block, all[i].front().warp)) != wanted.end();
+    });
+    std::map<std::size_t, ordered_json> shown;  // by number, for their order
+    for (const std::size_t i : order) {
+        ordered_json steps = ordered_json::array();
+        std::size_t bytes = 0;
+        bool fits = true;
+        for (const Request& request : all[i]) {
+            ordered_json step = json_of(request, *report.launch, memory, bf16_here);
+            const std::size_t more = step.dump().size() + 1;
+            fits = bytes + more <= budget;
+            if (!fits) break;
+            bytes += more;
+            steps.push_back(std::move(step));
+        }
+        if (!fits && (!may_cut || !shown.empty() || steps.empty())) break;
+        budget -= bytes;
+        shown[i] = {{"block", all[i].front().block}, {"warp", all[i].front().warp}, {"steps", std::move(steps)}};
+        if (fits) continue;
+        shown[i]["is_cut"] = true;
+        break;
     }
-    return count;
+    ordered_json warps = ordered_json::array();
+    for (auto& [number, warp] : shown) warps.push_back(std::move(warp));
+    return warps;
 }
 
 void add_source(ordered_json& sources, const std::string& file) {
     if (file.empty() || sources.contains(file)) return;
     const std::filesystem::path path = std::filesystem::path(HEDDLE_SOURCE_DIR) / file;
-    if (std::filesystem::exists(path)) sources[file] = read_file(path);
+    if (std::filesystem::is_regular_file(path)) sources[file] = read_file(path);
 }
 
 ordered_json json_of(const Explanation& explanation, std::size_t step_bytes) {
-    const Memory memory(explanation.session);
+    const Memory memory(explanation);
     ordered_json launches = ordered_json::array(), sources = ordered_json::object();
+    for (const auto& [file, text] : explanation.sources) sources[file] = text;
     for (const LaunchReport& report : explanation.launches) {
         ordered_json lines = ordered_json::array();
         for (const LineTotals& line : report.lines) {
             lines.push_back({{"file", line.file}, {"line", line.line}, {"totals", json_of(line.totals)}});
             add_source(sources, line.file);
         }
-        launches.push_back({{"kernel", report.launch->kernel},
-                            {"grid", dimensions(report.launch->grid)},
-                            {"block", dimensions(report.launch->block)},
-                            {"shared_bytes", report.launch->shared_bytes},
-                            {"least_bytes", report.least_bytes},
-                            {"totals", json_of(report.totals)},
-                            {"lines", lines},
-                            {"sites", sites_of(*report.launch)},
-                            {"warps_in_all", warps_in(report)},
-                            {"warps", warps_of(report, memory, explanation.example->bf16, step_bytes)}});
+        launches.push_back(
+            {{"kernel", report.launch->kernel},
+             {"grid", dimensions(report.launch->grid)},
+             {"block", dimensions(report.launch->block)},
+             {"shared_bytes", report.launch->shared_bytes},
+             {"least_bytes", report.least_bytes},
+             {"totals", json_of(report.totals)},
+             {"lines", lines},
+             {"sites", sites_of(*report.launch)},
+             {"warps_in_all", warps_of(report).size()},
+             {"warps", shown_warps(report, memory, explanation.bf16, step_bytes, explanation.finding.has_value())}});
+        if (ordered_json pieces = pieces_of(explanation, *report.launch); !pieces.empty()) launches.back()["pieces"] = pieces;
+        if (report.launch->is_cut) launches.back()["is_cut"] = true;
     }
-    ordered_json result = {{"op", explanation.example->name},
-                           {"title", explanation.example->title},
-                           {"axes", explanation.example->axes},
-                           {"shape", explanation.shape},
-                           {"command", explanation.command},
-                           {"tensors", memory.json()},
-                           {"launches", launches},
-                           {"sources", sources}};
+    ordered_json result = {
+        {"op", explanation.name},         {"title", explanation.title}, {"axes", explanation.axes}, {"shape", explanation.shape},
+        {"command", explanation.command}, {"tensors", memory.json()},   {"launches", launches},     {"sources", sources}};
     if (const std::optional<Arithmetic> arithmetic = arithmetic_of(explanation)) result["arithmetic"] = json_of(*arithmetic);
+    if (explanation.finding) result["finding"] = json_of_finding(explanation);
     return result;
 }
 
 }  // namespace
+
+const char* word_of(Action action) {
+    constexpr const char* words[] = {"read",   "write", "atomic",     "copy-read", "copy-write",
+                                     "commit", "wait",  "collective", "barrier"};
+    return words[static_cast<std::size_t>(action)];
+}
 
 ordered_json json_of(std::span<const Explanation> explanations, std::size_t step_bytes) {
     if (explanations.size() == 1) return json_of(explanations.front(), step_bytes);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "apps/explain/arithmetic.h"
 #include "apps/explain/explanation.h"
 #include "apps/explain/scripts.h"
@@ -68,7 +70,7 @@ Rows compared_rows(std::span<const Explanation> explanations) {
 
 std::vector<std::string> compared_header(std::span<const Explanation> explanations) {
     std::vector<std::string> header = {"of all blocks and launches"};
-    for (const Explanation& one : explanations) header.emplace_back(one.example->name);
+    for (const Explanation& one : explanations) header.push_back(one.name);
     return header;
 }
 
@@ -111,17 +113,17 @@ constexpr const char* kRoofline =
     "chip's bandwidth, otherwise by its arithmetic; caches put it somewhere between the two cases.";
 
 std::string title_of(std::span<const Explanation> explanations) {
-    const Example& first = *explanations.front().example;
+    const Explanation& first = explanations.front();
     if (explanations.size() == 1) return fmt::format("{}: {}", first.name, first.title);
-    return fmt::format("{} beside {}", first.name, explanations.back().example->name);
+    return fmt::format("{} beside {}", first.name, explanations.back().name);
 }
 
 // That makes the page again.
 std::string command_of(std::span<const Explanation> explanations) {
     const Explanation &first = explanations.front(), &last = explanations.back();
     if (explanations.size() == 1) return first.command;
-    const std::string names = fmt::format("heddle explain --beside {} {}", first.example->name, last.example->name);
-    return first.example->axes == last.example->axes ? fmt::format("{} --shape {}", names, fmt::join(first.shape, ",")) : names;
+    const std::string names = fmt::format("heddle explain --beside {} {}", first.name, last.name);
+    return first.axes == last.axes ? fmt::format("{} --shape {}", names, fmt::join(first.shape, ",")) : names;
 }
 
 Rows line_rows(const LaunchReport& report) {
@@ -134,7 +136,7 @@ Rows line_rows(const LaunchReport& report) {
 
 std::string text_of(std::span<const Explanation> explanations) {
     std::string text;
-    for (const Explanation& one : explanations) text += fmt::format("{}: {}\n", one.command, one.example->title);
+    for (const Explanation& one : explanations) text += fmt::format("{}: {}\n", one.command, one.title);
     text += fmt::format("{}\n", kNoTime);
     if (explanations.size() > 1) {
         Rows rows = {compared_header(explanations)};
@@ -155,8 +157,10 @@ std::string text_of(std::span<const Explanation> explanations) {
 
 picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json) {
     picture::Page page(title_of(explanations));
-    page.style(explain_css)
-        .paragraph(fmt::format("{} {}", kNoTime,
+    page.style(explain_css);
+    for (const Explanation& one : explanations)
+        if (one.finding) page.heading(fmt::format("Verdict: {}", one.finding->kind)).paragraph(one.finding->text);
+    page.paragraph(fmt::format("{} {}", kNoTime,
                                "A request is what the 32 lanes of a warp ask for together at one place of the source; lanes that "
                                "are missing took another branch or had nothing to do."));
     page.code(command_of(explanations))
@@ -170,11 +174,13 @@ picture::Page page_of(std::span<const Explanation> explanations, const nlohmann:
     }
     for (const Explanation& one : explanations)
         for (const LaunchReport& report : one.launches)
-            page.heading(explanations.size() > 1 ? fmt::format("{}: {}", one.example->name, report.launch->kernel)
-                                                 : report.launch->kernel)
+            page.heading(explanations.size() > 1 ? fmt::format("{}: {}", one.name, report.launch->kernel) : report.launch->kernel)
                 .table({"count", "of all blocks"}, total_rows(report))
                 .table(line_header, line_rows(report));
-    page.script(explain_base_js).script(explain_viewer_js).script(explain_js);
+    page.script(explain_base_js);
+    if (std::ranges::any_of(explanations, [](const Explanation& one) { return one.finding.has_value(); }))
+        page.script(explain_finding_js);
+    page.script(explain_viewer_js).script(explain_js);
     return page;
 }
 

@@ -14,6 +14,17 @@ void Session::name(const std::string& name, const Tensor& tensor) {
     if (tensor.defined()) tensors_.push_back({name, tensor});
 }
 
+std::vector<TracedTensor> Session::traced_tensors() const {
+    std::vector<TracedTensor> all;
+    for (const auto& [name, tensor] : tensors_) {
+        TracedTensor one{.name = name, .shape = {}, .dtype = tensor.dtype()};
+        for (int axis = 0; axis < tensor.rank(); ++axis) one.shape.push_back(tensor.dim(axis));
+        one.start = reinterpret_cast<std::uint64_t>(tensor.bytes_data());
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
 void Session::trace(const std::function<void()>& op) {
     device::synchronize();  // the inputs' copies
     emulator::set_seed(1);  // the same pages each time

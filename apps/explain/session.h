@@ -4,18 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "apps/explain/explanation.h"
 #include "core/tensor.h"
 #include "kernels/emulator/trace.h"
 
 namespace heddle::explain {
-
-/// A tensor of the device. It stays alive, so that its addresses mean what the trace says.
-struct NamedTensor {
-    std::string name;
-    Tensor tensor;
-};
 
 class Session {
   public:
@@ -27,11 +23,15 @@ class Session {
     /// traced.
     void trace(const std::function<void()>& op);
 
-    const std::vector<NamedTensor>& tensors() const { return tensors_; }
-    const std::vector<emulator::TracedLaunch>& launches() const { return launches_; }
+    std::vector<TracedTensor> traced_tensors() const;
+    std::vector<emulator::TracedLaunch> take_launches() { return std::move(launches_); }
 
   private:
-    std::vector<NamedTensor> tensors_;
+    struct NamedTensor {
+        std::string name;
+        Tensor tensor;
+    };
+    std::vector<NamedTensor> tensors_;  // alive until the trace ends: no address has two meanings
     std::vector<emulator::TracedLaunch> launches_;
 };
 

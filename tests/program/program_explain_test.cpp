@@ -159,36 +159,28 @@ TEST(Explain, WritesAPageThatNeedsNothingElse) {
     EXPECT_THAT(page, testing::Not(HasSubstr("http://")));
 }
 
+// What Chromium sees on the page that `heddle explain WORDS` writes (seen_on, browser.h).
+json seen_on_page_of(const Workplace& here, const std::string& words, const std::string& probe) {
+    EXPECT_EQ(here.run("explain " + words + " --out page.html").status, 0);
+    return seen_on(read_file(here.path("page.html")), probe);
+}
+
 TEST(Explain, ThePageStepsThroughAWarp) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
-    ASSERT_EQ(here.run("explain softmax --out page.html").status, 0);
-    std::string page = read_file(here.path("page.html"));
-    const std::string probe = R"(<script>
+    const json seen = seen_on_page_of(here, "softmax", R"(
 const now = document.querySelector('#explain .now'), first = now.textContent;
 document.getElementById('explain').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
 document.querySelectorAll('#explain .lanes button')[3].focus();
-document.title = encodeURIComponent(JSON.stringify({first, moved: first !== now.textContent,
-    lane: document.querySelectorAll('#explain .said')[1].textContent, line: document.querySelectorAll('.here').length,
-    jumps: document.querySelectorAll('.jump').length}));
-</script>)";
-    page.insert(page.rfind("</body>"), probe);
-    const json seen = title_of(page);
+seen = {first, moved: first !== now.textContent, lane: document.querySelectorAll('#explain .said')[1].textContent,
+        line: document.querySelectorAll('.here').length, jumps: document.querySelectorAll('.jump').length};
+)");
     ASSERT_TRUE(seen.is_object()) << seen;
     EXPECT_THAT(seen["first"].get<std::string>(), HasSubstr("bytes needed"));
     EXPECT_EQ(seen["moved"], true);
     EXPECT_EQ(seen["line"], 1);
     EXPECT_GT(seen["jumps"], 2);
     EXPECT_THAT(seen["lane"].get<std::string>(), HasSubstr("lane 3"));
-}
-
-// What chromium sees of a page once `probe`, which sets `seen`, has run.
-json seen_on(const Workplace& here, const std::string& words, const std::string& probe) {
-    EXPECT_EQ(here.run("explain " + words + " --out page.html").status, 0);
-    std::string page = read_file(here.path("page.html"));
-    page.insert(page.rfind("</body>"),
-                "<script>{let seen;\n" + probe + "\ndocument.title = encodeURIComponent(JSON.stringify(seen));}</script>");
-    return title_of(page);
 }
 
 TEST(Explain, PutsTwoVersionsSideBySide) {
@@ -211,7 +203,7 @@ TEST(Explain, PutsTwoVersionsSideBySide) {
 TEST(Explain, OneSliderMovesBothVersions) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
-    const json seen = seen_on(here, "--beside softmax-naive softmax-warp --shape 8,40", R"(
+    const json seen = seen_on_page_of(here, "--beside softmax-naive softmax-warp --shape 8,40", R"(
 const place = document.getElementById('explain'), slider = place.querySelector('input');
 const counts = () => [...place.querySelectorAll('section')].map(view => /step (\d+) of (\d+)/.exec(view.textContent).slice(1).map(Number));
 const to = value => { slider.value = value; slider.dispatchEvent(new Event('input')); return counts(); };
@@ -241,7 +233,7 @@ seen.jumped = counts();
 TEST(Explain, TotalsLeadToTheLinesThatCauseThem) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
-    const json seen = seen_on(here, "attention-tiles", R"(
+    const json seen = seen_on_page_of(here, "attention-tiles", R"(
 const row = [...document.querySelectorAll('tr')].find(row => row.firstChild.textContent.trim() === 'cycles of the banks');
 const links = [...row.querySelectorAll('.jump')];
 links[0].click();
@@ -258,7 +250,7 @@ seen = {links: links.map(link => link.textContent), line: document.querySelector
 TEST(Explain, ShowsFragmentsAndCopiesInFlight) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
-    const json seen = seen_on(here, "matmul-tensor-cores", R"(
+    const json seen = seen_on_page_of(here, "matmul-tensor-cores", R"(
 const place = document.getElementById('explain'), find = name => place.querySelector(name);
 const slider = find('input');
 seen = {flights: [], pictures: {}};
@@ -283,7 +275,7 @@ seen.flights = [...new Set(seen.flights)];
 TEST(Explain, APageWithoutStepsShowsNone) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
-    const json seen = seen_on(here, "softmax-naive --shape 32,1000", R"(
+    const json seen = seen_on_page_of(here, "softmax-naive --shape 32,1000", R"(
 const shown = name => [...document.querySelectorAll('#explain ' + name)].filter(one => getComputedStyle(one).display !== 'none').length;
 seen = {now: document.querySelector('#explain .now').textContent, canvases: shown('canvas'), lines: shown('.here'),
         flights: shown('.flight'), active: shown('.lanes .reads')};

@@ -23,14 +23,18 @@ function lanes_of(one) {
     return lanes;
 }
 function element(lane, one) {
-    if (one.memory === 'shared') return `shared memory, byte ${lane.offset} (bank ${Math.floor(lane.offset / 4) % 32})`;
+    if (one.memory === 'shared') {
+        const piece = launch().pieces?.findLast(piece => lane.offset >= piece.start), bank = Math.floor(lane.offset / 4) % 32;
+        const named = piece ? `${piece.name}[${Math.floor((lane.offset - piece.start) / piece.element_bytes)}], ` : '';
+        return `${named}shared memory, byte ${lane.offset} (bank ${bank})`;
+    }
     const tensor = data.tensors[lane.tensor];
     if (!tensor) return `workspace, byte ${lane.offset}`;
     let rest = Math.floor(lane.offset / tensor.element_bytes);
     const count = Math.max(1, Math.floor(one.bytes / tensor.element_bytes));
     const index = [];
     for (let axis = tensor.shape.length - 1; axis >= 0; --axis) {
-        index.unshift(rest % tensor.shape[axis]);
+        index.unshift(axis === 0 ? rest : rest % tensor.shape[axis]);  // past the end, the first index exceeds its extent
         rest = Math.floor(rest / tensor.shape[axis]);
     }
     if (index.length === 0) return tensor.name;
@@ -75,7 +79,9 @@ bar.append(make('label', {}, 'kernel', choose_launch), make('label', {}, 'block 
 if (shared) bar.append(count);
 else bar.append(button('◀', 'one step back', () => go({step: at.step - 1})), button('▶', 'one step on', () => go({step: at.step + 1})),
                 make('label', {}, count, slider));
-const note = root.appendChild(make('p', {class: 'said'}));
+const found = data.finding && finding_view(data, one => show_access(one));
+if (found) root.append(found.panel);
+const note = root.appendChild(make('p', {class: 'said note'}));
 const timeline_box = root.appendChild(make('div', {class: 'scroll'}));
 const timeline = timeline_box.appendChild(make('canvas', {role: 'img', onclick: event => click_timeline(event)}));
 const split = root.appendChild(make('div', {class: 'split'}));
@@ -104,6 +110,7 @@ function show_source(file, number) {
             line.append('\u200b');
             return line;
         }));
+        found?.mark(source.children, file);
     }
     file_name.textContent = file ? `${file}, line ${number}` : 'no source line is known here';
     for (const line of source.querySelectorAll('.here')) line.classList.remove('here');
@@ -119,12 +126,22 @@ function show_source(file, number) {
 const room = () => Math.max(240, right.clientWidth);
 
 
+// Of the lanes whose access is that of a mistake.
+function wrong_lanes(one) {
+    const wrong = new Set(found?.at_step(at.launch, warp(), at.step).map(i => found.accesses[i].lane));
+    return lanes_of(one).filter(({lane}) => wrong.has(lane));
+}
+function ring(pen, x, y, width, height) {
+    pen.strokeStyle = color('--wrong');
+    pen.lineWidth = 3;
+    pen.strokeRect(x - 1, y - 1, width + 1, height + 1);
+}
+
 // A tensor's elements, row by row: sectors that move are tinted, bytes that are needed filled.
 function draw_global(one) {
     const lanes = lanes_of(one), number = lanes[0].tensor, tensor = data.tensors[number];
     const bytes = tensor ? tensor.element_bytes : 4;
     const cols = tensor ? tensor.shape.at(-1) ?? 1 : 64;
-    const rows = tensor ? Math.max(1, tensor.shape.slice(0, -1).reduce((a, b) => a * b, 1)) : 1 << 20;
     const touched = new Set(), sectors = new Set();
     for (const lane of lanes) {
         if (lane.tensor !== number) continue;
@@ -132,6 +149,7 @@ function draw_global(one) {
         for (let byte = 0; byte < one.bytes; ++byte) sectors.add(Math.floor((lane.offset + byte) / 32));
     }
     const first_row = Math.floor(Math.min(...touched) / cols), last_row = Math.floor(Math.max(...touched) / cols);
+    const rows = tensor ? Math.max(1, last_row + 1, tensor.shape.slice(0, -1).reduce((a, b) => a * b, 1)) : 1 << 20;
     const shown_cols = Math.min(cols, 128), first_col = cols > 128 ? Math.floor(Math.min(...[...touched].map(i => i % cols)) / 8) * 8 : 0;
     const from = rows <= 32 ? 0 : Math.max(0, Math.min(first_row, rows - 32)), to = Math.min(rows, Math.max(from + Math.min(rows, 32), Math.min(last_row + 1, from + 64)));
     const shown_rows = tensor ? to - from : Math.min(last_row - first_row + 1, 32);
@@ -148,6 +166,10 @@ function draw_global(one) {
             pen.fillRect(col * cell, row * height, cell - (cell > 3 ? 1 : 0), height - 1);
         }
     pen.globalAlpha = 1;
+    for (const {offset} of wrong_lanes(one)) {
+        const index = Math.floor(offset / bytes), row = Math.floor(index / cols) - (tensor ? from : first_row), col = index % cols - first_col;
+        ring(pen, col * cell, row * height, cell, height);
+    }
     const name = tensor ? `${tensor.name} [${tensor.shape.join(', ')}] ${tensor.dtype}` : 'a workspace';
     const part = tensor && shown_rows * shown_cols < rows * cols ? `, rows ${from} to ${from + shown_rows - 1}, columns ${first_col} to ${first_col + shown_cols - 1}` : '';
     legend.textContent = `${name}${part}: filled are the elements that the warp asks for, pale the rest of the sectors that move with them.`;
@@ -174,6 +196,10 @@ function draw_shared(one) {
                 pen.fillRect(bank * cell, y + n * height, cell - 1, height - 1);
             }
         });
+        for (const {lane, offset} of wrong_lanes(one)) {
+            const word = Math.floor(offset / 4);
+            if (Math.floor(lane / together) === [...parts.keys()][i]) ring(pen, word % 32 * cell, y + [...banks[word % 32]].indexOf(word) * height, cell, height);
+        }
         y += deep[i] * height + gap;
     });
     pen.fillStyle = getComputedStyle(place).color;
@@ -274,6 +300,18 @@ function draw_timeline() {
             pen.strokeRect(x, r * row_height + 1, Math.max(3, step_width), row_height - 2);
         }
     }));
+    // The accesses of a mistake, joined if both are of this block.
+    const ends = (found?.accesses ?? []).filter(one => one.launch === at.launch && one.block === warp().block && one.step >= 0).map(one => {
+        const r = rows.findIndex(row => row.one.warp === one.warp);
+        return {x: ((columns[r]?.[one.step] ?? -1) + .5) * step_width, y: (r + .5) * row_height};
+    }).filter(({x}) => x > 0);
+    pen.globalAlpha = 1;
+    pen.strokeStyle = pen.fillStyle = color('--wrong');
+    pen.lineWidth = 2;
+    pen.beginPath();
+    ends.forEach(({x, y}, i) => i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y));
+    pen.stroke();
+    for (const {x, y} of ends) pen.beginPath(), pen.arc(x, y, 4, 0, 7), pen.fill();
     timeline.setAttribute('aria-label', `the warps of block ${warp().block}, one a row, with their steps; barriers stand under each other`);
 }
 function click_timeline(event) {
@@ -299,6 +337,7 @@ function show_lanes() {
     lane_buttons.forEach((made, lane) => {
         const active = one && (one.lanes >>> lane & 1) === 1;
         made.className = !active ? '' : !is_access(one) ? 'meets' : reads(one) ? 'reads' : 'writes';
+        made.classList.toggle('wrong', found?.at_step(at.launch, warp(), at.step).some(i => found.accesses[i].lane === lane) ?? false);
         made.replaceChildren(String(lane), make('small', {}, (values.get(lane)?.value ?? '').split(' ')[0] || '\u200b'));
     });
 }
@@ -324,17 +363,21 @@ function show(change) {
     at.step = Math.max(0, Math.min(at.step, steps().length - 1));
     const all = launch().warps_in_all, {grid, block} = launch();
     note.textContent = `Grid ${grid.join(' x ')}, blocks of ${block.join(' x ')} threads, ${plural(all, 'warp')} with steps.` +
-        (warps.length < all ? ` Shown are the first ${warps.length}; the counts below are of all.` : '') +
+        (warps.length < all ? ` Shown are ${found ? '' : 'the first '}${warps.length}; the counts below are of all.` : '') +
+        (warp()?.is_cut ? ` Of this warp the first ${steps().length} steps are shown.` : '') +
+        (launch().is_cut ? ' The kernel ran on after the last step that was recorded.' : '') +
         ' A row of the strip is a warp of this block, a mark a step; there is no time in it.';
     choose_launch.selectedIndex = at.launch;
     choose_warp.selectedIndex = at.warp;
     slider.max = Math.max(0, steps().length - 1);
     slider.value = at.step;
     count.textContent = step() ? `step ${at.step + 1} of ${steps().length}` : 'no step';
-    now.textContent = step() ? sentence(step()) : 'No warp of this kernel fits the page: choose a smaller shape.';
+    now.textContent = step() ? sentence(step()) + (found?.said(at.launch, warp(), at.step) ?? '') : launch().warps_in_all > 0 ? 'No warp of this kernel fits the page: choose a smaller shape.'
+        : 'No thread accessed memory or waited.';
     timeline.hidden = !step();
     if (step()) show_source(site().file, site().line);
     else show_source('', 0);
+    found?.show(at.launch, warp(), at.step);
     show_lanes();
     say_lane(at.lane);
     show_flight();
@@ -362,6 +405,15 @@ function jump(number, file, line) {
     now.textContent = 'No warp on this page comes to this line: choose a smaller shape.';
     root.scrollIntoView({block: 'start'});
 }
+// To an access of the verdict.
+function show_access({launch, block, warp, step, lane}) {
+    const number = data.launches[launch].warps.findIndex(one => one.block === block && one.warp === warp);
+    if (number < 0) return;
+    at.lane = lane;
+    go({launch, warp: number, step});
+}
 choose_launch.append(...data.launches.map(one => make('option', {}, one.kernel)));
+const first = found?.accesses.findLast(one => one.step >= 0);
+if (first) show_access(first);
 return {go, show, show_at, jump, at, steps: () => sum(lengths())};
 }

@@ -1,0 +1,41 @@
+#include "apps/explain/explained.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "apps/explain/session.h"
+#include "core/error.h"
+#include "core/format.h"
+
+namespace heddle::explain {
+
+Explanation explained(const Example& example, std::vector<std::int64_t> shape) {
+    if (shape.empty()) shape = example.shape;
+    const std::string text = fmt::format("{}", fmt::join(shape, ","));
+    check_usage(shape.size() == example.shape.size() && std::ranges::all_of(shape, [](std::int64_t n) { return n > 0; }),
+                fmt::format("--shape {}: heddle explain {} wants numbers above 0 for {}", text, example.name, example.axes));
+    Session session;
+    try {
+        example.run(session, shape);
+    } catch (const Error& error) {
+        const bool is_full = std::string_view(error.what()).find("that a trace holds") != std::string_view::npos;
+        if (is_full) fail_with("--shape {}: too large to be explained; choose smaller {} ({})", text, example.axes, error.what());
+        throw;
+    }
+    Explanation result{.name = std::string(example.name),
+                       .title = std::string(example.title),
+                       .axes = std::string(example.axes),
+                       .shape = shape,
+                       .command = fmt::format("heddle explain {} --shape {}", example.name, text),
+                       .bf16 = example.bf16,
+                       .tensors = session.traced_tensors(),
+                       .traced = session.take_launches()};
+    if (example.operations != nullptr) result.operations = example.operations(shape);
+    result.launches = reports_of(result.traced);
+    heddle::check(!result.launches.empty(), "heddle explain {}: the op launched no kernel for the shape {}", example.name, text);
+    return result;
+}
+
+}  // namespace heddle::explain

@@ -1,0 +1,146 @@
+#include "apps/explain/explanation_finding.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+#include <regex>
+
+namespace heddle::explain {
+namespace {
+
+using emulator::kNoEvent;
+using emulator::Request;
+using emulator::TracedLaunch;
+using emulator::TraceEvent;
+using nlohmann::ordered_json;
+
+// A variable that takes shared memory.
+struct Take {
+    std::string name;
+    std::uint32_t element_bytes = 4;
+};
+
+std::uint32_t bytes_of_type(std::string type) {
+    static const std::map<std::string, std::uint32_t> known = {
+        {"double", 8}, {"bf16", 2}, {"float2", 8}, {"float4", 16}, {"char", 1}};
+    type.erase(0, type.rfind(':') + 1);  // nothing where there is none
+    const auto found = known.find(type);
+    return found == known.end() ? 4 : found->second;
+}
+
+// In the order of the text, without comments. Which take is which piece is plain only where each is written once.
+std::vector<Take> takes_of(const Explanation& explanation, std::size_t count) {
+    static const std::regex comment(R"(//[^\n]*)");
+    static const std::regex take(R"((\w+)\s*=\s*(?:\w+\s*\.\s*take|(?:\w+::)*shared)\s*<\s*([\w:]+)\s*>)");
+    std::vector<Take> takes;
+    for (const auto& [file, source] : explanation.sources) {
+        const std::string text = std::regex_replace(source, comment, "");
+        for (std::sregex_iterator at(text.begin(), text.end(), take), end; at != end; ++at)
+            takes.push_back({(*at)[1], bytes_of_type((*at)[2])});
+    }
+    if (takes.size() != count) takes.clear();
+    return takes;
+}
+
+std::string shared_name(const Explanation& explanation, const TracedLaunch& launch, std::uint64_t offset) {
+    const std::vector<Take> takes = takes_of(explanation, launch.pieces.size());
+    for (std::size_t i = takes.size(); i-- > 0;)
+        if (offset >= launch.pieces[i].start)
+            return fmt::format("{}[{}]", takes[i].name, (offset - launch.pieces[i].start) / takes[i].element_bytes);
+    return "";
+}
+
+// "y[3]", "y[1, 3]"; past the end the first index exceeds its extent.
+std::string tensor_element(const TracedTensor& tensor, std::uint64_t address) {
+    auto rest = static_cast<std::int64_t>(address - tensor.start) / size_of(tensor.dtype);
+    std::vector<std::int64_t> index(tensor.shape.size());
+    for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
+        index[axis] = axis == 0 ? rest : rest % tensor.shape[axis];
+        rest /= tensor.shape[axis];
+    }
+    return fmt::format("{}[{}]", tensor.name, fmt::join(index, ", "));
+}
+
+// Where the event is among the steps of its warp; -1 if nowhere.
+std::int64_t step_of(const LaunchReport& report, std::uint32_t number) {
+    const TraceEvent& event = report.launch->events[number];
+    std::int64_t step = 0;
+    for (const Request& request : report.requests) {
+        if (request.block != event.block || request.warp != event.thread / 32u) continue;
+        if (request.events[event.thread % 32] == number) return step;
+        ++step;
+    }
+    return -1;
+}
+
+ordered_json access_of(const Explanation& explanation, std::size_t launch_number, std::uint32_t number) {
+    const LaunchReport& report = explanation.launches[launch_number];
+    const TraceEvent& event = report.launch->events[number];
+    std::string element;
+    if (event.shared)
+        element = shared_name(explanation, *report.launch, event.address);
+    else if (const int tensor = nearest_tensor(explanation.tensors, event.address); tensor >= 0)
+        element = tensor_element(explanation.tensors[static_cast<std::size_t>(tensor)], event.address);
+    return {{"launch", launch_number},
+            {"block", event.block},
+            {"thread", event.thread},
+            {"warp", event.thread / 32},
+            {"lane", event.thread % 32},
+            {"step", step_of(report, number)},
+            {"site", event.site},
+            {"action", word_of(event.action)},
+            {"memory", event.shared ? "shared" : "global"},
+            {"element", element},
+            {"bytes", event.bytes},
+            {"offset", event.shared ? ordered_json(event.address) : ordered_json()}};
+}
+
+}  // namespace
+
+int nearest_tensor(const std::vector<TracedTensor>& tensors, std::uint64_t address) {
+    int found = -1;
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const std::uint64_t start = tensors[i].start, end = start + tensors[i].bytes();
+        const std::uint64_t distance = address < start ? start - address : address < end ? 0 : address - end + 1;
+        if (distance >= least) continue;
+        least = distance;
+        found = static_cast<int>(i);
+    }
+    return found;
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> warps_of_mistake(const TracedLaunch& launch) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> warps;
+    for (const std::uint32_t number : {launch.mistake, launch.earlier})
+        if (number != kNoEvent) warps.emplace_back(launch.events[number].block, launch.events[number].thread / 32);
+    return warps;
+}
+
+ordered_json pieces_of(const Explanation& explanation, const TracedLaunch& launch) {
+    const std::vector<Take> takes = takes_of(explanation, launch.pieces.size());
+    ordered_json pieces = ordered_json::array();
+    for (std::size_t i = 0; i < takes.size(); ++i)
+        pieces.push_back({{"name", takes[i].name},
+                          {"start", launch.pieces[i].start},
+                          {"bytes", launch.pieces[i].bytes},
+                          {"element_bytes", takes[i].element_bytes}});
+    return pieces;
+}
+
+ordered_json json_of_finding(const Explanation& explanation) {
+    const Finding& finding = *explanation.finding;
+    ordered_json accesses = ordered_json::array();
+    for (std::size_t i = 0; i < explanation.launches.size(); ++i)
+        for (const std::uint32_t number : {explanation.traced[i].earlier, explanation.traced[i].mistake})
+            if (number != kNoEvent) accesses.push_back(access_of(explanation, i, number));
+    return {{"kind", finding.kind},
+            {"text", finding.text},
+            {"file", finding.file},
+            {"line", finding.line},
+            {"other_line", finding.other_line},
+            {"accesses", accesses}};
+}
+
+}  // namespace heddle::explain
