@@ -209,7 +209,7 @@ std::string compiler_warning(const std::string& messages, const std::string& sou
     return "";
 }
 
-CheckResult check_file(const ExercisePage& page, const fs::path& file) {
+CheckResult check_file(const ExercisePage& page, const fs::path& file, bool keeps_run) {
     const auto start = std::chrono::steady_clock::now();
     CheckResult result;
     result.source = file.string();
@@ -221,14 +221,17 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file) {
           "heddle-grader",
           all.grader.string());
     const ScratchFolder scratch;
-    const std::string source = reported_name(page, file);
+    const std::string source = result.name = reported_name(page, file);
     std::string warning;
     result.verdict = compile(page, result.text, source, scratch, warning);
     if (result.verdict.passed()) {
         const app::ScratchFile input, output;
-        const std::string said = scratch / "verdict";
-        const app::ChildResult ran =
-            app::run_child({all.grader.string(), page.name, scratch / "kernel.so", source, said}, input, output);
+        const std::string said = scratch / "verdict", run = scratch / "run";
+        std::vector<std::string> words = {all.grader.string(), page.name, scratch / "kernel.so", source, said};
+        if (keeps_run) words.push_back(run);
+        const app::ChildResult ran = app::run_child(words, input, output);
+        if (keeps_run) result.run = read_traced_run(run);
+        if (result.run && result.run->launches.empty()) result.run.reset();
         const std::optional<Verdict> verdict = read_verdict(said);
         result.printed = output.text().substr(0, 4096);
         if (verdict)

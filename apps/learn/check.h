@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "apps/learn/exercise_page.h"
+#include "apps/learn/grader/traced_run.h"
 #include "apps/learn/grader/verdict.h"
 
 namespace heddle::learn {
@@ -14,11 +16,14 @@ struct CheckResult {
     std::string source;   ///< the learner's file
     std::string text;     ///< what was in it
     std::string printed;  ///< what the kernel printed the first time that it ran, up to 4 KB
+    std::string name;     ///< of the file in reports
     double seconds = 0;
+    std::optional<TracedRun> run = {};  ///< if it was asked for, and a kernel ran
 };
 
-/// Error if the file cannot be read, or if there is no compiler or no grader: what to install or build.
-CheckResult check_file(const ExercisePage& page, const std::filesystem::path& file);
+/// `keeps_run`: with all accesses of the run that the verdict is about. Error if the file cannot be read, or if there is no
+/// compiler or no grader: what to install or build.
+CheckResult check_file(const ExercisePage& page, const std::filesystem::path& file, bool keeps_run = false);
 
 /// The path of the C++ compiler: $CXX, else c++, g++ or clang++ in PATH. Error that says what to install.
 std::string find_compiler();

@@ -1,15 +1,18 @@
 // heddle learn: exercises that grade themselves.
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "apps/command/commands.h"
 #include "apps/learn/check.h"
+#include "apps/learn/explain.h"
 #include "apps/learn/progress.h"
 #include "apps/learn/report.h"
 #include "apps/options/option_table.h"
@@ -31,6 +34,7 @@ struct LearnOptions {
     std::string file;  ///< or an exercise's name
     std::string exercise;
     std::string folder;
+    std::string out;  ///< of explain: the page
     bool json = false;
 
     fs::path learner_folder() const { return folder.empty() ? learn::usual_folder() : fs::path(folder); }
@@ -178,7 +182,8 @@ Answer answer_of(const std::vector<ExercisePage>& pages, const LearnOptions& opt
     return {&page, file};
 }
 
-OptionTable check_table(LearnOptions& options, const char* command, const char* summary) {
+OptionTable check_table(LearnOptions& options, const char* command, const char* summary,
+                        const char* json = "the verdict as JSON") {
     OptionTable table(command, summary);
     table.usage = fmt::format("usage: heddle {} [FILE] [options]\n", command);
     table.add("file", options.file, "your file, or the name of the exercise")
@@ -187,7 +192,7 @@ OptionTable check_table(LearnOptions& options, const char* command, const char* 
         .positional();
     add_exercise(table, options).defaults_to("the file's name");
     add_folder(table, options);
-    table.add("json", options.json, "the verdict as JSON");
+    table.add("json", options.json, json);
     return table;
 }
 
@@ -212,6 +217,37 @@ int check_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     const std::vector<ExercisePage> pages = learn::exercise_pages();
     return check_once(pages, answer_of(pages, options, Progress(options.learner_folder())), options) ? 0 : 1;
+}
+
+int explain_command(Arguments arguments) {
+    LearnOptions options;
+    OptionTable table =
+        check_table(options, "learn explain", "checks your answer, and shows on a page what its warps ask of memory",
+                    "the counts, all accesses and the verdict as JSON, as heddle explain --json prints them");
+    table.add("out", options.out, "the page")
+        .defaults_to("your file's name with .html, beside it; none with --json")
+        .called("FILE");
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::vector<ExercisePage> pages = learn::exercise_pages();
+    const Answer answer = answer_of(pages, options, Progress(options.learner_folder()));
+    if (options.out.empty() && !options.json) options.out = fs::path(answer.file).replace_extension(".html").string();
+    if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
+    learn::CheckResult result = learn::check_file(*answer.page, answer.file, true);
+    const std::string verdict =
+        options.json ? json_text(learn::json_of(*answer.page, result)) + "\n" : learn::text_of(*answer.page, result, "");
+    if (!result.run) {
+        print(verdict);
+        say(fmt::format("{}: no kernel ran, so there is nothing to show", answer.file.string()));
+        return 1;
+    }
+    const std::array explained = {learn::explanation_of(*answer.page, result)};
+    if (!options.out.empty()) {
+        explain::page_of(explained, explain::json_of(explained, explain::kStepBytes)).write(options.out);
+        say(fmt::format("wrote {}", options.out));
+    }
+    constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
+    print(options.json ? json_text(explain::json_of(explained, whole)) + "\n" : verdict);
+    return 0;
 }
 
 int watch_command(Arguments arguments) {
@@ -286,6 +322,7 @@ constexpr Command commands[] = {
     {"list", "the exercises, and what you have passed; the same as heddle learn", list_command},
     {"start", "copies an exercise's starter and page into your folder", start_command},
     {"check", "compiles, runs and grades your answer", check_command},
+    {"explain", "checks your answer, and shows on a page what its warps ask of memory", explain_command},
     {"watch", "checks your answer each time that you save it", watch_command},
     {"hint", "shows the next hint", hint_command},
     {"solution", "shows an answer: after yours has passed, or when asked twice", solution_command},

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -52,15 +53,16 @@ std::string Array::element_name(std::size_t index) const {
     return name + "[" + text + "]";
 }
 
-Attempt::Attempt(void* library, std::string source, bool traced)
-    : library_(library), source_(std::move(source)), traced_(traced) {}
+Attempt::Attempt(void* library, std::string source, Recording recording)
+    : library_(library), source_(std::move(source)), recording_(recording) {}
 
 Attempt::~Attempt() {
     for (const Array& array : arrays_) cudaFree(array.start);
 }
 
-void* Attempt::add(const std::string& name, const void* values, std::size_t element, std::vector<int> extents) {
-    arrays_.push_back({name, std::move(extents), element, nullptr});
+void* Attempt::add(const std::string& name, const void* values, std::size_t element, bool whole_numbers,
+                   std::vector<int> extents) {
+    arrays_.push_back({name, std::move(extents), element, whole_numbers, nullptr});
     Array& array = arrays_.back();
     const std::size_t bytes = array.count() * element;
     // Reports say where memory was allocated; here its name does that (verdict.cpp).
@@ -80,12 +82,13 @@ void* Attempt::find(const char* name) const {
 }
 
 void Attempt::begin() {
-    if (traced_) emulator::begin_trace();
+    if (recording_ == Recording::costs) emulator::begin_trace();
+    if (recording_ == Recording::accesses) emulator::begin_trace(kMostPageEvents, emulator::WhenFull::stop_recording);
 }
 
 void Attempt::finish() {
     const cudaError_t error = cudaDeviceSynchronize();
-    if (traced_)
+    if (recording_ != Recording::nothing)
         for (emulator::TracedLaunch& launch : emulator::end_trace()) launches_.push_back(std::move(launch));
     if (error == cudaSuccess) return;
     Failed failed{verdict_of_report(cudaGetErrorString(error), source_)};
@@ -162,12 +165,13 @@ void Attempt::expect(const float* array, const std::vector<double>& wanted, doub
 void Attempt::expect(const int* array, const std::vector<double>& wanted) { compare<int>(array_at(array), wanted, 0); }
 
 void Attempt::allow(const Cost& most) {
-    if (!traced_) return;
+    if (recording_ != Recording::costs) return;
     const Verdict verdict = cost_verdict(launches_, most, source_, arrays_);
     if (!verdict.passed()) throw Failed{verdict};
 }
 
 void Attempt::reads_by_copies() {
+    if (recording_ != Recording::costs) return;
     for (const emulator::TracedLaunch& launch : launches_)
         for (const emulator::TraceEvent& event : launch.events) {
             if (event.shared || event.action != emulator::Action::read) continue;
@@ -185,6 +189,7 @@ void Attempt::reads_by_copies() {
 }
 
 void Attempt::copies_ahead() {
+    if (recording_ != Recording::costs) return;
     int line = 0;
     for (const emulator::TracedLaunch& launch : launches_)
         for (const emulator::TraceEvent& event : launch.events) {
@@ -193,7 +198,6 @@ void Attempt::copies_ahead() {
             std::size_t from = 0;
             line = line_in(launch.sites[event.site].place, source_, from);
         }
-    if (!traced_) return;
     throw Failed{{.kind = "cost",
                   .line = line,
                   .text = "right, but line " + std::to_string(line) +
@@ -203,6 +207,27 @@ void Attempt::copies_ahead() {
 }
 
 Cost Attempt::cost() const { return cost_of(launches_); }
+
+TracedRun Attempt::run() const {
+    TracedRun run;
+    for (const Array& array : arrays_)
+        run.arrays.push_back({array.name, array.extents, static_cast<std::uint32_t>(array.element), array.whole_numbers,
+                              reinterpret_cast<std::uint64_t>(array.start)});
+    run.launches = launches_;
+    return run;
+}
+
+std::optional<TracedRun> Attempt::run_so_far() const {
+    std::optional<std::vector<emulator::TracedLaunch>> running = emulator::trace_so_far();
+    if (!running) return {};
+    TracedRun all = run();
+    for (emulator::TracedLaunch& launch : *running) all.launches.push_back(std::move(launch));
+    for (emulator::TracedLaunch& launch : all.launches) {
+        launch.is_cut |= launch.events.size() > kMostStoppedEvents;
+        launch.events.resize(std::min(launch.events.size(), kMostStoppedEvents));
+    }
+    return all;
+}
 
 std::vector<const Exercise*>& exercises() {
     static std::vector<const Exercise*> all;

@@ -13,10 +13,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "apps/learn/grader/traced_run.h"
 #include "apps/learn/grader/verdict.h"
 #include "kernels/emulator/launch.h"
 #include "kernels/emulator/requests.h"
@@ -40,6 +43,7 @@ struct Array {
     std::string name;
     std::vector<int> extents;
     std::size_t element = 0;  ///< bytes
+    bool whole_numbers = false;
     std::byte* start = nullptr;
 
     std::size_t count() const;
@@ -47,11 +51,22 @@ struct Array {
     std::string element_name(std::size_t index) const;
 };
 
+/// What an attempt records.
+enum class Recording {
+    nothing,
+    accesses,  ///< every access, up to kMostPageEvents
+    costs      ///< every access, and allow() and its kin judge them; too many are a mistake
+};
+/// Twice what the largest run of an exercise makes; a loop without an end makes any number.
+inline constexpr std::size_t kMostPageEvents = 1'000'000;
+/// Of a run that was stopped: more than a page shows.
+inline constexpr std::size_t kMostStoppedEvents = 20'000;
+
 /// One run of the learner's kernel with one shape and one order of threads.
 class Attempt {
   public:
-    /// `library`: the learner's, from dlopen. `source`: the name of their file in reports. `traced`: records every access.
-    Attempt(void* library, std::string source, bool traced);
+    /// `library`: the learner's, from dlopen. `source`: the name of their file in reports.
+    Attempt(void* library, std::string source, Recording recording);
     ~Attempt();
     Attempt(const Attempt&) = delete;
     Attempt& operator=(const Attempt&) = delete;
@@ -61,12 +76,12 @@ class Attempt {
     template <class T>
     T* input(const std::string& name, const std::vector<T>& values, std::vector<int> extents = {}) {
         if (extents.empty()) extents = {static_cast<int>(values.size())};
-        return static_cast<T*>(add(name, values.data(), sizeof(T), std::move(extents)));
+        return static_cast<T*>(add(name, values.data(), sizeof(T), std::is_integral_v<T>, std::move(extents)));
     }
     /// One that the kernel must write as a whole: reading or not writing an element is a mistake.
     template <class T>
     T* output(const std::string& name, std::vector<int> extents) {
-        return static_cast<T*>(add(name, nullptr, sizeof(T), std::move(extents)));
+        return static_cast<T*>(add(name, nullptr, sizeof(T), std::is_integral_v<T>, std::move(extents)));
     }
 
     /// Runs the learner's kernel of this name and waits for it. Failed with what the emulator reports.
@@ -82,21 +97,26 @@ class Attempt {
     /// written, or the first that differs; NaN never equals a number.
     void expect(const float* array, const std::vector<double>& wanted, double tolerance = 0);
     void expect(const int* array, const std::vector<double>& wanted);
-    /// The most that a right answer may ask for in all launches so far. Checked only in traced attempts; otherwise does nothing.
+    /// The most that a right answer may ask for in all launches so far. Only Recording::costs checks it, and the two that follow.
     void allow(const Cost& most);
 
-    /// Global memory may be read by asynchronous copies alone. Checked in traced attempts.
+    /// Global memory may be read by asynchronous copies alone.
     void reads_by_copies();
-    /// Some wait for copies must leave others on their way. Checked in traced attempts.
+    /// Some wait for copies must leave others on their way.
     void copies_ahead();
 
     /// The bytes of all arrays that were compared.
     const std::vector<std::byte>& bits() const { return bits_; }
-    /// Of traced attempts.
+    /// Of what was recorded.
     Cost cost() const;
+    /// The arrays, and what was recorded of all launches; without the names of the sizes.
+    TracedRun run() const;
+    /// The same of a run whose kernel another thread of the CPU has stopped, of each launch the first kMostStoppedEvents. Nothing if
+    /// it was stopped while recording.
+    std::optional<TracedRun> run_so_far() const;
 
   private:
-    void* add(const std::string& name, const void* values, std::size_t element, std::vector<int> extents);
+    void* add(const std::string& name, const void* values, std::size_t element, bool whole_numbers, std::vector<int> extents);
     void* find(const char* name) const;
     void begin();
     void finish();
@@ -109,7 +129,7 @@ class Attempt {
 
     void* library_;
     std::string source_;
-    bool traced_;
+    Recording recording_;
     std::vector<Array> arrays_;
     std::vector<std::byte> bits_;
     std::vector<emulator::TracedLaunch> launches_;

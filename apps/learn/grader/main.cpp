@@ -1,9 +1,10 @@
 // The `heddle-grader` program, started by `heddle learn check`: runs the learner's kernel, compiled as a shared library, with the
 // harness of its exercise on the emulated device, every access watched.
 //
-//     heddle-grader EXERCISE LIBRARY.so SOURCE RESULT        SOURCE: the name of the learner's file in reports
+//     heddle-grader EXERCISE LIBRARY.so SOURCE RESULT [RUN]        SOURCE: the name of the learner's file in reports
 //
-// The verdict goes to the file RESULT, what the kernel prints to stdout. Exit status 0 if there is a verdict.
+// The verdict goes to the file RESULT, what the kernel prints to stdout, and all accesses of the run that the verdict is about to
+// the file RUN (traced_run.h). Exit status 0 if there is a verdict.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +12,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/learn/grader/attempt.h"
@@ -35,91 +38,135 @@ void close_stdout() {
 
 class Grader {
   public:
-    Grader(const Exercise& exercise, void* library, std::string source)
-        : exercise_(exercise), library_(library), source_(std::move(source)) {}
+    /// `keeps_run`: run() has the accesses of the attempt that the verdict is about.
+    Grader(const Exercise& exercise, void* library, std::string source, bool keeps_run)
+        : exercise_(exercise), library_(library), source_(std::move(source)), keeps_run_(keeps_run) {}
 
     Verdict grade() {
         for (const Sizes& sizes : exercise_.shapes) {
             std::vector<std::byte> first;
             for (unsigned order = 1; order <= kOrders; ++order) {
-                std::vector<std::byte> bits;
-                Verdict verdict = attempt(sizes, order, false, bits);
+                Result result = attempt(sizes, order, Recording::accesses);
                 close_stdout();
-                if (verdict.kind == "uninitialised") verdict = race_instead(sizes, order, verdict);
-                if (verdict.kind == "values") {  // once more, to know who wrote it
-                    const Verdict traced = attempt(sizes, order, true, bits);
-                    if (traced.kind == "values") verdict = traced;
+                if (result.verdict.kind == "uninitialised") result = race_instead(sizes, order, std::move(result));
+                if (result.verdict.kind == "values") {  // once more, to know who wrote it
+                    Result traced = attempt(sizes, order, Recording::costs);
+                    if (traced.verdict.kind == "values") result = std::move(traced);
                 }
-                if (verdict.passed() && order > 1 && bits != first)
-                    verdict = {
+                if (result.verdict.passed() && order > 1 && result.bits != first)
+                    result.verdict = {
                         .kind = "bits",
                         .text = "the results differ in their last bits from run to run: they depend on the order of threads",
                         .shape = "",
                         .cost = {}};
-                if (!verdict.passed()) {
-                    verdict.shape = shape_text(exercise_, sizes);
-                    return verdict;
-                }
-                if (order == 1) first = std::move(bits);
+                if (!result.verdict.passed()) return keep(std::move(result), sizes);
+                if (order == 1) first = std::move(result.bits);
             }
         }
-        std::vector<std::byte> bits;
-        Verdict verdict = attempt(exercise_.shapes.back(), 1, true, bits);
-        verdict.shape = shape_text(exercise_, exercise_.shapes.back());
-        return verdict;
+        return keep(attempt(exercise_.shapes.back(), 1, Recording::costs), exercise_.shapes.back());
+    }
+    /// After grade().
+    const TracedRun& run() const { return run_; }
+
+    /// Of the attempt that runs, from another thread of the CPU which has stopped it. Nothing if it cannot be had just now.
+    std::optional<TracedRun> run_so_far() const {
+        if (running_ == nullptr) return {};
+        std::optional<TracedRun> run = running_->run_so_far();
+        if (run) add_sizes(*run, running_sizes_);
+        return run;
     }
 
   private:
+    struct Result {
+        Verdict verdict;
+        std::vector<std::byte> bits;
+        TracedRun run;  // empty unless it is kept
+    };
+
     // A read of shared memory that was never written may be one before which a barrier is missing: then a write comes later, and
     // the two are a race, which names both lines.
-    Verdict race_instead(const Sizes& sizes, unsigned order, const Verdict& verdict) {
-        std::vector<std::byte> bits;
+    Result race_instead(const Sizes& sizes, unsigned order, Result unwritten) {
         heddle::emulator::checker::report_unwritten_shared(false);
-        const Verdict found = attempt(sizes, order, false, bits);
+        Result found = attempt(sizes, order, Recording::accesses);
         heddle::emulator::checker::report_unwritten_shared(true);
-        return found.kind == "race" ? found : verdict;
+        return found.verdict.kind == "race" ? found : unwritten;
     }
 
-    // The same order gives the same run.
-    Verdict attempt(const Sizes& sizes, unsigned order, bool traced, std::vector<std::byte>& bits) {
+    // The same order gives the same run. Accesses are recorded only if they are kept.
+    Result attempt(const Sizes& sizes, unsigned order, Recording recording) {
+        if (recording == Recording::accesses && !keeps_run_) recording = Recording::nothing;
         heddle::emulator::set_seed(order);
-        Attempt one(library_, source_, traced);
+        Attempt one(library_, source_, recording);
+        running_sizes_ = sizes;
+        running_ = &one;
+        Result result;
         try {
             exercise_.run(one, sizes);
+            result.bits = one.bits();
+            if (recording == Recording::costs) result.verdict.cost = one.cost();
         } catch (const Failed& failed) {
-            return failed.verdict;
+            result.verdict = failed.verdict;
         }
-        bits = one.bits();
-        Verdict verdict;
-        if (traced) verdict.cost = one.cost();
-        return verdict;
+        running_ = nullptr;
+        if (keeps_run_) result.run = one.run();
+        return result;
+    }
+
+    void add_sizes(TracedRun& run, const Sizes& sizes) const {
+        run.axes = exercise_.axes;
+        run.sizes = sizes;
+    }
+    Verdict keep(Result result, const Sizes& sizes) {
+        run_ = std::move(result.run);
+        add_sizes(run_, sizes);
+        result.verdict.shape = shape_text(exercise_, sizes);
+        return result.verdict;
     }
 
     const Exercise& exercise_;
     void* library_;
     std::string source_;
+    bool keeps_run_;
+    TracedRun run_;
+    Attempt* running_ = nullptr;
+    Sizes running_sizes_;
 };
 
-Verdict grade(const Exercise& exercise, const char* library, const std::string& source) {
-    void* const opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (opened == nullptr) {
-        std::string why = dlerror();
-        if (const std::size_t at = why.find("undefined symbol: "); at != std::string::npos)
-            why = "it uses " + heddle::emulator::demangled(why.substr(at + 18).c_str()) + ", which is nowhere defined";
-        return {.kind = "compile", .text = why, .shape = "", .cost = {}};
-    }
-    return Grader(exercise, opened, source).grade();
+// The learner's file is called by its name alone in all reports (verdict.h).
+bool write_run(TracedRun run, const std::string& source, const std::string& path) {
+    for (heddle::emulator::TracedLaunch& launch : run.launches)
+        for (heddle::emulator::TraceSite& site : launch.sites) site.place = without_folders(site.place, source);
+    lift_print_limit();
+    return write_traced_run(std::move(run), path);
 }
 
-int run(const std::string& name, const char* library, const std::string& source, const std::string& result) {
+int run(const std::string& name, const char* library, const std::string& source, const std::string& result,
+        const std::string& run_file) {
     const std::vector<const Exercise*>& all = exercises();
     const auto found = std::find_if(all.begin(), all.end(), [&](const Exercise* one) { return one->name == name; });
     if (found == all.end()) {
         std::fprintf(stderr, "heddle-grader: there is no exercise '%s'\n", name.c_str());
         return 2;
     }
-    watch({}, source, result);
-    const bool written = write_verdict(grade(**found, library, source), result);
+    std::optional<Grader> grader;
+    watch({}, source, result, [&] {
+        if (run_file.empty()) return true;
+        std::optional<TracedRun> so_far = grader ? grader->run_so_far() : std::nullopt;
+        if (so_far) write_run(std::move(*so_far), source, run_file);
+        return so_far.has_value();
+    });
+    void* const opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    Verdict verdict;
+    if (opened == nullptr) {
+        std::string why = dlerror();
+        if (const std::size_t at = why.find("undefined symbol: "); at != std::string::npos)
+            why = "it uses " + heddle::emulator::demangled(why.substr(at + 18).c_str()) + ", which is nowhere defined";
+        verdict = {.kind = "compile", .text = why, .shape = "", .cost = {}};
+    } else {
+        verdict = grader.emplace(**found, opened, source, !run_file.empty()).grade();
+        if (!run_file.empty() && !write_run(grader->run(), source, run_file)) return 1;
+    }
+    const bool written = write_verdict(verdict, result);
     std::fflush(stdout);
     _exit(written ? 0 : 1);  // at once: the watcher still runs
 }
@@ -127,12 +174,12 @@ int run(const std::string& name, const char* library, const std::string& source,
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count != 5) {
+    if (count != 5 && count != 6) {
         std::fputs("heddle-grader is started by heddle learn check; use that\n", stderr);
         return 2;
     }
     try {
-        return run(arguments[1], arguments[2], arguments[3], arguments[4]);
+        return run(arguments[1], arguments[2], arguments[3], arguments[4], count == 6 ? arguments[5] : "");
     } catch (const std::exception& error) {
         std::fprintf(stderr, "heddle-grader: %s\n", error.what());
         return 1;

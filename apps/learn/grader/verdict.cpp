@@ -57,6 +57,14 @@ int line_in(std::string_view text, std::string_view source, std::size_t& from) {
     return 0;
 }
 
+std::string without_folders(std::string text, const std::string& source) {
+    for (std::size_t at = text.find("/" + source + ":"); at != std::string::npos; at = text.find("/" + source + ":")) {
+        const std::size_t space = text.rfind(' ', at);  // the path in front of the name
+        text.erase(space + 1, at - space);
+    }
+    return text;
+}
+
 Verdict verdict_of_report(const std::string& report, const std::string& source) {
     Verdict verdict;
     verdict.kind = kind_of_report(report);
@@ -64,10 +72,7 @@ Verdict verdict_of_report(const std::string& report, const std::string& source) 
     text = std::regex_replace(text, std::regex(R"(the (\d+ bytes?) allocated at (\w+):0)"), "$2 ($1)");
     text = std::regex_replace(text, std::regex(R"(an allocation of (\d+ bytes?) made at (\w+):0)"), "$2 ($1)");
     text = std::regex_replace(text, std::regex(R"(\n\s*)"), "; ");
-    for (std::size_t at = text.find("/" + source + ":"); at != std::string::npos; at = text.find("/" + source + ":")) {
-        const std::size_t space = text.rfind(' ', at);  // the path in front of the name
-        text.erase(space + 1, at - space);
-    }
+    text = without_folders(std::move(text), source);
     const auto replace = [&](const std::string& words, const std::string& by) {
         if (const std::size_t at = text.find(words); at != std::string::npos) text.replace(at, words.size(), by);
     };

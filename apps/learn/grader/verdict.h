@@ -34,6 +34,9 @@ std::string kind_of_report(std::string_view report);
 /// tests. Arrays are called by the names with which the harness allocated them.
 Verdict verdict_of_report(const std::string& report, const std::string& source);
 
+/// The text with "SOURCE:" for each "FOLDERS/SOURCE:".
+std::string without_folders(std::string text, const std::string& source);
+
 /// The number behind the first "SOURCE:" at or after `from`, which moves behind it; 0 if there is none.
 int line_in(std::string_view text, std::string_view source, std::size_t& from);
 

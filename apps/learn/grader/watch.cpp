@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -24,10 +25,13 @@ constexpr int kFrames = 48;
 // Where the watched thread was: filled by the signal handler, read by the watcher once `sampled` has changed.
 std::array<void*, kFrames> frames;
 std::atomic<int> frame_count = 0, samples = 0, crash = 0;
+std::atomic<bool> is_held = false;  // the watched thread stays in its handler
 
 void sample(int) {
     frame_count = backtrace(frames.data(), kFrames);
     ++samples;
+    const timespec a_moment = {0, 1'000'000};
+    while (is_held) nanosleep(&a_moment, nullptr);
 }
 
 void on_crash(int signal) {
@@ -50,22 +54,22 @@ int line_of_frames(const std::string& source) {
     return 0;
 }
 
-// Interrupts the thread until it is found in the source: between two threads of a kernel the emulator itself runs.
-int running_line(pthread_t watched, const std::string& source) {
+// Interrupts the thread until it is found in the source, because between two threads of a kernel the emulator itself runs. With
+// `there` it is stopped, and found only where that returns true. 0 if it never is.
+int running_line(pthread_t watched, const std::string& source, const std::function<bool()>& there = nullptr) {
     for (int i = 0; i < 20; ++i) {
         const int before = samples;
+        is_held = there != nullptr;
         pthread_kill(watched, SIGUSR2);
         for (int wait = 0; samples == before && wait < 50; ++wait) pause_for(std::chrono::milliseconds(2));
         if (samples == before) return 0;
-        if (const int line = line_of_frames(source); line != 0) return line;
+        const int line = line_of_frames(source);
+        const bool is_found = line != 0 && (there == nullptr || there());
+        is_held = false;
+        if (is_found) return line;
         pause_for(std::chrono::milliseconds(3));
     }
     return 0;
-}
-
-[[noreturn]] void end_with(const std::string& kind, int line, const std::string& text, const std::string& result) {
-    write_verdict({.kind = kind, .line = line, .text = text, .shape = "", .cost = {}}, result);
-    _exit(0);
 }
 
 double cpu_seconds() {
@@ -85,40 +89,55 @@ std::size_t memory_in_use() {
 
 std::string at(const std::string& source, int line) { return line == 0 ? "" : " at " + source + ":" + std::to_string(line); }
 
-void watch_over(pthread_t watched, const Limits& limits, const std::string& source, const std::string& result) {
+void watch_over(pthread_t watched, const Limits& limits, const std::string& source, const std::string& result,
+                const std::function<bool()>& at_the_end) {
+    const auto end_with = [&](const std::string& kind, int line, const std::string& text) {
+        write_verdict({.kind = kind, .line = line, .text = text, .shape = "", .cost = {}}, result);
+        alarm(10);  // the stopped thread may hold a lock that is needed here
+        if (crash != 0 && line != 0) at_the_end();
+        if (crash == 0 && line != 0) running_line(watched, source, at_the_end);
+        _exit(0);
+    };
     const auto start = std::chrono::steady_clock::now();
     const std::chrono::duration<double> longest(2 * limits.cpu_seconds + 30);
     for (;; pause_for(std::chrono::milliseconds(10))) {
         if (crash != 0) {
             const int line = line_of_frames(source);
-            end_with("crash", line, "the program was ended by " + std::string(strsignal(crash)) + at(source, line), result);
+            end_with("crash", line, "the program was ended by " + std::string(strsignal(crash)) + at(source, line));
         }
         if (memory_in_use() > limits.memory) {
             const int line = running_line(watched, source);
             end_with("memory", line,
-                     "the program uses more than " + std::to_string(limits.memory >> 20) + " MB of memory" + at(source, line),
-                     result);
+                     "the program uses more than " + std::to_string(limits.memory >> 20) + " MB of memory" + at(source, line));
         }
         if (cpu_seconds() > limits.cpu_seconds || std::chrono::steady_clock::now() - start > longest) {
             const int line = running_line(watched, source);
             end_with("endless", line,
                      "still running after " + std::to_string(static_cast<int>(limits.cpu_seconds)) +
-                         " seconds: a loop that does not end?" + at(source, line),
-                     result);
+                         " seconds: a loop that does not end?" + at(source, line));
         }
     }
 }
 
 }  // namespace
 
-void watch(const Limits& limits, const std::string& source, const std::string& result) {
+void lift_print_limit() {
+    rlimit file = {};
+    getrlimit(RLIMIT_FSIZE, &file);
+    file.rlim_cur = file.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &file);
+}
+
+void watch(const Limits& limits, const std::string& source, const std::string& result, const std::function<bool()>& at_the_end) {
     // In case the watcher itself is stuck: the interrupted thread may hold a lock that it needs.
     const auto last = static_cast<rlim_t>(limits.cpu_seconds) + 5;
     const rlimit cpu = {last, last}, core = {0, 0};
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &core);
     // A kernel that prints for ever must not fill the disk: behind the limit writes fail, and the program goes on.
-    const rlimit file = {limits.printed, limits.printed};
+    rlimit file = {};
+    getrlimit(RLIMIT_FSIZE, &file);
+    file.rlim_cur = std::min<rlim_t>(limits.printed, file.rlim_max);
     setrlimit(RLIMIT_FSIZE, &file);
     std::signal(SIGXFSZ, SIG_IGN);
     std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was printed before the end is not lost
@@ -130,7 +149,7 @@ void watch(const Limits& limits, const std::string& source, const std::string& r
     sigaction(SIGUSR2, &action, nullptr);
     action.sa_handler = on_crash;
     for (const int signal : {SIGABRT, SIGILL, SIGBUS, SIGTRAP}) sigaction(signal, &action, nullptr);
-    std::thread(watch_over, pthread_self(), limits, source, result).detach();
+    std::thread(watch_over, pthread_self(), limits, source, result, at_the_end).detach();
 }
 
 }  // namespace heddle::learn

@@ -1,0 +1,34 @@
+// One run of an answer with all its accesses, which the grader writes to a file and `heddle learn explain` makes a page of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/trace.h"
+
+namespace heddle::learn {
+
+/// An array of the harness on the device.
+struct TracedArray {
+    std::string name;
+    std::vector<int> extents;
+    std::uint32_t element = 0;  ///< bytes
+    bool whole_numbers = false;
+    std::uint64_t start = 0;  ///< address
+};
+
+struct TracedRun {
+    std::vector<std::string> axes;  ///< names of the sizes
+    std::vector<int> sizes;
+    std::vector<TracedArray> arrays;
+    std::vector<emulator::TracedLaunch> launches;
+};
+
+/// Replaces the file. False if it cannot be written.
+bool write_traced_run(TracedRun run, const std::string& path);
+/// What write_traced_run() wrote; nothing if the file is missing or incomplete.
+std::optional<TracedRun> read_traced_run(const std::string& path);
+
+}  // namespace heddle::learn

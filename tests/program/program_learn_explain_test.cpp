@@ -1,0 +1,249 @@
+// `heddle learn explain`: the page of a learner's kernel, right or wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/browser.h"
+#include "tests/documents.h"
+#include "tests/page_support.h"
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string answer(const std::string& path) { return project_file("apps/learn/exercises/" + path); }
+
+// "block-sum/wrong/never-stops.cu" as the file block-sum.cu of a learner.
+std::string put(const Workplace& here, const std::string& path) {
+    std::string file = path.substr(0, path.find('/')) + ".cu";
+    here.write(file, answer(path));
+    return file;
+}
+
+json explained(const Workplace& here, const std::string& file) {
+    const ProgramResult result = here.run("learn explain " + file + " --json");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    const json page = json::parse(result.out, nullptr, false);
+    EXPECT_TRUE(page.is_object()) << result.out;
+    return page;
+}
+
+json checked(const Workplace& here, const std::string& file) {
+    return json::parse(here.run("learn check " + file + " --json").out);
+}
+
+// The step of an access that the page itself says it is.
+json step_of(const json& page, const json& access) {
+    for (const json& warp : page["launches"][access["launch"].get<std::size_t>()]["warps"])
+        if (warp["block"] == access["block"] && warp["warp"] == access["warp"])
+            return warp["steps"].at(access["step"].get<std::size_t>());
+    ADD_FAILURE() << "the warp is not on the page: " << access;
+    return {};
+}
+
+// Its step has the lane, the action and the line.
+void expect_access(const json& page, const json& access, int thread, const std::string& action, const std::string& element,
+                   int line) {
+    SCOPED_TRACE(access.dump());
+    EXPECT_EQ(access["thread"], thread);
+    EXPECT_EQ(access["action"], action);
+    EXPECT_EQ(access["element"], element);
+    const json step = step_of(page, access);
+    EXPECT_EQ(step["action"], action);
+    EXPECT_NE(step["lanes"].get<unsigned>() >> access["lane"].get<int>() & 1, 0u);
+    const json& launch = page["launches"][access["launch"].get<std::size_t>()];
+    EXPECT_EQ(launch["sites"][step["site"].get<std::size_t>()]["line"], line);
+}
+
+TEST(LearnExplain, ARightAnswerIsExplainedLikeAKernelOfTheLibrary) {
+    const Workplace here;
+    ASSERT_EQ(here.run("learn start map").status, 0);
+    here.write("heddle-learn/map.cu", answer("map/solution.cu"));
+    const ProgramResult result = here.run("learn explain");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("wrote heddle-learn/map.html"));
+    EXPECT_THAT(result.out, HasSubstr("map: pass\n"));
+    const std::string html = here.read("heddle-learn/map.html");
+    expect_loads_nothing(html);
+    EXPECT_LE(html.size(), 2u << 20);
+    EXPECT_THAT(html, AllOf(HasSubstr("These are accesses, not times"), testing::Not(HasSubstr("Verdict:"))));
+
+    const json page = explained(here, "map"), cost = checked(here, "map")["cost"];
+    EXPECT_EQ(page["op"], "map");
+    EXPECT_EQ(page["axes"], "n");
+    EXPECT_EQ(page["shape"], json::parse("[1024]"));
+    EXPECT_EQ(page["tensors"][0]["name"], "x");
+    EXPECT_EQ(page["tensors"][1]["shape"], json::parse("[1024]"));
+    EXPECT_EQ(page["sources"]["map.cu"], answer("map/solution.cu"));
+    EXPECT_FALSE(page.contains("finding"));
+    ASSERT_EQ(page["launches"].size(), 1u);
+    const json& launch = page["launches"][0];
+    EXPECT_EQ(launch["totals"]["sectors"], cost["sectors"]) << "those of the run that the verdict is about";
+    EXPECT_EQ(launch["sites"][0]["file"], "map.cu");
+    EXPECT_EQ(launch["warps"].size(), 32u);
+    for (const json& warp : launch["warps"])
+        for (const json& step : warp["steps"]) EXPECT_EQ(step["values"].size(), 32u);
+    EXPECT_THAT(here.read("heddle-learn/progress.json"), HasSubstr("\"checks\": 1,")) << "the check above, not the page";
+}
+
+// A barrier is missing: thread 91 writes tile[91] after thread 27 has added it.
+TEST(LearnExplain, ARaceHasBothAccesses) {
+    const Workplace here;
+    const std::string file = put(here, "block-sum/wrong/no-first-barrier.cu");
+    const json page = explained(here, file), verdict = checked(here, file), &finding = page["finding"];
+    EXPECT_EQ(finding["kind"], "race");
+    EXPECT_EQ(finding["text"].get<std::string>(), "with n = 128: " + verdict["text"].get<std::string>());
+    EXPECT_EQ(finding["line"], 8);
+    EXPECT_EQ(finding["other_line"], 10);
+    ASSERT_EQ(finding["accesses"].size(), 2u);
+    expect_access(page, finding["accesses"][0], 27, "read", "tile[91]", 10);
+    expect_access(page, finding["accesses"][1], 91, "write", "tile[91]", 8);
+    EXPECT_EQ(finding["accesses"][1]["offset"], 4 * 91);
+    EXPECT_EQ(page["launches"][0]["pieces"], json::parse(R"([{"name": "tile", "start": 0, "bytes": 512, "element_bytes": 4}])"));
+    const json step = step_of(page, finding["accesses"][1]);
+    const auto before = static_cast<std::size_t>(__builtin_popcount(step["lanes"].get<unsigned>() & ((1u << 27) - 1)));
+    EXPECT_EQ(step["values"].at(before), "?") << "it was not made";
+
+    const std::string both = put(here, "block-sum/wrong/all-threads-write.cu");
+    const json same_line = explained(here, both);
+    ASSERT_EQ(same_line["finding"]["accesses"].size(), 2u);
+    for (const json& access : same_line["finding"]["accesses"]) {
+        EXPECT_EQ(access["element"], "sums[0]");
+        EXPECT_EQ(access["action"], "write");
+    }
+    EXPECT_NE(same_line["finding"]["accesses"][0]["thread"], same_line["finding"]["accesses"][1]["thread"]);
+}
+
+TEST(LearnExplain, OtherMistakesHaveTheirAccess) {
+    struct Case {
+        std::string path, kind, action, element;
+        std::size_t accesses;
+    };
+    const Workplace here;
+    for (const Case& c : {Case{"guard/wrong/one-too-many.cu", "bounds", "read", "x[1]", 1},
+                          Case{"unset-sums/starter.cu", "uninitialised", "read", "", 1},
+                          Case{"async-copy/wrong/never-waits.cu", "copy", "read", "", 2},
+                          Case{"map/starter.cu", "unwritten", "", "", 0}, Case{"map/wrong/strides.cu", "cost", "", "", 0}}) {
+        SCOPED_TRACE(c.path);
+        const std::string file = put(here, c.path);
+        const json page = explained(here, file), verdict = checked(here, file), &finding = page["finding"];
+        EXPECT_EQ(finding["kind"], c.kind) << finding["text"];
+        EXPECT_THAT(finding["text"].get<std::string>(), HasSubstr(verdict["text"].get<std::string>()))
+            << "the same as of a check";
+        EXPECT_EQ(finding["line"], verdict["line"]);
+        ASSERT_EQ(finding["accesses"].size(), c.accesses) << finding;
+        if (c.accesses == 0) continue;
+        const json& last = finding["accesses"].back();
+        EXPECT_EQ(last["action"], c.action);
+        EXPECT_EQ(step_of(page, last)["action"], c.action);
+        if (!c.element.empty()) {
+            EXPECT_EQ(last["element"], c.element);
+        }
+    }
+}
+
+// What ran until the end is there, with and without accesses in the loop.
+TEST(LearnExplain, APageOfALoopWithoutAnEnd) {
+    const Workplace here;
+    const auto body = [&](const std::string& text) {
+        here.write("guard.cu",
+                   "#include <cstdlib>\n#include \"exercise.h\"\n__global__ void square(const float* x, float* y, int n) {\n"
+                   "    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);\n    if (i < n) y[i] = x[i] * "
+                   "x[i];\n    " +
+                       text + "\n}\n");
+        return explained(here, "guard.cu");
+    };
+    const json silent = body("for (volatile int k = 0; k >= 0;) k = 0;");
+    EXPECT_EQ(silent["finding"]["kind"], "endless");
+    EXPECT_EQ(silent["finding"]["line"], 6);
+    ASSERT_EQ(silent["launches"].size(), 1u);
+    EXPECT_EQ(silent["launches"][0]["totals"]["global_requests"], 2) << "one read and one write of the thread that runs first";
+    EXPECT_EQ(silent["launches"][0]["sites"][0]["line"], 5);
+
+    const json busy = body("for (volatile int k = 0; k >= 0;) y[i] = x[i];");
+    EXPECT_EQ(busy["finding"]["kind"], "endless");
+    EXPECT_EQ(busy["launches"][0]["is_cut"], true);
+    ASSERT_EQ(here.run("learn explain guard.cu").status, 0);
+    const std::string html = here.read("guard.html");
+    EXPECT_LE(html.size(), 2u << 20);
+    EXPECT_THAT(html, AllOf(HasSubstr("Verdict: endless"), HasSubstr("\"is_cut\":true}"), HasSubstr("\"action\":\"write\"")))
+        << "the first steps of a warp that is too long for the page";
+
+    EXPECT_EQ(body("if (i == 3) abort();")["finding"]["kind"], "crash");
+}
+
+TEST(LearnExplain, WhatDoesNotRunHasNoPage) {
+    const Workplace here;
+    here.write("map.cu", "#include \"exercise.h\"\nint number = \"text\";\n");
+    const ProgramResult result = here.run("learn explain map.cu");
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.out, AllOf(HasSubstr("map: compile\n"), HasSubstr("      2 | int number = \"text\";")));
+    EXPECT_THAT(result.err, HasSubstr("map.cu: no kernel ran, so there is nothing to show"));
+    EXPECT_FALSE(here.exists("map.html"));
+    here.write("map.html", "mine\n");
+    expect_complaint(here.run("learn explain map.cu"), 1, "map.html");
+    EXPECT_EQ(here.read("map.html"), "mine\n");
+}
+
+constexpr const char* kProbe = R"(
+const place = document.getElementById('explain'), all = name => [...place.querySelectorAll(name)];
+const lines = () => all('.source .wrong').map(line => Number(line.dataset.n));
+seen = {cards: all('.access').map(card => card.innerText), arrows: all('.arrow svg').length, lines: lines(),
+        element: place.querySelector('.element').innerText, now: place.querySelector('.now').textContent,
+        here: Number(place.querySelector('.here').dataset.n), lane: all('.lanes .wrong').map(one => parseInt(one.textContent)),
+        wide: document.documentElement.scrollWidth, verdict: document.querySelector('h2').textContent};
+all('.access button')[0].click();
+seen.earlier = {here: Number(place.querySelector('.here').dataset.n), now: place.querySelector('.now').textContent,
+                current: all('.access').map(card => card.classList.contains('shown'))};
+)";
+
+TEST(LearnExplain, ThePageShowsARaceAsTwoArrowsOnOneElement) {
+    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
+    const Workplace here;
+    ASSERT_EQ(here.run("learn explain " + put(here, "block-sum/wrong/no-first-barrier.cu")).status, 0);
+    for (const int width : {1280, 500}) {  // Chromium has no narrower window; the layout of 400 is that of 500
+        SCOPED_TRACE(width);
+        const json seen = seen_on(here.read("block-sum.html"), kProbe, fmt::format("--window-size={},900", width));
+        ASSERT_TRUE(seen.is_object()) << seen;
+        EXPECT_EQ(seen["verdict"], "Verdict: race");
+        EXPECT_EQ(seen["arrows"], 2);
+        ASSERT_EQ(seen["cards"].size(), 2u);
+        EXPECT_THAT(seen["cards"][0].get<std::string>(),
+                    AllOf(HasSubstr("thread 27 of block 0"), HasSubstr("reads tile[91]"), HasSubstr("10 | if (t < stride)")));
+        EXPECT_THAT(seen["cards"][1].get<std::string>(),
+                    AllOf(HasSubstr("thread 91 of block 0"), HasSubstr("writes tile[91]"), HasSubstr("8 | tile[t] = i < n")));
+        EXPECT_THAT(seen["element"].get<std::string>(), AllOf(HasSubstr("tile[91]"), HasSubstr("byte 364, bank 27")));
+        EXPECT_EQ(seen["lines"], json::parse("[8, 10]"));
+        EXPECT_EQ(seen["here"], 8) << "the page begins where it happened";
+        EXPECT_EQ(seen["lane"], json::parse("[27]"));
+        EXPECT_THAT(seen["now"].get<std::string>(), HasSubstr("Lane 27 writes tile[91]: access 2 of the race."));
+        EXPECT_EQ(seen["earlier"]["here"], 10);
+        EXPECT_THAT(seen["earlier"]["now"].get<std::string>(), HasSubstr("Lane 27 reads tile[91]: access 1 of the race."));
+        EXPECT_EQ(seen["earlier"]["current"], json::parse("[true, false]"));
+        EXPECT_LE(seen["wide"], width) << "nothing sticks out";
+    }
+}
+
+TEST(LearnExplain, ThePageShowsAnAccessPastTheEnd) {
+    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
+    const Workplace here;
+    ASSERT_EQ(here.run("learn explain " + put(here, "guard/wrong/one-too-many.cu")).status, 0);
+    const json seen = seen_on(here.read("guard.html"), kProbe);
+    ASSERT_TRUE(seen.is_object()) << seen;
+    EXPECT_EQ(seen["verdict"], "Verdict: bounds");
+    EXPECT_EQ(seen["arrows"], 1);
+    EXPECT_THAT(seen["element"].get<std::string>(), HasSubstr("x[1]"));
+    EXPECT_EQ(seen["lines"], json::parse("[6]"));
+    EXPECT_THAT(seen["now"].get<std::string>(), HasSubstr("reads x[1]: access of the verdict."));
+}
+
+}  // namespace
+}  // namespace heddle
