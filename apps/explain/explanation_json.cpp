@@ -221,23 +221,21 @@ ordered_json shown_warps(const LaunchReport& report, const Memory& memory, bool 
     });
     std::map<std::size_t, ordered_json> shown;  // by number, for their order
     for (const std::size_t i : order) {
-        ordered_json steps = ordered_json::array();
-        std::size_t bytes = 0;
-        bool fits = true;
-        for (const Request& request : all[i]) {
-            ordered_json step = json_of(request, *report.launch, memory, bf16_here);
-            const std::size_t more = step.dump().size() + 1;
-            fits = bytes + more <= budget;
-            if (!fits) break;
-            bytes += more;
-            steps.push_back(std::move(step));
+        ordered_json warp = {{"block", all[i].front().block}, {"warp", all[i].front().warp}, {"steps", ordered_json::array()}};
+        if (may_cut) warp["is_cut"] = true;
+        std::size_t bytes = warp.dump().size() + 1;  // with the comma behind it
+        std::size_t steps = 0;
+        for (; steps < all[i].size() && bytes <= budget; ++steps) {
+            ordered_json step = json_of(all[i][steps], *report.launch, memory, bf16_here);
+            bytes += step.dump().size() + 1;
+            if (bytes <= budget) warp["steps"].push_back(std::move(step));
         }
-        if (!fits && (!may_cut || !shown.empty() || steps.empty())) break;
-        budget -= bytes;
-        shown[i] = {{"block", all[i].front().block}, {"warp", all[i].front().warp}, {"steps", std::move(steps)}};
-        if (fits) continue;
-        shown[i]["is_cut"] = true;
-        break;
+        const bool is_whole = bytes <= budget;
+        if (!is_whole && (!may_cut || !shown.empty() || warp["steps"].empty())) break;
+        if (is_whole) warp.erase("is_cut");
+        shown[i] = std::move(warp);
+        budget -= std::min(bytes, budget);
+        if (!is_whole) break;
     }
     ordered_json warps = ordered_json::array();
     for (auto& [number, warp] : shown) warps.push_back(std::move(warp));

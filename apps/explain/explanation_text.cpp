@@ -157,6 +157,7 @@ std::string text_of(std::span<const Explanation> explanations) {
 
 picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json) {
     picture::Page page(title_of(explanations));
+    const bool has_finding = std::ranges::any_of(explanations, [](const Explanation& one) { return one.finding.has_value(); });
     page.style(explain_css);
     for (const Explanation& one : explanations)
         if (one.finding) page.heading(fmt::format("Verdict: {}", one.finding->kind)).paragraph(one.finding->text);
@@ -178,8 +179,7 @@ picture::Page page_of(std::span<const Explanation> explanations, const nlohmann:
                 .table({"count", "of all blocks"}, total_rows(report))
                 .table(line_header, line_rows(report));
     page.script(explain_base_js);
-    if (std::ranges::any_of(explanations, [](const Explanation& one) { return one.finding.has_value(); }))
-        page.script(explain_finding_js);
+    if (has_finding) page.style(explain_finding_css).script(explain_finding_js);
     page.script(explain_viewer_js).script(explain_js);
     return page;
 }

@@ -376,6 +376,24 @@ TEST(Explain, TheCommittedPagesAreTheProgramsOwn) {
     EXPECT_EQ(pages, 5);
 }
 
+// The page with everything: many warps of few steps have as much around their steps as in them.
+TEST(Explain, APageStaysWithinItsKilobytes) {
+    const Workplace here;
+    for (const auto& [words, kilobytes] : {std::pair{"relu --shape 500,100", 100},
+                                           {"relu --shape 500,100", 300},
+                                           {"softmax --shape 400,32", 150},
+                                           {"--beside softmax-naive softmax-warp --shape 256,8", 200}}) {
+        SCOPED_TRACE(words);
+        const ProgramResult result = here.run(fmt::format("explain {} --kilobytes {} --out page.html", words, kilobytes));
+        ASSERT_EQ(result.status, 0) << result.err;
+        const std::size_t size = here.read("page.html").size();
+        EXPECT_LE(size, 1000u * static_cast<std::size_t>(kilobytes));
+        if (std::string_view(words).find("--beside") == std::string_view::npos) {
+            EXPECT_GE(size, 950u * static_cast<std::size_t>(kilobytes)) << "what fits is there";
+        }
+    }
+}
+
 TEST(Explain, SaysWhatIsWrong) {
     const Workplace here;
     const auto complains = [&](const std::string& words, int status, const std::string& part) {
