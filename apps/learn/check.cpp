@@ -12,6 +12,7 @@
 
 #include "apps/corpora/child.h"
 #include "apps/learn/files.h"
+#include "apps/learn/host_answer.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -69,7 +70,7 @@ std::string reported_name(const ExercisePage& page, const fs::path& file) {
     const auto is_plain = [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
     };
-    return std::ranges::all_of(name, is_plain) ? name : page.name + ".cu";
+    return std::ranges::all_of(name, is_plain) ? name : page.file_name();
 }
 
 void append_words(std::vector<std::string>& words, const char* more) {
@@ -77,11 +78,14 @@ void append_words(std::vector<std::string>& words, const char* more) {
     for (std::string word; all >> word;) words.push_back(word);
 }
 
-// The learner's kernels as a shared library, every access of them watched by the options of emulator.cmake. Returns a pass, or
-// why it does not compile; `warning` is what the compiler warns of.
+// Host C++: compiles fast, and indices of vectors and spans are checked.
+constexpr const char* kHostOptions = "-O0 -g1 -D_GLIBCXX_ASSERTIONS";
+
+// The learner's answer as a shared library; every access of a kernel is watched by the options of emulator.cmake. Returns a pass,
+// or why it does not compile; `warning` is what the compiler warns of.
 Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch,
                 std::string& warning) {
-    const std::string compiler = find_compiler(), object = scratch / "kernel.o", library = scratch / "kernel.so";
+    const std::string compiler = find_compiler(), object = scratch / "answer.o", library = scratch / "answer.so";
     std::vector<std::string> words = {compiler,
                                       "-std=c++20",
                                       "-fPIC",
@@ -91,12 +95,12 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                                       "-fdebug-prefix-map=" + fs::current_path().string() + "=.",
                                       "-Wno-unknown-pragmas",
                                       "-Wuninitialized"};
-    append_words(words, HEDDLE_WATCH_OPTIONS);
+    append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS : kHostOptions);
     if (is_clang(compiler)) {
-        append_words(words, HEDDLE_WATCH_OPTIONS_CLANG);
+        if (page.on_device) append_words(words, HEDDLE_WATCH_OPTIONS_CLANG);
         words.emplace_back("-Wconditional-uninitialized");
     } else {
-        append_words(words, HEDDLE_WATCH_OPTIONS_GNU);
+        if (page.on_device) append_words(words, HEDDLE_WATCH_OPTIONS_GNU);
         words.insert(words.end(), {"-Wmaybe-uninitialized", "-fno-diagnostics-show-caret"});
     }
     words.insert(words.end(),
@@ -227,7 +231,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, bool keep
     if (result.verdict.passed()) {
         const app::ScratchFile input, output;
         const std::string said = scratch / "verdict", run = scratch / "run";
-        std::vector<std::string> words = {all.grader.string(), page.name, scratch / "kernel.so", source, said};
+        std::vector<std::string> words = {all.grader.string(), page.name, scratch / "answer.so", source, said};
         if (keeps_run) words.push_back(run);
         const app::ChildResult ran = app::run_child(words, input, output);
         if (keeps_run) result.run = read_traced_run(run);
@@ -242,6 +246,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, bool keep
                                                   ran.errors.empty() ? "" : ": ", ran.errors),
                               .shape = "",
                               .cost = {}};
+        if (!page.on_device) complete(result.verdict, result.text, ran.raw_errors);
     }
     if (result.verdict.kind == "values" && !warning.empty()) result.verdict.text += "; the compiler warns: " + warning;
     if (result.verdict.kind == "race") result.verdict.text += rounds_of(result.verdict, result.text);

@@ -120,7 +120,7 @@ int start_command(Arguments arguments) {
     check_usage(!options.exercise.empty(), "learn start: which exercise? see heddle learn list");
     const ExercisePage& page = learn::page_named(pages, options.exercise);
     Progress progress(options.learner_folder());
-    const fs::path file = progress.folder() / (page.name + ".cu"), text = progress.folder() / (page.name + ".md");
+    const fs::path file = progress.folder() / page.file_name(), text = progress.folder() / (page.name + ".md");
     check(!fs::exists(file), "{} is there already and is kept; move it away to begin anew, or check it: heddle learn check {}",
           file.string(), shell_word(file.string()));
     progress.of(page.name).started = true;
@@ -130,7 +130,7 @@ int start_command(Arguments arguments) {
             text,
             fmt::format("{}\n\n## exercise.h\n\n```cpp\n{}```\n\nStuck? `heddle learn hint {}` shows the first of {} hints.\n",
                         page.text, read_file(page.folder / "exercise.h"), page.name, page.hints.size()));
-    write_file_atomically(file, read_file(page.folder / "starter.cu"));
+    write_file_atomically(file, read_file(page.starter()));
     print(fmt::format("read {}, edit {}, then: heddle learn check {}\n", text.string(), file.string(), page.name));
     return 0;
 }
@@ -142,7 +142,7 @@ std::string current_exercise(const std::vector<ExercisePage>& pages, const Progr
     bool current_passed = false;
     fs::file_time_type latest;
     for (const ExercisePage& page : pages) {
-        const fs::path file = progress.folder() / (page.name + ".cu");
+        const fs::path file = progress.folder() / page.file_name();
         if (!fs::is_regular_file(file)) continue;
         const bool passed = !passed_too && progress.at(page.name).passed;
         const fs::file_time_type time = fs::last_write_time(file);
@@ -175,7 +175,7 @@ Answer answer_of(const std::vector<ExercisePage>& pages, const LearnOptions& opt
                         fmt::format("learn: {} is named like no exercise; say which with --exercise NAME", options.file));
     }
     const ExercisePage& page = learn::page_named(pages, name);
-    fs::path file = is_file ? fs::path(options.file) : progress.folder() / (name + ".cu");
+    fs::path file = is_file ? fs::path(options.file) : progress.folder() / page.file_name();
     if (!is_file && !options.file.empty() && !is_name) file = options.file;
     check_usage(fs::is_regular_file(file),
                 fmt::format("learn: there is no file {}; make it with: heddle learn start {}", file.string(), name));
@@ -309,7 +309,7 @@ int solution_command(Arguments arguments) {
                         page.name));
         return 1;
     }
-    print(read_file(page.folder / "solution.cu"));
+    print(read_file(page.solution()));
     return 0;
 }
 

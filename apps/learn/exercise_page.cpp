@@ -34,6 +34,7 @@ ExercisePage page_of(const std::filesystem::path& folder) {
     ExercisePage page;
     page.folder = folder;
     page.name = folder.filename().string();
+    page.on_device = std::filesystem::exists(folder / "starter.cu");
     const std::string text = read_file(folder / "page.md");
     std::smatch head;
     static const std::regex first_line(R"(^<!-- learn: ([A-Za-z ]+) (\d+), starter ([a-z]+) -->\n# ([^\n]+)\n)");

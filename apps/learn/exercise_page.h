@@ -1,4 +1,4 @@
-// The exercises as a learner sees them: a folder each, with page.md, starter.cu and solution.cu.
+// The exercises as a learner sees them: a folder each, with page.md, a starter and a solution.
 #pragma once
 
 #include <filesystem>
@@ -18,6 +18,14 @@ struct ExercisePage {
     std::string text;                ///< without the first line and the hints
     std::vector<std::string> hints;  ///< Markdown, without numbers
     std::filesystem::path folder;
+    bool on_device =
+        true;  ///< the answer is a kernel in a .cu file, with every access watched; else host C++ on the tape, in a .cpp file
+
+    /// Of an answer: "map.cu".
+    std::string file_name() const { return name + extension(); }
+    std::filesystem::path starter() const { return folder / ("starter" + extension()); }
+    std::filesystem::path solution() const { return folder / ("solution" + extension()); }
+    std::string extension() const { return on_device ? ".cu" : ".cpp"; }
 };
 
 /// In the order of the tracks. Error for a page without its first line.

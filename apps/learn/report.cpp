@@ -33,7 +33,8 @@ std::string text_of(const ExercisePage& page, const CheckResult& result, const s
     const Verdict& verdict = result.verdict;
     std::string text = fmt::format("{}: {}\n", page.name, verdict.kind);
     if (verdict.passed()) {
-        text += fmt::format("  with {}: {}\n", verdict.shape, cost_text(verdict.cost));
+        text += verdict.shape.empty() ? app::indented(app::wrapped(verdict.text))
+                                      : fmt::format("  with {}: {}\n", verdict.shape, cost_text(verdict.cost));
         if (!next.empty()) text += fmt::format("  next: heddle learn {}\n", next);
     } else {
         std::string sentence = verdict.shape.empty() ? "" : fmt::format("with {}: ", verdict.shape);

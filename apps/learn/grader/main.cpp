@@ -1,12 +1,11 @@
 // The `heddle-grader` program, started by `heddle learn check`: runs the learner's kernel, compiled as a shared library, with the
-// harness of its exercise on the emulated device, every access watched.
+// harness of its exercise on the emulated device, every access watched; or the learner's op on Heddle's tape.
 //
 //     heddle-grader EXERCISE LIBRARY.so SOURCE RESULT [RUN]        SOURCE: the name of the learner's file in reports
 //
 // The verdict goes to the file RESULT, what the kernel prints to stdout, and all accesses of the run that the verdict is about to
 // the file RUN (traced_run.h). Exit status 0 if there is a verdict.
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "apps/learn/grader/attempt.h"
+#include "apps/learn/grader/tape_attempt.h"
 #include "apps/learn/grader/watch.h"
 #include "kernels/emulator/checker.h"
 #include "kernels/emulator/kernel_name.h"
@@ -28,13 +28,6 @@ namespace {
 using namespace heddle::learn;
 
 constexpr unsigned kOrders = 8;  // of threads and blocks, each with every shape
-
-// What kernels print is shown once, not for every order of threads.
-void close_stdout() {
-    std::fflush(stdout);
-    const int nowhere = open("/dev/null", O_WRONLY);
-    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
-}
 
 class Grader {
   public:
@@ -47,7 +40,7 @@ class Grader {
             std::vector<std::byte> first;
             for (unsigned order = 1; order <= kOrders; ++order) {
                 Result result = attempt(sizes, order, Recording::accesses);
-                close_stdout();
+                stop_printing();
                 if (result.verdict.kind == "uninitialised") result = race_instead(sizes, order, std::move(result));
                 if (result.verdict.kind == "values") {  // once more, to know who wrote it
                     Result traced = attempt(sizes, order, Recording::costs);
@@ -140,11 +133,17 @@ bool write_run(TracedRun run, const std::string& source, const std::string& path
     return write_traced_run(std::move(run), path);
 }
 
+template <class T>
+const T* named(const std::vector<const T*>& all, const std::string& name) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const T* one) { return one->name == name; });
+    return found == all.end() ? nullptr : *found;
+}
+
 int run(const std::string& name, const char* library, const std::string& source, const std::string& result,
         const std::string& run_file) {
-    const std::vector<const Exercise*>& all = exercises();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Exercise* one) { return one->name == name; });
-    if (found == all.end()) {
+    const Exercise* const exercise = named(exercises(), name);
+    const TapeExercise* const on_tape = named(tape_exercises(), name);
+    if (exercise == nullptr && on_tape == nullptr) {
         std::fprintf(stderr, "heddle-grader: there is no exercise '%s'\n", name.c_str());
         return 2;
     }
@@ -162,8 +161,10 @@ int run(const std::string& name, const char* library, const std::string& source,
         if (const std::size_t at = why.find("undefined symbol: "); at != std::string::npos)
             why = "it uses " + heddle::emulator::demangled(why.substr(at + 18).c_str()) + ", which is nowhere defined";
         verdict = {.kind = "compile", .text = why, .shape = "", .cost = {}};
+    } else if (on_tape != nullptr) {
+        verdict = grade(*on_tape, Answer(opened, source));
     } else {
-        verdict = grader.emplace(**found, opened, source, !run_file.empty()).grade();
+        verdict = grader.emplace(*exercise, opened, source, !run_file.empty()).grade();
         if (!run_file.empty() && !write_run(grader->run(), source, run_file)) return 1;
     }
     const bool written = write_verdict(verdict, result);

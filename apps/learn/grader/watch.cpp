@@ -1,6 +1,7 @@
 #include "apps/learn/grader/watch.h"
 
 #include <execinfo.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -148,8 +149,15 @@ void watch(const Limits& limits, const std::string& source, const std::string& r
     action.sa_handler = sample;
     sigaction(SIGUSR2, &action, nullptr);
     action.sa_handler = on_crash;
-    for (const int signal : {SIGABRT, SIGILL, SIGBUS, SIGTRAP}) sigaction(signal, &action, nullptr);
+    // The emulator's handlers of the last two, which it installs with the first kernel, pass on what happens outside of kernels.
+    for (const int signal : {SIGABRT, SIGILL, SIGBUS, SIGTRAP, SIGSEGV, SIGFPE}) sigaction(signal, &action, nullptr);
     std::thread(watch_over, pthread_self(), limits, source, result, at_the_end).detach();
+}
+
+void stop_printing() {
+    std::fflush(stdout);
+    const int nowhere = open("/dev/null", O_WRONLY);
+    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
 }
 
 }  // namespace heddle::learn

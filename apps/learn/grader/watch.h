@@ -14,11 +14,15 @@ struct Limits {
 };
 
 /// Watches this process from now on; kernels must run on the calling thread. Called once. On a violation of the limits, and on
-/// SIGABRT, SIGILL, SIGBUS and SIGTRAP, a verdict is written to `result` and the process exits with status 0. Before that
-/// `at_the_end` is called, if the kernel was stopped in a line of `source`; if it returns false, once more a little later.
+/// SIGABRT, SIGILL, SIGBUS, SIGTRAP and, outside of kernels, SIGSEGV and SIGFPE, a verdict is written to `result` and the process
+/// exits with status 0. Before that `at_the_end` is called, if the kernel was stopped in a line of `source`; if it returns false,
+/// once more a little later.
 void watch(const Limits& limits, const std::string& source, const std::string& result, const std::function<bool()>& at_the_end);
 
 /// Lets this process write files of any size: what the learner's kernel could print is written.
 void lift_print_limit();
+
+/// What the answer prints from now on is lost: it is run many times, and what it prints is shown once.
+void stop_printing();
 
 }  // namespace heddle::learn

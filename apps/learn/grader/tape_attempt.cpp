@@ -1,0 +1,355 @@
+#include "apps/learn/grader/tape_attempt.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <regex>
+
+#include "apps/learn/grader/watch.h"
+#include "core/error.h"
+
+namespace heddle::learn {
+namespace {
+
+// What memory holds that an answer did not write: a NaN that no arithmetic makes.
+constexpr std::uint64_t kUnwritten = 0x7ff8'5eed'0bad'f00d;
+
+[[noreturn]] void fail_with(const char* kind, const std::string& text, const std::string& shape) {
+    throw Failed{{.kind = kind, .text = text, .shape = shape, .cost = {}}};
+}
+
+Values values_of(const Tensor& tensor) {
+    const std::span<const double> values = tensor.values<double>();
+    return {values.begin(), values.end()};
+}
+
+bool close(double got, double wanted) { return std::abs(got - wanted) <= 1e-10 * (1 + std::abs(wanted)); }
+
+bool close(const Values& got, const Values& wanted) {
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+        if (!close(got[i], wanted[i])) return false;
+    return got.size() == wanted.size();
+}
+
+std::string shape_of(const Shape& shape) {
+    std::string text;
+    for (int axis = 0; axis < shape.rank(); ++axis) text += fmt::format("{}{}", axis == 0 ? "" : ", ", shape[axis]);
+    return "[" + text + "]";
+}
+
+std::string element_name(const std::string& name, const Shape& shape, std::size_t index) {
+    Array array = {.name = name, .extents = {}};
+    for (int axis = 0; axis < shape.rank(); ++axis) array.extents.push_back(static_cast<int>(shape[axis]));
+    return array.element_name(index);
+}
+
+// The first wrong element, got and wanted; empty if all are right.
+std::string difference(const std::string& name, const Shape& shape, const Values& got, const Values& wanted) {
+    std::size_t wrong = 0, first = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+        if (!close(got[i], wanted[i]) && wrong++ == 0) first = i;
+    if (wrong == 0) return "";
+    std::string text = fmt::format("{} is {:.7g}; wanted {:.7g}", element_name(name, shape, first), got[first], wanted[first]);
+    if (wrong > 1) text += fmt::format(" ({} of the {} elements of {} are wrong)", wrong, wanted.size(), name);
+    return text;
+}
+
+std::string unwritten(const std::string& name, const Shape& shape, const Values& got) {
+    for (std::size_t i = 0; i < got.size(); ++i)
+        if (std::bit_cast<std::uint64_t>(got[i]) == kUnwritten) return element_name(name, shape, i) + " was never written";
+    return "";
+}
+
+// Fills the memory that Heddle keeps for tensors of these shapes, so that elements which are never written can be told.
+void mark_kept_memory(const std::vector<Shape>& shapes) {
+    release_kept_memory();
+    std::vector<Tensor> blocks;
+    for (const Shape& shape : shapes)
+        for (int i = 0; i < 8; ++i) {
+            blocks.push_back(Tensor::empty(shape, DType::f64));
+            for (double& value : blocks.back().mutable_values<double>()) value = std::bit_cast<double>(kUnwritten);
+        }
+}
+
+// All checks of one op with one list of inputs.
+class Proof {
+  public:
+    Proof(const Answer& answer, const TapeOp& op, const std::vector<Tensor>& inputs) : answer_(answer), op_(op), inputs_(inputs) {
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            shape_ += fmt::format("{}{} {}", i == 0 ? "" : ", ", op.inputs[i], shape_of(inputs[i].shape()));
+            shapes_.push_back(inputs[i].shape());
+        }
+        cotangent_ = values_of(tensor({static_cast<std::int64_t>(op.value(inputs).size())}, 9));
+        wanted_ = op.gradients(inputs, cotangent_);
+    }
+
+    void first_run() {
+        value_is_right();
+        is_recorded();
+        gradients_are_right();
+    }
+
+    // Returns how many derivatives gradcheck compared.
+    std::int64_t further_runs() {
+        gradients_add_up();
+        passes_are_apart();
+        for (std::size_t i = 0; i < inputs_.size(); ++i) change_is_noticed(i);
+        change_is_noticed(inputs_.size());
+        const GradcheckReport report = gradcheck(op_.function, inputs_);
+        if (!report.passed) fail_with("gradient", std::regex_replace(report.message, std::regex(R"(\n\s*)"), "; "), shape_);
+        return report.compared;
+    }
+
+  private:
+    using Leaves = std::vector<Variable>;
+
+    Leaves leaves(const std::vector<Tensor>& inputs) const {
+        Leaves all;
+        for (std::size_t i = 0; i < inputs.size(); ++i) all.emplace_back(inputs[i].clone(), true, op_.inputs[i]);
+        return all;
+    }
+
+    Variable forward(const Leaves& leaves) const {
+        mark_kept_memory(shapes_);
+        try {
+            return op_.function(leaves);
+        } catch (const Error& error) {
+            throw_error(error.what());
+        }
+    }
+
+    void back(const Variable& result) const {
+        mark_kept_memory(shapes_);
+        const Tensor cotangent = Tensor::from(cotangent_, result.shape());
+        try {
+            backward(result, cotangent);
+        } catch (const Error& error) {
+            throw_error(error.what());
+        }
+    }
+
+    [[noreturn]] void throw_error(const std::string& error) const {
+        Verdict verdict = verdict_of_error(error, answer_.source());
+        verdict.shape = shape_;
+        throw Failed{verdict};
+    }
+
+    void value_is_right() {
+        const Leaves x = leaves(inputs_);
+        const Variable result = forward(x);
+        if (!result.defined())
+            fail_with("values", "the result is an undefined Variable: what record() returns is missing", shape_);
+        const Values wanted = op_.value(inputs_);
+        if (result.value().dtype() != DType::f64)
+            fail_with("values", op_.result + " is not of DType::f64, as the inputs are", shape_);
+        if (result.value().numel() != static_cast<std::int64_t>(wanted.size()) || result.shape() != wanted_shape())
+            fail_with(
+                "shape",
+                fmt::format("{} has the shape {}; wanted {}", op_.result, shape_of(result.shape()), shape_of(wanted_shape())),
+                shape_);
+        inputs_are_kept(x, "the forward pass");
+        const Values got = values_of(result.value());
+        if (const std::string text = unwritten(op_.result, result.shape(), got); !text.empty())
+            fail_with("unwritten", text, shape_);
+        if (const std::string text = difference(op_.result, result.shape(), got, wanted); !text.empty())
+            fail_with("values", text, shape_);
+    }
+
+    // All exercises' results have the shape of their first input.
+    const Shape& wanted_shape() const { return inputs_[0].shape(); }
+
+    void inputs_are_kept(const Leaves& leaves, const char* who) const {
+        for (std::size_t i = 0; i < leaves.size(); ++i)
+            if (const Tensor& now = leaves[i].value(); values_of(now) != values_of(inputs_[i]))
+                fail_with("changed",
+                          fmt::format("{} changes its input {}: others compute with the same memory. Make a new tensor with "
+                                      "Tensor::empty, or change a clone()",
+                                      who, op_.inputs[i]),
+                          shape_);
+    }
+
+    void is_recorded() const {
+        for (std::size_t i = 0; i < inputs_.size(); ++i) {
+            Leaves x = leaves(inputs_);
+            for (std::size_t other = 0; other < x.size(); ++other) x[other].set_requires_grad(other == i);
+            const Variable result = forward(x);
+            if (result.is_leaf() && result.requires_grad())
+                fail_with("tape",
+                          op_.result + " is a new leaf: nothing says what it was computed from. Return what record() returns",
+                          shape_);
+            if (!result.requires_grad())
+                fail_with("tape",
+                          fmt::format("{} needs a gradient, but no node was recorded: {}", op_.inputs[i],
+                                      i == 0 ? "return record(...) with all .inputs"
+                                             : fmt::format("is {} among the .inputs?", op_.inputs[i])),
+                          shape_);
+            back(result);
+            if (const std::string text = gradient_fault(static_cast<int>(i), x[i], wanted_[i]); !text.empty())
+                fail_with(kind_, text, shape_);
+        }
+    }
+
+    void gradients_are_right() const {
+        const Leaves x = leaves(inputs_);
+        back(forward(x));
+        for (std::size_t i = 0; i < x.size(); ++i)
+            if (const std::string text = gradient_fault(static_cast<int>(i), x[i], wanted_[i]); !text.empty())
+                fail_with(kind_, text, shape_);
+        inputs_are_kept(x, "backward");
+    }
+
+    // What is wrong with the gradient of this leaf; empty if nothing is. Sets kind_.
+    std::string gradient_fault(int input, const Variable& leaf, const Values& wanted) const {
+        const std::string& name = op_.inputs[static_cast<std::size_t>(input)];
+        const std::string start = fmt::format("the gradient of input {}, {}: ", input, name);
+        kind_ = "gradient";
+        if (!leaf.grad().defined()) return start + fmt::format("backward never gives it; wanted g.give({}, ...)", input);
+        const Values got = values_of(leaf.grad());
+        if (const std::string text = unwritten("d" + name, leaf.shape(), got); !text.empty()) {
+            kind_ = "unwritten";
+            return start + text;
+        }
+        std::string text = difference("d" + name, leaf.shape(), got, wanted);
+        if (text.empty()) return "";
+        for (const Mistake& mistake : op_.mistakes)
+            if (mistake.input == input && close(got, mistake.gradient(inputs_, cotangent_))) {
+                text += ": " + mistake.words;
+                break;
+            }
+        return start + text;
+    }
+
+    // Leaves may hold gradients of other uses.
+    void gradients_add_up() const {
+        Leaves x = leaves(inputs_);
+        for (Variable& leaf : x) leaf.set_grad(Tensor::full(leaf.shape(), 8, DType::f64));
+        back(forward(x));
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            Values wanted = wanted_[i];
+            for (double& value : wanted) value += 8;
+            const Values got = values_of(x[i].grad());
+            const std::string name = "d" + op_.inputs[i];
+            if (const std::string text = difference(name, x[i].shape(), got, wanted); !text.empty())
+                fail_with("gradient",
+                          fmt::format("the gradient of input {}, {}: {}, with 8 in each element of {} from another use of {}{}",
+                                      i, op_.inputs[i], text, name, op_.inputs[i],
+                                      close(got, wanted_[i]) ? ": gradients add up, and = forgets the others; use +=" : ""),
+                          shape_);
+        }
+    }
+
+    // A second forward pass with other inputs comes before the first one's backward.
+    void passes_are_apart() const {
+        std::vector<Tensor> others;
+        for (const Tensor& input : inputs_) {
+            others.push_back(input.clone());
+            for (double& value : others.back().mutable_values<double>()) value = 0.5 - value;
+        }
+        const Leaves x = leaves(inputs_), y = leaves(others);
+        const Variable result = forward(x), other = forward(y);
+        back(result);
+        for (std::size_t i = 0; i < x.size(); ++i)
+            if (const std::string text = difference("d" + op_.inputs[i], x[i].shape(), values_of(x[i].grad()), wanted_[i]);
+                !text.empty())
+                fail_with("saved",
+                          fmt::format("two forward passes, then backward of the first one: {}. It uses what the second pass left "
+                                      "behind; what backward needs belongs in .saved, not in a static or global variable",
+                                      text),
+                          shape_);
+    }
+
+    // Input `i`, or behind the last one the result, is changed between forward and backward: backward computes with the values of
+    // before, or the tape says so.
+    void change_is_noticed(std::size_t i) const {
+        const Leaves x = leaves(inputs_);
+        const Variable result = forward(x);
+        Tensor target = i < x.size() ? x[i].value() : result.value();
+        for (double& value : target.mutable_values<double>()) value = value / 2 + 1;
+        try {
+            backward(result, Tensor::from(cotangent_, result.shape()));
+        } catch (const Error& error) {
+            if (std::string(error.what()).find("changed in place") != std::string::npos) return;
+            throw_error(error.what());
+        }
+        const std::string& name = i < x.size() ? op_.inputs[i] : op_.result;
+        for (std::size_t j = 0; j < x.size(); ++j)
+            if (!close(values_of(x[j].grad()), wanted_[j]))
+                fail_with(
+                    "saved",
+                    fmt::format("{} was changed between forward and backward, and d{} was computed from the new values without "
+                                "a word. With {} in .saved, read by g.saved(), the tape notices",
+                                name, op_.inputs[j], name),
+                    shape_);
+    }
+
+    const Answer& answer_;
+    const TapeOp& op_;
+    const std::vector<Tensor>& inputs_;
+    std::vector<Shape> shapes_;
+    std::string shape_;
+    Values cotangent_;
+    std::vector<Values> wanted_;
+    mutable const char* kind_ = "gradient";
+};
+
+}  // namespace
+
+void* Answer::find(const char* name, const char* symbol) const {
+    void* const found = dlsym(library_, symbol);
+    if (found == nullptr)
+        fail_with("compile",
+                  fmt::format("{} defines no function '{}' with the parameters that exercise.h declares", source_, name), "");
+    return found;
+}
+
+Tensor tensor(const Shape& shape, unsigned series) {
+    const std::vector<float> all = numbers(static_cast<std::size_t>(shape.numel()), series);
+    return Tensor::from(Values(all.begin(), all.end()), shape);
+}
+
+Verdict verdict_of_error(const std::string& error, const std::string& source) {
+    const auto says = [&](const char* words) { return error.find(words) != std::string::npos; };
+    std::size_t from = 0;
+    const int line = line_in(error, source, from);
+    const char* const kind = says(": backward gave input ") ? "shape" : says("changed in place") ? "saved" : "tape";
+    return {.kind = kind, .line = line, .text = std::regex_replace(error, std::regex(R"(\n\s*)"), "; "), .shape = "", .cost = {}};
+}
+
+std::string prove(const Answer& answer, const TapeOp& op, const std::vector<std::vector<Tensor>>& cases) {
+    std::int64_t compared = 0;
+    for (const std::vector<Tensor>& inputs : cases) {
+        Proof proof(answer, op, inputs);
+        proof.first_run();
+        stop_printing();
+        compared += proof.further_runs();
+    }
+    return fmt::format("the result and all gradients are right; {} derivatives agree with differences", compared);
+}
+
+std::vector<const TapeExercise*>& tape_exercises() {
+    static std::vector<const TapeExercise*> all;
+    return all;
+}
+
+TapeExercise::TapeExercise(const char* exercise, Run body) : name(exercise), run(body) { tape_exercises().push_back(this); }
+
+Verdict grade(const TapeExercise& exercise, const Answer& answer) {
+    try {
+        return {.text = exercise.run(answer), .shape = "", .cost = {}};
+    } catch (const Failed& failed) {
+        return failed.verdict;
+    } catch (const Error& error) {
+        return verdict_of_error(error.what(), answer.source());
+    } catch (const std::exception& error) {
+        return {
+            .kind = "crash", .text = fmt::format("the program throws an exception: {}", error.what()), .shape = "", .cost = {}};
+    } catch (...) {
+        return {.kind = "crash", .text = "the program throws an exception that is no std::exception", .shape = "", .cost = {}};
+    }
+}
+
+}  // namespace heddle::learn

@@ -1,0 +1,91 @@
+// What the harness of an exercise on the tape is written in. The answer is host C++ on Heddle's own tape: a function of Variables
+// that records a node. The harness says what its result and its gradients should be, and which wrong gradients have a known
+// cause.
+//
+//     std::string run(const Answer& answer) {
+//         auto* const product = answer.function<decltype(::product)>("product", "_Z7productRKN6heddle8VariableES2_");
+//         const TapeOp op = {.inputs = {"x", "y"}, .result = "z", .function = ..., .value = ..., .gradients = ...};
+//         return prove(answer, op, {{tensor({5}, 1), tensor({5}, 2)}});
+//     }
+//     const TapeExercise exercise("product-rule", run);
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/learn/grader/attempt.h"
+#include "autograd/gradcheck.h"
+
+namespace heddle::learn {
+
+/// The learner's shared library.
+class Answer {
+  public:
+    /// `library`: from dlopen. `source`: the name of the learner's file in reports.
+    Answer(void* library, std::string source) : library_(library), source_(std::move(source)) {}
+
+    /// The learner's function. `symbol`: its name as the compiler mangles it, which includes the parameters. Failed if there is
+    /// none.
+    template <class Function>
+    Function* function(const char* name, const char* symbol) const {
+        return reinterpret_cast<Function*>(find(name, symbol));
+    }
+    const std::string& source() const { return source_; }
+
+  private:
+    void* find(const char* name, const char* symbol) const;
+
+    void* library_;
+    std::string source_;
+};
+
+using Values = std::vector<double>;
+/// The gradients of all inputs, if the result's gradient is `cotangent`.
+using Derivative = std::function<std::vector<Values>(std::span<const Tensor> inputs, const Values& cotangent)>;
+
+/// A wrong gradient whose cause is known.
+struct Mistake {
+    int input;  ///< whose gradient it is
+    std::function<Values(std::span<const Tensor> inputs, const Values& cotangent)> gradient;
+    std::string words;  ///< ends the sentence "dx[0] is 1; wanted 2: ..."
+};
+
+/// What the learner's op should do. All tensors are f64.
+struct TapeOp {
+    std::vector<std::string> inputs;  ///< their names
+    std::string result;               ///< its name
+    GradientFunction function;        ///< calls the learner's
+    std::function<Values(std::span<const Tensor>)> value;
+    Derivative gradients;
+    std::vector<Mistake> mistakes = {};
+};
+
+/// f64 numbers of this shape: numbers() of the series.
+Tensor tensor(const Shape& shape, unsigned series);
+
+/// Checks the op with each of these lists of inputs: the result, its node, the gradients for each choice of inputs that need one,
+/// those that a leaf already holds, two passes at once, inputs changed between forward and backward; at last gradcheck(). Failed
+/// with the first mistake. Returns what a pass says.
+std::string prove(const Answer& answer, const TapeOp& op, const std::vector<std::vector<Tensor>>& cases);
+
+/// The verdict of an error that the tape, or the answer, threw.
+Verdict verdict_of_error(const std::string& error, const std::string& source);
+
+/// One exercise on the tape, which registers itself: a constant of the harness.
+struct TapeExercise {
+    /// Throws Failed; returns what a pass says.
+    using Run = std::string (*)(const Answer& answer);
+    TapeExercise(const char* exercise, Run body);
+
+    std::string name;
+    Run run;
+};
+std::vector<const TapeExercise*>& tape_exercises();
+
+/// The verdict on the answer.
+Verdict grade(const TapeExercise& exercise, const Answer& answer);
+
+}  // namespace heddle::learn
