@@ -72,7 +72,7 @@ TEST_F(Installed, RunsTheProgram) {
     EXPECT_EQ(shell(quoted(path("bin/heddle")) + " --version").text, shell("'" HEDDLE_PROGRAM "' --version").text);
 }
 
-// The exercise that includes most headers.
+// The exercise whose kernel includes most headers, and one of host C++.
 TEST_F(Installed, GradesAnExercise) {
     if (!fs::exists(path("bin/heddle-grader"))) GTEST_SKIP() << "this build has no heddle-grader";
     const std::string here = "cd " + quoted(folder().path("")) + " && " + quoted(path("bin/heddle")) + " learn ";
@@ -82,6 +82,11 @@ TEST_F(Installed, GradesAnExercise) {
     const ShellOutput passed = shell(here + "check 2>&1");
     EXPECT_EQ(passed.status, 0) << passed.text;
     EXPECT_THAT(passed.text, HasSubstr("vector-loads: pass"));
+    ASSERT_EQ(shell(here + "start product-rule 2>&1").status, 0);  // of host C++: the headers of the tape
+    fs::copy_file(path("share/heddle/learn/exercises/product-rule/solution.cpp"), folder().path("heddle-learn/product-rule.cpp"),
+                  fs::copy_options::overwrite_existing);
+    EXPECT_THAT(shell(here + "check 2>&1").text, HasSubstr("product-rule: pass"));
+    EXPECT_FALSE(fs::exists(path("share/heddle/learn/exercises/product-rule/harness.cpp")));
     EXPECT_FALSE(fs::exists(path("share/heddle/learn/exercises/vector-loads/wrong")));
 }
 

@@ -59,6 +59,8 @@ json checked(const Workplace& here, const std::string& exercise, const fs::path&
 class Learn : public testing::TestWithParam<std::string> {
   protected:
     fs::path folder() const { return exercises / GetParam(); }
+    // Kernels are .cu files, and ops on the tape .cpp files.
+    std::string extension() const { return fs::exists(folder() / "starter.cu") ? ".cu" : ".cpp"; }
     std::vector<fs::path> wrong_answers() const {
         std::vector<fs::path> all;
         for (const auto& entry : fs::directory_iterator(folder() / "wrong")) all.push_back(entry.path());
@@ -69,12 +71,12 @@ class Learn : public testing::TestWithParam<std::string> {
 
 TEST_P(Learn, TheSolutionPassesAndTheStarterDoesNot) {
     const Workplace here;
-    const json verdict = checked(here, GetParam(), folder() / "solution.cu");
+    const json verdict = checked(here, GetParam(), folder() / ("solution" + extension()));
     EXPECT_EQ(verdict["kind"], "pass") << verdict;
     std::smatch head;
     const std::string page = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
     ASSERT_TRUE(std::regex_search(page, head, std::regex("starter ([a-z]+) -->")));
-    const json starter = checked(here, GetParam(), folder() / "starter.cu");
+    const json starter = checked(here, GetParam(), folder() / ("starter" + extension()));
     EXPECT_EQ(starter["kind"], head[1].str()) << starter;
 }
 
@@ -109,8 +111,9 @@ TEST_P(Learn, AnExerciseIsWhole) {
     }
     const std::string page = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
     EXPECT_THAT(page, AllOf(HasSubstr("\n## The idea\n"), HasSubstr("\n## What to write\n"), HasSubstr("\n## Hints\n\n1. "),
-                            HasSubstr("\n2. "), HasSubstr("\n3. "), HasSubstr(GetParam() + ".cu")));
-    EXPECT_THAT(project_file("apps/learn/exercises/" + GetParam() + "/starter.cu"), HasSubstr("Exercise " + GetParam() + ":"));
+                            HasSubstr("\n2. "), HasSubstr("\n3. "), HasSubstr(GetParam() + extension())));
+    EXPECT_THAT(project_file("apps/learn/exercises/" + GetParam() + "/starter" + extension()),
+                HasSubstr("Exercise " + GetParam() + ":"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Exercises, Learn, testing::ValuesIn(names()), [](const testing::TestParamInfo<std::string>& info) {
@@ -158,6 +161,20 @@ TEST(LearnCommand, AFolderOfALearnerIsUsedFromInside) {
     EXPECT_TRUE(here.exists("map.cu"));
     ASSERT_EQ(here.run("learn start guard").status, 0);
     EXPECT_TRUE(here.exists("guard.cu")) << "progress.json marks the folder";
+}
+
+TEST(LearnCommand, AnOpOnTheTapeIsACppFile) {
+    const Workplace here;
+    EXPECT_THAT(here.run("learn start product-rule").out, HasSubstr("edit heddle-learn/product-rule.cpp"));
+    EXPECT_EQ(here.read("heddle-learn/product-rule.cpp"), project_file("apps/learn/exercises/product-rule/starter.cpp"));
+    here.write("heddle-learn/product-rule.cpp", project_file("apps/learn/exercises/product-rule/wrong/own-factor.cpp"));
+    EXPECT_THAT(here.run("learn check").out, AllOf(HasSubstr("product-rule: gradient\n"), HasSubstr("     17 |"),
+                                                   HasSubstr("g.give(0, times(g.output(), g.saved(0)));")));
+    EXPECT_EQ(here.run("learn solution").status, 1);
+    EXPECT_EQ(here.run("learn solution").out, project_file("apps/learn/exercises/product-rule/solution.cpp")) << "asked twice";
+    here.write("heddle-learn/product-rule.cpp", project_file("apps/learn/exercises/product-rule/solution.cpp"));
+    EXPECT_THAT(here.run("learn check").out,
+                AllOf(HasSubstr("product-rule: pass\n    the result and all gradients are right; "), Not(HasSubstr("sectors"))));
 }
 
 TEST(LearnCommand, SaysWhatIsWrong) {
@@ -214,19 +231,21 @@ TEST(LearnCommand, AFloat4IsOneAccess) {
 // A block marked as text shows a check of the answer that stands in the exercise's folder under this name.
 TEST(LearnCommand, DocumentsShowWhatACheckPrints) {
     const Workplace here;
-    const std::map<std::string, std::string> answers = {{"map", "strides"}, {"block-sum", "no-first-barrier"}};
+    const std::map<std::string, std::string> answers = {
+        {"map", "strides.cu"}, {"block-sum", "no-first-barrier.cu"}, {"product-rule", "saves-x-twice.cpp"}};
     int shown = 0;
     for (const char* document : {"README.md", "docs/learn.md"})
         for (const std::string& block : fenced_blocks(document, "text")) {
             const std::string command = "$ heddle learn check\n", output = block.substr(command.size());
             ASSERT_TRUE(block.starts_with(command)) << block;
             const std::string exercise = output.substr(0, output.find(':'));
-            here.write(exercise + ".cu",
-                       project_file("apps/learn/exercises/" + exercise + "/wrong/" + answers.at(exercise) + ".cu"));
-            EXPECT_EQ(here.run("learn check " + exercise + ".cu").out, output);
+            const fs::path answer = "apps/learn/exercises/" + exercise + "/wrong/" + answers.at(exercise);
+            const std::string file = exercise + answer.extension().string();
+            here.write(file, project_file(answer.string()));
+            EXPECT_EQ(here.run("learn check " + file).out, output);
             ++shown;
         }
-    EXPECT_EQ(shown, 3);
+    EXPECT_EQ(shown, 4);
 }
 
 // Programs that end badly: each is a verdict, and names the line.
@@ -264,6 +283,37 @@ TEST(LearnCommand, SurvivesBadPrograms) {
     const json endless = verdict("std::printf(\"begins\\n\"); for (;;) std::printf(\"and goes on\");");
     expect(endless, "endless", "still running after 3 seconds");
     EXPECT_THAT(endless["printed"].get<std::string>(), testing::StartsWith("begins\nand goes on")) << "not more than the limit";
+}
+
+// Host C++ ends badly in its own ways.
+TEST(LearnCommand, SurvivesBadOps) {
+    const Workplace here;
+    const auto verdict = [&](const std::string& body) {
+        here.write("product-rule.cpp",
+                   "#include \"exercise.h\"\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n\n"
+                   "Variable product(const Variable& x, const Variable& y) {\n    " +
+                       body + "\n    return x.value().numel() > 0 ? x : y;\n}\n");
+        return checked(here, "product-rule", here.path("product-rule.cpp"));
+    };
+    const auto expect = [&](const json& got, const std::string& kind, int line, const std::string& words) {
+        EXPECT_EQ(got["kind"], kind) << got;
+        EXPECT_EQ(got["line"], line) << got;
+        EXPECT_THAT(got["text"].get<std::string>(), HasSubstr(words));
+    };
+    expect(verdict("for (;;) std::printf(\"on\");"), "endless", 7, "still running after 3 seconds");
+    expect(verdict("*reinterpret_cast<int*>(x.dim(0) * 8) = 1;"), "crash", 7,
+           "ended by Segmentation fault at product-rule.cpp:7");
+    expect(verdict("std::printf(\"%ld\", x.dim(0) / (x.dim(0) - x.dim(0)));"), "crash", 7, "Floating point exception");
+    expect(verdict("for (;;) std::memset(std::malloc(1 << 24), 1, 1 << 24);"), "memory", 7, "uses more than 1024 MB");
+    expect(verdict("throw 1;"), "crash", 0, "the program throws an exception");
+    expect(verdict("x.value().values<float>();"), "tape", 0, "f32");
+    expect(verdict("return Variable();"), "values", 0, "an undefined Variable");
+    expect(verdict("const Tensor z = Tensor::zeros({1}, DType::f64); return Variable(z);"), "shape", 0,
+           "z has the shape [1]; wanted [5]");
+    expect(verdict("return missing(x);"), "compile", 7, "'missing' was not declared in this scope");
+    EXPECT_EQ(verdict("Variable helper(const Variable&); return helper(x);")["text"],
+              "it uses helper(heddle::Variable const&), which is nowhere defined");
+    EXPECT_EQ(verdict("std::puts(\"once\");")["printed"], "once\n") << "the first run is wrong";
 }
 
 }  // namespace

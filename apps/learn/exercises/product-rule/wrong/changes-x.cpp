@@ -1,0 +1,22 @@
+// verdict: changed: the forward pass changes its input x
+#include "exercise.h"
+
+Tensor times(const Tensor& a, const Tensor& b) {
+    Tensor result = Tensor::empty(a.shape(), DType::f64);
+    for (std::size_t i = 0; i < a.values<double>().size(); ++i)
+        result.mutable_values<double>()[i] = a.values<double>()[i] * b.values<double>()[i];
+    return result;
+}
+
+Variable product(const Variable& x, const Variable& y) {
+    Tensor z = x.value();  // a handle on the same memory, not a copy
+    for (std::size_t i = 0; i < z.values<double>().size(); ++i) z.mutable_values<double>()[i] *= y.value().values<double>()[i];
+    return record(z, {.op = "product",
+                      .where = Where::current(),
+                      .inputs = {x, y},
+                      .saved = {x.value(), y.value()},
+                      .backward = [](Gradients& g) {
+                          g.give(0, times(g.output(), g.saved(1)));
+                          g.give(1, times(g.output(), g.saved(0)));
+                      }});
+}

@@ -1,0 +1,17 @@
+// verdict: tape: y needs a gradient, but no node was recorded: is y among the .inputs?
+#include "exercise.h"
+
+Tensor times(const Tensor& a, const Tensor& b) {
+    Tensor result = Tensor::empty(a.shape(), DType::f64);
+    for (std::size_t i = 0; i < a.values<double>().size(); ++i)
+        result.mutable_values<double>()[i] = a.values<double>()[i] * b.values<double>()[i];
+    return result;
+}
+
+Variable product(const Variable& x, const Variable& y) {
+    return record(times(x.value(), y.value()), {.op = "product",
+                                                .where = Where::current(),
+                                                .inputs = {x},
+                                                .saved = {y.value()},
+                                                .backward = [](Gradients& g) { g.give(0, times(g.output(), g.saved(0))); }});
+}
