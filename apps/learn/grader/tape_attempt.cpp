@@ -135,6 +135,7 @@ class Proof {
     [[noreturn]] void throw_error(const std::string& error) const {
         Verdict verdict = verdict_of_error(error, answer_.source());
         verdict.shape = shape_;
+        if (verdict.kind == "shape" && !op_.on_shape.empty()) verdict.text += ". " + op_.on_shape;
         throw Failed{verdict};
     }
 
@@ -195,11 +196,17 @@ class Proof {
 
     void gradients_are_right() const {
         const Leaves x = leaves(inputs_);
-        back(forward(x));
+        const Variable result = forward(x);
+        const Values before = values_of(result.value());
+        back(result);
         for (std::size_t i = 0; i < x.size(); ++i)
             if (const std::string text = gradient_fault(static_cast<int>(i), x[i], wanted_[i]); !text.empty())
                 fail_with(kind_, text, shape_);
         inputs_are_kept(x, "backward");
+        if (values_of(result.value()) != before)
+            fail_with("changed",
+                      "backward changes the result " + op_.result + ": it shares its memory with a saved tensor. Make a new one",
+                      shape_);
     }
 
     // What is wrong with the gradient of this leaf; empty if nothing is. Sets kind_.

@@ -61,6 +61,7 @@ struct TapeOp {
     std::function<Values(std::span<const Tensor>)> value;
     Derivative gradients;
     std::vector<Mistake> mistakes = {};
+    std::string on_shape = "";  ///< advice for a gradient of the wrong shape; a sentence
 };
 
 /// f64 numbers of this shape: numbers() of the series.

@@ -1,0 +1,15 @@
+// Exercise broadcast-sum: the gradient of a bias that is added to each row. The page is broadcast-sum.md.
+#include "exercise.h"
+
+Variable add_bias(const Variable& x, const Variable& b) {
+    Tensor y = Tensor::empty(x.shape(), DType::f64);
+    for (int r = 0; r < x.rows(); ++r)
+        for (int c = 0; c < x.cols(); ++c) {
+            const int i = r * x.cols() + c;
+            y.mutable_values<double>()[i] = x.value().values<double>()[i] + b.value().values<double>()[c];
+        }
+    return record(y, {.op = "add_bias", .where = Where::current(), .inputs = {x, b}, .backward = [](Gradients& g) {
+                          g.give(0, g.output());
+                          // The gradient of b.
+                      }});
+}
