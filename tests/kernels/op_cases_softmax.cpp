@@ -51,7 +51,8 @@ OpCase softmax_case(const std::string& what, const Tensors& inputs, bool causal,
                     return Tensors{softmax_forward(in[0], in[1], {in[2], causal})};
                 },
             .allowed = allowed,
-            .same_zeros = true};
+            .same_zeros = true,
+            .offset = OpCase::each_offset};
 }
 
 // inputs: x, mask, the bias.
@@ -78,6 +79,7 @@ OpCase softmax_gradient(const std::string& what, const Tensor& x, const Tensor& 
             .inputs = {numbers(x.shape(), 6), softmax_forward(x, mask)},
             .run = [scale](const Tensors& in) { return Tensors{softmax_backward(in[0], in[1], scale)}; },
             .allowed = allowed,
+            .offset = OpCase::each_offset,
             .by_row = x.rank() == 2 ? 2 : 0};
 }
 
@@ -113,6 +115,7 @@ void add_log_softmax(std::vector<OpCase>& cases, std::int64_t rows, std::int64_t
                      .inputs = {numbers({rows, cols}, 6), log_softmax_forward(x)},
                      .run = [](const Tensors& in) { return Tensors{log_softmax_backward(in[0], in[1])}; },
                      .allowed = allowed,
+                     .offset = OpCase::each_offset,
                      .runs = runs,
                      .by_row = 2});
 }

@@ -39,7 +39,7 @@ def _factor(source):
     for found in re.finditer(r" ([-+*]?=) ([^;\n{}]+);", source.code):
         value = found.group(2)
         declared = source.code[source.code.rfind("\n", 0, found.start()) + 1:found.start()]
-        if re.search(r"\b(?:int|unsigned|u?int\d+_t|size_t) \w+$", declared):  # one percent of a small count is nothing
+        if re.search(r"\b(?:bool|int|unsigned|u?int\d+_t|size_t) \w+$", declared):  # one percent of a small count is nothing
             continue
         if re.search(r" [-+*/] |exp|load", value) and not re.search(r"int\d*_t|<int|size|nullptr|^\[| \? ", value):
             yield found.start(2), found.end(2), f"({source.text[found.start(2):found.end(2)]}) * 1.01f"
