@@ -27,7 +27,10 @@ void add_reading_options(OptionTable& table, DataOptions& options) {
 
 void add_data_options(OptionTable& table, DataOptions& options) {
     table.group(OptionGroup::data);
-    table.add("train", options.train, "sentence pairs to learn from: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");
+    table
+        .add("train", options.train,
+             "sentence pairs to learn from: PREFIX.SOURCE and PREFIX.TARGET, or a folder that heddle prepare made")
+        .called("PREFIX");
     table.add("valid", options.valid, "sentence pairs to validate on").called("PREFIX");
     table.add("source", options.source, "file ending of the source language").called("de");
     table.add("target", options.target, "file ending of the target language").called("en");

@@ -64,13 +64,14 @@ void check_together(const DataOptions& data) {
     check_training_text(data);
 }
 
-// The options of heddle train that follow from the text.
+// The options of heddle train that follow from the text. One file with two columns has no languages.
 std::map<std::string, std::string> decided_options(const OptionTable& table) {
     std::map<std::string, std::string> texts;
-    for (const Option& option : table.options())
-        if ((option.group == OptionGroup::vocabulary && option.name != "vocab-model") || option.name == "source" ||
-            option.name == "target")
+    for (const Option& option : table.options()) {
+        const bool language = option.given && (option.name == "source" || option.name == "target");
+        if (language || (option.group == OptionGroup::vocabulary && option.name != "vocab-model"))
             texts[option.name] = option.write();
+    }
     return texts;
 }
 

@@ -92,8 +92,12 @@ TEST_F(PreparedText, LeavesOutPairsWithAnEmptySide) {
     EXPECT_THAT(result.err, AllOf(HasSubstr("2 training pairs with an empty side are left out"),
                                   HasSubstr("prepared: 2 pairs with 8 tokens")));
     EXPECT_EQ(prepare(" --check prepared").status, 0);
-    const ProgramResult trained = here_.run("train --train prepared --out run --updates 2 --layers 1 --d-model 16");
-    EXPECT_EQ(trained.status, 0) << trained.err;
+    // It has no languages: they are those of the text to validate on.
+    for (const std::string valid : {" --valid text --source a --target b", " --valid text.tsv --tsv", ""}) {
+        const ProgramResult trained =
+            here_.run("train --train prepared --out run --overwrite --updates 2 --layers 1 --d-model 16" + valid);
+        EXPECT_EQ(trained.status, 0) << trained.err;
+    }
 }
 
 TEST_F(PreparedText, KeepsItsVocabularyAndLanguages) {

@@ -102,12 +102,13 @@ CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_
       reading_(reading),
       sources_(source_path_, reading.replace_invalid) {
     if (reading.tsv) return;
-    targets_.emplace(target_path_, reading.replace_invalid);
     const auto format_of = [&](LineReader& reader) {
-        return reading.format == TextFormat::automatic ? recognised(reader.beginning()) : reading.format;
+        const std::string_view beginning = reader.beginning();
+        return reading.format == TextFormat::automatic ? recognised(beginning) : reading.format;
     };
     Reading of_sources = reading, of_targets = reading;
-    of_sources.format = format_of(sources_);
+    of_sources.format = format_of(sources_);  // before the other file is opened: the first error is that of the sources
+    targets_.emplace(target_path_, reading.replace_invalid);
     of_targets.format = format_of(*targets_);
     if (of_sources.format == TextFormat::text && of_targets.format == TextFormat::text) return;
     TextFile sources = read_text_file(sources_, of_sources), targets = read_text_file(*targets_, of_targets);
