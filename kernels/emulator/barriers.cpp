@@ -59,7 +59,7 @@ int meet(Barrier& barrier, int expected, int predicate, const char* what, Place 
     } else {
         tell_checker(barrier.waiting);
         if (traces()) trace_barrier(barrier.waiting.data(), barrier.waiting.size(), what, place);
-        if (counts_traffic.load(std::memory_order_relaxed)) note_barrier(barrier.waiting.data(), barrier.waiting.size());
+        if (counts_traffic()) note_barrier(barrier.waiting.data(), barrier.waiting.size());
         barrier.waiting.pop_back();
         for (Thread* const thread : barrier.waiting) self.make_ready(thread);
         barrier.waiting.clear();

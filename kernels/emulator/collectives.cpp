@@ -63,7 +63,7 @@ Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place
 
 void close(Warp& warp, Meeting* meeting, const Thread& last) {
     if (traces()) trace_collective(meeting->mask, meeting->what, meeting->place);
-    if (counts_traffic.load(std::memory_order_relaxed)) note_collective(meeting->mask);
+    if (counts_traffic()) note_collective(meeting->mask);
     for (unsigned rest = meeting->mask & ~(1u << last.lane()); rest != 0; rest &= rest - 1)
         scheduler->make_ready(warp.threads + __builtin_ctz(rest));
     *meeting = warp.meeting[--warp.meetings];

@@ -97,7 +97,7 @@ void load_vector(void* to, const void* from, std::size_t bytes, Place place) {
         violate("loads " + std::to_string(bytes) + " bytes at " + text_of(place) +
                 " from an address that is not a multiple of that");
     if constexpr (checker::kEnabled) checker::read(from, bytes, place);
-    if (counts_traffic.load(std::memory_order_relaxed)) note_traffic(from, bytes, place);
+    if (counts_traffic()) note_traffic(from, bytes, place);
     std::memcpy(to, from, bytes);
 }
 
@@ -106,7 +106,7 @@ void store_vector(void* to, const void* from, std::size_t bytes, Place place) {
         violate("stores " + std::to_string(bytes) + " bytes at " + text_of(place) +
                 " to an address that is not a multiple of that");
     if constexpr (checker::kEnabled) checker::write(to, bytes, place);
-    if (counts_traffic.load(std::memory_order_relaxed)) note_traffic(to, bytes, place);
+    if (counts_traffic()) note_traffic(to, bytes, place);
     std::memcpy(to, from, bytes);
 }
 
@@ -144,7 +144,7 @@ void copy_async(void* to, const void* from, int bytes, int valid, Place place) {
     PendingCopy copy{++self.launch->copies, static_cast<std::byte*>(to),     source, bytes, valid,
                      thread.groups,         (self.random.next() >> 63) != 0, place};
     if constexpr (checker::kEnabled) checker::copy_issued(copy.number, to, from, bytes, valid, place);
-    if (counts_traffic.load(std::memory_order_relaxed)) {
+    if (counts_traffic()) {
         note_traffic(from, static_cast<std::size_t>(valid), place);
         note_traffic(to, size, place);
     }

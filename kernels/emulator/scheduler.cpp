@@ -316,7 +316,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
 void Scheduler::end_block(Block& block) {
     if (const std::string text = damage(block); !text.empty()) abandon(text, &block, nullptr);
     if constexpr (checker::kEnabled) checker::block_ends(block.number);
-    if (counts_traffic.load(std::memory_order_relaxed)) end_traffic_of_block(launch->number, block.number);
+    if (counts_traffic()) end_traffic_of_block(launch->number, block.number);
 }
 
 void Scheduler::run_group(std::uint64_t group) {

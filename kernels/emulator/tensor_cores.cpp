@@ -114,7 +114,7 @@ void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed
     if (!in_shared_piece(*thread.block, row, 16))
         violate(std::string(what) + " at " + text_of(place) + ": the row does not lie in one piece of the block's shared memory");
     if constexpr (checker::kEnabled) checker::read(row, 16, place);
-    if (counts_traffic.load(std::memory_order_relaxed)) note_traffic(row, 16, place);
+    if (counts_traffic()) note_traffic(row, 16, place);
     struct Request {
         const void* row;
         std::uint32_t* registers;

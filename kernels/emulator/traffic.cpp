@@ -14,7 +14,7 @@
 
 namespace heddle::emulator {
 
-constinit std::atomic<bool> counts_traffic{false};
+constinit std::atomic<bool> detail::traffic_is_counted{false};
 
 namespace {
 
@@ -66,11 +66,11 @@ void begin_traffic() {
     const std::lock_guard lock(count().mutex);
     count().traffic = {};
     count().blocks.clear();
-    counts_traffic = true;
+    detail::traffic_is_counted = true;
 }
 
 Traffic end_traffic() {
-    counts_traffic = false;
+    detail::traffic_is_counted = false;
     const std::lock_guard lock(count().mutex);
     for (const auto& [number, block] : count().blocks) count().close(block);
     count().blocks.clear();

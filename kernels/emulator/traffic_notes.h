@@ -12,8 +12,11 @@ namespace heddle::emulator {
 
 struct Thread;
 
+namespace detail {
+extern constinit std::atomic<bool> traffic_is_counted;
+}
 /// Whether traffic is counted (traffic.h).
-extern constinit std::atomic<bool> counts_traffic;
+inline bool counts_traffic() { return detail::traffic_is_counted.load(std::memory_order_relaxed); }
 /// The running thread accesses these bytes.
 void note_traffic(const void* address, std::size_t bytes, const Place& place);
 /// The lanes of the running thread's warp met.
