@@ -129,9 +129,9 @@ Ladder matmul(std::int64_t size) {
 }
 
 constexpr std::array all = {
-    LadderOp{"permute", "rows and columns", 8192, 64, transpose}, LadderOp{"softmax", "rows", 65536, 32, softmax},
-    LadderOp{"layer_norm", "rows", 65536, 32, layer_norm},        LadderOp{"matmul", "rows and columns", 4096, 128, matmul},
-    LadderOp{"attention", "sentences", 1024, 1, attention},       LadderOp{"feed_forward", "rows", 65536, 32, feed_forward},
+    LadderOp{"permute", 8192, 64, transpose},      LadderOp{"softmax", 65536, 32, softmax},
+    LadderOp{"layer_norm", 65536, 32, layer_norm}, LadderOp{"matmul", 4096, 128, matmul},
+    LadderOp{"attention", 1024, 1, attention},     LadderOp{"feed_forward", 65536, 32, feed_forward},
 };
 
 }  // namespace

@@ -31,8 +31,7 @@ struct Ladder {
 };
 
 struct LadderOp {
-    std::string_view op;    ///< "softmax"
-    std::string_view size;  ///< "rows": what the size counts
+    std::string_view op;  ///< "softmax"
     std::int64_t on_gpu, emulated;
     Ladder (*make)(std::int64_t size);
 

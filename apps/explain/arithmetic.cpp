@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "apps/picture/text.h"
+
 namespace heddle::explain {
 namespace {
 
-constexpr Chip kChips[] = {{"A100", 2039e9, 19.5e12, 312e12}, {"H100", 3352e9, 66.9e12, 989.4e12}};
+constexpr Chip kChips[] = {{"A100", "SXM 80 GB", 2039e9, 19.5e12, 312e12, "NVIDIA's A100 data sheet"},
+                           {"H100", "SXM", 3352e9, 66.9e12, 989.4e12, "NVIDIA's Hopper white paper"}};
 
 std::string limit(const Arithmetic& a, const Chip& chip, double per_byte) {
     return fmt::format("{} {:.1f}", a.is_limited_by_bandwidth(chip, per_byte) ? "bandwidth: below" : "arithmetic: at least",
@@ -15,6 +18,15 @@ std::string limit(const Arithmetic& a, const Chip& chip, double per_byte) {
 }  // namespace
 
 std::span<const Chip> chips() { return kChips; }
+
+std::string peaks_text() {
+    std::string text;
+    for (const Chip& chip : kChips)
+        text += fmt::format("{}{} {} {} GB/s, {} TFLOP/s f32, {} TFLOP/s dense bf16 on tensor cores ({})",
+                            text.empty() ? "Peaks: " : "; ", chip.name, chip.form, picture::whole_number(chip.bytes_second / 1e9),
+                            chip.f32_second / 1e12, chip.bf16_second / 1e12, chip.source);
+    return text + ".";
+}
 
 std::optional<Arithmetic> arithmetic_of(const Explanation& explanation) {
     if (!explanation.operations) return {};

@@ -14,19 +14,20 @@ namespace heddle::explain {
 /// Of a chip's peaks. A kernel takes at least bytes / bandwidth and at least operations / peak; the longer of the two limits it
 /// (Williams, Waterman, Patterson: Roofline, 2009).
 struct Chip {
-    std::string_view name;  ///< "A100"
-    double bytes_second;    ///< from and to its memory
-    double f32_second;      ///< operations outside of tensor cores
-    double bf16_second;     ///< operations of tensor cores on dense bf16
+    std::string_view name;    ///< "A100"
+    std::string_view form;    ///< "SXM 80 GB"
+    double bytes_second;      ///< from and to its memory
+    double f32_second;        ///< operations outside of tensor cores
+    double bf16_second;       ///< operations of tensor cores on dense bf16
+    std::string_view source;  ///< of the figures
 
     /// Operations while a byte moves: with fewer a kernel is limited by bandwidth, else by arithmetic.
     double balance(bool tensor_cores) const { return (tensor_cores ? bf16_second : f32_second) / bytes_second; }
 };
-/// A100 and H100. Source: kPeaks.
+/// A100 and H100.
 std::span<const Chip> chips();
-inline constexpr std::string_view kPeaks =
-    "Peaks: A100 SXM 80 GB 2,039 GB/s, 19.5 TFLOP/s f32, 312 TFLOP/s bf16 on tensor cores (NVIDIA's A100 data sheet); H100 SXM "
-    "3,352 GB/s, 66.9 and 989.4 TFLOP/s, dense (NVIDIA's Hopper white paper).";
+/// "Peaks: A100 SXM 80 GB: 2,039 GB/s, 19.5 TFLOP/s f32, ...", of all chips.
+std::string peaks_text();
 
 struct Arithmetic {
     double operations;      ///< of the formula, two for each multiply-add

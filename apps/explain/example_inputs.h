@@ -1,4 +1,4 @@
-// What the examples of `heddle explain` are made of: the same numbers each time.
+// What the examples of `heddle explain` are made of: the same numbers each time, and the run of an op of one tensor.
 #pragma once
 
 #include <vector>
@@ -20,6 +20,15 @@ inline double product(Extents shape) {
 }
 /// Operations of x W1^T and h W2^T: shape is rows, d_model, d_ff, and y is as wide as x.
 inline double feed_forward_operations(Extents shape) { return 4 * product(shape); }
+
+/// y = op(x) with x of this shape.
+template <auto op>
+void map(Session& session, Extents shape) {
+    const Tensor x = session.input("x", numbers(shape, 1));
+    Tensor y;
+    session.trace([&] { y = op(x); });
+    session.name("y", y);
+}
 
 /// `count` numbers below `bound` that jump about and repeat.
 inline Tensor some_indices(std::int64_t count, std::int64_t bound) {

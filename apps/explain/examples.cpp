@@ -29,13 +29,6 @@ using namespace heddle::kernels;
 // ---- one tensor to another of its shape
 
 template <auto op>
-void map(Session& s, Extents shape) {
-    const Tensor x = s.input("x", numbers(shape, 1));
-    Tensor y;
-    s.trace([&] { y = op(x); });
-    s.name("y", y);
-}
-template <auto op>
 void map_backward(Session& s, Extents shape) {
     const Tensor dy = s.input("dy", numbers(shape, 1)), x = s.input("x", numbers(shape, 2));
     Tensor dx;

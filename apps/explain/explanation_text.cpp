@@ -144,7 +144,7 @@ std::string text_of(std::span<const Explanation> explanations) {
         text += "\n" + as_columns(rows);
     }
     if (const Rows rows = arithmetic_rows(explanations); !rows.empty())
-        text += fmt::format("\n{}{} {}\n", as_columns(rows), kRoofline, kPeaks);
+        text += fmt::format("\n{}{} {}\n", as_columns(rows), kRoofline, peaks_text());
     for (const Explanation& one : explanations)
         for (const LaunchReport& report : one.launches) {
             text += fmt::format("\n{}\n{}", report.launch->kernel, as_columns(total_rows(report)));
@@ -171,7 +171,7 @@ picture::Page page_of(std::span<const Explanation> explanations, const nlohmann:
     if (Rows rows = arithmetic_rows(explanations); !rows.empty()) {
         const std::vector<std::string> header = std::move(rows.front());
         rows.erase(rows.begin());
-        page.heading("Arithmetic").table(header, rows).paragraph(fmt::format("{} {}", kRoofline, kPeaks));
+        page.heading("Arithmetic").table(header, rows).paragraph(fmt::format("{} {}", kRoofline, peaks_text()));
     }
     for (const Explanation& one : explanations)
         for (const LaunchReport& report : one.launches)

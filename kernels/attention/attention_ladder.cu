@@ -274,7 +274,8 @@ Tensor attention_ladder(AttentionStep step, const Tensor& query, const Tensor& k
             fail("attention_ladder: wanted query, key and value [sentences * time, dim] in f32 on the CUDA device");
     const std::int64_t queries = query.dim(0), dim = query.dim(1);
     if (time < 1 || queries % time != 0)
-        fail("attention_ladder: " + std::to_string(queries) + " rows are no sentences of " + std::to_string(time));
+        fail("attention_ladder: query has " + std::to_string(queries) + " rows; wanted a multiple of time, " +
+             std::to_string(time));
     if (dim > kMostColumns)
         fail("attention_ladder: heads have up to " + std::to_string(kMostColumns) + " columns, not " + std::to_string(dim));
     Tensor output = Tensor::empty(query.shape(), DType::f32, Device::cuda);
@@ -308,14 +309,13 @@ Tensor attention_ladder(AttentionStep step, const Tensor& query, const Tensor& k
 }
 
 int attention_ladder_registers(AttentionStep step) {
-    const auto of = [](auto* kernel) { return registers_of(reinterpret_cast<const void*>(kernel)); };
     switch (step) {
-        case AttentionStep::naive: return of(attention_scores_kernel);
-        case AttentionStep::fused: return of(attention_fused_kernel);
-        case AttentionStep::online: return of(attention_online_kernel);
-        case AttentionStep::tiles: return of(attention_tiles_kernel<1, 0>);
-        case AttentionStep::padding: return of(attention_tiles_kernel<1, 1>);
-        case AttentionStep::rows: return of(attention_tiles_kernel<4, 1>);
+        case AttentionStep::naive: return registers_of(attention_scores_kernel);
+        case AttentionStep::fused: return registers_of(attention_fused_kernel);
+        case AttentionStep::online: return registers_of(attention_online_kernel);
+        case AttentionStep::tiles: return registers_of(attention_tiles_kernel<1, 0>);
+        case AttentionStep::padding: return registers_of(attention_tiles_kernel<1, 1>);
+        case AttentionStep::rows: return registers_of(attention_tiles_kernel<4, 1>);
     }
     return 0;
 }

@@ -30,5 +30,9 @@ HEDDLE_CUDA_FUNCTION(double peak_operations(DType dtype))
 
 /// Registers of a thread of this kernel; 0 on the emulated device.
 HEDDLE_CUDA_FUNCTION(int registers_of(const void* kernel))
+template <class... Parameters>
+int registers_of(void (*kernel)(Parameters...)) {
+    return registers_of(reinterpret_cast<const void*>(kernel));
+}
 
 }  // namespace heddle::device

@@ -306,14 +306,13 @@ Tensor feed_forward_ladder(FeedForwardStep step, const Tensor& x, const FeedForw
 }
 
 int feed_forward_ladder_registers(FeedForwardStep step) {
-    const auto of = [](auto* kernel) { return registers_of(reinterpret_cast<const void*>(kernel)); };
     switch (step) {
         case FeedForwardStep::naive:
-        case FeedForwardStep::epilogue: return of(feed_forward_naive_kernel);
-        case FeedForwardStep::tiles: return of(feed_forward_tiles_kernel);
-        case FeedForwardStep::fused: return of(feed_forward_fused_ladder_kernel<1, false>);
-        case FeedForwardStep::rows: return of(feed_forward_fused_ladder_kernel<kOwnRows, false>);
-        case FeedForwardStep::copies_ahead: return of(feed_forward_fused_ladder_kernel<kOwnRows, true>);
+        case FeedForwardStep::epilogue: return registers_of(feed_forward_naive_kernel);
+        case FeedForwardStep::tiles: return registers_of(feed_forward_tiles_kernel);
+        case FeedForwardStep::fused: return registers_of(feed_forward_fused_ladder_kernel<1, false>);
+        case FeedForwardStep::rows: return registers_of(feed_forward_fused_ladder_kernel<kOwnRows, false>);
+        case FeedForwardStep::copies_ahead: return registers_of(feed_forward_fused_ladder_kernel<kOwnRows, true>);
     }
     return 0;
 }

@@ -224,13 +224,12 @@ Tensor layer_norm_ladder(LayerNormStep step, const Tensor& x, const Tensor& gamm
 }
 
 int layer_norm_ladder_registers(LayerNormStep step) {
-    const auto of = [](auto* kernel) { return registers_of(reinterpret_cast<const void*>(kernel)); };
     switch (step) {
-        case LayerNormStep::naive: return of(layer_norm_naive_kernel);
-        case LayerNormStep::warp: return of(layer_norm_warp_kernel);
-        case LayerNormStep::one_pass: return of(layer_norm_one_pass_kernel);
-        case LayerNormStep::registers: return of(layer_norm_kept_kernel<1>);
-        case LayerNormStep::vectors: return of(layer_norm_kept_kernel<4>);
+        case LayerNormStep::naive: return registers_of(layer_norm_naive_kernel);
+        case LayerNormStep::warp: return registers_of(layer_norm_warp_kernel);
+        case LayerNormStep::one_pass: return registers_of(layer_norm_one_pass_kernel);
+        case LayerNormStep::registers: return registers_of(layer_norm_kept_kernel<1>);
+        case LayerNormStep::vectors: return registers_of(layer_norm_kept_kernel<4>);
     }
     return 0;
 }

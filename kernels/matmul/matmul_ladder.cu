@@ -348,13 +348,12 @@ Tensor matmul_ladder(MatmulStep step, const Tensor& a, const Tensor& b) {
 }
 
 int matmul_ladder_registers(MatmulStep step) {
-    const auto of = [](auto* kernel) { return device::registers_of(reinterpret_cast<const void*>(kernel)); };
     switch (step) {
-        case MatmulStep::naive: return of(naive_product_kernel<float>);
-        case MatmulStep::shared_tile: return of(shared_tile_product_kernel);
-        case MatmulStep::register_tile: return of(register_tile_product_kernel);
-        case MatmulStep::vector_loads: return of(vector_loads_product_kernel<4>);
-        case MatmulStep::tensor_cores: return of(tensor_core_product_kernel<8>);
+        case MatmulStep::naive: return device::registers_of(naive_product_kernel<float>);
+        case MatmulStep::shared_tile: return device::registers_of(shared_tile_product_kernel);
+        case MatmulStep::register_tile: return device::registers_of(register_tile_product_kernel);
+        case MatmulStep::vector_loads: return device::registers_of(vector_loads_product_kernel<4>);
+        case MatmulStep::tensor_cores: return device::registers_of(tensor_core_product_kernel<8>);
     }
     return 0;
 }

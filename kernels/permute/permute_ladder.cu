@@ -103,12 +103,11 @@ Tensor transpose_ladder(TransposeStep step, const Tensor& x) {
 }
 
 int transpose_ladder_registers(TransposeStep step) {
-    const auto of = [](auto* kernel) { return registers_of(reinterpret_cast<const void*>(kernel)); };
     switch (step) {
-        case TransposeStep::naive: return of(transpose_naive_kernel);
-        case TransposeStep::tile: return of(transpose_tile_kernel<0, false>);
-        case TransposeStep::padding: return of(transpose_tile_kernel<1, false>);
-        case TransposeStep::swizzle: return of(transpose_tile_kernel<0, true>);
+        case TransposeStep::naive: return registers_of(transpose_naive_kernel);
+        case TransposeStep::tile: return registers_of(transpose_tile_kernel<0, false>);
+        case TransposeStep::padding: return registers_of(transpose_tile_kernel<1, false>);
+        case TransposeStep::swizzle: return registers_of(transpose_tile_kernel<0, true>);
     }
     return 0;
 }

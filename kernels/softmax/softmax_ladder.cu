@@ -220,14 +220,13 @@ Tensor softmax_ladder(SoftmaxStep step, const Tensor& x) {
 }
 
 int softmax_ladder_registers(SoftmaxStep step) {
-    const auto of = [](auto* kernel) { return registers_of(reinterpret_cast<const void*>(kernel)); };
     switch (step) {
-        case SoftmaxStep::naive: return of(softmax_naive_kernel);
-        case SoftmaxStep::block: return of(softmax_block_kernel);
-        case SoftmaxStep::warp: return of(softmax_warp_kernel);
-        case SoftmaxStep::online: return of(softmax_online_kernel);
-        case SoftmaxStep::registers: return of(softmax_kept_kernel<1>);
-        case SoftmaxStep::vectors: return of(softmax_kept_kernel<4>);
+        case SoftmaxStep::naive: return registers_of(softmax_naive_kernel);
+        case SoftmaxStep::block: return registers_of(softmax_block_kernel);
+        case SoftmaxStep::warp: return registers_of(softmax_warp_kernel);
+        case SoftmaxStep::online: return registers_of(softmax_online_kernel);
+        case SoftmaxStep::registers: return registers_of(softmax_kept_kernel<1>);
+        case SoftmaxStep::vectors: return registers_of(softmax_kept_kernel<4>);
     }
     return 0;
 }

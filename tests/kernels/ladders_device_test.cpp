@@ -176,7 +176,7 @@ TEST(AttentionLadder, RefusesWhatItCannot) {
         const Tensor x = Tensor::zeros(shape, DType::f32, Device::cuda);
         expect_error([&] { attention_ladder(step, x, x, x, time); }, part);
     };
-    refuse(AttentionStep::naive, {5, 2}, 2, "5 rows are no sentences of 2");
+    refuse(AttentionStep::naive, {5, 2}, 2, "query has 5 rows; wanted a multiple of time, 2");
     refuse(AttentionStep::naive, {4, 129}, 2, "up to 128 columns, not 129");
     refuse(AttentionStep::fused, {3073, 1}, 3073, "up to 3072 scores, not 3073");
 }

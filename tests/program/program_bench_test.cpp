@@ -14,6 +14,14 @@ namespace {
 
 using testing::HasSubstr;
 
+// The steps of a ladder by their names; with_dtype: "naive f32".
+std::map<std::string, nlohmann::json> steps_of(const nlohmann::json& ladder, bool with_dtype = false) {
+    std::map<std::string, nlohmann::json> steps;
+    for (const auto& step : ladder["steps"])
+        steps[step["step"].get<std::string>() + (with_dtype ? " " + step["dtype"].get<std::string>() : "")] = step;
+    return steps;
+}
+
 TEST(ProgramBench, RefusesWhatIsNotThere) {
     const Workplace here;
     expect_complaint(here.run("bench ops --dtype bf16"), 2, "the CPU's ops compute in f32 and f64; add --device cuda");
@@ -68,9 +76,7 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     ASSERT_EQ(result.status, 0) << result.err;
     const auto object = nlohmann::json::parse(result.out);
     EXPECT_EQ(object["size"], 128);
-    std::map<std::string, nlohmann::json> steps;
-    for (const auto& step : object["steps"])
-        steps[step["step"].get<std::string>() + " " + step["dtype"].get<std::string>()] = step;
+    auto steps = steps_of(object, true);
     ASSERT_EQ(steps.size(), 7u) << result.out;
     if (!device::emulated()) {
         for (const auto& [name, step] : steps) {
@@ -109,9 +115,7 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
 TEST(ProgramBench, CountsTheLadderOfSoftmaxAsByHand) {
     if (!device::emulated()) GTEST_SKIP() << "a GPU does not count";
     const Workplace here;
-    const auto object = nlohmann::json::parse(here.run("bench ladder softmax --size 32 --json").out);
-    std::map<std::string, nlohmann::json> steps;
-    for (const auto& step : object["steps"]) steps[step["step"].get<std::string>()] = step;
+    auto steps = steps_of(nlohmann::json::parse(here.run("bench ladder softmax --size 32 --json").out));
     ASSERT_EQ(steps.size(), 7u);
     constexpr std::int64_t rows = 32, cols = 256, numbers = rows * cols, row_sectors = cols * 4 / 32;
     const auto expect = [&](const char* name, std::int64_t reads, std::int64_t sectors) {
@@ -134,9 +138,7 @@ TEST(ProgramBench, CountsTheLadderOfSoftmaxAsByHand) {
 TEST(ProgramBench, CountsTheConflictsThatPaddingEnds) {
     if (!device::emulated()) GTEST_SKIP() << "a GPU does not count";
     const Workplace here;
-    const auto object = nlohmann::json::parse(here.run("bench ladder attention --size 1 --json").out);
-    std::map<std::string, nlohmann::json> steps;
-    for (const auto& step : object["steps"]) steps[step["step"].get<std::string>()] = step;
+    auto steps = steps_of(nlohmann::json::parse(here.run("bench ladder attention --size 1 --json").out));
     const auto conflicts = [&](const char* name) {
         return steps[name]["shared_cycles"].get<std::int64_t>() - steps[name]["least_shared_cycles"].get<std::int64_t>();
     };
