@@ -40,7 +40,7 @@ constexpr Command commands[] = {
      [](Arguments arguments) { return run_lab_program("lab", arguments); }},
     {"chapter", "checks the claims of five Transformer tutorials by measurement",
      [](Arguments arguments) { return run_lab_program("chapter", arguments); }},
-    {"learn", "exercises in CUDA kernels that grade themselves, without a GPU",
+    {"learn", "exercises in gradients and CUDA kernels that grade themselves, without a GPU",
      [](Arguments arguments) { return run_lab_program("learn", arguments); }},
     {"explain", "shows what a kernel's warps ask of memory, access by access", start_explain},
     {"bench", "measures training (bench train), the ops (bench ops) or the steps of a kernel (bench ladder)", bench_command},

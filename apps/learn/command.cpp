@@ -329,7 +329,7 @@ constexpr Command commands[] = {
 };
 
 int print_help() {
-    std::string text = "heddle learn - exercises in CUDA kernels that grade themselves, without a GPU\n\n";
+    std::string text = "heddle learn - exercises in gradients and CUDA kernels that grade themselves, without a GPU\n\n";
     for (const Command& command : commands) text += fmt::format("  heddle learn {:<11}{}\n", command.name, command.summary);
     print(text + "\nheddle learn check --help and the like show the options.\n");
     return 0;
