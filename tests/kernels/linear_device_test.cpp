@@ -85,6 +85,19 @@ TEST(BiasSums, OfOneBiasAreAddedOneAfterTheOther) {
     }
 }
 
+TEST(BiasSums, AreMadeOnceThereAreAsManyAsALaunchTakes) {
+    for (const Numbers& numbers : all_numbers()) {
+        if (numbers.device == Device::cpu) continue;
+        BiasSums sums;
+        std::vector<Tensor> biases;
+        for (int n = 1; n <= 16; ++n) {
+            biases.push_back(Tensor::zeros({8}, numbers.dtype, numbers.device));
+            sums.add(rows_of({3, 8}, numbers, 1), biases.back());
+            EXPECT_EQ(sums.waits_for(biases.front()), n < 16) << n;
+        }
+    }
+}
+
 TEST(BiasSums, ThatNobodyMakesAreDropped) {
     for (const Numbers& numbers : all_numbers()) {
         if (numbers.device == Device::cpu) continue;
