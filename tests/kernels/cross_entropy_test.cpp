@@ -107,6 +107,17 @@ TEST(CrossEntropyRow, IsSafeForHugeLogitsAndMinusInfinity) {
     }
 }
 
+TEST(CrossEntropyRow, FindsTheLargestLogitWhereverItStands) {
+    for (const RowFunction row : float_rows())
+        for (const std::int64_t vocabulary : {65, 1025})
+            for (std::int64_t place = 0; place < vocabulary; ++place) {
+                std::vector<float> values(static_cast<std::size_t>(vocabulary), -1e4f);
+                values[static_cast<std::size_t>(place)] = 1e4f;  // exp overflows unless this one is subtracted
+                ASSERT_EQ(row(values.data(), vocabulary, static_cast<std::int32_t>(place), 0, 1, false).loss, 0)
+                    << place << " of " << vocabulary;
+            }
+}
+
 TEST(CrossEntropyRow, LetsANanThrough) {
     for (const RowFunction row : float_rows())
         for (const std::size_t place : {0, 20, 66}) {
