@@ -130,7 +130,10 @@ TEST_F(PreparedText, IsRefusedBeforeTrainingWhereItIsDamaged) {
     expect_complaint(train(use), 1, "prepared/00000.ids: the file is damaged: its digest is");
     expect_complaint(prepare(" --check prepared"), 1, "prepared/00000.ids: the file is damaged");
     std::filesystem::remove(here_.path("prepared/prepared.json"));
-    expect_complaint(train(use + of_words), 1, "prepared is a folder, but no prepared text");
+    expect_complaint(
+        train(use + of_words), 1,
+        "prepared is a folder, and there is no prepared.a; wanted the PREFIX of two files, or for heddle train --train a "
+        "prepared text");
     EXPECT_FALSE(here_.exists("run"));
 }
 

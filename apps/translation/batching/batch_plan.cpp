@@ -117,14 +117,17 @@ struct Ranked {
     friend auto operator<=>(const Ranked&, const Ranked&) = default;
 };
 
-// The batches of some pairs, given by for_each_pair(use). Whether there are any is the caller's business.
+// The batches of some pairs, `most` or fewer, given by for_each_pair(use); none where none of the pairs can be used.
 template <class ForEachPair>
-BatchPlan plan_of(const TokenPairs& pairs, const BatchOptions& options, Sequence numbers, const ForEachPair& for_each_pair) {
+BatchPlan plan_of(const TokenPairs& pairs, const BatchOptions& options, Sequence numbers, std::int64_t most,
+                  const ForEachPair& for_each_pair) {
     BatchPlan plan;
     std::vector<Ranked> order;
+    order.reserve(static_cast<std::size_t>(most));
     for_each_pair([&](std::int64_t i) {
         const PairLengths lengths = pairs.lengths(i);
-        const std::uint64_t tie = options.shuffle ? numbers.next() : 0;  // also for pairs left out: options change no other's
+        // Drawn for pairs that are left out, too: the limits do not change the order of the others.
+        const std::uint64_t tie = options.shuffle ? numbers.next() : 0;
         if (count(lengths, options, plan)) order.push_back({.key = sort_key(lengths), .tie = tie, .pair = i});
     });
     std::sort(order.begin(), order.end());
@@ -137,8 +140,7 @@ BatchPlan plan_of(const TokenPairs& pairs, const BatchOptions& options, Sequence
     return plan;
 }
 
-// How many batches some pairs have, given as for plan_of(). They depend on the lengths alone, so nothing is sorted but the
-// lengths there are.
+// How many batches some pairs have, given as for plan_of(). It follows from how often each length occurs.
 template <class ForEachPair>
 std::int64_t batches_of(const TokenPairs& pairs, const BatchOptions& options, const ForEachPair& for_each_pair,
                         PlanCounts& counts) {
@@ -167,7 +169,7 @@ auto in_blocks(std::vector<std::int64_t> blocks, std::int64_t block_size, std::i
 
 BatchPlan plan_batches(const TokenPairs& pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch) {
     check_options(options);
-    BatchPlan plan = plan_of(pairs, options, epoch_numbers(seed, epoch), [&](auto&& use) {
+    BatchPlan plan = plan_of(pairs, options, epoch_numbers(seed, epoch), pairs.size(), [&](auto&& use) {
         for (std::int64_t i = 0; i < pairs.size(); ++i) use(i);
     });
     check(plan.sentences > 0, "batches: {}", why_none(pairs.size(), plan, options));
@@ -228,8 +230,9 @@ void EpochPlan::hold(std::int64_t batch) {
 
 void EpochPlan::plan(std::size_t window) {
     plan_ = {};  // frees its memory first
-    plan_ = plan_of(pairs_, options_, epoch_numbers(seed_, epoch_, static_cast<std::uint32_t>(window) + 1),
-                    in_blocks(blocks_of(window), sizes_.block, pairs_.size()));
+    plan_ =
+        plan_of(pairs_, options_, epoch_numbers(seed_, epoch_, static_cast<std::uint32_t>(window) + 1),
+                std::min(sizes_.block * sizes_.blocks, pairs_.size()), in_blocks(blocks_of(window), sizes_.block, pairs_.size()));
     held_ = window;
 }
 

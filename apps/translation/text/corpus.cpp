@@ -44,9 +44,11 @@ std::string side_path(const std::string& prefix, const std::string& language) {
           fmt::join(others, ", "));
     check(!others.empty() || !std::filesystem::is_regular_file(prefix),
           "{} is a file, but there is no {}; wanted the PREFIX of two files, without the ending of a language", prefix, path);
-    check(!others.empty() || !std::filesystem::is_directory(prefix),
-          "{} is a folder, but no prepared text, and there is no {}; wanted the PREFIX of two files, or what heddle prepare made",
-          prefix, path);
+    check(
+        !others.empty() || !std::filesystem::is_directory(prefix),
+        "{} is a folder, and there is no {}; wanted the PREFIX of two files, or for heddle train --train a prepared text, which "
+        "has a prepared.json",
+        prefix, path);
     return others.empty() ? path : others.front();
 }
 
