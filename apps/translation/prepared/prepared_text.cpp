@@ -38,6 +38,18 @@ void check_digest(const std::filesystem::path& path, std::span<const std::byte> 
           prepare_again);
 }
 
+// Ids number `begin` and following ones, which the file has as Stored.
+template <class Stored>
+void copy_ids(std::span<const std::byte> file, std::int64_t begin, std::span<std::int32_t> ids) {
+    const std::byte* from = file.data() + static_cast<std::size_t>(begin) * sizeof(Stored);
+    for (std::int32_t& id : ids) {
+        Stored stored{};
+        std::memcpy(&stored, from, sizeof stored);
+        id = static_cast<std::int32_t>(stored);
+        from += sizeof stored;
+    }
+}
+
 }  // namespace
 
 PreparedText::PreparedText(std::filesystem::path folder) : folder_(std::move(folder)) {
@@ -141,20 +153,20 @@ void PreparedText::append(std::int64_t i, std::vector<std::int32_t>& source, std
 void PreparedText::append_ids(Place place, std::int64_t begin, std::int64_t count, std::int64_t vocabulary,
                               std::vector<std::int32_t>& ids) const {
     const std::span<const std::byte> bytes = shards_[place.shard].ids.bytes();
-    const auto size = static_cast<std::size_t>(header_.id_bytes());
     // Again, because a file that another program writes to can change after it was opened.
-    check(begin + count <= header_.shards[place.shard].tokens, "{}: the file was changed while it was read; {}",
-          lengths_file(folder_, place.shard).string(), prepare_again);
+    if (begin + count > header_.shards[place.shard].tokens)
+        fail_with("{}: the file was changed while it was read; {}", lengths_file(folder_, place.shard).string(), prepare_again);
     const std::size_t before = ids.size();
     ids.resize(before + static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-        std::uint32_t id = 0;
-        std::memcpy(&id, bytes.data() + (static_cast<std::size_t>(begin) + i) * size, size);  // little endian: the low bytes
-        check(id < vocabulary, "{}: pair {} has the id {}, but the vocabulary has {} tokens; {}",
-              ids_file(folder_, place.shard).string(), shards_[place.shard].first_pair + place.pair + 1, id, vocabulary,
-              prepare_again);
-        ids[before + i] = static_cast<std::int32_t>(id);
-    }
+    const std::span<std::int32_t> added = std::span(ids).subspan(before);
+    if (header_.id_bytes() == 2)
+        copy_ids<std::uint16_t>(bytes, begin, added);
+    else
+        copy_ids<std::uint32_t>(bytes, begin, added);
+    const auto bad = std::ranges::find_if(added, [&](std::int32_t id) { return static_cast<std::uint32_t>(id) >= vocabulary; });
+    if (bad == added.end()) return;
+    fail_with("{}: pair {} has the id {}, but the vocabulary has {} tokens; {}", ids_file(folder_, place.shard).string(),
+              shards_[place.shard].first_pair + place.pair + 1, static_cast<std::uint32_t>(*bad), vocabulary, prepare_again);
 }
 
 bool is_prepared(const std::filesystem::path& path) {
