@@ -51,6 +51,21 @@ std::string found_in_path(const std::string& name) {
     return "";
 }
 
+// The path of the C++ compiler: $CXX, else c++, g++ or clang++ in PATH. Error that says what to install.
+std::string find_compiler() {
+    const char* const chosen = std::getenv("CXX");
+    if (chosen != nullptr && *chosen != '\0') {
+        const std::string found = found_in_path(chosen);
+        check(!found.empty(), "learn: the compiler that CXX names, {}, is not there; unset CXX, or install it", chosen);
+        return found;
+    }
+    for (const char* name : {"c++", "g++", "clang++"})
+        if (const std::string found = found_in_path(name); !found.empty()) return found;
+    fail(
+        "learn: there is no C++ compiler (looked for c++, g++ and clang++); install one, on Debian and Ubuntu with: apt install "
+        "g++");
+}
+
 bool is_clang(const std::string& compiler) {
     const app::ScratchFile input, output;
     app::run_child({compiler, "--version"}, input, output);
@@ -76,6 +91,50 @@ std::string reported_name(const ExercisePage& page, const fs::path& file) {
 void append_words(std::vector<std::string>& words, const char* more) {
     std::istringstream all(more);
     for (std::string word; all >> word;) words.push_back(word);
+}
+
+// What to write instead of CUDA that is not there, or not as the learner believes.
+std::string advice_on(const std::string& error) {
+    if (error.find("__shared__") != std::string::npos)
+        return "; here shared memory comes from an arena: SharedArena arena; float* tile = arena.take<float>(128);";
+    if (error.find("operator") != std::string::npos || error.find("invalid operands") != std::string::npos ||
+        error.find("cannot convert") != std::string::npos)
+        if (error.find("uint3") != std::string::npos || error.find("dim3") != std::string::npos)
+            return "; threadIdx, blockIdx, blockDim and gridDim have the parts .x, .y and .z";
+    return "";
+}
+
+// The first error in a compiler's messages: its line of `source`, or 0, and its text; a pass if there is none. An error inside of
+// a header counts for the line of the source that led there.
+Verdict compiler_verdict(const std::string& messages, const std::string& source) {
+    static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)?\s*(.*)$)");
+    std::istringstream lines(messages);
+    int last_line = 0;  // of the source: what an error in a header that follows is about
+    for (std::string text; std::getline(lines, text);) {
+        std::smatch found;
+        if (!std::regex_match(text, found, message)) continue;
+        const std::string file = found[1], said = found[3];
+        if (file.ends_with(source)) last_line = std::stoi(found[2]);
+        for (const char* word : {"error: ", "fatal error: "})
+            if (said.starts_with(word))
+                return {.kind = "compile",
+                        .line = last_line,
+                        .text = said.substr(std::string(word).size()) + advice_on(said),
+                        .shape = "",
+                        .cost = {}};
+    }
+    return {};
+}
+
+// What a compiler's messages warn of in `source`: "'sum' is used uninitialized (line 7)"; empty if they do not.
+std::string compiler_warning(const std::string& messages, const std::string& source) {
+    static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)? warning: (.*?)(?: \[-W.*)?$)");
+    std::istringstream lines(messages);
+    std::smatch found;
+    for (std::string text; std::getline(lines, text);)
+        if (std::regex_match(text, found, message) && found[1].str().ends_with(source))
+            return fmt::format("{} (line {})", found[3].str(), found[2].str());
+    return "";
 }
 
 // Host C++: compiles fast, and indices of vectors and spans are checked.
@@ -124,17 +183,6 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
     return {};
 }
 
-// What to write instead of CUDA that is not there, or not as the learner believes.
-std::string advice_on(const std::string& error) {
-    if (error.find("__shared__") != std::string::npos)
-        return "; here shared memory comes from an arena: SharedArena arena; float* tile = arena.take<float>(128);";
-    if (error.find("operator") != std::string::npos || error.find("invalid operands") != std::string::npos ||
-        error.find("cannot convert") != std::string::npos)
-        if (error.find("uint3") != std::string::npos || error.find("dim3") != std::string::npos)
-            return "; threadIdx, blockIdx, blockDim and gridDim have the parts .x, .y and .z";
-    return "";
-}
-
 // A race of two lines of a loop with a barrier between them looks impossible: the two accesses are of different rounds. Says so.
 std::string rounds_of(const Verdict& verdict, const std::string& answer) {
     const int upper = std::min(verdict.line, verdict.other_line), lower = std::max(verdict.line, verdict.other_line);
@@ -168,50 +216,6 @@ int first_kernel_line(const std::string& answer) {
 }
 
 }  // namespace
-
-std::string find_compiler() {
-    const char* const chosen = std::getenv("CXX");
-    if (chosen != nullptr && *chosen != '\0') {
-        const std::string found = found_in_path(chosen);
-        check(!found.empty(), "learn: the compiler that CXX names, {}, is not there; unset CXX, or install it", chosen);
-        return found;
-    }
-    for (const char* name : {"c++", "g++", "clang++"})
-        if (const std::string found = found_in_path(name); !found.empty()) return found;
-    fail(
-        "learn: there is no C++ compiler (looked for c++, g++ and clang++); install one, on Debian and Ubuntu with: apt install "
-        "g++");
-}
-
-Verdict compiler_verdict(const std::string& messages, const std::string& source) {
-    static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)?\s*(.*)$)");
-    std::istringstream lines(messages);
-    int last_line = 0;  // of the source: what an error in a header that follows is about
-    for (std::string text; std::getline(lines, text);) {
-        std::smatch found;
-        if (!std::regex_match(text, found, message)) continue;
-        const std::string file = found[1], said = found[3];
-        if (file.ends_with(source)) last_line = std::stoi(found[2]);
-        for (const char* word : {"error: ", "fatal error: "})
-            if (said.starts_with(word))
-                return {.kind = "compile",
-                        .line = last_line,
-                        .text = said.substr(std::string(word).size()) + advice_on(said),
-                        .shape = "",
-                        .cost = {}};
-    }
-    return {};
-}
-
-std::string compiler_warning(const std::string& messages, const std::string& source) {
-    static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)? warning: (.*?)(?: \[-W.*)?$)");
-    std::istringstream lines(messages);
-    std::smatch found;
-    for (std::string text; std::getline(lines, text);)
-        if (std::regex_match(text, found, message) && found[1].str().ends_with(source))
-            return fmt::format("{} (line {})", found[3].str(), found[2].str());
-    return "";
-}
 
 CheckResult check_file(const ExercisePage& page, const fs::path& file, bool keeps_run) {
     const auto start = std::chrono::steady_clock::now();

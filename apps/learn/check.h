@@ -25,14 +25,4 @@ struct CheckResult {
 /// compiler or no grader: what to install or build.
 CheckResult check_file(const ExercisePage& page, const std::filesystem::path& file, bool keeps_run = false);
 
-/// The path of the C++ compiler: $CXX, else c++, g++ or clang++ in PATH. Error that says what to install.
-std::string find_compiler();
-
-/// The first error in a compiler's messages: its line of `source`, or 0, and its text; a pass if there is none. An error inside
-/// of a header counts for the line of the source that led there.
-Verdict compiler_verdict(const std::string& messages, const std::string& source);
-
-/// What a compiler's messages warn of in `source`: "'sum' is used uninitialized (line 7)"; empty if they do not.
-std::string compiler_warning(const std::string& messages, const std::string& source);
-
 }  // namespace heddle::learn

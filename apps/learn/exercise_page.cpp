@@ -37,13 +37,12 @@ ExercisePage page_of(const std::filesystem::path& folder) {
     page.on_device = std::filesystem::exists(folder / "starter.cu");
     const std::string text = read_file(folder / "page.md");
     std::smatch head;
-    static const std::regex first_line(R"(^<!-- learn: ([A-Za-z ]+) (\d+), starter ([a-z]+) -->\n# ([^\n]+)\n)");
+    static const std::regex first_line(R"(^<!-- learn: ([A-Za-z ]+) (\d+), starter [a-z]+ -->\n# ([^\n]+)\n)");
     check(std::regex_search(text, head, first_line), "{}: wanted <!-- learn: TRACK N, starter KIND --> and a title",
           (folder / "page.md").string());
     page.track = head[1];
     page.place = std::stoi(head[2]);
-    page.starter_kind = head[3];
-    page.title = head[4];
+    page.title = head[3];
     const std::size_t begin = text.find('\n') + 1, hints = text.find("\n## Hints\n");
     check(hints != std::string::npos, "{}: wanted hints under ## Hints", (folder / "page.md").string());
     page.text = text.substr(begin, hints - begin);

@@ -8,13 +8,12 @@
 namespace heddle::learn {
 
 /// The first line of a page.md is <!-- learn: TRACK N, starter KIND -->: its place among all exercises, and the verdict that
-/// the starter gets. Then follow "# TITLE", the page, and the hints as a numbered list under "## Hints".
+/// the starter gets, which a test reads. Then follow "# TITLE", the page, and the hints as a numbered list under "## Hints".
 struct ExercisePage {
     std::string name;  ///< its folder's
     std::string title;
     std::string track;
     int place = 0;                   ///< in the track, from 1
-    std::string starter_kind;        ///< "unwritten"
     std::string text;                ///< without the first line and the hints
     std::vector<std::string> hints;  ///< Markdown, without numbers
     std::filesystem::path folder;
