@@ -89,7 +89,7 @@ void Attempt::begin() {
 void Attempt::finish() {
     const cudaError_t error = cudaDeviceSynchronize();
     if (recording_ != Recording::nothing)
-        for (emulator::TracedLaunch& launch : emulator::end_trace()) launches_.push_back(std::move(launch));
+        for (emulator::TracedLaunch& trace : emulator::end_trace()) launches_.push_back({std::move(trace)});
     if (error == cudaSuccess) return;
     Failed failed{verdict_of_report(cudaGetErrorString(error), source_)};
     name_elements(failed.verdict, arrays_);
@@ -120,12 +120,12 @@ void Attempt::check_written(const Array& array) const {
 std::string Attempt::last_writer(const std::byte* address, std::size_t bytes, int& line) const {
     const auto first = reinterpret_cast<std::uint64_t>(address);
     for (auto launch = launches_.rbegin(); launch != launches_.rend(); ++launch)
-        for (auto event = launch->events.rbegin(); event != launch->events.rend(); ++event) {
+        for (auto event = launch->trace.events.rbegin(); event != launch->trace.events.rend(); ++event) {
             if (event->shared || (event->action != emulator::Action::write && event->action != emulator::Action::atomic))
                 continue;
             if (event->address >= first + bytes || event->address + event->bytes <= first) continue;
             std::size_t from = 0;
-            line = line_in(launch->sites[event->site].place, source_, from);
+            line = line_in(launch->trace.sites[event->site].place, source_, from);
             if (line == 0) return "";
             return ", written in line " + std::to_string(line) + " by thread " + std::to_string(event->thread) + " of block " +
                    std::to_string(event->block);
@@ -166,17 +166,17 @@ void Attempt::expect(const int* array, const std::vector<double>& wanted) { comp
 
 void Attempt::allow(const Cost& most) {
     if (recording_ != Recording::costs) return;
-    const Verdict verdict = cost_verdict(launches_, most, source_, arrays_);
+    const Verdict verdict = cost_verdict(counted(), most, source_, arrays_);
     if (!verdict.passed()) throw Failed{verdict};
 }
 
 void Attempt::reads_by_copies() {
     if (recording_ != Recording::costs) return;
-    for (const emulator::TracedLaunch& launch : launches_)
-        for (const emulator::TraceEvent& event : launch.events) {
+    for (const auto& [trace, requests] : launches_)
+        for (const emulator::TraceEvent& event : trace.events) {
             if (event.shared || event.action != emulator::Action::read) continue;
             std::size_t from = 0;
-            const int line = line_in(launch.sites[event.site].place, source_, from);
+            const int line = line_in(trace.sites[event.site].place, source_, from);
             throw Failed{
                 {.kind = "cost",
                  .line = line,
@@ -191,12 +191,12 @@ void Attempt::reads_by_copies() {
 void Attempt::copies_ahead() {
     if (recording_ != Recording::costs) return;
     int line = 0;
-    for (const emulator::TracedLaunch& launch : launches_)
-        for (const emulator::TraceEvent& event : launch.events) {
+    for (const auto& [trace, requests] : launches_)
+        for (const emulator::TraceEvent& event : trace.events) {
             if (event.action != emulator::Action::copy_wait) continue;
             if (event.address > 0) return;  // so many groups are left on their way
             std::size_t from = 0;
-            line = line_in(launch.sites[event.site].place, source_, from);
+            line = line_in(trace.sites[event.site].place, source_, from);
         }
     throw Failed{{.kind = "cost",
                   .line = line,
@@ -206,14 +206,20 @@ void Attempt::copies_ahead() {
                   .cost = cost()}};
 }
 
-Cost Attempt::cost() const { return cost_of(launches_); }
+const std::vector<RecordedLaunch>& Attempt::counted() {
+    for (RecordedLaunch& launch : launches_)
+        if (launch.requests.empty()) launch.requests = emulator::requests_of(launch.trace);
+    return launches_;
+}
+
+Cost Attempt::cost() { return cost_of(counted()); }
 
 TracedRun Attempt::run() const {
     TracedRun run;
     for (const Array& array : arrays_)
         run.arrays.push_back({array.name, array.extents, static_cast<std::uint32_t>(array.element), array.whole_numbers,
                               reinterpret_cast<std::uint64_t>(array.start)});
-    run.launches = launches_;
+    for (const RecordedLaunch& launch : launches_) run.launches.push_back(launch.trace);
     return run;
 }
 

@@ -62,6 +62,11 @@ inline constexpr std::size_t kMostPageEvents = 1'000'000;
 /// Of a run that was stopped: more than a page shows.
 inline constexpr std::size_t kMostStoppedEvents = 20'000;
 
+struct RecordedLaunch {
+    emulator::TracedLaunch trace;
+    std::vector<emulator::Request> requests = {};  ///< once they are counted
+};
+
 /// One run of the learner's kernel with one shape and one order of threads.
 class Attempt {
   public:
@@ -107,12 +112,12 @@ class Attempt {
 
     /// The bytes of all arrays that were compared.
     const std::vector<std::byte>& bits() const { return bits_; }
-    /// Of what was recorded.
-    Cost cost() const;
+    /// Of Recording::costs.
+    Cost cost();
     /// The arrays, and what was recorded of all launches; without the names of the sizes.
     TracedRun run() const;
-    /// The same of a run whose kernel another thread of the CPU has stopped, of each launch the first kMostStoppedEvents. Nothing if
-    /// it was stopped while recording.
+    /// The same of a run whose kernel another thread of the CPU has stopped, of each launch the first kMostStoppedEvents. Nothing
+    /// if it was stopped while recording.
     std::optional<TracedRun> run_so_far() const;
 
   private:
@@ -120,6 +125,8 @@ class Attempt {
     void* find(const char* name) const;
     void begin();
     void finish();
+    /// The launches so far, with their requests.
+    const std::vector<RecordedLaunch>& counted();
     const Array& array_at(const void* start) const;
     void check_written(const Array& array) const;
     template <class T>
@@ -132,7 +139,7 @@ class Attempt {
     Recording recording_;
     std::vector<Array> arrays_;
     std::vector<std::byte> bits_;
-    std::vector<emulator::TracedLaunch> launches_;
+    std::vector<RecordedLaunch> launches_;
 };
 
 /// One exercise, which registers itself: a constant of the harness.
@@ -156,8 +163,8 @@ std::string shape_text(const Exercise& exercise, const Sizes& sizes);
 void name_elements(Verdict& verdict, const std::vector<Array>& arrays);
 
 /// The verdict if `launches` ask for more than `most`; else a pass. Lines are those of `source`.
-Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const Cost& most, const std::string& source,
+Verdict cost_verdict(const std::vector<RecordedLaunch>& launches, const Cost& most, const std::string& source,
                      const std::vector<Array>& arrays);
-Cost cost_of(const std::vector<emulator::TracedLaunch>& launches);
+Cost cost_of(const std::vector<RecordedLaunch>& launches);
 
 }  // namespace heddle::learn

@@ -17,11 +17,10 @@ namespace {
 struct LineCost {
     int line = 0;
     bool reads = false;
-    const Array* array = nullptr;                                           // null: shared memory
-    std::uint64_t requests = 0, sectors = 0, least_sectors = 0, lanes = 0;  // global memory
-    std::uint64_t shared_requests = 0, cycles = 0, parts = 0;               // shared memory
-    std::uint32_t degree = 0;
-    std::uint64_t asked_a_lane = 0;  // bytes, at most
+    const Array* array = nullptr;  // null: shared memory
+    emulator::RequestTotals totals;
+    std::uint64_t least_sectors = 0, lanes = 0;  // of the requests to global memory
+    std::uint64_t asked_a_lane = 0;              // bytes of these, at most
 };
 
 std::uint64_t address_of(const Array& array) { return reinterpret_cast<std::uint64_t>(array.start); }
@@ -40,33 +39,26 @@ std::uint64_t first_address(const emulator::TracedLaunch& launch, const emulator
     return 0;
 }
 
-std::vector<LineCost> lines_of(const std::vector<emulator::TracedLaunch>& launches, const std::string& source,
+std::vector<LineCost> lines_of(const std::vector<RecordedLaunch>& launches, const std::string& source,
                                const std::vector<Array>& arrays) {
     std::map<std::tuple<int, bool, const Array*>, LineCost> lines;
-    for (const emulator::TracedLaunch& launch : launches)
-        for (const emulator::Request& request : emulator::requests_of(launch)) {
+    for (const auto& [trace, requests] : launches)
+        for (const emulator::Request& request : requests) {
             if (!emulator::is_access(request.action)) continue;
             std::size_t from = 0;
-            const int number = line_in(launch.sites[request.site].place, source, from);
+            const int number = line_in(trace.sites[request.site].place, source, from);
             const bool reads = is_read(request.action);
-            const Array* const array = request.shared ? nullptr : array_with(first_address(launch, request), arrays);
+            const Array* const array = request.shared ? nullptr : array_with(first_address(trace, request), arrays);
             LineCost& line = lines[{number, reads, array}];
             line.line = number;
             line.reads = reads;
             line.array = array;
-            if (request.shared) {
-                ++line.shared_requests;
-                line.cycles += request.cycles;
-                line.parts += request.parts;
-                line.degree = std::max(line.degree, request.degree);
-            } else {
-                ++line.requests;
-                line.sectors += request.sectors;
-                line.least_sectors += (request.needed + emulator::kSector - 1) / emulator::kSector;
-                const auto lanes = static_cast<std::uint64_t>(__builtin_popcount(request.lanes));
-                line.lanes += lanes;
-                line.asked_a_lane = std::max(line.asked_a_lane, lanes == 0 ? 0 : request.asked / lanes);
-            }
+            line.totals.add(request, emulator::lanes_of_warp(trace, request.warp));
+            if (request.shared) continue;
+            line.least_sectors += (request.needed + emulator::kSector - 1) / emulator::kSector;
+            const auto lanes = static_cast<std::uint64_t>(__builtin_popcount(request.lanes));
+            line.lanes += lanes;
+            line.asked_a_lane = std::max(line.asked_a_lane, lanes == 0 ? 0 : request.asked / lanes);
         }
     std::vector<LineCost> all;
     for (const auto& [key, line] : lines) all.push_back(line);
@@ -99,11 +91,10 @@ Verdict too_dear(int line, const std::string& text, const Cost& cost) {
 
 // How many different sectors of each array are read, and how many written; `by_block`: by each block, added up.
 using ArraySectors = std::map<std::pair<const Array*, bool>, std::uint64_t>;
-ArraySectors sectors_of_arrays(const std::vector<emulator::TracedLaunch>& launches, const std::vector<Array>& arrays,
-                               bool by_block) {
+ArraySectors sectors_of_arrays(const std::vector<RecordedLaunch>& launches, const std::vector<Array>& arrays, bool by_block) {
     std::map<std::pair<const Array*, bool>, std::set<std::pair<std::uint32_t, std::uint64_t>>> touched;
-    for (const emulator::TracedLaunch& launch : launches)
-        for (const emulator::TraceEvent& event : launch.events) {
+    for (const auto& [trace, requests] : launches)
+        for (const emulator::TraceEvent& event : trace.events) {
             if (event.shared || !emulator::is_access(event.action) || event.bytes == 0) continue;
             auto& sectors = touched[{array_with(event.address, arrays), is_read(event.action)}];
             for (std::uint64_t sector = event.address / emulator::kSector;
@@ -129,7 +120,7 @@ std::pair<int, std::string> repeated_accesses(const std::vector<LineCost>& lines
                                               std::uint64_t excess) {
     ArraySectors moved;
     for (const LineCost& line : lines)
-        if (line.sectors > 0) moved[{line.array, line.reads}] += line.sectors;
+        if (line.totals.sectors > 0) moved[{line.array, line.reads}] += line.totals.sectors;
     std::pair<const Array*, bool> worst;
     std::uint64_t most_repeated = 0;
     for (const auto& [key, sectors] : moved)
@@ -141,11 +132,11 @@ std::pair<int, std::string> repeated_accesses(const std::vector<LineCost>& lines
     std::uint64_t most = 0;
     std::vector<int> numbers;
     for (const LineCost& line : lines) {
-        if (line.array != worst.first || line.reads != worst.second || line.sectors == 0) continue;
+        if (line.array != worst.first || line.reads != worst.second || line.totals.sectors == 0) continue;
         numbers.push_back(line.line);
-        if (line.sectors < most) continue;
+        if (line.totals.sectors < most) continue;
         number = line.line;
-        most = line.sectors;
+        most = line.totals.sectors;
     }
     const std::uint64_t all = moved[worst], once = different.at(worst);
     std::string text = (worst.first == nullptr ? "memory" : worst.first->name) + " is " + (worst.second ? "read " : "written ") +
@@ -155,21 +146,22 @@ std::pair<int, std::string> repeated_accesses(const std::vector<LineCost>& lines
     return {number, text};
 }
 
-Verdict sectors_verdict(const std::vector<emulator::TracedLaunch>& launches, const std::vector<LineCost>& lines, const Cost& cost,
+Verdict sectors_verdict(const std::vector<RecordedLaunch>& launches, const std::vector<LineCost>& lines, const Cost& cost,
                         const Cost& most, const std::vector<Array>& arrays) {
-    const LineCost& waste = heaviest(lines, [](const LineCost& line) { return line.sectors - line.least_sectors; });
-    if (waste.sectors > waste.least_sectors)
+    const LineCost& waste = heaviest(lines, [](const LineCost& line) { return line.totals.sectors - line.least_sectors; });
+    if (waste.totals.sectors > waste.least_sectors)
         return too_dear(waste.line,
-                        "each request touches " + per_request(waste.sectors, waste.requests) + " sectors of 32 bytes where " +
-                            per_request(waste.least_sectors, waste.requests) + " would do: the " +
-                            what(waste, " by neighbouring lanes") + " do not lie side by side in memory",
+                        "each request touches " + per_request(waste.totals.sectors, waste.totals.global_requests) +
+                            " sectors of 32 bytes where " + per_request(waste.least_sectors, waste.totals.global_requests) +
+                            " would do: the " + what(waste, " by neighbouring lanes") + " do not lie side by side in memory",
                         cost);
-    const LineCost& most_sectors = heaviest(lines, [](const LineCost& line) { return line.sectors; });
-    if (most_sectors.lanes < 16 * most_sectors.requests)
+    const LineCost& most_sectors = heaviest(lines, [](const LineCost& line) { return line.totals.sectors; });
+    if (most_sectors.lanes < 16 * most_sectors.totals.global_requests)
         return too_dear(most_sectors.line,
                         "it moves " + std::to_string(cost.sectors) + " sectors of 32 bytes where " +
                             std::to_string(most.sectors) + " would do: of the 32 lanes of a warp only " +
-                            per_request(most_sectors.lanes, most_sectors.requests) + " take part in the " + what(most_sectors),
+                            per_request(most_sectors.lanes, most_sectors.totals.global_requests) + " take part in the " +
+                            what(most_sectors),
                         cost);
     // What one block accesses again could stay in its registers or shared memory; else it is several blocks that read the same.
     ArraySectors different = sectors_of_arrays(launches, arrays, true);
@@ -183,23 +175,23 @@ Verdict sectors_verdict(const std::vector<emulator::TracedLaunch>& launches, con
                     cost);
 }
 
-std::uint64_t warps_of(const std::vector<emulator::TracedLaunch>& launches) {
+std::uint64_t warps_of(const std::vector<RecordedLaunch>& launches) {
     std::uint64_t warps = 0;
-    for (const emulator::TracedLaunch& launch : launches) {
-        const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
-        warps += blocks * ((std::uint64_t{launch.block.x} * launch.block.y * launch.block.z + 31) / 32);
+    for (const auto& [trace, requests] : launches) {
+        const std::uint64_t blocks = std::uint64_t{trace.grid.x} * trace.grid.y * trace.grid.z;
+        warps += blocks * ((std::uint64_t{trace.block.x} * trace.block.y * trace.block.z + 31) / 32);
     }
     return warps;
 }
 
 // The line of the source with the barrier that is met most often.
-int busiest_barrier(const std::vector<emulator::TracedLaunch>& launches, const std::string& source) {
+int busiest_barrier(const std::vector<RecordedLaunch>& launches, const std::string& source) {
     std::map<int, std::uint64_t> met;
-    for (const emulator::TracedLaunch& launch : launches)
-        for (const emulator::TraceEvent& event : launch.events) {
+    for (const auto& [trace, requests] : launches)
+        for (const emulator::TraceEvent& event : trace.events) {
             if (event.action != emulator::Action::barrier) continue;
             std::size_t from = 0;
-            ++met[line_in(launch.sites[event.site].place, source, from)];
+            ++met[line_in(trace.sites[event.site].place, source, from)];
         }
     const auto most = std::max_element(met.begin(), met.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == met.end() ? 0 : most->first;
@@ -207,26 +199,23 @@ int busiest_barrier(const std::vector<emulator::TracedLaunch>& launches, const s
 
 }  // namespace
 
-Cost cost_of(const std::vector<emulator::TracedLaunch>& launches) {
-    Cost cost;
-    for (const emulator::TracedLaunch& launch : launches) {
-        const emulator::RequestTotals totals = emulator::totals_of(launch, emulator::requests_of(launch));
-        cost.sectors += totals.sectors;
-        cost.requests += totals.global_requests;
-        cost.shared_cycles += totals.cycles;
-        cost.barriers += totals.barriers;
-    }
-    return cost;
+Cost cost_of(const std::vector<RecordedLaunch>& launches) {
+    emulator::RequestTotals totals;
+    for (const auto& [trace, requests] : launches) totals.add(emulator::totals_of(trace, requests));
+    return {.sectors = totals.sectors,
+            .requests = totals.global_requests,
+            .shared_cycles = totals.cycles,
+            .barriers = totals.barriers};
 }
 
-Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const Cost& most, const std::string& source,
+Verdict cost_verdict(const std::vector<RecordedLaunch>& launches, const Cost& most, const std::string& source,
                      const std::vector<Array>& arrays) {
     const Cost cost = cost_of(launches);
     const auto exceeds = [](std::uint64_t got, std::uint64_t limit) { return limit != 0 && got > limit; };
     const std::vector<LineCost> lines = lines_of(launches, source, arrays);
     if (exceeds(cost.sectors, most.sectors)) return sectors_verdict(launches, lines, cost, most, arrays);
     if (exceeds(cost.requests, most.requests)) {
-        const LineCost& line = heaviest(lines, [](const LineCost& one) { return one.requests; });
+        const LineCost& line = heaviest(lines, [](const LineCost& one) { return one.totals.global_requests; });
         return too_dear(line.line,
                         "it makes " + std::to_string(cost.requests) + " requests to memory where " +
                             std::to_string(most.requests) + " would do: in the " + what(line) + " each lane asks for " +
@@ -234,15 +223,15 @@ Verdict cost_verdict(const std::vector<emulator::TracedLaunch>& launches, const 
                         cost);
     }
     if (exceeds(cost.shared_cycles, most.shared_cycles)) {
-        const LineCost& line = heaviest(lines, [](const LineCost& one) { return one.cycles - one.parts; });
-        if (line.cycles > line.parts)
+        const LineCost& line = heaviest(lines, [](const LineCost& one) { return one.totals.cycles - one.totals.parts; });
+        if (line.totals.cycles > line.totals.parts)
             return too_dear(line.line,
-                            "the " + what(line) + " take " + per_request(line.cycles, line.shared_requests) +
+                            "the " + what(line) + " take " + per_request(line.totals.cycles, line.totals.shared_requests) +
                                 " cycles of shared memory for each request where " +
-                                per_request(line.parts, line.shared_requests) + " would do: up to " +
-                                std::to_string(line.degree) + " lanes want different words of one bank",
+                                per_request(line.totals.parts, line.totals.shared_requests) + " would do: up to " +
+                                std::to_string(line.totals.degree) + " lanes want different words of one bank",
                             cost);
-        const LineCost& busiest = heaviest(lines, [](const LineCost& one) { return one.cycles; });
+        const LineCost& busiest = heaviest(lines, [](const LineCost& one) { return one.totals.cycles; });
         return too_dear(busiest.line,
                         "shared memory is busy for " + std::to_string(cost.shared_cycles) + " cycles where " +
                             std::to_string(most.shared_cycles) + " would do, most of them for the " + what(busiest),
