@@ -221,6 +221,7 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
 void launch_begins(const LaunchRequest& request) {
     State& s = state();
     s.request = &request;
+    forget_reported();
     s.copy_step = State::CopyStep::none;  // a violation may have ended the last launch in one
     s.first_ordinal = s.next_ordinal;
     s.numbers.clear();

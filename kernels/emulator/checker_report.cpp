@@ -1,5 +1,6 @@
 // The checker's reports: each names both source locations and what is missing between them.
 #include "kernels/emulator/checker.h"
+#include "kernels/emulator/reported.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 
@@ -18,10 +19,14 @@ namespace heddle::emulator::checker {
 
 namespace {
 
-std::string at(Origin origin) {
-    if (!origin.is_place()) return " at " + place_of_code(reinterpret_cast<const void*>(origin.value()));
+std::string place(Origin origin) {
+    if (!origin.is_place()) return place_of_code(reinterpret_cast<const void*>(origin.value()));
     const std::vector<Place>& places = state().places;
-    return origin.value() < places.size() ? " at " + text_of(places[origin.value()]) : "";
+    return origin.value() < places.size() ? text_of(places[origin.value()]) : "";
+}
+std::string at(Origin origin) {
+    const std::string where = place(origin);
+    return where.empty() ? "" : " at " + where;
 }
 
 std::string count(std::size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
@@ -103,6 +108,29 @@ void trace_reported(const Target& target, const Access* earlier = nullptr) {
                   earlier == nullptr ? nullptr : &other);
 }
 
+// Of the running launch.
+std::optional<ReportedAccess>& reported() {
+    static std::optional<ReportedAccess> last;
+    return last;
+}
+
+// Ends the launch with this message.
+[[noreturn]] void report(Mistake mistake, const Target& target, const std::string& what, ReportedAccess about = {}) {
+    about.mistake = mistake;
+    about.what = what;
+    about.verb = verb(target.kind);
+    about.place = place(target.origin);
+    about.address = reinterpret_cast<std::uint64_t>(target.address);
+    about.bytes = target.bytes;
+    if (about.allocation == 0)
+        if (const std::optional<Allocation> nearest = nearest_allocation(target.address)) {
+            about.allocation = reinterpret_cast<std::uint64_t>(nearest->start);
+            about.is_freed = nearest->freed;
+        }
+    reported() = std::move(about);
+    violate(what);
+}
+
 bool in_program(const void* address, bool writable_too) {
     struct Segment {
         std::uintptr_t start, end;
@@ -131,6 +159,8 @@ bool in_program(const void* address, bool writable_too) {
 
 }  // namespace
 
+void forget_reported() { reported().reset(); }
+
 bool is_constant_data(const void* address) { return in_program(address, false); }
 
 bool is_library_code(Origin origin) {
@@ -150,8 +180,16 @@ void report_race(const Target& target, const Block& block, const Access& other, 
     std::string who = thread_text(other.thread());
     if (other.block != block.ordinal) who += " of " + block_text(other.block);
     const std::string element = shared ? "" : in_allocation(target.address);
-    violate("race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
-            at(other.origin()) + ", " + missing(target, block, other) + (element.empty() ? "" : ": " + element));
+    const std::string orders = missing(target, block, other);
+    report(Mistake::race, target,
+           "race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
+               at(other.origin()) + ", " + orders + (element.empty() ? "" : ": " + element),
+           {.earlier_thread = who,
+            .earlier_verb = past(other.kind()),
+            .earlier_place = place(other.origin()),
+            .missing = orders,
+            .is_between_blocks = other.block != block.ordinal && !is_atomic(target.kind) && !is_atomic(other.kind()),
+            .both_write = target.kind == Kind::write && other.kind() == Kind::write});
 }
 
 void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena) {
@@ -159,8 +197,10 @@ void report_unwritten(const Target& target, const std::byte* byte, const Arena* 
     Target reading = target;
     reading.kind = is_atomic(target.kind) ? target.kind : Kind::read;
     trace_reported(reading);
-    if (arena) violate(deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
-    violate(deed(reading, "global memory") + " that was never written: " + in_allocation(byte));
+    if (arena)
+        report(Mistake::unwritten, reading,
+               deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
+    report(Mistake::unwritten, reading, deed(reading, "global memory") + " that was never written: " + in_allocation(byte));
 }
 
 void report_not_allocated(const Target& target, const std::byte* byte) {
@@ -174,22 +214,28 @@ void report_not_allocated(const Target& target, const std::byte* byte) {
         if (!nearest || next->start - target.address < target.address - (nearest->start + nearest->bytes)) nearest = next;
         break;
     }
-    if (!nearest) violate(deed(target, "global memory") + " where nothing was ever allocated");
+    if (!nearest) report(Mistake::bounds, target, deed(target, "global memory") + " where nothing was ever allocated");
     const std::byte* const start = nearest->start;
     const std::byte* const end = start + nearest->bytes;
     const std::string whose = "the " + count(nearest->bytes, "byte") + " allocated at " + nearest->place;
+    const ReportedAccess near{.allocation = reinterpret_cast<std::uint64_t>(start), .is_freed = nearest->freed};
     if (target.address < start)
-        violate(deed(target, "global memory") + ", " + distance(start - target.address) + " before " + whose);
+        report(Mistake::bounds, target,
+               deed(target, "global memory") + ", " + distance(start - target.address) + " before " + whose, near);
     if (byte < end && nearest->freed)
-        violate(deed(target, "global memory") + " after it was freed: " + in_allocation(target.address));
-    violate(deed(target, "global memory") + ", " + distance(target.address + target.bytes - end) + " past the end of " + whose +
-            (nearest->freed ? " (and freed)" : ""));
+        report(Mistake::bounds, target, deed(target, "global memory") + " after it was freed: " + in_allocation(target.address),
+               near);
+    report(Mistake::bounds, target,
+           deed(target, "global memory") + ", " + distance(target.address + target.bytes - end) + " past the end of " + whose +
+               (nearest->freed ? " (and freed)" : ""),
+           near);
 }
 
 void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena) {
     running = {};
     if (arena.block != &block)
-        violate(deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
+        report(Mistake::bounds, target,
+               deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
     trace_reported(target);
     const std::span<std::byte>* before = nullptr;
     const std::span<std::byte>* behind = nullptr;
@@ -205,7 +251,7 @@ void report_outside_shared(const Target& target, const std::byte* byte, const Bl
         where = count(past_end, "byte") + " past the end of a piece of " + count(before->size(), "byte");
     else if (behind)
         where = count(ahead, "byte") + " before a piece of " + count(behind->size(), "byte");
-    violate(deed(target, "shared memory") + ", " + where);
+    report(Mistake::bounds, target, deed(target, "shared memory") + ", " + where);
 }
 
 void report_host_memory(const Target& target) {
@@ -223,13 +269,14 @@ void report_host_memory(const Target& target) {
         what = is_constant_data(target.address) ? "constant data of the program"
                                                 : "a variable of the program, which a GPU cannot reach";
     }
-    violate(deed(target, what));
+    report(Mistake::bounds, target, deed(target, what));
 }
 
 void report_misaligned(const Target& target) {
     running = {};
     trace_reported(target);
-    violate(deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
+    report(Mistake::misaligned, target,
+           deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
 }
 
 void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {
@@ -240,10 +287,26 @@ void report_in_flight(const Target& target, const Block& block, const Copy& copy
         who = thread_text(copy.issue.thread());
     if (copy.issue.block != block.ordinal) who += " of " + block_text(copy.issue.block);
     const std::string side = destination ? "the destination" : "the source";
-    violate("race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(copy.issue.origin()) +
-            " and has not waited for");
+    report(Mistake::copy, target,
+           "race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(copy.issue.origin()) +
+               " and has not waited for",
+           {.earlier_thread = who, .earlier_verb = "issued", .earlier_place = place(copy.issue.origin())});
 }
 
 }  // namespace heddle::emulator::checker
+
+namespace heddle::emulator {
+
+std::optional<ReportedAccess> last_reported_access() { return checker::reported(); }
+
+}  // namespace heddle::emulator
+
+#else
+
+namespace heddle::emulator {
+
+std::optional<ReportedAccess> last_reported_access() { return {}; }
+
+}  // namespace heddle::emulator
 
 #endif

@@ -81,6 +81,8 @@ Action traced_action(Kind kind);
 [[noreturn]] void report_host_memory(const Target& target);
 [[noreturn]] void report_misaligned(const Target& target);
 [[noreturn]] void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination);
+/// A launch begins: last_reported_access() (reported.h) is of this one from now on.
+void forget_reported();
 /// Whether a kernel may read this host memory: the program's constants.
 bool is_constant_data(const void* address);
 /// Whether the access is in a function of the standard library or the emulator. The linker keeps one copy of an inline function

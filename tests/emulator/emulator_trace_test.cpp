@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/emulator/checker.h"
+#include "kernels/emulator/reported.h"
 #include "kernels/emulator/requests.h"
 #include "kernels/emulator/run.h"
 #include "kernels/emulator/traffic.h"
@@ -317,6 +318,16 @@ TEST_F(EmulatorTrace, HasBothAccessesOfARace) {
         EXPECT_EQ(write.address, read.address);
         for (const TraceEvent* event : {&read, &write})
             EXPECT_TRUE(launch.sites.at(event->site).place.ends_with(":" + std::to_string(racing_line())));
+        const std::optional<ReportedAccess> reported = last_reported_access();
+        ASSERT_TRUE(reported.has_value());
+        EXPECT_EQ(reported->mistake, Mistake::race);
+        EXPECT_EQ(reported->verb, "reads");
+        EXPECT_EQ(reported->place, launch.sites.at(read.site).place);
+        EXPECT_EQ(reported->earlier_verb, "wrote");
+        EXPECT_EQ(reported->earlier_thread, "thread (" + std::to_string(write.thread) + ", 0, 0)");
+        EXPECT_EQ(reported->earlier_place, launch.sites.at(write.site).place);
+        EXPECT_EQ(reported->allocation, 0u) << "shared memory";
+        EXPECT_FALSE(reported->both_write || reported->is_between_blocks);
         ASSERT_EQ(launch.pieces.size(), 1u);
         EXPECT_EQ(launch.pieces[0].start, 0u);
         EXPECT_EQ(launch.pieces[0].bytes, 64 * 4u);
@@ -339,6 +350,12 @@ TEST_F(EmulatorTrace, HasAnAccessThatIsOutOfBounds) {
     EXPECT_EQ(read.address, reinterpret_cast<std::uint64_t>(x.get()) + 4 * (kFloats + read.thread));
     EXPECT_FALSE(read.shared);
     EXPECT_EQ(global.earlier, kNoEvent);
+    const std::optional<ReportedAccess> reported = last_reported_access();
+    ASSERT_TRUE(reported.has_value());
+    EXPECT_EQ(reported->mistake, Mistake::bounds);
+    EXPECT_EQ(reported->allocation, reinterpret_cast<std::uint64_t>(x.get()));
+    EXPECT_EQ(reported->address, read.address);
+    EXPECT_NE(std::string(cudaGetErrorString(cudaErrorLaunchFailure)).find(reported->what), std::string::npos);
 
     const TracedLaunch shared = traced_mistake(banks_pattern(40), x, y, "past the end of a piece");
     const TraceEvent& behind = shared.events[shared.mistake];
@@ -357,6 +374,7 @@ TEST_F(EmulatorTrace, StopsRecordingWhenToldTo) {
     ASSERT_EQ(launches.size(), 1u);
     EXPECT_EQ(launches[0].events.size(), 63u);
     EXPECT_TRUE(launches[0].is_cut);
+    EXPECT_FALSE(last_reported_access().has_value()) << "this launch had no mistake";
     ASSERT_TRUE(so_far.has_value());
     ASSERT_EQ(so_far->size(), 1u);
     EXPECT_EQ(so_far->front().events.size(), 63u);

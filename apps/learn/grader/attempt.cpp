@@ -91,9 +91,9 @@ void Attempt::finish() {
     if (recording_ != Recording::nothing)
         for (emulator::TracedLaunch& trace : emulator::end_trace()) launches_.push_back({std::move(trace)});
     if (error == cudaSuccess) return;
-    Failed failed{verdict_of_report(cudaGetErrorString(error), source_)};
-    name_elements(failed.verdict, arrays_);
-    throw failed;
+    const std::string report = cudaGetErrorString(error);
+    const std::optional<emulator::ReportedAccess> access = emulator::last_reported_access();
+    throw Failed{access ? verdict_of_access(report, *access, source_, arrays_) : verdict_of_report(report, source_)};
 }
 
 const Array& Attempt::array_at(const void* start) const {

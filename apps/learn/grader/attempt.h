@@ -22,6 +22,7 @@
 #include "apps/learn/grader/traced_run.h"
 #include "apps/learn/grader/verdict.h"
 #include "kernels/emulator/launch.h"
+#include "kernels/emulator/reported.h"
 #include "kernels/emulator/requests.h"
 #include "kernels/emulator/trace.h"
 
@@ -158,9 +159,10 @@ std::vector<const Exercise*>& exercises();
 /// "n = 33, cols = 4".
 std::string shape_text(const Exercise& exercise, const Sizes& sizes);
 
-/// The text of a verdict with elements such as "y[3]" where the emulator's report counts bytes of an allocation; and, of a race
-/// to write one of them, what is wrong.
-void name_elements(Verdict& verdict, const std::vector<Array>& arrays);
+/// The verdict of a report about this access: elements such as "y[3]" where the report counts bytes of an allocation, and what to
+/// do.
+Verdict verdict_of_access(const std::string& report, const emulator::ReportedAccess& access, const std::string& source,
+                          const std::vector<Array>& arrays);
 
 /// The verdict if `launches` ask for more than `most`; else a pass. Lines are those of `source`.
 Verdict cost_verdict(const std::vector<RecordedLaunch>& launches, const Cost& most, const std::string& source,

@@ -1,87 +1,105 @@
-// Reports of the emulator count bytes of allocations; a learner thinks of elements of arrays.
-#include <regex>
+// The checker knows bytes of allocations; a learner thinks of elements of arrays, and of what to do.
+#include <utility>
 
 #include "apps/learn/grader/attempt.h"
 
 namespace heddle::learn {
 namespace {
 
-const Array* array_named(const std::string& name, const std::vector<Array>& arrays) {
+using emulator::Mistake;
+using emulator::ReportedAccess;
+
+const char* kind_of(Mistake mistake) {
+    switch (mistake) {
+        case Mistake::race: return "race";
+        case Mistake::copy: return "copy";
+        case Mistake::unwritten: return "uninitialised";
+        case Mistake::bounds: return "bounds";
+        case Mistake::misaligned: return "misaligned";
+    }
+    return "misuse";
+}
+
+const Array* array_of(const ReportedAccess& access, const std::vector<Array>& arrays) {
     for (const Array& array : arrays)
-        if (array.name == name) return &array;
+        if (reinterpret_cast<std::uint64_t>(array.start) == access.allocation) return &array;
     return nullptr;
 }
 
-// "y[16]", or "16 bytes from y[16] on" for an access of several elements.
-std::string accessed(const Array& array, std::size_t byte, std::size_t bytes) {
-    const std::string element = array.element_name(byte / array.element);
-    return bytes <= array.element ? element : std::to_string(bytes) + " bytes from " + element + " on";
-}
-
-std::size_t number(const std::ssub_match& digits) { return std::stoul(digits); }
-
-// "writes 4 bytes of global memory at F.cu:7, which thread ... wrote at F.cu:7, ...: byte 68 of y (1024 bytes)".
-void name_in_race(Verdict& verdict, const std::vector<Array>& arrays) {
-    static const std::regex form(R"(^(.*race: )([a-z ]+) (\d+) bytes? of global memory (.*), )"
-                                 R"((without a |and nothing orders the two)(.*): byte (\d+) of (\w+) \(\d+ bytes?\)$)");
-    std::smatch found;
-    if (!std::regex_match(verdict.text, found, form)) return;
-    const Array* const array = array_named(found[8], arrays);
-    if (array == nullptr) return;
-    const std::string element = accessed(*array, number(found[7]), number(found[3])), where = found[4];
-    const bool both_write = found[2] == "writes" && where.find(" wrote at ") != std::string::npos;
-    std::string text = both_write ? "two threads write " + element + ", but each element must belong to one thread: " : "";
-    text += found[1].str() + found[2].str() + " " + element + " " + where;
-    const std::string missing = found[5].str() + found[6].str();
-    if (missing.starts_with("and nothing orders the two blocks"))
-        text +=
-            both_write ? "" : ", and nothing orders the two blocks: an element that one thread writes must belong to it alone";
-    else if (!both_write)
-        text += ", " + missing;
-    verdict.text = text;
-}
-
-// "reads 4 bytes of global memory at F.cu:6, 4 bytes past the end of x (1024 bytes)".
-void name_behind_the_end(Verdict& verdict, const std::vector<Array>& arrays) {
-    static const std::regex form(R"(^(.*(?:reads|writes|changes)) (\d+) bytes? of global memory( .*), )"
-                                 R"((\d+) bytes? (past the end of|before) (\w+) \((\d+) bytes?\)(.*)$)");
-    std::smatch found;
-    if (!std::regex_match(verdict.text, found, form)) return;
-    const Array* const array = array_named(found[6], arrays);
-    if (array == nullptr) return;
-    const std::size_t distance = number(found[4]), bytes = number(found[2]), size = number(found[7]);
-    std::string element;
-    if (found[5] == "before") {
-        if (array->extents.size() != 1) return;
-        element = array->name + "[-" + std::to_string((distance + array->element - 1) / array->element) + "]";
-    } else {
-        element = accessed(*array, size + distance - bytes, bytes);
+// "y[16]", or "16 bytes from y[16] on" for an access of several elements; empty before the start of an array with several
+// extents.
+std::string element_of(const Array& array, const ReportedAccess& access) {
+    if (access.address < access.allocation) {
+        if (array.extents.size() != 1) return "";
+        return array.name + "[-" + std::to_string((access.allocation - access.address + array.element - 1) / array.element) + "]";
     }
-    std::string extents;
-    for (const int extent : array->extents) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
-    verdict.text =
-        found[1].str() + " " + element + found[3].str() + "; " + array->name +
-        (array->extents.size() == 1 ? " has " + extents + (extents == "1" ? " element" : " elements") : " is [" + extents + "]") +
-        found[8].str();
+    const std::string element = array.element_name((access.address - access.allocation) / array.element);
+    return access.bytes <= array.element ? element : std::to_string(access.bytes) + " bytes from " + element + " on";
 }
 
-// "reads 4 bytes of global memory at F.cu:6 that was never written: byte 8 of y (400 bytes)".
-void name_unwritten(Verdict& verdict, const std::vector<Array>& arrays) {
-    static const std::regex form(R"(^(.*) (\d+) bytes? of global memory )"
-                                 R"((.*that was never written): byte (\d+) of (\w+) \(\d+ bytes?\)$)");
-    std::smatch found;
-    if (!std::regex_match(verdict.text, found, form)) return;
-    const Array* const array = array_named(found[5], arrays);
-    if (array == nullptr) return;
-    verdict.text = found[1].str() + " " + accessed(*array, number(found[4]), number(found[2])) + " " + found[3].str();
+// " has 256 elements", " is [4, 96]".
+std::string size_of(const Array& array) {
+    std::string extents;
+    for (const int extent : array.extents) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+    if (array.extents.size() != 1) return " is [" + extents + "]";
+    return " has " + extents + (extents == "1" ? " element" : " elements");
+}
+
+// What is missing between two accesses, with the names that a learner knows.
+std::string explained(const std::string& missing) {
+    if (missing == "without a barrier between") return "without a barrier (__syncthreads) between";
+    if (missing == "without a __syncwarp of both lanes or a barrier between")
+        return "without a barrier (__syncthreads, or __syncwarp within this warp) between";
+    return missing;
+}
+
+// `element`: empty in shared memory.
+std::string race_text(const ReportedAccess& access, const std::string& element, bool is_same_line) {
+    const std::string memory = std::to_string(access.bytes) + (access.bytes == 1 ? " byte" : " bytes") + " of shared memory";
+    const std::string text = "race: " + access.verb + " " + (element.empty() ? memory : element) + " at " + access.place +
+                             ", which " + access.earlier_thread + " " + access.earlier_verb + " at " + access.earlier_place;
+    if (!element.empty() && access.both_write) return text;  // what is wrong is said before
+    if (!element.empty() && access.is_between_blocks)
+        return text + ", and nothing orders the two blocks: an element that one thread writes must belong to it alone";
+    // A barrier does not help threads that execute the same write.
+    if (access.both_write && is_same_line) return text + ": several threads write the same element; let one do it";
+    return text + ", " + explained(access.missing);
 }
 
 }  // namespace
 
-void name_elements(Verdict& verdict, const std::vector<Array>& arrays) {
-    name_in_race(verdict, arrays);
-    name_behind_the_end(verdict, arrays);
-    name_unwritten(verdict, arrays);
+Verdict verdict_of_access(const std::string& report, const ReportedAccess& access, const std::string& source,
+                          const std::vector<Array>& arrays) {
+    Verdict verdict = verdict_of_report(report, source);
+    verdict.kind = kind_of(access.mistake);
+    std::size_t from = 0;
+    verdict.line = line_in(access.place, source, from);
+    from = 0;
+    verdict.other_line = line_in(access.earlier_place, source, from);
+    if (verdict.line == 0) std::swap(verdict.line, verdict.other_line);
+
+    const Array* const array = array_of(access, arrays);
+    const std::string element = array == nullptr ? "" : element_of(*array, access);
+    const std::string who = report.substr(0, report.find(access.what));  // "kernel square, block (0, 0, 0), thread (1, 0, 0): "
+    std::string text;
+    if (access.mistake == Mistake::copy)
+        verdict.text +=
+            "; wait() of a Pipeline<2> leaves the latest commit on its way: a copy has arrived once there is a wait() behind the "
+            "next commit";
+    else if (access.mistake == Mistake::unwritten && array == nullptr)
+        verdict.text += "; either no thread writes it at all, or a barrier is missing before this read";
+    else if (access.mistake == Mistake::race)
+        text = (!element.empty() && access.both_write
+                    ? "two threads write " + element + ", but each element must belong to one thread: "
+                    : "") +
+               who + race_text(access, element, verdict.line == verdict.other_line);
+    else if (access.mistake == Mistake::unwritten)
+        text = who + access.verb + " " + element + " at " + access.place + " that was never written";
+    else if (access.mistake == Mistake::bounds && !element.empty())
+        text = who + access.verb + " " + element + " at " + access.place + "; " + array->name + size_of(*array) +
+               (access.is_freed ? " (and freed)" : "");
+    if (!text.empty()) verdict.text = without_folders(std::move(text), source);
+    return verdict;
 }
 
 }  // namespace heddle::learn

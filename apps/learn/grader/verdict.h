@@ -27,9 +27,6 @@ struct Verdict {
     bool passed() const { return kind == "pass"; }
 };
 
-/// Which kind of mistake a report of the emulator (report.h) describes.
-std::string kind_of_report(std::string_view report);
-
 /// The verdict of a report: kind, lines in `source`, and the text without the seed and the words that only matter to Heddle's own
 /// tests. Arrays are called by the names with which the harness allocated them.
 Verdict verdict_of_report(const std::string& report, const std::string& source);
