@@ -5,6 +5,7 @@
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
 #include "apps/command/option_rows.h"
+#include "apps/command/run.h"
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/prepared/prepared_text.h"
@@ -34,6 +35,7 @@ OptionTable prepare_table(PrepareSettings& settings) {
     table.add("source", settings.data.source, "file ending of the source language").called("de");
     table.add("target", settings.data.target, "file ending of the target language").called("en");
     add_reading_options(table, settings.data);
+    table.add("init", settings.data.init, "use the vocabulary of this run, for heddle train --init RUN").called("RUN");
     table.add("out", settings.data.out, "the folder of the prepared text, to be created: heddle train --train TEXT")
         .called("TEXT")
         .not_in_config();
@@ -64,6 +66,15 @@ void check_together(const DataOptions& data) {
     check_training_text(data);
 }
 
+// The vocabulary of a run, and its options.
+Vocabularies vocabularies_of_run(const OptionTable& table, const std::string& run, VocabularyRequest& request) {
+    for (const Option& option : table.options())
+        check_option(!option.given || option.group != OptionGroup::vocabulary, {option.name, "init"},
+                     fmt::format("--init {}: the run has its vocabulary; leave --{} out", run, option.name));
+    request = read_settings(run).vocabulary;
+    return Vocabularies::load(run, request.lowercase);
+}
+
 // The options of heddle train that follow from the text. One file with two columns has no languages.
 std::map<std::string, std::string> decided_options(const OptionTable& table) {
     std::map<std::string, std::string> texts;
@@ -91,8 +102,12 @@ int prepare_command(Arguments arguments) {
     survive_failed_writes();
 
     const Say notes = [](std::string_view text) { say(text); };
-    const Vocabularies vocabularies = with_memory_advice([] { return "lower --vocab-lines, or give a --vocab-model"; },
-                                                         [&] { return learn_vocabularies(data, settings.vocabulary, notes); });
+    const Vocabularies vocabularies =
+        with_memory_advice([] { return "lower --vocab-lines, or give a --vocab-model"; },
+                           [&] {
+                               return data.init.empty() ? learn_vocabularies(data, settings.vocabulary, notes)
+                                                        : vocabularies_of_run(table, data.init, settings.vocabulary);
+                           });
     PreparedWriter writer(data.out, data.overwrite, vocabularies);
     const std::int64_t left_out = encode_text(data, vocabularies, writer, notes);
     PreparedHeader about;

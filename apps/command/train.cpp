@@ -44,7 +44,7 @@ Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say)
             .test = std::move(task.test)};
 }
 
-// That much text in memory is worth a word.
+// With more pairs in memory, a note recommends heddle prepare.
 constexpr std::int64_t many_pairs = 1 << 22;
 
 Text read_text(OptionTable& table, TrainSettings& settings, const Say& say) {
@@ -56,7 +56,8 @@ Text read_text(OptionTable& table, TrainSettings& settings, const Say& say) {
     }
     Text text{.training = read_training_text(settings.data, say, std::move(prepared)), .test = {}};
     if (const std::int64_t pairs = text.training.training.size(); pairs > many_pairs)
-        say(fmt::format("{} pairs are held in memory; heddle prepare writes them to files that need none", grouped_text(pairs)));
+        say(fmt::format("{} pairs are held in memory; heddle prepare writes a text to files that training maps instead",
+                        grouped_text(pairs)));
     return text;
 }
 
@@ -93,9 +94,10 @@ std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, cons
 
 // Of a prepared text: Error unless its ids are of the run's vocabulary.
 void check_vocabulary_of_run(const PreparedText& text, const std::string& run, const Vocabularies& known) {
-    check(vocabulary_digest(run) == text.header().vocabulary_digest,
-          "{}: it was prepared with another vocabulary than that of {}; prepare the text with --vocab-model {}/vocab.model",
-          text.folder().string(), run, run);
+    check(vocabulary_digest(run) == text.header().vocabulary_digest &&
+              text.vocabularies().source->lowercase() == known.source->lowercase(),
+          "{}: it was prepared with another vocabulary than that of {}; prepare the text with --init {}", text.folder().string(),
+          run, run);
     text.check_sizes(known);
 }
 

@@ -110,15 +110,22 @@ TEST_F(PreparedText, KeepsItsVocabularyAndLanguages) {
     EXPECT_EQ(train(use + " --vocab-type word --source a").status, 0);
 
     ASSERT_EQ(train(" --train text --source a --target b --vocab-type char --out letters --updates 1").status, 0);
-    expect_complaint(
-        train(" --train prepared --out other --init letters --updates 1"), 1,
-        "it was prepared with another vocabulary than that of letters; prepare the text with --vocab-model letters/vocab.model");
+    expect_complaint(train(" --train prepared --out other --init letters --updates 1"), 1,
+                     "it was prepared with another vocabulary than that of letters; prepare the text with --init letters");
     EXPECT_FALSE(here_.exists("other"));
     const ProgramResult tuned = train(" --train prepared --out other --init run --updates 1");
     EXPECT_EQ(tuned.status, 0) << tuned.err;
-    ASSERT_EQ(prepare(" --train text --source a --target b --vocab-model letters/vocab.tsv --out letters.text").status, 0);
+    const std::string again = " --train text --source a --target b --out letters.text --init letters";
+    expect_complaint(prepare(again + " --vocab-type word"), 2,
+                     "--init letters: the run has its vocabulary; leave --vocab-type out");
+    ASSERT_EQ(prepare(again).status, 0);
     const ProgramResult letters = train(" --train letters.text --out third --init letters --updates 1");
     EXPECT_EQ(letters.status, 0) << letters.err;
+
+    // The same file, but the text was turned into lower case before it was encoded.
+    ASSERT_EQ(train(" --train text --source a --target b --vocab-type bpe --vocab-size 30 --out bpe --updates 1").status, 0);
+    ASSERT_EQ(prepare(" --train text --source a --target b --vocab-model bpe/vocab.model --lowercase --out lower").status, 0);
+    expect_complaint(train(" --train lower --out fourth --init bpe --updates 1"), 1, "another vocabulary than that of bpe");
 }
 
 TEST_F(PreparedText, IsRefusedBeforeTrainingWhereItIsDamaged) {
