@@ -242,7 +242,7 @@ TEST_F(ManyProcesses, LearnTheTextOfRank0) {
     EXPECT_FALSE(here_.exists("elsewhere/two"));
 }
 
-// A prepared text is opened by each process; one that does not see it gets the pairs.
+// A prepared text is opened by each process; where one of them does not find it, the pairs are sent.
 TEST_F(ManyProcesses, OpenAPreparedTextThemselves) {
     const std::string options = " --updates 10 --shards 4" + std::string(tiny);
     ASSERT_EQ(train(" --out one" + options).status, 0);
@@ -257,7 +257,7 @@ TEST_F(ManyProcesses, OpenAPreparedTextThemselves) {
         EXPECT_EQ(digests(run), digests("one")) << ranks;
         EXPECT_THAT(result.err, Not(HasSubstr("is sent to all processes")));
     }
-    // Rank 1 is in another root folder in the end: what lies there at the path of rank 0 is another text, or nothing.
+    // Rank 1 has an empty file system mounted over the folder.
     const ProgramResult elsewhere =
         run_together(fmt::format("-n 1 {0} : -n 1 unshare -rm sh -c {1}", program(" --out two" + from_files),
                                  quoted("mount -t tmpfs none prepared && exec " + program(" --out two" + from_files))));
