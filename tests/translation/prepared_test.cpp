@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "apps/translation/training/prepare.h"
+#include "core/digest.h"
 #include "core/file.h"
 #include "tests/support.h"
 #include "tests/translation/prepared_support.h"
@@ -143,7 +145,8 @@ TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
     std::string lengths = read_file(text_ / "00000.lengths");
     ++lengths[0];
     write_bytes(text_ / "00000.lengths", lengths);
-    refused([](PreparedHeader&) {}, "00000.lengths: the file is damaged: its lengths add up to");
+    refused([&](PreparedHeader& header) { header.shards[0].lengths_digest = digest(lengths); },
+            "00000.lengths: the file is damaged: its lengths add up to");
 
     std::string other_version = good.serialized();
     other_version.replace(other_version.find("\"version\": 1"), 12, "\"version\": 2");
@@ -154,6 +157,51 @@ TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
     write_bytes(text_ / "prepared.json", std::string(1000, '['));
     expect_refused("not the header of a prepared text");
 }
+// Lengths are read at the start, whatever the size of the text; ids when their shard is used for the first time.
+TEST_F(Prepared, OfAnySizeIsNeverReadWhereItIsDamaged) {
+    make();
+    const auto changed = [&](const char* name, std::size_t at) {
+        std::string bytes = read_file(text_ / name);
+        bytes[at] = static_cast<char>(bytes[at] ^ 1);
+        return bytes;
+    };
+    const std::string lengths = read_file(text_ / "00001.lengths"), ids = read_file(text_ / "00001.ids");
+    constexpr std::size_t words = 8;  // in no sum
+    write_bytes(text_ / "00001.lengths", changed("00001.lengths", words));
+    expect_error([&] { PreparedText(text_, 0); }, "00001.lengths: the file is damaged: its digest is");
+    // The boundary of two sentences moves.
+    std::string moved = lengths;
+    ++moved[0], --moved[4];
+    write_bytes(text_ / "00001.lengths", moved);
+    expect_error([&] { PreparedText(text_, 0); }, "00001.lengths: the file is damaged: its digest is");
+    write_bytes(text_ / "00001.lengths", lengths);
+
+    const std::string other = changed("00001.ids", 0);
+    write_bytes(text_ / "00001.ids", other);
+    const PreparedText text(text_, 0);
+    EXPECT_EQ(TokenPairs(text).pair(6).source, data_.training[6].source);
+    for (const std::int64_t pair : {13, 7, 13})
+        expect_error([&] { TokenPairs(text).pair(pair); }, "00001.ids: the file is damaged: its digest is");
+    EXPECT_EQ(TokenPairs(text).pair(14).source, data_.training[14].source);
+    expect_error([&] { text.check_all(); }, "00001.ids: the file is damaged");
+    write_bytes(text_ / "00001.ids", ids);
+    const PreparedText again(text_, 0);
+    EXPECT_EQ(TokenPairs(again).pair(7).target, data_.training[7].target);
+    EXPECT_NO_THROW(again.check_all());
+}
+
+TEST_F(Prepared, IsNotReadBeyondItsEndWhereItChangesAfterwards) {
+    make();
+    const PreparedText text(text_, 0);
+    EXPECT_EQ(TokenPairs(text).pair(0).source, data_.training[0].source);
+    // In place, as mapped pages see it.
+    std::fstream lengths(text_ / "00000.lengths", std::ios::in | std::ios::out | std::ios::binary);
+    lengths.put('\x7f').flush();
+    ASSERT_TRUE(lengths);
+    for (const std::int64_t pair : {0, 6})
+        expect_error([&] { TokenPairs(text).pair(pair); }, "00000.lengths: the file was changed while it was read");
+}
+
 
 TEST_F(Prepared, RefusesAnIdOutsideTheVocabularyByItsPlace) {
     std::vector<TokenPair> pairs = data_.training;

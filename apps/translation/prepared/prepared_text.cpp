@@ -52,7 +52,7 @@ void copy_ids(std::span<const std::byte> file, std::int64_t begin, std::span<std
 
 }  // namespace
 
-PreparedText::PreparedText(std::filesystem::path folder) : folder_(std::move(folder)) {
+PreparedText::PreparedText(std::filesystem::path folder, std::int64_t most_ids) : folder_(std::move(folder)) {
     const std::filesystem::path name = folder_ / prepared_header_name;
     const std::string text = read_regular_file(name, longest_header);
     digest_ = heddle::digest(text);
@@ -64,9 +64,9 @@ PreparedText::PreparedText(std::filesystem::path folder) : folder_(std::move(fol
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < header_.shards.size(); ++i) {
         open_shard(i);
-        bytes += static_cast<std::int64_t>(shards_[i].lengths.bytes().size() + shards_[i].ids.bytes().size());
+        bytes += static_cast<std::int64_t>(shards_[i].ids.bytes().size());
     }
-    if (bytes <= verified_at_start) check_digests();
+    for (std::size_t i = 0; i < shards_.size() && bytes <= most_ids; ++i) check_ids(i);
 }
 
 void PreparedText::open_shard(std::size_t number) {
@@ -77,6 +77,7 @@ void PreparedText::open_shard(std::size_t number) {
                                                .ids = map_of_size(ids_file(folder_, number), shard.tokens * header_.id_bytes()),
                                                .first_pair = first,
                                                .begins = {}});
+    check_digest(name, opened.lengths.bytes(), shard.lengths_digest);
     opened.begins.reserve(static_cast<std::size_t>(shard.pairs / pairs_per_begin + 1));
     std::int64_t tokens = 0;
     for (std::int64_t pair = 0; pair < shard.pairs; ++pair) {
@@ -102,15 +103,17 @@ void PreparedText::check_sizes(const Vocabularies& vocabularies) const {
           prepare_again);
 }
 
-void PreparedText::check_digests() const {
-    for (std::size_t i = 0; i < shards_.size(); ++i) {
-        check_digest(lengths_file(folder_, i), shards_[i].lengths.bytes(), header_.shards[i].lengths_digest);
-        check_digest(ids_file(folder_, i), shards_[i].ids.bytes(), header_.shards[i].ids_digest);
-    }
+void PreparedText::check_ids(std::size_t number) const {
+    const Shard& shard = shards_[number];
+    Comparison& compared = *shard.ids_compared;
+    if (compared.done) return;
+    const std::lock_guard lock(compared.mutex);
+    if (compared.done) return;
+    check_digest(ids_file(folder_, number), shard.ids.bytes(), header_.shards[number].ids_digest);
+    compared.done = true;
 }
 
 void PreparedText::check_all() const {
-    check_digests();
     PairsDigest text;
     std::vector<std::int32_t> source, target;
     for (std::int64_t i = 0; i < size(); ++i) {
@@ -141,6 +144,7 @@ void PreparedText::append(std::int64_t i, std::vector<std::int32_t>& source, std
     const auto lengths_of = [&](std::int64_t pair) { return lengths_at(shard.lengths.bytes(), pair); };
     const std::int64_t known = place.pair / pairs_per_begin;
     std::int64_t begin = shard.begins[static_cast<std::size_t>(known)];
+    check_ids(place.shard);
     for (std::int64_t pair = known * pairs_per_begin; pair < place.pair; ++pair) {
         const PairLengths before = lengths_of(pair);
         begin += before.source + before.target;

@@ -1,8 +1,11 @@
 // A prepared text, opened for reading: memory-mapped, so that the system reads pages when they are used and may drop them again.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,20 +18,21 @@
 
 namespace heddle::app {
 
-/// Files of up to so many bytes together are compared with their digests whenever they are opened.
+/// Up to so many bytes of ids are compared with their digests when a text is opened.
 inline constexpr std::int64_t verified_at_start = std::int64_t{1} << 28;
 
-/// The files are treated as untrusted: any defect is an Error that names the file, and the pair where there is one.
+/// The files are treated as untrusted: any defect is an Error that names the file, and the pair where there is one. No id is used
+/// before the digest of its file was compared, so texts of one digest() are the same text, whoever opens them.
 class PreparedText final : public PairStore {
   public:
-    /// Opens the files and reads all lengths. Error when the header is damaged or of another version, the vocabularies are others
-    /// than it says, a file is missing or has another size, lengths contradict the header, or a text of at most
-    /// verified_at_start bytes has other digests.
-    explicit PreparedText(std::filesystem::path folder);
+    /// Opens the files and reads all lengths, and up to `most_ids` bytes of ids: where there are more, each shard's are read
+    /// when the first of them is used. Error when the header is damaged or of another version, the vocabularies are others than
+    /// it says, a file is missing or has another size, lengths contradict the header, or a file that is read has another digest.
+    explicit PreparedText(std::filesystem::path folder, std::int64_t most_ids = verified_at_start);
 
     std::int64_t size() const override { return header_.pairs; }
     PairLengths lengths(std::int64_t i) const override;
-    /// Error when an id is none of the vocabulary.
+    /// Error when the ids of the pair's shard have another digest, or an id is none of the vocabulary.
     void append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const override;
 
     const std::filesystem::path& folder() const { return folder_; }
@@ -45,8 +49,14 @@ class PreparedText final : public PairStore {
   private:
     struct Shard {
         MemoryMap lengths, ids;
+    // Whether the digest of a file was compared, by the first thread that uses it.
+    struct Comparison {
+        std::mutex mutex;
+        std::atomic<bool> done = false;
+    };
         std::int64_t first_pair = 0;
-        std::vector<std::int64_t> begins;  // where the ids of each pair of an even number of pairs begin, in ids
+        std::vector<std::int64_t> begins;  // where the ids of every 64th pair begin, in ids
+        std::unique_ptr<Comparison> ids_compared = std::make_unique<Comparison>();
     };
     struct Place {
         std::size_t shard;
@@ -54,7 +64,7 @@ class PreparedText final : public PairStore {
     };
 
     void open_shard(std::size_t number);
-    void check_digests() const;
+    void check_ids(std::size_t number) const;
     Place place_of(std::int64_t i) const;
     void append_ids(Place place, std::int64_t begin, std::int64_t count, std::int64_t vocabulary,
                     std::vector<std::int32_t>& ids) const;
