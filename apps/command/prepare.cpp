@@ -5,6 +5,7 @@
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
 #include "apps/command/option_rows.h"
+#include "apps/command/resume.h"
 #include "apps/command/run.h"
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
@@ -79,8 +80,7 @@ Vocabularies vocabularies_of_run(const OptionTable& table, const std::string& ru
 std::map<std::string, std::string> decided_options(const OptionTable& table) {
     std::map<std::string, std::string> texts;
     for (const Option& option : table.options()) {
-        const bool language = option.given && (option.name == "source" || option.name == "target");
-        if (language || (option.group == OptionGroup::vocabulary && option.name != "vocab-model"))
+        if (is_decided_by_text(option) && (option.given || option.group == OptionGroup::vocabulary))
             texts[option.name] = option.write();
     }
     return texts;

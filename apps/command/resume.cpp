@@ -136,6 +136,11 @@ void take_over_model(OptionTable& table, const std::filesystem::path& run) {
                                   run.string(), list(differences)));
 }
 
+bool is_decided_by_text(const Option& option) {
+    return option.name == "source" || option.name == "target" ||
+           (option.group == OptionGroup::vocabulary && option.name != "vocab-model");
+}
+
 void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocabulary) {
     const std::string folder = text.folder().string();
     std::vector<Difference> differences;
@@ -143,8 +148,9 @@ void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocab
     std::stringstream taken;
     for (const auto& [name, value] : text.header().options) {
         const Option* const option = table.find(name);
-        check(option != nullptr, "{}: it was prepared with the option {}, which there is not; prepare the text again", folder,
-              name);
+        check(option != nullptr && is_decided_by_text(*option) && value.find_first_of("\r\n") == std::string::npos,
+              "{}: its {} sets the option {}, which a prepared text does not; prepare the text again", folder,
+              prepared_header_name, name);
         if (option->group == OptionGroup::vocabulary && !vocabulary) continue;
         if (option->given && option->write() != value) {
             differences.push_back({option, shown(value), {}});

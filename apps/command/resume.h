@@ -26,8 +26,10 @@ std::vector<std::string> take_over_run(OptionTable& table, const std::filesystem
 /// given (except for dropouts), naming each difference; Error when there is no run.
 void take_over_model(OptionTable& table, const std::filesystem::path& run);
 
-/// Takes the options that a prepared text decides (its vocabulary's and its languages', or only these where the vocabulary is a
-/// run's), for all that were not given. UsageError, with each difference, when others were given.
+/// Whether `heddle prepare` writes this option of `heddle train` into a text: those of the vocabulary and the languages.
+bool is_decided_by_text(const Option& option);
+/// Takes these options of a prepared text (only the languages where the vocabulary is a run's) for all that were not given.
+/// UsageError, with each difference, when others were given; Error when the text, which is untrusted, sets any other option.
 void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocabulary);
 
 }  // namespace heddle::app

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "apps/translation/prepared/header.h"
 #include "core/digest.h"
 #include "tests/letter_pairs.h"
 #include "tests/program.h"
@@ -128,6 +129,28 @@ TEST_F(PreparedText, KeepsItsVocabularyAndLanguages) {
     expect_complaint(train(" --train lower --out fourth --init bpe --updates 1"), 1, "another vocabulary than that of bpe");
 }
 
+TEST_F(PreparedText, SetsNoOptionThatIsNotItsOwn) {
+    ASSERT_EQ(prepare(" --train text --out prepared" + std::string(of_words)).status, 0);
+    const app::PreparedHeader good = app::PreparedHeader::parse(here_.read("prepared/prepared.json"), "good");
+    for (const auto& [name, value] : {std::pair("valid", "\"other\""),
+                                      {"seed", "2"},
+                                      {"embeddings", "[\"text.a\"]"},
+                                      {"task", "\"numbers\""},
+                                      {"init", "\"elsewhere\""},
+                                      {"vocab-model", "\"text.a\""},
+                                      {"out", "\"elsewhere\""},
+                                      {"nonsense", "1"},
+                                      {"vocab-type", "\"word\"\nseed = 2"},
+                                      {"source", "\"a\"\rseed = 2"}}) {
+        app::PreparedHeader header = good;
+        header.options[name] = value;
+        here_.write("prepared/prepared.json", header.serialized());
+        expect_complaint(here_.run("train --train prepared --out run --updates 1"), 1,
+                         fmt::format("prepared: its prepared.json sets the option {}, which a prepared text does not", name));
+        EXPECT_FALSE(here_.exists("run"));
+    }
+}
+
 TEST_F(PreparedText, IsRefusedBeforeTrainingWhereItIsDamaged) {
     ASSERT_EQ(prepare(" --train text --out prepared" + std::string(of_words)).status, 0);
     const std::string use = " --train prepared --out run --updates 1";
@@ -149,7 +172,8 @@ TEST_F(PreparedText, IsWrittenOnlyWithWhatItNeeds) {
     expect_complaint(prepare(" --out prepared"), 2, "prepare: no text; give --train PREFIX");
     expect_complaint(prepare(" --train text" + std::string(of_words)), 2, "prepare: no folder for the prepared text");
     expect_complaint(prepare(" --train text --out prepared"), 2, "needs the file endings of both languages");
-    expect_complaint(prepare(" --train - --tsv --out prepared"), 2, "which standard input cannot be; give a file");
+    expect_complaint(prepare(" --train - --tsv --out prepared"), 2,
+                     "which standard input cannot be; give a file");
     expect_complaint(prepare(" --check prepared --out other"), 2, "leave --out out");
     EXPECT_FALSE(here_.exists("prepared"));
     here_.write("text.b", "A\n");
