@@ -56,8 +56,9 @@ Text read_text(OptionTable& table, TrainSettings& settings, const Say& say) {
     }
     Text text{.training = read_training_text(settings.data, say, std::move(prepared)), .test = {}};
     if (const std::int64_t pairs = text.training.training.size(); pairs > many_pairs)
-        say(fmt::format("{} pairs are held in memory; heddle prepare writes a text to files that training maps instead",
-                        grouped_text(pairs)));
+        say(fmt::format(
+            "{} pairs are held in memory; heddle prepare writes them to files, which training reads without holding them",
+            grouped_text(pairs)));
     return text;
 }
 
@@ -92,7 +93,8 @@ std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, cons
     return {};
 }
 
-// Of a prepared text: Error unless its ids are of the run's vocabulary.
+// Of a prepared text: Error unless its ids are of the run's vocabulary, and of the run's case, which a vocabulary's file need not
+// know.
 void check_vocabulary_of_run(const PreparedText& text, const std::string& run, const Vocabularies& known) {
     check(vocabulary_digest(run) == text.header().vocabulary_digest &&
               text.vocabularies().source->lowercase() == known.source->lowercase(),
@@ -308,9 +310,12 @@ int train_on_this_rank(Arguments arguments, Ranks* ranks) {
     if (!parse_command_line(table, arguments)) return 0;
     check_together(settings.data);
     survive_failed_writes();
-    return with_memory_advice(
-        [&] { return batch_advice(settings.training, settings.data.resume); },
-        [&] { return with_preset(table, settings.data.preset, [&] { return train_with(table, settings, arguments, ranks); }); });
+    return with_memory_advice([&] { return batch_advice(settings.training, settings.data.resume); },
+                              [&] {
+                                  return with_preset(
+                                      table, settings.data.preset, [&] { return train_with(table, settings, arguments, ranks); },
+                                      !is_prepared(settings.data.train));  // such a text has its vocabulary
+                              });
 }
 
 }  // namespace

@@ -94,8 +94,10 @@ Option& add_preset_option(OptionTable& table, std::string& name) {
 
 void apply_preset(OptionTable& table, const std::string& name) { apply(table, items_of(table, name), name); }
 
-int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work) {
-    const std::vector<TomlItem> items = items_of(table, name);
+int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work, bool vocabulary) {
+    std::vector<TomlItem> items = items_of(table, name);
+    if (!vocabulary)
+        std::erase_if(items, [&](const TomlItem& item) { return table.find(item.key)->group == OptionGroup::vocabulary; });
     try {
         apply(table, items, name);
         return work();

@@ -27,8 +27,8 @@ Option& add_preset_option(OptionTable& table, std::string& name);
 /// that of a rate which is noam's factor). Options of other commands are skipped. Does nothing for an empty name.
 void apply_preset(OptionTable& table, const std::string& name);
 
-/// Applies the preset and then does `work`, whose status it returns. An OptionError of either about an option that the preset set
-/// names the preset, because the user did not give the option.
-int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work);
+/// Applies the preset, without the options of its vocabulary unless `vocabulary`, and then does `work`, whose status it returns.
+/// An OptionError of either about an option that the preset set names the preset, because the user did not give the option.
+int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work, bool vocabulary = true);
 
 }  // namespace heddle::app
