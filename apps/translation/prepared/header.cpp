@@ -62,6 +62,7 @@ void check_sums(const PreparedHeader& header) {
     for (const PreparedShard& shard : header.shards) {
         check(shard.pairs > 0, "a shard without pairs");
         pairs += shard.pairs;
+        if (pairs > header.pairs) break;  // before the sum of very many exceeds 64 bits
     }
     check(pairs == header.pairs, "{} pairs, but its shards have {}", header.pairs, pairs);
 }
@@ -104,6 +105,7 @@ PreparedHeader PreparedHeader::parse(std::string_view text, std::string_view nam
             visit_shard(shard, [&](const char* field_name, auto& field) { take(each, field_name, field); });
         }
         check_sums(header);
+        check(header.serialized() == text, "it is not as heddle prepare writes it");
         return header;
     } catch (const std::exception& error) {
         fail_with("{}: the file is damaged: {}; {}", name, error.what(), prepare_again);
