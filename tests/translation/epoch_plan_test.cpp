@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "apps/translation/batching/batch_plan.h"
+#include "apps/translation/batching/batch_feed.h"
 #include "core/parallel.h"
 #include "core/random.h"
 #include "tests/support.h"
@@ -77,9 +77,17 @@ TEST(EpochPlan, HoldsEveryUsablePairOnceInFullBatches) {
         EXPECT_LE(widest * static_cast<std::int64_t>(batch.size()), 60);
     }
     EXPECT_EQ(seen, wanted);
-    // Fewer sorted pairs fill batches less well, but not by much.
-    EXPECT_GE(plan.batches(), static_cast<std::int64_t>(whole.batches.size()));
-    EXPECT_LE(plan.batches(), static_cast<std::int64_t>(whole.batches.size()) * 3 / 2);
+    // The batches of a window are as full as those of a text with its pairs.
+    std::int64_t windows = 0;
+    for (std::int64_t first = 0; first < plan.batches(); first += static_cast<std::int64_t>(plan.window().batches.size())) {
+        plan.hold(first);
+        ++windows;
+        std::vector<TokenPair> of_window;
+        for (const auto& batch : plan.window().batches)
+            for (const std::int64_t i : batch) of_window.push_back(pairs[static_cast<std::size_t>(i)]);
+        EXPECT_EQ(plan.window().batches.size(), plan_batches(of_window, limits, 1, 1).batches.size());
+    }
+    EXPECT_EQ(windows, 14);
 }
 
 TEST(EpochPlan, IsTheSameFromAnyBatchOn) {
@@ -100,6 +108,38 @@ TEST(EpochPlan, IsTheSameFromAnyBatchOn) {
     EXPECT_EQ(all_batches(on_three), batches);
     EXPECT_THROW(plan.hold(plan.batches()), Error);
     EXPECT_THROW(plan.hold(-1), Error);
+}
+
+// Some have other lengths than when they were counted, as files can that somebody writes to.
+TEST(EpochPlan, NoticesPairsThatChange) {
+    class Growing : public PairStore {
+      public:
+        std::int64_t size() const override { return 100; }
+        PairLengths lengths(std::int64_t) const override { return {.source = length, .target = length, .words = 1}; }
+        void append(std::int64_t, std::vector<std::int32_t>&, std::vector<std::int32_t>&) const override {}
+        std::int64_t length = 3;
+    } pairs;
+    for (const std::int64_t other : {1, 9}) {
+        pairs.length = 3;
+        EpochPlan plan(pairs, limits, 1, 1, small);
+        pairs.length = other;
+        expect_error([&] { plan.hold(plan.batches() - 1); }, "the lengths of its pairs changed");
+    }
+}
+
+// The feed of a window reads its plan from another thread.
+TEST(EpochPlan, IsFedWindowAfterWindow) {
+    const std::vector<TokenPair> pairs = some_pairs(531);
+    EpochPlan plan(pairs, limits, 3, 2, small);
+    const Batches batches = all_batches(plan);
+    for (const std::int64_t ahead : {0, 1, 3})
+        for (const std::size_t first : {std::size_t{0}, batches.size() / 2, batches.size() - 1}) {
+            EpochFeed feed(plan, static_cast<std::int64_t>(first), [&](const BatchPlan& window, std::int64_t from) {
+                return std::make_unique<BatchFeed>(pairs, window, from, ahead);
+            });
+            for (std::size_t i = first; i < batches.size(); ++i) EXPECT_EQ(feed.next().indices, batches[i]) << i;
+            EXPECT_THROW(feed.next(), Error);
+        }
 }
 
 TEST(EpochPlan, BringsOtherPairsTogetherInEachEpochAndWithEachSeed) {

@@ -64,4 +64,16 @@ void BatchFeed::run() {
     }
 }
 
+EpochFeed::EpochFeed(EpochPlan& plan, std::int64_t first, MakeFeed make) : plan_(plan), next_(first), make_(std::move(make)) {}
+
+Batch EpochFeed::next() {
+    if (feed_ == nullptr || !plan_.holds(next_)) {
+        feed_.reset();  // its thread reads the window that goes
+        plan_.hold(next_);
+        feed_ = make_(plan_.window(), next_ - plan_.first_batch());
+    }
+    ++next_;
+    return feed_->next();
+}
+
 }  // namespace heddle::app

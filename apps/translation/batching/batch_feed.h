@@ -6,10 +6,12 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "apps/translation/batching/batch_plan.h"
 #include "apps/translation/batching/batches.h"
 
 namespace heddle::app {
@@ -48,6 +50,25 @@ class BatchFeed {
     std::exception_ptr failed_;
     bool over_ = false;
     std::thread thread_;
+};
+
+/// Goes through the windows of a plan; the feed of a window ends before the plan holds the next one.
+class EpochFeed {
+  public:
+    /// Makes the feed of a window, from its batch `first` on.
+    using MakeFeed = std::function<std::unique_ptr<BatchFeed>(const BatchPlan& window, std::int64_t first)>;
+
+    /// From batch `first` of the epoch on. `plan` must outlive the object, which alone may change it meanwhile.
+    EpochFeed(EpochPlan& plan, std::int64_t first, MakeFeed make);
+
+    /// The next batch. Errors of EpochPlan::hold() and BatchFeed::next().
+    Batch next();
+
+  private:
+    EpochPlan& plan_;
+    std::int64_t next_;
+    MakeFeed make_;
+    std::unique_ptr<BatchFeed> feed_;  // of the window that is held; null before the first batch
 };
 
 }  // namespace heddle::app

@@ -234,6 +234,11 @@ void EpochPlan::plan(std::size_t window) {
         plan_of(pairs_, options_, epoch_numbers(seed_, epoch_, static_cast<std::uint32_t>(window) + 1),
                 std::min(sizes_.block * sizes_.blocks, pairs_.size()), in_blocks(blocks_of(window), sizes_.block, pairs_.size()));
     held_ = window;
+    const auto found = static_cast<std::int64_t>(plan_.batches.size());
+    const std::int64_t counted = first_batch_[window + 1] - first_batch_[window];
+    check(found == counted,
+          "epoch plan: window {} has {} batches, but had {} when the epoch was planned: the lengths of its pairs changed",
+          window + 1, found, counted);
 }
 
 }  // namespace heddle::app

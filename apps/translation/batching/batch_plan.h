@@ -66,7 +66,8 @@ class EpochPlan {
     std::int64_t first_batch() const { return first_batch_[held_]; }
     /// Whether the window that is held has this batch.
     bool holds(std::int64_t batch) const { return first_batch_[held_] <= batch && batch < first_batch_[held_ + 1]; }
-    /// Plans the window with this batch. Error when the epoch has no such batch.
+    /// Plans the window with this batch. Error when the epoch has no such batch, or pairs have other lengths than when they were
+    /// counted.
     void hold(std::int64_t batch);
 
   private:

@@ -27,7 +27,8 @@ struct TrainingPlan {
 /// is made.
 TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
 
-/// The updates until the limits of the options end a training with so many batches an epoch; 0 when nobody knows.
+/// The updates until the limits of the options end a training with so many batches an epoch; 0 when nobody knows. Epochs that are
+/// planned in several windows differ by a few batches: with --epochs this is then an estimate, made from the first of them.
 std::int64_t planned_updates(const TrainingOptions& options, std::int64_t batches_per_epoch);
 
 }  // namespace heddle::app

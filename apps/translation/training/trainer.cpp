@@ -1,4 +1,5 @@
 #include "apps/translation/training/trainer.h"
+#include "apps/translation/batching/batch_feed.h"
 #include "apps/translation/run/json.h"
 #include "apps/translation/text/number_text.h"
 
@@ -88,6 +89,7 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
 }
 
 void Trainer::plan_again() {
+    { const EpochPlan old = std::move(plan_.epoch); }  // its memory is free for the next one
     plan_.epoch = plan_epoch(model_, data_, options_, state_.epoch);
     state_.epoch_batches = batches_per_epoch();
 }
@@ -122,10 +124,12 @@ void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* w
     seconds_before_ = saved.seconds;
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
-    if (state_.epoch == 1)
-        state_.epoch_batches = batches_per_epoch();
-    else
-        plan_again();
+    if (state_.epoch > 1) plan_again();
+    check(saved.epoch_batches == batches_per_epoch(),
+          "epoch {} has {} batches now and had {} when this was saved: it was planned by another version of heddle; resume with "
+          "that "
+          "version, or begin a new run (--init takes over the weights)",
+          saved.epoch, batches_per_epoch(), saved.epoch_batches);
     // Before the log is cut, or a run that is stopped in between would continue from a save that its log does not know.
     const auto aside = folder_ != nullptr ? folder_->go_on_from(saved.updates) : std::vector<std::filesystem::path>();
     log_.cut_back(saved.lengths, options_.scalars_every > 0);
@@ -228,28 +232,18 @@ TrainingResult Trainer::run() {
 // What is left of the epoch, its end included, unless the run is over before.
 void Trainer::run_epoch() {
     model_.train();
-    std::unique_ptr<BatchFeed> feed;
+    EpochFeed feed(plan_.epoch, state_.batches,
+                   [&](const BatchPlan& window, std::int64_t first) { return learner_.feed(data_.pairs(), window, first); });
     while (!state_.epoch_is_over()) {
         update_start_ = Clock::now();
         const std::int64_t end = state_.batches + std::min(options_.accumulate, batches_per_epoch() - state_.batches);
         std::vector<Batch> batches;
-        for (; state_.batches < end; ++state_.batches) batches.push_back(next_batch(feed));
+        for (; state_.batches < end; ++state_.batches) batches.push_back(feed.next());
         update(batches, seconds_since(update_start_));
         if (!state_.epoch_is_over() && over()) return;
     }
     if (options_.valid_every == 0) validate_now();
     if (options_.save_every == 0) save_now();
-}
-
-// Batch state_.batches of the epoch; `feed` becomes that of its window.
-Batch Trainer::next_batch(std::unique_ptr<BatchFeed>& feed) {
-    EpochPlan& epoch = plan_.epoch;
-    if (feed == nullptr || !epoch.holds(state_.batches)) {
-        feed.reset();  // it reads the window that goes
-        epoch.hold(state_.batches);
-        feed = learner_.feed(data_.pairs(), epoch.window(), state_.batches - epoch.first_batch());
-    }
-    return feed->next();
 }
 
 void Trainer::update(std::span<const Batch> batches, double loading) {

@@ -87,7 +87,6 @@ class Trainer {
     using Clock = std::chrono::steady_clock;
 
     void run_epoch();
-    Batch next_batch(std::unique_ptr<BatchFeed>& feed);
     void update(std::span<const Batch> batches, double loading);  // seconds that the batches took
     void after_update(const UpdateReport& report, double loading);
     void read_losses();
