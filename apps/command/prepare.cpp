@@ -110,10 +110,7 @@ int prepare_command(Arguments arguments) {
                            });
     PreparedWriter writer(data.out, data.overwrite, vocabularies);
     const std::int64_t left_out = encode_text(data, vocabularies, writer, notes);
-    PreparedHeader about;
-    about.left_out = left_out;
-    about.options = decided_options(table);
-    const PreparedHeader header = writer.finish(std::move(about));
+    const PreparedHeader header = writer.finish(left_out, decided_options(table));
     std::int64_t tokens = 0;
     for (const PreparedShard& shard : header.shards) tokens += shard.tokens;
     say(fmt::format("{}: {} pairs with {} tokens", data.out, grouped_text(header.pairs), grouped_text(tokens)));

@@ -17,7 +17,7 @@ inline PreparedHeader prepare(const std::filesystem::path& out, const Vocabulari
                               const std::vector<TokenPair>& pairs, std::int64_t pairs_per_shard = 7, bool overwrite = false) {
     PreparedWriter writer(out, overwrite, vocabularies, pairs_per_shard);
     writer.add(pairs);
-    return writer.finish({});
+    return writer.finish();
 }
 
 /// The same data with its training pairs in files.

@@ -67,7 +67,7 @@ TEST_F(Prepared, IsTheSameFilesForTheSamePairs) {
     make();
     PreparedWriter again(here_ / "again", false, data_.vocabularies, 7);
     for (const TokenPair& pair : data_.training) again.add({&pair, 1});
-    again.finish({});
+    again.finish();
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(text_)) {
         names.push_back(entry.path().filename().string());
@@ -123,40 +123,6 @@ TEST_F(Prepared, IsRefusedByTheNameOfADamagedFile) {
     EXPECT_NO_THROW(PreparedText{text_}.check_all());
 }
 
-TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
-    const PreparedHeader good = PreparedText(make()).header();
-    const auto refused = [&](const std::function<void(PreparedHeader&)>& change, const std::string& part) {
-        PreparedHeader header = good;
-        change(header);
-        write_bytes(text_ / "prepared.json", header.serialized());
-        expect_refused(part);
-    };
-    refused([](PreparedHeader& header) { ++header.pairs; }, "21 pairs, but its shards have 20");
-    refused([](PreparedHeader& header) { ++header.shards[1].pairs, --header.shards[0].pairs; }, "bytes, wanted");
-    refused([](PreparedHeader& header) { ++header.shards[1].tokens; }, "00001.ids: the file has");
-    refused([](PreparedHeader& header) { header.pairs = -1; }, "-1 is no count");
-    refused([](PreparedHeader& header) { header.source_vocabulary = 3; }, "a vocabulary of 3 tokens");
-    refused([](PreparedHeader& header) { header.target_vocabulary = 70000; }, "bytes, wanted");  // ids would be wider
-    refused([](PreparedHeader& header) { header.shards.pop_back(); }, "its shards have 14");
-    refused([](PreparedHeader& header) { header.shards[2].ids_digest = "0"; }, "00002.ids: the file is damaged");
-    refused([](PreparedHeader& header) { header.vocabulary_digest = "0"; }, "its vocabulary is not the one");
-
-    // Sums agree, but not with the lengths.
-    std::string lengths = read_file(text_ / "00000.lengths");
-    ++lengths[0];
-    write_bytes(text_ / "00000.lengths", lengths);
-    refused([&](PreparedHeader& header) { header.shards[0].lengths_digest = digest(lengths); },
-            "00000.lengths: the file is damaged: its lengths add up to");
-
-    std::string other_version = good.serialized();
-    other_version.replace(other_version.find("\"version\": 1"), 12, "\"version\": 2");
-    write_bytes(text_ / "prepared.json", other_version);
-    expect_refused("another version of heddle");
-    write_bytes(text_ / "prepared.json", "{\"format\": 1}\n");
-    expect_refused("not the header of a prepared text");
-    write_bytes(text_ / "prepared.json", std::string(1000, '['));
-    expect_refused("not the header of a prepared text");
-}
 // Lengths are read at the start, whatever the size of the text; ids when their shard is used for the first time.
 TEST_F(Prepared, OfAnySizeIsNeverReadWhereItIsDamaged) {
     make();
@@ -202,6 +168,64 @@ TEST_F(Prepared, IsNotReadBeyondItsEndWhereItChangesAfterwards) {
         expect_error([&] { TokenPairs(text).pair(pair); }, "00000.lengths: the file was changed while it was read");
 }
 
+TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
+    const PreparedHeader good = PreparedText(make()).header();
+    const auto refused = [&](const std::function<void(PreparedHeader&)>& change, const std::string& part) {
+        PreparedHeader header = good;
+        change(header);
+        write_bytes(text_ / "prepared.json", header.serialized());
+        expect_refused(part);
+    };
+    refused([](PreparedHeader& header) { ++header.pairs; }, "21 pairs, but its shards have 20");
+    refused([](PreparedHeader& header) { ++header.shards[1].pairs, --header.shards[0].pairs; }, "bytes, wanted");
+    refused([](PreparedHeader& header) { ++header.shards[1].tokens; }, "00001.ids: the file has");
+    refused([](PreparedHeader& header) { header.pairs = -1; }, "-1 is no count");
+    refused([](PreparedHeader& header) { header.source_vocabulary = 3; }, "a vocabulary of 3 tokens");
+    refused([](PreparedHeader& header) { header.target_vocabulary = 70000; }, "bytes, wanted");  // ids would be wider
+    refused([](PreparedHeader& header) { header.shards.pop_back(); }, "its shards have 14");
+    refused([](PreparedHeader& header) { header.shards[2].ids_digest = "0"; }, "00002.ids: the file is damaged");
+    refused([](PreparedHeader& header) { header.vocabulary_digest = "0"; }, "its vocabulary is not the one");
+
+    refused(
+        [](PreparedHeader& header) {
+            // Their sum is 2^64 more than the pairs.
+            header.shards.assign((1 << 16) + 1,
+                                 {.pairs = std::int64_t{1} << 48, .tokens = 0, .lengths_digest = "", .ids_digest = ""});
+            header.shards.back().pairs = header.pairs;
+        },
+        "wanted at most 4194304");
+    const auto refused_text = [&](const std::string& fields, const std::string& part) {
+        const std::string sealed = fields + ",\n \"digest\": \"" + digest(fields + "\n}") + "\"\n}\n";
+        expect_error([&] { PreparedHeader::parse(sealed, "header"); }, "header: the file is damaged: " + part);
+    };
+    const std::string whole = good.serialized(), fields = whole.substr(0, whole.find(",\n \"digest\": "));
+    EXPECT_NO_THROW(PreparedHeader::parse(whole, "header"));
+    refused_text(fields + ",\n \"further\": 1", "it is not as heddle prepare writes it");
+    std::string twice = fields;
+    twice.insert(twice.find(" \"pairs\""), " \"left_out\": 7,\n");
+    refused_text(twice, "it is not as heddle prepare writes it");
+    PreparedHeader many = good;
+    many.shards.assign((1 << 16) + 1, {.pairs = std::int64_t{1} << 48, .tokens = 0, .lengths_digest = "", .ids_digest = ""});
+    many.shards.back().pairs = many.pairs;
+    const std::string overflowing = many.serialized();
+    refused_text(overflowing.substr(0, overflowing.find(",\n \"digest\": ")), "20 pairs, but its shards have");
+
+    // Sums agree, but not with the lengths.
+    std::string lengths = read_file(text_ / "00000.lengths");
+    ++lengths[0];
+    write_bytes(text_ / "00000.lengths", lengths);
+    refused([&](PreparedHeader& header) { header.shards[0].lengths_digest = digest(lengths); },
+            "00000.lengths: the file is damaged: its lengths add up to");
+
+    std::string other_version = good.serialized();
+    other_version.replace(other_version.find("\"version\": 1"), 12, "\"version\": 2");
+    write_bytes(text_ / "prepared.json", other_version);
+    expect_refused("another version of heddle");
+    write_bytes(text_ / "prepared.json", "{\"format\": 1}\n");
+    expect_refused("not the header of a prepared text");
+    write_bytes(text_ / "prepared.json", std::string(1000, '['));
+    expect_refused("not the header of a prepared text");
+}
 
 TEST_F(Prepared, RefusesAnIdOutsideTheVocabularyByItsPlace) {
     std::vector<TokenPair> pairs = data_.training;
@@ -258,11 +282,13 @@ TEST_F(Prepared, AppearsCompleteOrNotAtAll) {
         PreparedWriter writer(text_, false, data_.vocabularies, 7);
         writer.add(data_.training);
         EXPECT_TRUE(fs::exists(part));
-        expect_error([&] { make(); }, "another process prepares a text there");
+        expect_error([&] { make(); }, "text.part is in use: process ");
+        expect_error([&] { make(); }, " prepares a text there; wait for its end, or choose another folder");
+        EXPECT_TRUE(fs::exists(part / "vocab.tsv"));
     }
     EXPECT_FALSE(fs::exists(part));
     EXPECT_FALSE(fs::exists(text_));
-    expect_error([&] { PreparedWriter(text_, false, data_.vocabularies).finish({}); }, "there is no pair");
+    expect_error([&] { PreparedWriter(text_, false, data_.vocabularies).finish(); }, "there is no pair");
     // What a killed process left.
     fs::create_directory(part);
     for (const char* name : {"vocab.tsv", "00000.ids", ".heddle-12-3.part"}) write_bytes(part / name, "half");
@@ -272,6 +298,28 @@ TEST_F(Prepared, AppearsCompleteOrNotAtAll) {
     write_bytes(part / "letter.txt", "mine");
     expect_error([&] { prepare(text_, data_.vocabularies, data_.training, 7, true); }, "heddle prepare did not make this");
     EXPECT_TRUE(fs::exists(part / "letter.txt"));
+    EXPECT_FALSE(fs::exists(part / "lock"));
+}
+
+// A process was killed while it replaced a text, on a file system that cannot exchange two folders.
+TEST_F(Prepared, ComesBackFromASide) {
+    const fs::path aside = here_ / "text.old.part";
+    make();
+    fs::rename(text_, aside);
+    expect_error([&] { make(); }, "there is a prepared text already");
+    EXPECT_NO_THROW(PreparedText{text_});
+    EXPECT_FALSE(fs::exists(aside));
+    EXPECT_FALSE(fs::exists(here_ / "text.part"));
+    // It had come as far as the new one.
+    fs::create_directory(aside);
+    write_bytes(aside / "vocab.tsv", "half");
+    prepare(text_, data_.vocabularies, data_.training, 20, true);
+    EXPECT_FALSE(fs::exists(aside));
+    EXPECT_EQ(PreparedText(text_).header().shards.size(), 1u);
+    fs::create_directory(aside);
+    write_bytes(aside / "letter.txt", "mine");
+    expect_error([&] { prepare(text_, data_.vocabularies, data_.training, 7, true); }, "heddle prepare did not make this");
+    EXPECT_TRUE(fs::exists(aside / "letter.txt"));
 }
 
 TEST_F(Prepared, TrainsToTheWeightsOfTheSamePairsInMemory) {
@@ -307,6 +355,11 @@ TEST_F(Prepared, GoesOnInTheMiddleOfAWindow) {
     EXPECT_GT(parts, 5);
     EXPECT_EQ(part.weights, whole.weights);
     EXPECT_EQ(part.result.pairs, 3 * 50);
+    // A save of a version that planned such texts as a whole.
+    TrainingData otherwise = files;
+    otherwise.windows = {};
+    train_in(here_ / "stopped", files, options, [asked = 0]() mutable { return ++asked > 3; });
+    expect_error([&] { train_in(here_ / "stopped", otherwise, options); }, "it was planned by another version of heddle");
     TrainingData at_once = data;
     at_once.windows = {};
     EXPECT_NE(train_in(here_ / "at_once", at_once, options).weights, whole.weights);

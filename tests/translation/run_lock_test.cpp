@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/translation/run/output_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "tests/support.h"
+#include "tests/translation/prepared_support.h"
 
 namespace {
 int flock_error = 0;  // what flock says; 0: the system's own answer
@@ -69,7 +71,7 @@ TEST_F(RunLockTest, LeavesAFileAloneThatASymbolicLinkLeadsTo) {
 
 TEST_F(RunLockTest, LeavesAnotherProgramsLockAlone) {
     write_lock("4711");
-    expect_error([&] { RunLock lock(run_); }, "lock: is no lock of heddle train's; choose another folder");
+    expect_error([&] { RunLock lock(run_); }, "lock: is no lock of heddle's; choose another folder");
     EXPECT_EQ(lock_text(), "4711");
 }
 
@@ -130,6 +132,36 @@ TEST_F(RunLockTest, WithoutFlockIsTakenFromAProcessOfThisMachineThatHasEnded) {
         expect_error([&] { RunLock lock(run_); }, "is in use: ");
         EXPECT_EQ(lock_text(), other) << "nobody knows whether that one has ended";
     }
+}
+
+TEST_F(RunLockTest, HoldsATextThatIsPreparedWithoutFlockToo) {
+    flock_error = ENOLCK;
+    const std::vector<std::string> lines = {"a b"};
+    Vocabularies vocabularies;
+    vocabularies.source = vocabularies.target = train_vocabulary({.type = VocabularyType::word, .size = 0}, lines);
+    const std::vector<TokenPair> pairs = {{{4}, {5}, 1}};
+    PreparedWriter writer(folder_ / "text", false, vocabularies);
+    const std::string refused = error_of([&] { PreparedWriter second(folder_ / "text", false, vocabularies); });
+    EXPECT_NE(refused.find(line(getpid()) + ", without flock prepares a text there"), std::string::npos) << refused;
+    writer.add(pairs);
+    writer.finish();
+    EXPECT_FALSE(fs::exists(folder_ / "text" / "lock"));
+    EXPECT_EQ(PreparedText(folder_ / "text").size(), 1);
+}
+
+TEST_F(RunLockTest, HoldsAFolderThatIsPutInThePlaceOfAnother) {
+    const fs::path fresh = folder_ / "fresh", target = folder_ / "target", aside = folder_ / "aside";
+    fs::create_directory(target);
+    std::ofstream(target / "old") << "text";
+    expect_error([&] { replace_folder(fresh, target, aside); }, "target: cannot be replaced: ");
+    EXPECT_TRUE(fs::exists(target / "old"));
+    EXPECT_FALSE(fs::exists(aside));
+    fs::create_directory(fresh);
+    const RunLock lock(fresh);
+    const fs::path replaced = replace_folder(fresh, target, aside);
+    EXPECT_TRUE(fs::exists(replaced / "old"));
+    EXPECT_TRUE(fs::exists(target / "lock"));
+    EXPECT_FALSE(fs::exists(target / "old"));
 }
 
 }  // namespace

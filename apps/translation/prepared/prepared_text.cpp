@@ -140,11 +140,11 @@ PairLengths PreparedText::lengths(std::int64_t i) const {
 
 void PreparedText::append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const {
     const Place place = place_of(i);
+    check_ids(place.shard);
     const Shard& shard = shards_[place.shard];
     const auto lengths_of = [&](std::int64_t pair) { return lengths_at(shard.lengths.bytes(), pair); };
     const std::int64_t known = place.pair / pairs_per_begin;
     std::int64_t begin = shard.begins[static_cast<std::size_t>(known)];
-    check_ids(place.shard);
     for (std::int64_t pair = known * pairs_per_begin; pair < place.pair; ++pair) {
         const PairLengths before = lengths_of(pair);
         begin += before.source + before.target;

@@ -7,6 +7,7 @@
 
 #include "apps/translation/run/output_folder.h"
 #include "core/digest.h"
+#include "core/file.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -26,8 +27,8 @@ bool is_shard_file(const fs::path& name) {
 
 // What the writer leaves in a folder, also when its process is killed.
 bool is_ours(const fs::path& name) {
-    constexpr std::array known = {prepared_header_name, "vocab.model",        "vocab.tsv",       "vocab.source.model",
-                                  "vocab.source.tsv",   "vocab.target.model", "vocab.target.tsv"};
+    constexpr std::array known = {prepared_header_name, lock_file_name,     "vocab.model",        "vocab.tsv",
+                                  "vocab.source.model", "vocab.source.tsv", "vocab.target.model", "vocab.target.tsv"};
     const std::string text = name.string();
     return std::ranges::find(known, text) != known.end() || is_shard_file(name) ||
            (text.starts_with(".heddle-") && text.ends_with(".part"));
@@ -38,12 +39,6 @@ std::optional<fs::path> foreign_entry(const fs::path& folder) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
         if (!is_ours(entry.path().filename()) || !entry.is_regular_file()) return entry.path();
     return {};
-}
-
-void remove_whole(const fs::path& folder) {
-    std::error_code failed;
-    fs::remove_all(folder, failed);
-    check_done(failed, "removed", folder);
 }
 
 void rename_to(const fs::path& from, const fs::path& to) {
@@ -60,22 +55,57 @@ fs::path whole_path(const fs::path& path) {
     return whole.has_filename() ? whole : whole.parent_path();
 }
 
-// Removes what a killed process left under the name of a part.
-void remove_left(const fs::path& part) {
-    if (!fs::exists(fs::symlink_status(part))) return;
-    check(!is_being_written(part), "{}: another process prepares a text there; wait for it, or choose another --out",
-          part.string());
-    check(fs::is_directory(fs::symlink_status(part)) && !foreign_entry(part),
-          "{}: heddle prepare did not make this, and needs the name; move it away, or choose another --out", part.string());
-    remove_whole(part);
+void check_is_ours(const fs::path& folder) {
+    check(fs::is_directory(fs::symlink_status(folder)) && !foreign_entry(folder),
+          "{}: heddle prepare did not make this, and needs the name; move it away, or choose another --out", folder.string());
 }
 
-void make_part(const fs::path& part) {
-    remove_left(part);
+// Leaves the lock, without which another process would begin there.
+void remove_files(const fs::path& folder) {
     std::error_code failed;
-    check(fs::create_directory(part, failed) || failed,
-          "{}: another process prepares a text there; wait for it, or choose another --out", part.string());
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+        if (entry.path().filename() != lock_file_name) fs::remove(entry.path(), failed);
+        check_done(failed, "removed", entry.path());
+    }
+}
+
+// Makes a folder of this name for this process alone; what a killed process left there goes.
+std::unique_ptr<RunLock> begin_part(const fs::path& part) {
+    std::error_code failed;
+    if (!fs::exists(fs::symlink_status(part))) fs::create_directory(part, failed);
     check_done(failed, "made", part);
+    check(fs::is_directory(fs::symlink_status(part)),
+          "{}: heddle prepare did not make this, and needs the name; move it away, or choose another --out", part.string());
+    auto lock = std::make_unique<RunLock>(part, "prepares a text");
+    check_is_ours(part);
+    remove_files(part);
+    lock->check_unmoved();
+    return lock;
+}
+
+// The end of what begin_part() began. A process that locks the folder meanwhile keeps it: it is empty, or not removed.
+void remove_part(const fs::path& part, std::unique_ptr<RunLock> lock) {
+    lock->check_unmoved();
+    remove_files(part);
+    lock.reset();
+    std::error_code ignored;
+    fs::remove(part, ignored);
+}
+
+// Where texts that are replaced lie until they are removed.
+fs::path aside_of(const fs::path& out) { return out.string() + ".old.part"; }
+
+bool is_there(const fs::path& folder) { return fs::exists(folder) && !fs::is_empty(folder); }
+
+// What a process left that was killed while it replaced a text: the only one there is, or one too many.
+void settle_aside(const fs::path& out) {
+    const fs::path aside = aside_of(out);
+    if (!fs::exists(fs::symlink_status(aside))) return;
+    check_is_ours(aside);
+    if (!is_there(out) && fs::exists(aside / prepared_header_name)) return rename_to(aside, out);
+    std::error_code failed;
+    fs::remove_all(aside, failed);
+    check_done(failed, "removed", aside);
 }
 
 template <class T>
@@ -124,14 +154,14 @@ PreparedWriter::PreparedWriter(fs::path out, bool overwrite, const Vocabularies&
     check(pairs_per_shard >= 1, "prepared text: {} pairs in a shard; wanted at least 1", pairs_per_shard);
     check_free(out_, overwrite);
     make_folder(out_.parent_path(), "--out");
-    make_part(part_);
-    writing_ = std::make_unique<WriteMark>(part_);
+    lock_ = begin_part(part_);
     try {
+        settle_aside(out_);
+        check_free(out_, overwrite);  // a text may have come back
         vocabularies.save(part_);
         header_.vocabulary_digest = vocabulary_digest(part_);
     } catch (...) {
-        std::error_code ignored;
-        fs::remove_all(part_, ignored);
+        discard();
         throw;
     }
     header_.source_vocabulary = vocabularies.source->size();
@@ -141,9 +171,11 @@ PreparedWriter::PreparedWriter(fs::path out, bool overwrite, const Vocabularies&
 PreparedWriter::~PreparedWriter() {
     lengths_.reset();
     ids_.reset();
-    if (part_.empty()) return;
-    std::error_code ignored;
-    fs::remove_all(part_, ignored);
+    if (lock_ != nullptr) discard();
+}
+
+// What cannot be removed now, the next process removes.
+void PreparedWriter::discard() noexcept try { remove_part(part_, std::move(lock_)); } catch (...) {
 }
 
 void PreparedWriter::begin_shard() {
@@ -184,30 +216,34 @@ void PreparedWriter::add(std::span<const TokenPair> pairs) {
     }
 }
 
-PreparedHeader PreparedWriter::finish(PreparedHeader about) {
+PreparedHeader PreparedWriter::finish(std::int64_t left_out, std::map<std::string, std::string> options) {
     check(header_.pairs > 0, "prepared text: there is no pair; wanted at least one");
     if (lengths_ != nullptr) end_shard();
-    header_.left_out = about.left_out;
-    header_.options = std::move(about.options);
+    header_.left_out = left_out;
+    header_.options = std::move(options);
     header_.text_digest = text_.text();
     write_file_atomically(part_ / prepared_header_name, header_.serialized());
-    check_free(out_, overwrite_);  // another process may have made something there in the meantime
+    check_free(out_, overwrite_);  // somebody may have made something there in the meantime
+    lock_->check_unmoved();
     put_in_place();
-    part_.clear();
     return header_;
 }
 
-// A text that is replaced is gone between the two renames; nothing else is ever incomplete.
-void PreparedWriter::put_in_place() const {
-    const fs::path old = out_.string() + ".old.part";
-    const bool replaces = fs::exists(out_) && !fs::is_empty(out_);
-    if (replaces) {
-        remove_left(old);
-        rename_to(out_, old);
+void PreparedWriter::put_in_place() {
+    if (!is_there(out_)) {
+        rename_to(part_, out_);
+        lock_.reset();
+        return sync_folder(out_.parent_path());
     }
-    rename_to(part_, out_);
+    const fs::path replaced = replace_folder(part_, out_, aside_of(out_));
+    lock_.reset();
     sync_folder(out_.parent_path());
-    if (replaces) remove_whole(old);
+    try {
+        remove_part(replaced, std::make_unique<RunLock>(replaced, "prepares a text"));
+    } catch (const Error&) {
+        // The new text is in its place. Another process may have begun where the old one is, and removes it; or the next one
+        // does.
+    }
 }
 
 }  // namespace heddle::app

@@ -15,15 +15,13 @@
 namespace heddle::app {
 namespace {
 
-constexpr const char* file_name = "lock";
-
 bool same(const struct stat& one, const struct stat& other) { return one.st_ino == other.st_ino && one.st_dev == other.st_dev; }
 
 // Whether this open file still lies in the folder: its holder removes it, and another process may have made a new one.
 bool is_still_there(const Descriptor& file, const Descriptor& folder) {
     struct stat ours {
     }, there{};
-    return ::fstat(file.number(), &ours) == 0 && ::fstatat(folder.number(), file_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return ::fstat(file.number(), &ours) == 0 && ::fstatat(folder.number(), lock_file_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
            same(ours, there);
 }
 
@@ -65,8 +63,8 @@ bool is_without_flock(int error) { return error == ENOLCK || error == ENOSYS || 
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& folder)
-    : path_(folder / file_name), folder_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+RunLock::RunLock(const std::filesystem::path& folder, std::string_view work)
+    : path_(folder / lock_file_name), work_(work), folder_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
     check(folder_.good(), "{}: cannot be opened: {}", folder.string(), std::strerror(errno));
     for (int attempts = 0; !take(); ++attempts)
         check(attempts < 1000, "{}: cannot be locked: it is removed again and again", path_.string());
@@ -75,7 +73,8 @@ RunLock::RunLock(const std::filesystem::path& folder)
 // One attempt; false when the file was removed meanwhile.
 bool RunLock::take() {
     const auto open = [&](int flags) {
-        file_ = Descriptor(::openat(folder_.number(), file_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666));
+        file_ =
+            Descriptor(::openat(folder_.number(), lock_file_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666));
         return file_.good();
     };
     const bool made = open(O_CREAT | O_EXCL);
@@ -84,12 +83,12 @@ bool RunLock::take() {
           path_.string());
     check(file_.good(), "{}: cannot be written: {}", path_.string(), std::strerror(errno));
     const std::string before = text_of(file_);
-    check(is_regular(file_) && is_a_lock(before), "{}: is no lock of heddle train's; choose another folder", path_.string());
+    check(is_regular(file_) && is_a_lock(before), "{}: is no lock of heddle's; choose another folder", path_.string());
 
     const int refused = ::flock(file_.number(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     const auto check_free = [&](bool free, const std::string& advice) {
-        check(free, "{} is in use: {} trains there; wait for its end, or choose another folder{}", path_.parent_path().string(),
-              before.empty() ? "another process" : before, advice);
+        check(free, "{} is in use: {} {} there; wait for its end, or choose another folder{}", path_.parent_path().string(),
+              before.empty() ? "another process" : before, work_, advice);
     };
     check_free(refused != EWOULDBLOCK, "");
     check(refused == 0 || is_without_flock(refused), "{}: cannot be locked: {}", path_.string(), std::strerror(refused));
@@ -98,7 +97,7 @@ bool RunLock::take() {
         check_free(was_left_behind(before),
                    fmt::format(" (the file system has no locks that end with their process: if it has ended, remove {})",
                                path_.string()));
-        ::unlinkat(folder_.number(), file_name, 0);
+        ::unlinkat(folder_.number(), lock_file_name, 0);
         return false;
     }
     const std::string text = fmt::format("{}{}\n", words_of(::getpid()), refused == 0 ? "" : no_flock);
@@ -109,7 +108,7 @@ bool RunLock::take() {
 }
 
 RunLock::~RunLock() {
-    if (is_still_there(file_, folder_)) ::unlinkat(folder_.number(), file_name, 0);
+    if (is_still_there(file_, folder_)) ::unlinkat(folder_.number(), lock_file_name, 0);
 }
 
 void RunLock::check_unmoved() const {
@@ -117,9 +116,9 @@ void RunLock::check_unmoved() const {
     }, there{}, lock{};
     const std::filesystem::path folder = path_.parent_path();
     if (::fstat(folder_.number(), &ours) != 0 || ::stat(folder.c_str(), &there) != 0) return;
-    check(same(ours, there), "{}: another folder lies there now; the one that this process trains in was moved or removed",
-          folder.string());
-    const bool locked = ::fstatat(folder_.number(), file_name, &lock, AT_SYMLINK_NOFOLLOW) == 0;
+    check(same(ours, there), "{}: another folder lies there now; the one that this process {} in was moved or removed",
+          folder.string(), work_);
+    const bool locked = ::fstatat(folder_.number(), lock_file_name, &lock, AT_SYMLINK_NOFOLLOW) == 0;
     check(!locked || is_still_there(file_, folder_), "{}: the lock of this process was removed, and another one lies there now",
           path_.string());
 }

@@ -1,20 +1,25 @@
-// One process at a time writes a run.
+// One process at a time writes a folder: a run, or a text that is prepared.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "core/descriptor.h"
 
 namespace heddle::app {
 
-/// Holds RUN/lock, a file with this process's number, while it exists. The lock is the kernel's (flock): it goes with the
+/// The file's name.
+inline constexpr const char* lock_file_name = "lock";
+
+/// Holds FOLDER/lock, a file with this process's number, while it exists. The lock is the kernel's (flock): it goes with the
 /// process, however that ends, so the file of a killed process does not lock anything. Where the file system has no such
 /// locks, the file itself is the lock, and one of a process of this machine that has ended is removed.
 class RunLock {
   public:
     /// Error that names the other process when there is one, and when the folder cannot be written or its `lock` is somebody
-    /// else's file: that one is neither followed nor changed.
-    explicit RunLock(const std::filesystem::path& folder);
+    /// else's file: that one is neither followed nor changed. `work`: what such processes do there, for messages.
+    explicit RunLock(const std::filesystem::path& folder, std::string_view work = "trains");
     /// Removes the file, in the folder where it was made, unless another process's lies there by now.
     ~RunLock();
     RunLock(const RunLock&) = delete;
@@ -28,6 +33,7 @@ class RunLock {
     bool take();
 
     std::filesystem::path path_;
+    std::string work_;
     Descriptor folder_;  ///< the same folder after it was moved, too
     Descriptor file_;
 };
