@@ -77,6 +77,7 @@ void tell_observer(std::span<const Tensor> outputs, const Record& entry, bool re
 }  // namespace
 
 std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry) {
+    check(entry.op != nullptr, "record: .op is missing at {}; give the op a name", place(entry.where));
     for (std::size_t i = 0; i < outputs.size(); ++i)
         search_for_anomaly(outputs[i], {entry.op, entry.where, module_to_record()}, "output", static_cast<int>(i));
     const bool recorded = will_record(entry.inputs) || (entry.always && grad_mode);

@@ -46,7 +46,10 @@ class Tape::Sink final : public Gradients {
     void give(int i, Tensor gradient) override {
         const Input& input = input_at(i);
         if (!input.needs) return;
-        if (!gradient.defined() || gradient.shape() != input.shape || gradient.dtype() != input.dtype)
+        if (!gradient.defined())
+            fail_with("{} at {}: backward gave input {} an undefined tensor, wanted {} {}", node_.op, place(node_.where), i,
+                      input.shape, input.dtype);
+        if (gradient.shape() != input.shape || gradient.dtype() != input.dtype)
             fail_with("{} at {}: backward gave input {} a gradient {} {}, wanted {} {}", node_.op, place(node_.where), i,
                       gradient.shape(), gradient.dtype(), input.shape, input.dtype);
         search_for_anomaly(gradient, {node_.op, node_.where, node_.module}, "the gradient of input", i);
@@ -63,7 +66,8 @@ class Tape::Sink final : public Gradients {
 
     Tensor accumulate_into(int i) override {
         const Input& input = input_at(i);
-        check(input.needs, "{}: backward adds into input {}, which wants no gradient", node_.op, i);
+        check(input.needs, "{} at {}: backward adds into input {}, which wants no gradient; ask needs({}) first", node_.op,
+              place(node_.where), i, i);
         Tensor& target = tape_.target(node_, input);
         if (!target.defined()) target = Tensor::zeros(input.shape, input.dtype, input.device);
         device::Branches::before_use_of(target);
@@ -95,13 +99,14 @@ class Tape::Sink final : public Gradients {
     }
 
     Output& output_at(int i) const {
-        check(i >= 0 && i < static_cast<int>(node_.outputs.size()), "{}: backward asks for output {} of {}", node_.op, i,
+        check(i >= 0 && i < static_cast<int>(node_.outputs.size()),
+              "{} at {}: backward asks for output {} of {}, numbered from 0", node_.op, place(node_.where), i,
               node_.outputs.size());
         return node_.outputs[static_cast<std::size_t>(i)];
     }
     const Input& input_at(int i) const {
-        check(i >= 0 && i < static_cast<int>(node_.inputs.size()), "{}: backward asks for input {} of {}", node_.op, i,
-              node_.inputs.size());
+        check(i >= 0 && i < static_cast<int>(node_.inputs.size()), "{} at {}: backward asks for input {} of {}, numbered from 0",
+              node_.op, place(node_.where), i, node_.inputs.size());
         return node_.inputs[static_cast<std::size_t>(i)];
     }
 

@@ -339,14 +339,33 @@ TEST(Tape, RefusesAGradientOfTheWrongShape) {
     expect_error([&] { backward(y, kOnes); }, "gave input 0 a gradient [3] f64, wanted [2] f64");
 }
 
+TEST(Tape, RefusesAnUndefinedGradientAndAnOpWithoutAName) {
+    const Variable x = leaf({1, 2});
+    const Variable y =
+        record(x.value().clone(),
+               {.op = "my_op", .where = Where::current(), .inputs = {x}, .backward = [](Gradients& g) { g.give(0, Tensor()); }});
+    expect_error([&] { backward(y, kOnes); }, "gave input 0 an undefined tensor, wanted [2] f64");
+    expect_error([&] { record(x.value(), {.op = nullptr, .where = Where::current(), .inputs = {x}}); }, "record: .op is missing");
+}
+
+TEST(Tape, SaysThatAnInputWantsNoGradient) {
+    const Variable x = leaf({1, 2}), y(x.value().clone());
+    const Variable z = record(
+        x.value().clone(),
+        {.op = "my_op", .where = Where::current(), .inputs = {x, y}, .backward = [](Gradients& g) { g.accumulate_into(1); }});
+    expect_error([&] { backward(z, kOnes); }, "tape_test.cpp:");
+    expect_error([&] { backward(z, kOnes); }, "backward adds into input 1, which wants no gradient; ask needs(1) first");
+}
+
 TEST(Tape, RefusesIndicesThatTheOpDoesNotHave) {
     const Variable x = leaf({1, 2});
     const auto op = [&](Backward body) {
         return record(x.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {x}, .backward = std::move(body)});
     };
     expect_error([&] { backward(op([](Gradients& g) { g.saved(0); }), kOnes); }, "reads saved tensor 0, but 0 were saved");
-    expect_error([&] { backward(op([](Gradients& g) { g.needs(1); }), kOnes); }, "my_op: backward asks for input 1 of 1");
-    expect_error([&] { backward(op([](Gradients& g) { g.output(1); }), kOnes); }, "my_op: backward asks for output 1 of 1");
+    expect_error([&] { backward(op([](Gradients& g) { g.needs(1); }), kOnes); },
+                 "backward asks for input 1 of 1, numbered from 0");
+    expect_error([&] { backward(op([](Gradients& g) { g.output(1); }), kOnes); }, "backward asks for output 1 of 1");
     expect_error([&] { backward(op({}), kOnes); }, "recorded without a backward call");
 }
 
