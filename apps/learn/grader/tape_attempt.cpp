@@ -9,6 +9,7 @@
 #include <exception>
 #include <regex>
 
+#include "apps/learn/grader/thrown.h"
 #include "apps/learn/grader/watch.h"
 #include "core/error.h"
 
@@ -60,7 +61,9 @@ std::string difference(const std::string& name, const Shape& shape, const Values
 
 std::string unwritten(const std::string& name, const Shape& shape, const Values& got) {
     for (std::size_t i = 0; i < got.size(); ++i)
-        if (std::bit_cast<std::uint64_t>(got[i]) == kUnwritten) return element_name(name, shape, i) + " was never written";
+        if (std::bit_cast<std::uint64_t>(got[i]) == kUnwritten)
+            return element_name(name, shape, i) +
+                   " was never written, or += was applied to memory that was never set; Tensor::zeros begins at 0";
     return "";
 }
 
@@ -73,6 +76,24 @@ void mark_kept_memory(const std::vector<Shape>& shapes) {
             blocks.push_back(Tensor::empty(shape, DType::f64));
             for (double& value : blocks.back().mutable_values<double>()) value = std::bit_cast<double>(kUnwritten);
         }
+}
+
+// Of the exception that is being handled, which the answer threw.
+Verdict verdict_of_exception(const std::string& source) {
+    std::string what = "one that is no std::exception";
+    try {
+        throw;
+    } catch (const Error& error) {
+        return verdict_of_error(error.what(), source);
+    } catch (const std::exception& error) {
+        what = error.what();
+    } catch (...) {
+    }
+    return {.kind = "crash",
+            .line = line_of_last_throw(source),
+            .text = "the program throws an exception: " + what,
+            .shape = "",
+            .cost = {}};
 }
 
 // All checks of one op with one list of inputs.
@@ -117,8 +138,8 @@ class Proof {
         mark_kept_memory(shapes_);
         try {
             return op_.function(leaves);
-        } catch (const Error& error) {
-            throw_error(error.what());
+        } catch (...) {
+            throw_current();
         }
     }
 
@@ -127,13 +148,14 @@ class Proof {
         const Tensor cotangent = Tensor::from(cotangent_, result.shape());
         try {
             backward(result, cotangent);
-        } catch (const Error& error) {
-            throw_error(error.what());
+        } catch (...) {
+            throw_current();
         }
     }
 
-    [[noreturn]] void throw_error(const std::string& error) const {
-        Verdict verdict = verdict_of_error(error, answer_.source());
+    // As a verdict: what the answer has thrown.
+    [[noreturn]] void throw_current() const {
+        Verdict verdict = verdict_of_exception(answer_.source());
         verdict.shape = shape_;
         if (verdict.kind == "shape" && !op_.on_shape.empty()) verdict.text += ". " + op_.on_shape;
         throw Failed{verdict};
@@ -280,7 +302,7 @@ class Proof {
             backward(result, Tensor::from(cotangent_, result.shape()));
         } catch (const Error& error) {
             if (std::string(error.what()).find("changed in place") != std::string::npos) return;
-            throw_error(error.what());
+            throw_current();
         }
         const std::string& name = i < x.size() ? op_.inputs[i] : op_.result;
         for (std::size_t j = 0; j < x.size(); ++j)
@@ -321,9 +343,19 @@ Tensor tensor(const Shape& shape, unsigned series) {
 Verdict verdict_of_error(const std::string& error, const std::string& source) {
     const auto says = [&](const char* words) { return error.find(words) != std::string::npos; };
     std::size_t from = 0;
-    const int line = line_in(error, source, from);
-    const char* const kind = says(": backward gave input ") ? "shape" : says("changed in place") ? "saved" : "tape";
-    return {.kind = kind, .line = line, .text = std::regex_replace(error, std::regex(R"(\n\s*)"), "; "), .shape = "", .cost = {}};
+    int line = line_in(error, source, from);
+    if (line == 0) line = line_of_last_throw(source);
+    static const std::regex gave(
+        R"(: backward gave input \d+ (an undefined|a gradient (\[.*?\]) (\w+), wanted (\[.*?\]) (\w+)))");
+    std::smatch found;
+    const bool is_gift = std::regex_search(error, found, gave);
+    const char* const kind = is_gift                    ? (found[2] != found[4] ? "shape" : "gradient")
+                             : says("changed in place") ? "saved"
+                                                        : "tape";
+    std::string text = std::regex_replace(error, std::regex(R"(\n\s*)"), "; ");
+    if ((is_gift && found[3] == "f32") || says("are f32, but were asked for as f64"))
+        text += "; Tensor::empty(shape, DType::f64) makes f64, and so do Tensor::zeros and Tensor::full";
+    return {.kind = kind, .line = line, .text = text, .shape = "", .cost = {}};
 }
 
 std::string prove(const Answer& answer, const TapeOp& op, const std::vector<std::vector<Tensor>>& cases) {
@@ -349,13 +381,8 @@ Verdict grade(const TapeExercise& exercise, const Answer& answer) {
         return {.text = exercise.run(answer), .shape = "", .cost = {}};
     } catch (const Failed& failed) {
         return failed.verdict;
-    } catch (const Error& error) {
-        return verdict_of_error(error.what(), answer.source());
-    } catch (const std::exception& error) {
-        return {
-            .kind = "crash", .text = fmt::format("the program throws an exception: {}", error.what()), .shape = "", .cost = {}};
     } catch (...) {
-        return {.kind = "crash", .text = "the program throws an exception that is no std::exception", .shape = "", .cost = {}};
+        return verdict_of_exception(answer.source());
     }
 }
 

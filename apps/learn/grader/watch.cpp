@@ -2,6 +2,7 @@
 
 #include <execinfo.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,8 +17,8 @@
 #include <ctime>
 #include <thread>
 
+#include "apps/learn/grader/thrown.h"
 #include "apps/learn/grader/verdict.h"
-#include "kernels/emulator/report.h"
 
 namespace heddle::learn {
 namespace {
@@ -27,6 +28,11 @@ constexpr int kFrames = 48;
 std::array<void*, kFrames> frames;
 std::atomic<int> frame_count = 0, samples = 0, crash = 0;
 std::atomic<bool> is_held = false;  // the watched thread stays in its handler
+std::atomic<bool> is_stack_full = false;
+const std::byte* stack_end = nullptr;  // of the watched thread: its lowest address
+
+// What the handler of a crash runs on when the stack is full.
+std::array<std::byte, 256 << 10> spare_stack;
 
 void sample(int) {
     frame_count = backtrace(frames.data(), kFrames);
@@ -35,8 +41,12 @@ void sample(int) {
     while (is_held) nanosleep(&a_moment, nullptr);
 }
 
-void on_crash(int signal) {
+void on_crash(int signal, siginfo_t* info, void*) {
     if (crash != 0) return;
+    // The system keeps up to 1 MB free between the stack and what lies below it.
+    constexpr std::ptrdiff_t kNear = 1 << 20;
+    const std::ptrdiff_t above_end = static_cast<const std::byte*>(info->si_addr) - stack_end;
+    is_stack_full = signal == SIGSEGV && stack_end != nullptr && above_end > -kNear && above_end < kNear;
     frame_count = backtrace(frames.data(), kFrames);
     crash = signal;
     for (;;) pause();  // the watcher ends the process
@@ -44,15 +54,8 @@ void on_crash(int signal) {
 
 void pause_for(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
-// The innermost line of the source among the frames; 0 if there is none.
 int line_of_frames(const std::string& source) {
-    const int count = frame_count;
-    for (int i = 0; i < count; ++i) {
-        const std::string place = emulator::place_of_code(frames[static_cast<std::size_t>(i)]);
-        std::size_t from = 0;
-        if (const int line = line_in(place, source, from); line != 0) return line;
-    }
-    return 0;
+    return innermost_line({frames.data(), static_cast<std::size_t>(frame_count.load())}, source);
 }
 
 // Interrupts the thread until it is found in the source, because between two threads of a kernel the emulator itself runs. With
@@ -73,9 +76,9 @@ int running_line(pthread_t watched, const std::string& source, const std::functi
     return 0;
 }
 
-double cpu_seconds() {
+double cpu_seconds(clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
     timespec now = {};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    clock_gettime(clock, &now);
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
@@ -101,15 +104,35 @@ void watch_over(pthread_t watched, const Limits& limits, const std::string& sour
     };
     const auto start = std::chrono::steady_clock::now();
     const std::chrono::duration<double> longest(2 * limits.cpu_seconds + 30);
+    // Rounds in which the program did next to nothing: counted, because the whole process may have been stopped for a while.
+    constexpr double kNothing = 0.01;
+    const int longest_wait = limits.waiting_seconds * 100;
+    double work_at_last = 0;
+    int idle_rounds = 0;
     for (;; pause_for(std::chrono::milliseconds(10))) {
         if (crash != 0) {
             const int line = line_of_frames(source);
-            end_with("crash", line, "the program was ended by " + std::string(strsignal(crash)) + at(source, line));
+            end_with("crash", line,
+                     is_stack_full ? "the stack is full: a function that calls itself without end, or a very large array?" +
+                                         at(source, line)
+                                   : "the program was ended by " + std::string(strsignal(crash)) + at(source, line));
         }
         if (memory_in_use() > limits.memory) {
             const int line = running_line(watched, source);
             end_with("memory", line,
                      "the program uses more than " + std::to_string(limits.memory >> 20) + " MB of memory" + at(source, line));
+        }
+        const double work = cpu_seconds() - cpu_seconds(CLOCK_THREAD_CPUTIME_ID);  // without this thread's
+        ++idle_rounds;
+        if (work > work_at_last + kNothing) {
+            work_at_last = work;
+            idle_rounds = 0;
+        }
+        if (idle_rounds > longest_wait) {
+            const int line = running_line(watched, source);
+            end_with("endless", line,
+                     fmt::format("it has done nothing for {} seconds: it waits for something that does not come?{}",
+                                 limits.waiting_seconds, at(source, line)));
         }
         if (cpu_seconds() > limits.cpu_seconds || std::chrono::steady_clock::now() - start > longest) {
             const int line = running_line(watched, source);
@@ -144,11 +167,23 @@ void watch(const Limits& limits, const std::string& source, const std::string& r
     std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was printed before the end is not lost
     backtrace(frames.data(), kFrames);         // loads what it needs now, not in a signal handler
 
+    pthread_attr_t attributes;
+    void* lowest = nullptr;
+    std::size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        if (pthread_attr_getstack(&attributes, &lowest, &size) == 0) stack_end = static_cast<const std::byte*>(lowest);
+        pthread_attr_destroy(&attributes);
+    }
+    // The emulator replaces it with one of its own, with the first kernel.
+    const stack_t spare = {.ss_sp = spare_stack.data(), .ss_flags = 0, .ss_size = spare_stack.size()};
+    sigaltstack(&spare, nullptr);
+
     struct sigaction action = {};
     action.sa_flags = SA_ONSTACK | SA_RESTART;  // a kernel's thread has a small stack
     action.sa_handler = sample;
     sigaction(SIGUSR2, &action, nullptr);
-    action.sa_handler = on_crash;
+    action.sa_flags |= SA_SIGINFO;
+    action.sa_sigaction = on_crash;
     // The emulator's handlers of the last two, which it installs with the first kernel, pass on what happens outside of kernels.
     for (const int signal : {SIGABRT, SIGILL, SIGBUS, SIGTRAP, SIGSEGV, SIGFPE}) sigaction(signal, &action, nullptr);
     std::thread(watch_over, pthread_self(), limits, source, result, at_the_end).detach();
@@ -158,6 +193,11 @@ void stop_printing() {
     std::fflush(stdout);
     const int nowhere = open("/dev/null", O_WRONLY);
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
+}
+
+void restart_printing() {
+    std::fflush(stdout);
+    if (ftruncate(STDOUT_FILENO, 0) == 0) lseek(STDOUT_FILENO, 0, SEEK_SET);
 }
 
 }  // namespace heddle::learn

@@ -8,7 +8,8 @@
 namespace heddle::learn {
 
 struct Limits {
-    double cpu_seconds = 3;         ///< of the process; twice as much wall time and 30 s more end it, too
+    double cpu_seconds = 10;        ///< of the process; twice as much wall time and 30 s more end it, too
+    int waiting_seconds = 5;        ///< in which it uses no processor time
     std::size_t memory = 1 << 30;   ///< bytes in use
     std::size_t printed = 1 << 16;  ///< bytes that it may print; what comes behind is lost
 };
@@ -24,5 +25,8 @@ void lift_print_limit();
 
 /// What the answer prints from now on is lost: it is run many times, and what it prints is shown once.
 void stop_printing();
+
+/// What the answer has printed so far is lost, if stdout is a file; what it prints from now on is shown.
+void restart_printing();
 
 }  // namespace heddle::learn

@@ -64,6 +64,13 @@ std::string run(const Answer& answer) {
                           return rows;
                       },
                       "those are the sums of rows; b[c] was added to the column c"},
+                     {1,
+                      [sum](Inputs in, const Values& dy) {
+                          Values twice = sum(in, dy);
+                          for (double& one : twice) one *= 2;
+                          return twice;
+                      },
+                      "that is twice the sum: what is added to accumulate_into() needs no give()"},
                      {1, [value, sum](Inputs in, const Values&) { return sum(in, value(in)); },
                       "that is the sum of y, not of its gradient dy, g.output()"}},
         .on_shape = "b was repeated for each row, so its gradient is the sum over the rows, of the shape of b"};

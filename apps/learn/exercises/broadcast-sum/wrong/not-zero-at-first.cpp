@@ -1,4 +1,4 @@
-// verdict: unwritten line 18: db[0] was never written
+// verdict: unwritten line 18: db[0] was never written, or += was applied to memory that was never set
 #include "exercise.h"
 
 Variable add_bias(const Variable& x, const Variable& b) {

@@ -1,0 +1,44 @@
+#include "apps/learn/grader/thrown.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "apps/learn/grader/verdict.h"
+#include "kernels/emulator/report.h"
+
+namespace {
+
+thread_local std::array<void*, 48> frames;
+thread_local int count = 0;
+
+}  // namespace
+
+// Called by every throw in this program and in the libraries that it loads: the dynamic linker finds it before the one of the
+// standard library, which it calls. The name is set here because compilers declare __cxa_throw themselves, and differ in it.
+extern "C" [[noreturn]] void remember_and_throw(void* exception, void* type, void (*destroy)(void*)) __asm__("__cxa_throw");
+extern "C" void remember_and_throw(void* exception, void* type, void (*destroy)(void*)) {
+    count = backtrace(frames.data(), static_cast<int>(frames.size()));
+    using Throw = void (*)(void*, void*, void (*)(void*));
+    static const auto standard = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
+    standard(exception, type, destroy);
+    std::abort();
+}
+
+namespace heddle::learn {
+
+int innermost_line(std::span<void* const> places, const std::string& source) {
+    for (void* const place : places) {
+        std::size_t from = 0;
+        if (const int line = line_in(emulator::place_of_code(place), source, from); line != 0) return line;
+    }
+    return 0;
+}
+
+int line_of_last_throw(const std::string& source) {
+    return innermost_line({frames.data(), static_cast<std::size_t>(count)}, source);
+}
+
+}  // namespace heddle::learn
