@@ -21,7 +21,8 @@ struct Subject {
     bool right;
     Function function;
     std::vector<Tensor> inputs;
-    std::string hint = "";  // what is probably wrong with a check that errs here; empty: what the calls show
+    std::string hint = "";       // what is probably wrong with a check that errs here; empty: what the calls show
+    std::string otherwise = "";  // the same, if the calls show nothing either
 };
 
 // x, with this change to its gradient.
@@ -69,6 +70,8 @@ Tensor scaled(const Tensor& x, double factor) {
 
 std::vector<Subject> subjects() {
     const Tensor x = tensor({3}, 1), y = tensor({3}, 2), matrix = tensor({2, 4}, 3), small = scaled(tensor({7}, 4), 0.25);
+    const Tensor gamma = tensor({4}, 6), beta = tensor({4}, 7), with_zero = Tensor::from(Values{0, 0.5, -1}, {3});
+    const auto layer_norm = [](Inputs in) { return ops::layer_norm(in[0], in[1], in[2]); };
     return {
         {"z = x y", true, [](Inputs in) { return ops::mul(in[0], in[1]); }, {x, y}},
         {"z = x y with the sign of dx changed", false, [](Inputs in) { return ops::mul(times(-1, in[0]), in[1]); }, {x, y}},
@@ -78,12 +81,16 @@ std::vector<Subject> subjects() {
          [](Inputs in) { return ops::scale(ops::mul(in[0], in[0]), 1e9); },
          {x},
          "the derivatives are some 1e9, and so are their rounding errors; compare relative to the input's largest derivative"},
-        {"tanh(40 x)", true, [](Inputs in) { return ops::tanh(ops::scale(in[0], 40)); }, {scaled(tensor({5}, 5), 1.0 / 80)}},
-        {"a layer norm",
+        {"tanh(40 x)",
          true,
-         [](Inputs in) { return ops::layer_norm(in[0], in[1], in[2]); },
-         {matrix, tensor({4}, 6), tensor({4}, 7)}},
+         [](Inputs in) { return ops::tanh(ops::scale(in[0], 40)); },
+         {scaled(tensor({5}, 5), 1.0 / 80)},
+         "",
+         "even a central difference has an error, which grows with h² and with the bend of the function, and here the bound is "
+         "smaller; with h = 1e-5, compare with 1e-5 times the largest derivative"},
+        {"a layer norm", true, layer_norm, {matrix, gamma, beta}},
         {"the sum of e^x", true, [](Inputs in) { return ops::sum(ops::exp(in[0])); }, {small}},
+        {"e^x, where x[0] is 0", true, [](Inputs in) { return ops::exp(in[0]); }, {with_zero}},
         {"the first row of x",
          true,
          [](Inputs in) { return ops::slice(in[0], 0, 0, 1); },
@@ -91,7 +98,13 @@ std::vector<Subject> subjects() {
          "the derivatives of the other rows are 0, and dividing by them gives no number; divide by the largest derivative of the "
          "input, or "
          "compare with a bound times it"},
-        {"x squared, of two inputs x and y", true, [](Inputs in) { return ops::mul(in[0], in[0]); }, {x, y}},
+        {"x squared, of two inputs x and y",
+         true,
+         [](Inputs in) { return ops::mul(in[0], in[0]); },
+         {x, y},
+         "y has no influence: its derivatives are 0, and so are the difference and the bound, so write <= and not <; and a "
+         "grad() "
+         "that is undefined counts as zeros"},
         {"a softmax whose backward adds up y where it should add up dy y",
          false,
          [](Inputs in) { return softmax_with_a_wrong_sum(in[0]); },
@@ -102,6 +115,20 @@ std::vector<Subject> subjects() {
          {x},
          "the derivatives are some 1e-9, and so is the error; compare relative to the input's largest derivative"},
         {"z = x y with dy twice too large", false, [](Inputs in) { return ops::mul(in[0], times(2, in[1])); }, {x, y}},
+        {"z = 1e9 x + y with dy twice too large",
+         false,
+         [](Inputs in) { return ops::add(ops::scale(in[0], 1e9), times(2, in[1])); },
+         {x, y},
+         "the derivatives by x are 1e9 times larger, and a bound taken from them hides the error; begin the largest derivative "
+         "anew for each input"},
+        {"a layer norm whose dbeta is twice too large",
+         false,
+         [](Inputs in) { return ops::layer_norm(in[0], in[1], times(2, in[2])); },
+         {matrix, gamma, beta}},
+        {"e^x of a matrix, with 10 added to the last gradient",
+         false,
+         [](Inputs in) { return ops::exp(tampered(in[0], [](std::span<double> gradient) { gradient.back() += 10; })); },
+         {matrix}},
         {"z = x y whose backward never gives dy",
          false,
          [](Inputs in) { return product_without_dy(in[0], in[1]); },
@@ -130,7 +157,7 @@ std::vector<Subject> subjects() {
                  tampered(in[0], [](std::span<double> gradient) { gradient[3] = std::numeric_limits<double>::quiet_NaN(); }));
          },
          {small},
-         "every comparison with NaN is false, so that error > bound is, too; write !(error <= bound)"},
+         "error > bound is false if the error is NaN, and so the check goes on; write !(error <= bound)"},
     };
 }
 
@@ -145,6 +172,7 @@ class Calls {
     }
 
     Variable operator()(Inputs in) {
+        ++calls_;
         look_at(in);
         const Variable result = subject_.function(in);
         return record(result.value(),
@@ -164,10 +192,17 @@ class Calls {
     std::string cause() const {
         if (cotangent_.empty())
             return "backward never ran: it needs leaves, Variable(input.clone(), true), and backward(result, cotangent)";
+        if (calls_ > 1 && base_[0].values<double>()[0] == 0 && !changed_[0][0] && !together_)
+            return "element 0 of input 0 is 0 and was never changed: a step in proportion to the element is 0 there; use the "
+                   "same "
+                   "step everywhere";
         if (smallest_ > largest_ && !together_) return "no input was ever changed, but a difference needs f(x + h) and f(x - h)";
-        if (cotangent_.size() > 1 && std::ranges::all_of(cotangent_, [](double value) { return value == 1; }))
-            return "backward began with 1 in each element of the result, and with ones many mistakes cancel; use random numbers, "
-                   "Tensor::randn(result.shape(), 1, DType::f64)";
+        if (cotangent_.size() > 1 && std::ranges::all_of(cotangent_, [&](double value) { return value == cotangent_[0]; }))
+            return fmt::format(
+                "backward began with {:.4g} in each element of the result, and with equal numbers many mistakes cancel; use "
+                "random "
+                "numbers, Tensor::randn(result.shape(), 1, DType::f64)",
+                cotangent_[0]);
         if (together_) return "several elements are changed at once, so errors that cancel remain unseen; change one at a time";
         for (std::size_t i = 0; i < changed_.size() && !subject_.right; ++i)  // a check may refuse at once
             for (std::size_t e = 0; e < changed_[i].size(); ++e)
@@ -194,7 +229,8 @@ class Calls {
             if (in[i].shape() != base_[i].shape()) continue;
             const auto now = in[i].value().values<double>(), before = base_[i].values<double>();
             for (std::size_t e = 0; e < now.size(); ++e) {
-                if (now[e] == before[e]) continue;
+                // What is only a rounding off was changed and changed back.
+                if (std::abs(now[e] - before[e]) <= 1e-14 * (1 + std::abs(before[e]))) continue;
                 ++changes;
                 input = i;
                 element = e;
@@ -215,7 +251,18 @@ class Calls {
     Values cotangent_;
     double largest_ = 0, smallest_ = std::numeric_limits<double>::infinity();
     bool up_ = false, down_ = false, together_ = false;
+    int calls_ = 0;
 };
+
+// What to write, for errors that a check provokes.
+std::string advice_on(const std::string& error) {
+    const auto says = [&](const char* words) { return error.find(words) != std::string::npos; };
+    if (says("undefined tensor")) return ". A grad() is undefined if backward gave none: it counts as zeros";
+    if (says("none of its inputs requires a gradient"))
+        return ". Leaves collect gradients if they are made with true: leaves.emplace_back(inputs[i].clone(), true)";
+    if (says("the cotangent is")) return ". Tensor::randn(y.shape(), 1, DType::f64) has the shape and the type of y";
+    return "";
+}
 
 std::string run(const Answer& answer) {
     auto* const gradient_is_right =
@@ -228,16 +275,15 @@ std::string run(const Answer& answer) {
         Calls calls(subject);
         const Function function = [&calls](Inputs in) { return calls(in); };
         bool accepted = false;
+        restart_printing();
         try {
             accepted = gradient_is_right(function, subject.inputs);
         } catch (const Error& error) {
             Verdict verdict = verdict_of_error(error.what(), answer.source());
-            verdict.text =
-                "the check throws \"" + verdict.text + "\". A grad() is undefined if backward gave none: it counts as zeros";
+            verdict.text = "the check throws \"" + verdict.text + "\"" + advice_on(error.what());
             verdict.shape = subject.what;
             throw Failed{verdict};
         }
-        stop_printing();
         if (!calls.inputs_are_kept())
             throw Failed{{.kind = "changed",
                           .text = "the check changes the inputs that it was given: change a clone()",
@@ -247,8 +293,9 @@ std::string run(const Answer& answer) {
         if (accepted == subject.right) continue;
         std::string text =
             subject.right ? "its gradient is right, but the check refuses it" : "its gradient is wrong, but the check accepts it";
-        const std::string cause =
-            subject.hint.empty() || calls.cause().starts_with("backward never ran") ? calls.cause() : subject.hint;
+        std::string cause = calls.cause();
+        if (!subject.hint.empty() && !cause.starts_with("backward never ran")) cause = subject.hint;
+        if (cause.empty()) cause = subject.otherwise;
         if (!cause.empty()) text += ": " + cause;
         throw Failed{{.kind = subject.right ? "refused" : "missed", .text = text, .shape = subject.what, .cost = {}}};
     }

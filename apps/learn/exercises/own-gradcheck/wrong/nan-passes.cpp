@@ -1,4 +1,4 @@
-// verdict: missed: every comparison with NaN is false
+// verdict: missed: error > bound is false if the error is NaN
 #include <algorithm>
 #include <cmath>
 
