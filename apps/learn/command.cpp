@@ -230,6 +230,9 @@ int explain_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     const std::vector<ExercisePage> pages = learn::exercise_pages();
     const Answer answer = answer_of(pages, options, Progress(options.learner_folder()));
+    check_usage(answer.page->on_device, fmt::format("learn explain: {0} is an op on the tape and has no kernel to show; grade it "
+                                                    "with: heddle learn check {0}",
+                                                    answer.page->name));
     if (options.out.empty() && !options.json) options.out = fs::path(answer.file).replace_extension(".html").string();
     if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
     learn::CheckResult result = learn::check_file(*answer.page, answer.file, true);

@@ -193,6 +193,15 @@ TEST(LearnExplain, WhatDoesNotRunHasNoPage) {
     EXPECT_EQ(here.read("map.html"), "mine\n");
 }
 
+TEST(LearnExplain, AnOpOnTheTapeHasNoPage) {
+    const Workplace here;
+    here.write("product-rule.cpp", answer("product-rule/solution.cpp"));
+    for (const char* options : {"", " --json"})
+        expect_complaint(here.run("learn explain product-rule.cpp" + std::string(options)), 2,
+                         "product-rule is an op on the tape and has no kernel to show");
+    EXPECT_FALSE(here.exists("product-rule.html"));
+}
+
 constexpr const char* kProbe = R"(
 const place = document.getElementById('explain'), all = name => [...place.querySelectorAll(name)];
 const lines = () => all('.source .wrong').map(line => Number(line.dataset.n));
