@@ -49,9 +49,8 @@ if(TARGET heddle-grader)
   install(TARGETS heddle-grader RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
   install(DIRECTORY apps/learn/exercises DESTINATION ${learn} COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN "*.cu" PATTERN "*.cpp"
           PATTERN "exercise.h" PATTERN harness.cpp EXCLUDE PATTERN wrong EXCLUDE)
-  foreach(header autograd/tape.h autograd/variable.h core/dtype.h core/shape.h core/storage.h core/tensor.h core/where.h kernels/device/cuda.h
-                 kernels/device/number.h kernels/device/pipeline.h kernels/device/ptx.h kernels/device/shared.h kernels/device/vector.h
-                 kernels/emulator/kernel.h kernels/emulator/place.h kernels/emulator/include/vector_types.h)
+  include(cmake/learn.cmake)
+  foreach(header IN LISTS HEDDLE_LEARN_HEADERS)
     get_filename_component(folder ${header} DIRECTORY)
     install(FILES ${header} DESTINATION ${learn}/include/${folder} COMPONENT program)
   endforeach()

@@ -11,7 +11,7 @@ Files files() {
     Files found = {shared / "exercises", shared / "include", folder / "heddle-grader"};
     if (!std::filesystem::exists(found.exercises)) {
         found.exercises = source / "apps" / "learn" / "exercises";
-        found.includes = source;
+        found.includes = HEDDLE_LEARN_INCLUDES;
     }
     check(std::filesystem::exists(found.exercises),
           "learn: the exercises are missing: neither {} nor {} is there; install Heddle again", (shared / "exercises").string(),

@@ -177,6 +177,29 @@ TEST(LearnCommand, AnOpOnTheTapeIsACppFile) {
                 AllOf(HasSubstr("product-rule: pass\n    the result and all gradients are right; "), Not(HasSubstr("sectors"))));
 }
 
+TEST(LearnCommand, AGradientCheckShowsWhatItPrintedLast) {
+    const Workplace here;
+    here.write("own-gradcheck.cpp",
+               "#include \"exercise.h\"\n#include <cstdio>\n"
+               "bool gradient_is_right(const Function&, const std::vector<Tensor>&) {\n"
+               "    static int calls = 0;\n    std::printf(\"function %d\\n\", ++calls);\n    return true;\n}\n");
+    const json verdict = checked(here, "own-gradcheck", here.path("own-gradcheck.cpp"));
+    EXPECT_EQ(verdict["kind"], "missed") << verdict;
+    EXPECT_EQ(verdict["printed"], "function 2\n") << "the second one is wrong";
+}
+
+// Heddle's own ops are linked into the grader, but an answer sees only the headers that are installed for it.
+TEST(LearnCommand, TheLibrarysOpIsNoAnswer) {
+    const Workplace here;
+    here.write("softmax-gradient.cpp",
+               "#include \"exercise.h\"\n#include \"autograd/ops.h\"\n"
+               "Variable softmax(const Variable& x) { return heddle::ops::softmax(x); }\n");
+    const json verdict = checked(here, "softmax-gradient", here.path("softmax-gradient.cpp"));
+    EXPECT_EQ(verdict["kind"], "compile") << verdict;
+    EXPECT_EQ(verdict["line"], 2) << verdict;
+    EXPECT_THAT(verdict["text"].get<std::string>(), HasSubstr("autograd/ops.h: No such file"));
+}
+
 TEST(LearnCommand, SaysWhatIsWrong) {
     const Workplace here;
     const auto complains = [&](const std::string& words, int status, const std::string& part) {
