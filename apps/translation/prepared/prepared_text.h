@@ -47,13 +47,13 @@ class PreparedText final : public PairStore {
     void check_all() const;
 
   private:
-    struct Shard {
-        MemoryMap lengths, ids;
     // Whether the digest of a file was compared, by the first thread that uses it.
     struct Comparison {
         std::mutex mutex;
         std::atomic<bool> done = false;
     };
+    struct Shard {
+        MemoryMap lengths, ids;
         std::int64_t first_pair = 0;
         std::vector<std::int64_t> begins;  // where the ids of every 64th pair begin, in ids
         std::unique_ptr<Comparison> ids_compared = std::make_unique<Comparison>();
