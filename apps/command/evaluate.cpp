@@ -22,6 +22,7 @@
 #include "apps/translation/search/translate.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/training/clock.h"
+#include "apps/translation/training/data.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -125,13 +126,14 @@ Corpus given_pairs(const char* option, const std::string& prefix, const Evaluate
     const std::string &source = options.source.empty() ? run.source : options.source,
                       &target = options.target.empty() ? run.target : options.target;
     check_usage(reading.tsv || (!source.empty() && !target.empty()),
-                fmt::format("evaluate: {} {} needs the file endings of both languages: --source de --target en, or --tsv", option,
-                            prefix));
+                fmt::format("evaluate: --{} {} needs the file endings of both languages: --source de --target en, or --tsv",
+                            option, prefix));
+    check_is_plain(option, prefix);
     return read_corpus(prefix, source, target, reading);
 }
 
 Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
-    if (!options.test.empty()) return given_pairs("--test", options.test, options, run);
+    if (!options.test.empty()) return given_pairs("test", options.test, options, run);
     check_usage(!run.task.empty(), "evaluate: no test set; give --test PREFIX");
     return read_corpus(options.run + "/test", run.source, run.target, {.format = TextFormat::text});
 }
@@ -139,7 +141,7 @@ Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
 // What the run was validated on, read as training read it, unless other pairs are given.
 Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
     const DataOptions& data = run.data;
-    if (!options.valid.empty()) return given_pairs("--valid", options.valid, options, data);
+    if (!options.valid.empty()) return given_pairs("valid", options.valid, options, data);
     if (!data.task.empty()) return generate_task(data.task, run.training.seed).validation;
     check_usage(!data.valid.empty() && data.valid != standard_input,
                 fmt::format("evaluate: {} names no file of validation pairs; give --valid PREFIX", options.tune));

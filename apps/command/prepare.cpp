@@ -31,7 +31,9 @@ OptionTable prepare_table(PrepareSettings& settings) {
         "usage: heddle prepare --train PREFIX --source de --target en --vocab-lines 1000000 --out TEXT [options]\n"
         "       heddle prepare --check TEXT\n";
     table.group(OptionGroup::data);
-    table.add("train", settings.data.train, "sentence pairs: PREFIX.SOURCE and PREFIX.TARGET; files, they are read repeatedly")
+    table
+        .add("train", settings.data.train,
+             "sentence pairs: PREFIX.SOURCE and PREFIX.TARGET; read more than once unless --vocab-model is given")
         .called("PREFIX");
     table.add("source", settings.data.source, "file ending of the source language").called("de");
     table.add("target", settings.data.target, "file ending of the target language").called("en");
@@ -55,15 +57,18 @@ int check_text(const OptionTable& table, const std::string& folder) {
     const PreparedText text(folder);
     text.check_all();
     text.vocabularies();
-    say(fmt::format("{}: {} pairs, all as they were prepared", folder, grouped_text(text.size())));
+    say(fmt::format("{}: {} pairs; all digests are right", folder, grouped_text(text.size())));
     return 0;
 }
 
-void check_together(const DataOptions& data) {
+void check_together(const PrepareSettings& settings) {
+    const DataOptions& data = settings.data;
     check_usage(!data.train.empty(), "prepare: no text; give --train PREFIX --source de --target en");
     check_usage(!data.out.empty(), "prepare: no folder for the prepared text; give --out TEXT");
-    check_usage(data.train != standard_input,
-                "prepare: the text is read repeatedly, which standard input cannot be; give a file");
+    check_usage(data.train != standard_input || !settings.vocabulary.model_file.empty(),
+                "prepare: to learn a vocabulary the text is read more than once; give a file instead of standard input, or a "
+                "--vocab-model");
+    check_is_plain("train", data.train);
     check_training_text(data);
 }
 
@@ -94,7 +99,7 @@ int prepare_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     if (!settings.check.empty()) return check_text(table, settings.check);
     const DataOptions& data = settings.data;
-    check_together(data);
+    check_together(settings);
     ModelOptions any_model;
     resolve(any_model, settings.vocabulary);
     PreparedWriter::check_free(data.out, data.overwrite);  // before the work

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <map>
 
@@ -93,6 +94,8 @@ TEST_F(PreparedText, LeavesOutPairsWithAnEmptySide) {
     EXPECT_THAT(result.err, AllOf(HasSubstr("2 training pairs with an empty side are left out"),
                                   HasSubstr("prepared: 2 pairs with 8 tokens")));
     EXPECT_EQ(prepare(" --check prepared").status, 0);
+    EXPECT_THAT(here_.run("train --train prepared --out run --updates 1 --layers 1 --d-model 16").err,
+                HasSubstr("2 training pairs with an empty side are left out"));
     // It has no languages: they are those of the text to validate on.
     for (const std::string valid : {" --valid text --source a --target b", " --valid text.tsv --tsv", ""}) {
         const ProgramResult trained =
@@ -151,6 +154,44 @@ TEST_F(PreparedText, SetsNoOptionThatIsNotItsOwn) {
     }
 }
 
+// The text decides the vocabulary, whatever a preset would set.
+TEST_F(PreparedText, KeepsItsVocabularyWithAPreset) {
+    ASSERT_EQ(prepare(" --train text --out prepared --vocab-size 30 --source a --target b").status, 0);
+    for (const std::string preset : {"notebook", "annotated"}) {
+        const ProgramResult result = train(" --train prepared --out run --overwrite --updates 1 --preset " + preset);
+        EXPECT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(here_.read("run/vocab.model"), here_.read("prepared/vocab.model"));
+    }
+}
+
+TEST_F(PreparedText, IsNamedWherePlainTextIsRead) {
+    ASSERT_EQ(prepare(" --train text --out prepared" + std::string(of_words)).status, 0);
+    const std::string is =
+        " prepared: it is a prepared text, which only heddle train --train reads; give the PREFIX of plain text";
+    expect_complaint(here_.run("train --train text --valid prepared --out run" + std::string(of_words)), 2, "--valid" + is);
+    expect_complaint(prepare(" --train prepared --out other" + std::string(of_words)), 2, "--train" + is);
+    expect_complaint(here_.run("bench train --train prepared" + std::string(of_words)), 2, "--train" + is);
+    ASSERT_EQ(train(" --train prepared --out run --updates 1").status, 0);
+    expect_complaint(here_.run("evaluate run --test prepared"), 2, "--test" + is);
+}
+
+TEST_F(PreparedText, IsReadFromAPipeOnlyWithAVocabulary) {
+    ASSERT_EQ(train(" --train text --out run --updates 1" + std::string(of_words)).status, 0);
+    const std::string lines = "a b\tA B\nc\tC\n", tsv = " --tsv --out prepared --train ";
+    ASSERT_EQ(mkfifo(here_.path("pipe").c_str(), 0600), 0);
+    const std::string from_pipe = "--version >version; cat stdin >pipe & '" HEDDLE_PROGRAM "' prepare" + tsv + "pipe";
+    for (const std::string vocabulary : {" --vocab-type word", " --vocab-type word --vocab-lines 2"})
+        expect_complaint(here_.run(from_pipe + vocabulary, lines), 1,
+                         "pipe: the text is read more than once to learn a vocabulary, which only a file allows");
+    EXPECT_FALSE(here_.exists("prepared"));
+    const std::string with_vocabulary = " --overwrite --vocab-model run/vocab.tsv";
+    for (const ProgramResult& result :
+         {here_.run(from_pipe + with_vocabulary, lines), here_.run("prepare" + tsv + "-" + with_vocabulary, lines)}) {
+        EXPECT_EQ(result.status, 0) << result.err;
+        EXPECT_THAT(result.err, HasSubstr("prepared: 2 pairs with 6 tokens"));
+    }
+}
+
 TEST_F(PreparedText, IsRefusedBeforeTrainingWhereItIsDamaged) {
     ASSERT_EQ(prepare(" --train text --out prepared" + std::string(of_words)).status, 0);
     const std::string use = " --train prepared --out run --updates 1";
@@ -173,7 +214,7 @@ TEST_F(PreparedText, IsWrittenOnlyWithWhatItNeeds) {
     expect_complaint(prepare(" --train text" + std::string(of_words)), 2, "prepare: no folder for the prepared text");
     expect_complaint(prepare(" --train text --out prepared"), 2, "needs the file endings of both languages");
     expect_complaint(prepare(" --train - --tsv --out prepared"), 2,
-                     "which standard input cannot be; give a file");
+                     "read more than once; give a file instead of standard input, or a --vocab-model");
     expect_complaint(prepare(" --check prepared --out other"), 2, "leave --out out");
     EXPECT_FALSE(here_.exists("prepared"));
     here_.write("text.b", "A\n");

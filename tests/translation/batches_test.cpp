@@ -192,7 +192,9 @@ TEST(Batch, PacksSentencesWithBosAndEos) {
 TEST(EncodeCorpus, IsTheSameForAnyNumberOfThreads) {
     Corpus corpus;
     for (int i = 0; i < 500; ++i) corpus.pairs.push_back({"a b c " + std::to_string(i), std::to_string(i * 7) + " x"});
-    const auto vocabulary = train_vocabulary({.type = VocabularyType::character, .size = 0}, corpus.both_sides());
+    std::vector<std::string_view> lines = corpus.source_views();
+    for (const std::string_view target : corpus.target_views()) lines.push_back(target);
+    const auto vocabulary = train_vocabulary({.type = VocabularyType::character, .size = 0}, lines);
     const auto encoded = [&](int count) {
         const WithThreads on(count);
         return encode_corpus(corpus, *vocabulary, *vocabulary);

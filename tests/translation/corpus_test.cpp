@@ -44,8 +44,7 @@ TEST_F(CorpusFiles, AreReadAsAlignedPairs) {
     EXPECT_EQ(corpus.pairs[0], (SentencePair{"Hallo Welt", "Hello world"}));
     EXPECT_EQ(corpus.pairs[1], (SentencePair{"", "middle"}));
     EXPECT_EQ(corpus.sources(), (Lines{"Hallo Welt", "", "Ende"}));
-    EXPECT_THAT(corpus.both_sides(),
-                testing::ElementsAreArray(Lines{"Hallo Welt", "", "Ende", "Hello world", "middle", "The end"}));
+    EXPECT_EQ(corpus.targets(), (Lines{"Hello world", "middle", "The end"}));
 }
 
 TEST_F(CorpusFiles, WithDifferentLineCountsAreAnErrorWithBothCounts) {

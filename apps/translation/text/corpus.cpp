@@ -73,12 +73,6 @@ std::vector<std::string> Corpus::targets() const { return side<std::string>(pair
 std::vector<std::string_view> Corpus::source_views() const { return side<std::string_view>(pairs, &SentencePair::source); }
 std::vector<std::string_view> Corpus::target_views() const { return side<std::string_view>(pairs, &SentencePair::target); }
 
-std::vector<std::string_view> Corpus::both_sides() const {
-    std::vector<std::string_view> out = source_views();
-    for (const SentencePair& pair : pairs) out.emplace_back(pair.target);
-    return out;
-}
-
 TrainingPairs without_empty_sides(Corpus corpus) {
     const std::size_t left_out =
         std::erase_if(corpus.pairs, [](const SentencePair& pair) { return is_blank(pair.source) || is_blank(pair.target); });
@@ -130,6 +124,11 @@ Corpus CorpusReader::next(std::int64_t most) {
         corpus.pairs.push_back(std::move(pair));
     }
     return corpus;
+}
+
+bool CorpusReader::can_be_read_again() const {
+    const auto is_file = [](const std::string& path) { return path != standard_input && std::filesystem::is_regular_file(path); };
+    return is_file(source_path_) && is_file(target_path_);
 }
 
 bool CorpusReader::take(SentencePair& pair) {

@@ -29,8 +29,6 @@ struct Corpus {
     /// One side as vocabularies are trained on it: without a copy, so the views live no longer than the pairs stay as they are.
     std::vector<std::string_view> source_views() const;
     std::vector<std::string_view> target_views() const;
-    /// Every source line, then every target line: what a vocabulary that both languages share is trained on.
-    std::vector<std::string_view> both_sides() const;
 };
 
 /// Whether a line holds nothing but white space.
@@ -68,6 +66,9 @@ class CorpusReader {
     /// The next `most` pairs, fewer at the end of the text and none after it. At the end the notes of Reading::say come. Errors
     /// as read_corpus().
     Corpus next(std::int64_t most);
+
+    /// Whether another reader would find the same text: not standard input, nor a pipe.
+    bool can_be_read_again() const;
 
   private:
     bool take(SentencePair& pair);

@@ -67,6 +67,13 @@ void check_training_text(const DataOptions& options) {
                  fmt::format("--tsv is a format of its own; leave out --format {}", word_of(options.format)));
 }
 
+void check_is_plain(const std::string& option, const std::string& path) {
+    check_option(
+        !is_prepared(path), {option},
+        fmt::format("--{} {}: it is a prepared text, which only heddle train --train reads; give the PREFIX of plain text",
+                    option, path));
+}
+
 Reading reading_of(const DataOptions& options, const Say& say) {
     return {.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = options.format};
 }
@@ -74,18 +81,22 @@ Reading reading_of(const DataOptions& options, const Say& say) {
 TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared) {
     check_option(!options.train.empty(), {"train", "source", "target", "task"},
                  "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
+    if (prepared == nullptr) check_is_plain("train", options.train);
+    check_is_plain("valid", options.valid);
     if (prepared == nullptr || !options.valid.empty()) check_training_text(options);
     check_option(options.train != standard_input || options.valid != standard_input, {"train", "valid"},
                  "--train and --valid cannot both be standard input; one of them has to be a file");
     const Reading reading = reading_of(options, say);
     TrainingText text{.training = {}, .validation = {}, .prepared = std::move(prepared)};
+    std::int64_t left_out = text.prepared != nullptr ? text.prepared->header().left_out : 0;
     if (text.prepared == nullptr) {
         TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
-        if (pairs.left_out > 0)
-            say(fmt::format("{} training pairs with an empty side are left out", grouped_text(pairs.left_out)));
+        left_out = pairs.left_out;
         text.training = std::move(pairs.corpus);
-        check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
     }
+    if (left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(left_out)));
+    if (text.prepared == nullptr)
+        check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
     if (!options.valid.empty())
         text.validation = read_corpus(options.valid, options.source, options.target, reading);
     else

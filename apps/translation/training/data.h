@@ -29,6 +29,8 @@ TrainingText read_training_text(const DataOptions& options, const Say& say, std:
 
 /// UsageError unless the options say how --train, a PREFIX or a file, is read.
 void check_training_text(const DataOptions& options);
+/// UsageError when the value of this option is a prepared text, where plain text is read.
+void check_is_plain(const std::string& option, const std::string& path);
 /// How the options want text files to be read.
 Reading reading_of(const DataOptions& options, const Say& say);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/translation/text/number_text.h"
@@ -11,18 +12,32 @@
 namespace heddle::app {
 namespace {
 
-// Read and encoded at once.
-constexpr std::int64_t pairs_in_piece = 1 << 16;
+// How the text is read.
+struct Pass {
+    std::string did;     // "encoded", for the lines that tell how far it is
+    const Say& tell;     // these lines
+    const Say& notes;    // what there is to say about the text
+    bool once;           // one pass is enough
+    std::int64_t piece;  // pairs that are held at once
+};
+
+const Say nothing_said;
 
 // Calls use(pairs) with pieces of the text, in order and without pairs that have an empty side. Returns how many of these there
 // are.
-std::int64_t for_each_piece(const DataOptions& options, const Say& say, const std::function<void(Corpus)>& use) {
-    CorpusReader reader(options.train, options.source, options.target, reading_of(options, say));
-    std::int64_t left_out = 0;
-    for (Corpus piece = reader.next(pairs_in_piece); piece.size() > 0; piece = reader.next(pairs_in_piece)) {
-        TrainingPairs pairs = without_empty_sides(std::move(piece));
+std::int64_t for_each_piece(const DataOptions& options, const Pass& pass, const std::function<void(Corpus)>& use) {
+    constexpr std::int64_t pairs_in_line = 1 << 20;
+    CorpusReader reader(options.train, options.source, options.target, reading_of(options, pass.notes));
+    check(pass.once || reader.can_be_read_again(),
+          "{}: the text is read more than once to learn a vocabulary, which only a file allows; give one, or a --vocab-model",
+          options.train);
+    std::int64_t left_out = 0, read = 0;
+    for (Corpus corpus = reader.next(pass.piece); corpus.size() > 0; corpus = reader.next(pass.piece)) {
+        const std::int64_t before = std::exchange(read, read + corpus.size());
+        TrainingPairs pairs = without_empty_sides(std::move(corpus));
         left_out += pairs.left_out;
         use(std::move(pairs.corpus));
+        if (read / pairs_in_line > before / pairs_in_line) pass.tell(fmt::format("{} {} pairs", pass.did, grouped_text(read)));
     }
     return left_out;
 }
@@ -32,9 +47,10 @@ struct Lines {
     std::vector<std::string> source, target;
 };
 
-Lines all_lines(const DataOptions& options) {
+Lines all_lines(const DataOptions& options, const Say& say, std::int64_t piece_size) {
     Lines lines;
-    for_each_piece(options, {}, [&](Corpus piece) {
+    const Pass pass{.did = "read", .tell = say, .notes = nothing_said, .once = false, .piece = piece_size};
+    for_each_piece(options, pass, [&](Corpus piece) {
         for (SentencePair& pair : piece.pairs) {
             lines.source.push_back(std::move(pair.source));
             lines.target.push_back(std::move(pair.target));
@@ -52,15 +68,17 @@ std::vector<std::int64_t> at_even_distances(std::int64_t count, std::int64_t lin
 }
 
 // The lines that train_vocabulary() would choose of all for one vocabulary, or two.
-Lines chosen_lines(const DataOptions& options, const VocabularyRequest& request) {
+Lines chosen_lines(const DataOptions& options, const VocabularyRequest& request, const Say& say, std::int64_t piece_size) {
     std::int64_t pairs = 0;
-    for_each_piece(options, {}, [&](const Corpus& piece) { pairs += piece.size(); });
+    Pass pass{.did = "counted", .tell = say, .notes = nothing_said, .once = false, .piece = piece_size};
+    for_each_piece(options, pass, [&](const Corpus& piece) { pairs += piece.size(); });
     const std::int64_t lines = request.shared ? 2 * pairs : pairs, count = std::min(request.max_lines, lines);
     const std::vector<std::int64_t> sources = at_even_distances(count, lines, 0, pairs),
                                     targets = request.shared ? at_even_distances(count, lines, pairs, pairs) : sources;
     Lines chosen;
     std::int64_t first = 0;
-    for_each_piece(options, {}, [&](const Corpus& piece) {
+    pass.did = "chose lines of";
+    for_each_piece(options, pass, [&](const Corpus& piece) {
         const auto take = [&](const std::vector<std::int64_t>& wanted, std::vector<std::string>& taken,
                               std::string SentencePair::*side) {
             for (; taken.size() < wanted.size() && wanted[taken.size()] < first + piece.size();)
@@ -75,9 +93,9 @@ Lines chosen_lines(const DataOptions& options, const VocabularyRequest& request)
 
 }  // namespace
 
-Vocabularies learn_vocabularies(const DataOptions& options, VocabularyRequest& request, const Say& say) {
+Vocabularies learn_vocabularies(const DataOptions& options, VocabularyRequest& request, const Say& say, std::int64_t piece) {
     if (!request.model_file.empty()) return make_vocabularies(request, VocabularyLines(), say);
-    const Lines lines = request.max_lines > 0 ? chosen_lines(options, request) : all_lines(options);
+    const Lines lines = request.max_lines > 0 ? chosen_lines(options, request, say, piece) : all_lines(options, say, piece);
     check(!lines.source.empty() || !lines.target.empty(), "{}: there is no training pair; wanted lines with text on both sides",
           options.train);
     return make_vocabularies(request,
@@ -86,9 +104,11 @@ Vocabularies learn_vocabularies(const DataOptions& options, VocabularyRequest& r
                              say);
 }
 
-std::int64_t encode_text(const DataOptions& options, const Vocabularies& vocabularies, PreparedWriter& writer, const Say& say) {
+std::int64_t encode_text(const DataOptions& options, const Vocabularies& vocabularies, PreparedWriter& writer, const Say& say,
+                         std::int64_t piece) {
+    const Pass pass{.did = "encoded", .tell = say, .notes = say, .once = true, .piece = piece};
     const std::int64_t left_out = for_each_piece(
-        options, say, [&](const Corpus& piece) { writer.add(encode_corpus(piece, *vocabularies.source, *vocabularies.target)); });
+        options, pass, [&](const Corpus& part) { writer.add(encode_corpus(part, *vocabularies.source, *vocabularies.target)); });
     if (left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(left_out)));
     return left_out;
 }
