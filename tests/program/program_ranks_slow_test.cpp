@@ -257,14 +257,28 @@ TEST_F(ManyProcesses, OpenAPreparedTextThemselves) {
         EXPECT_EQ(digests(run), digests("one")) << ranks;
         EXPECT_THAT(result.err, Not(HasSubstr("is sent to all processes")));
     }
-    // Rank 1 has an empty file system mounted over the folder.
-    const ProgramResult elsewhere =
-        run_together(fmt::format("-n 1 {0} : -n 1 unshare -rm sh -c {1}", program(" --out two" + from_files),
-                                 quoted("mount -t tmpfs none prepared && exec " + program(" --out two" + from_files))));
-    if (elsewhere.err.find("unshare") != std::string::npos) GTEST_SKIP() << "no folder can be hidden from a process here";
-    ASSERT_EQ(elsewhere.status, 0) << elsewhere.err;
-    EXPECT_EQ(digests("two"), digests("one"));
-    EXPECT_THAT(elsewhere.err, AllOf(HasSubstr("rank 1 on "), HasSubstr("the text is sent to all processes")));
+    // Rank 1 has something else mounted over the folder: nothing, another text, or a damaged copy.
+    here_.write("other.a", "x y\nz\n");
+    here_.write("other.b", "X Y\nZ\n");
+    ASSERT_EQ(here_.run("prepare --train other --source a --target b --vocab-type word --out other").status, 0);
+    std::filesystem::copy(here_.path("prepared"), here_.path("damaged"));
+    std::string lengths = here_.read("damaged/00000.lengths");
+    ++lengths[8];  // words, which are in no sum
+    here_.write("damaged/00000.lengths", lengths);
+    for (const auto& [copied, why] : {std::pair("", "prepared.json"),
+                                      {"other", "prepared: not the text of rank 0"},
+                                      {"damaged", "00000.lengths: the file is damaged"}}) {
+        const std::string hide = *copied == 0 ? "" : fmt::format("cp {}/* prepared && ", copied),
+                          run = fmt::format("two{}", copied);
+        const ProgramResult elsewhere = run_together(
+            fmt::format("-n 1 {0} : -n 1 unshare -rm sh -c {1}", program(" --out " + run + from_files),
+                        quoted("mount -t tmpfs none prepared && " + hide + "exec " + program(" --out " + run + from_files))));
+        if (elsewhere.err.find("unshare") != std::string::npos) GTEST_SKIP() << "no folder can be hidden from a process here";
+        ASSERT_EQ(elsewhere.status, 0) << elsewhere.err;
+        EXPECT_EQ(digests(run), digests("one"));
+        EXPECT_THAT(elsewhere.err,
+                    AllOf(HasSubstr("rank 1 on "), HasSubstr(why), HasSubstr("the text is sent to all processes")));
+    }
 }
 
 // Copies of `tiny` that run until a signal ends them.
