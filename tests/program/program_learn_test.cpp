@@ -304,7 +304,7 @@ TEST(LearnCommand, SurvivesBadPrograms) {
     const json printed = verdict("if (i == 0) std::printf(\"n is %d\\n\", n);");
     EXPECT_EQ(printed["printed"], "n is 128\n") << "once, and not for every order of threads";
     const json endless = verdict("std::printf(\"begins\\n\"); for (;;) std::printf(\"and goes on\");");
-    expect(endless, "endless", "still running after 10 seconds");
+    expect(endless, "endless", "still running after 5 seconds");
     EXPECT_THAT(endless["printed"].get<std::string>(), testing::StartsWith("begins\nand goes on")) << "not more than the limit";
 }
 
@@ -323,7 +323,7 @@ TEST(LearnCommand, SurvivesBadOps) {
         EXPECT_EQ(got["line"], line) << got;
         EXPECT_THAT(got["text"].get<std::string>(), HasSubstr(words));
     };
-    expect(verdict("for (;;) std::printf(\"on\");"), "endless", 7, "still running after 10 seconds");
+    expect(verdict("for (;;) std::printf(\"on\");"), "endless", 7, "still running after 5 seconds");
     expect(verdict("*reinterpret_cast<int*>(x.dim(0) * 8) = 1;"), "crash", 7,
            "ended by Segmentation fault at product-rule.cpp:7");
     expect(verdict("std::printf(\"%ld\", x.dim(0) / (x.dim(0) - x.dim(0)));"), "crash", 7, "Floating point exception");

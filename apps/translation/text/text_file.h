@@ -35,7 +35,7 @@ struct TextFile {
 /// Reads a file, or standard input ("-"); LineReader says what a line is. Error with the file, and the line where there is one,
 /// when it cannot be read or is not text in the format.
 TextFile read_text_file(const std::string& path, const Reading& reading);
-/// The same of a reader that nothing was read from; with format automatic not even beginning().
+/// The same with a reader that nothing was read from; with format automatic, beginning() must not have been called either.
 TextFile read_text_file(LineReader& reader, const Reading& reading);
 
 /// Checks that line n of one file belongs to line n of the other: with tags the metadata lines are compared and removed, with xml
