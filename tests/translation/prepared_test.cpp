@@ -78,6 +78,39 @@ TEST_F(Prepared, IsTheSameFilesForTheSamePairs) {
                                             "00002.lengths", "prepared.json", "vocab.tsv"));
 }
 
+// Lines are numbered across pieces, without the pairs that are left out.
+TEST_F(Prepared, IsTheSameFromPiecesOfAnySize) {
+    std::string lines;
+    for (int i = 0; i < 60; ++i) lines += i % 9 == 4 ? "\tempty\n" : fmt::format("{} s{}\tT{} {}\n", i % 7, i, i, i % 5);
+    write_bytes(here_ / "text.tsv", lines);
+    DataOptions options;
+    options.train = (here_ / "text.tsv").string();
+    options.tsv = true;
+    const Say nothing = [](std::string_view) {};
+    for (const bool shared : {true, false})
+        for (const std::int64_t most : {0, 1, 13, 40, 1000}) {
+            VocabularyRequest request;
+            request.type = VocabularyType::word;
+            request.shared = shared;
+            request.max_lines = most;
+            const TrainingData wanted = [&] {
+                TrainingText text = read_training_text(options, nothing);
+                VocabularyRequest same = request;
+                Vocabularies vocabularies = make_vocabularies(same, text.training, nothing);
+                return encode_training_data(std::move(text), std::move(vocabularies));
+            }();
+            for (const std::int64_t piece : {1, 7, 100}) {
+                VocabularyRequest same = request;
+                const Vocabularies found = learn_vocabularies(options, same, nothing, piece);
+                ASSERT_EQ(found.source->serialized(), wanted.vocabularies.source->serialized()) << most << " " << piece;
+                ASSERT_EQ(found.target->serialized(), wanted.vocabularies.target->serialized()) << most << " " << piece;
+                PreparedWriter writer(text_, true, found, 10);
+                EXPECT_EQ(encode_text(options, found, writer, nothing, piece), 7);
+                EXPECT_EQ(writer.finish(7).text_digest, digests(wanted).training);
+            }
+        }
+}
+
 TEST_F(Prepared, HasWideIdsWithAVocabularyThatNeedsThem) {
     std::string line;
     for (int word = 0; word < 70000; ++word) line += fmt::format("w{} ", word);
@@ -188,12 +221,10 @@ TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
 
     refused(
         [](PreparedHeader& header) {
-            // Their sum is 2^64 more than the pairs.
             header.shards.assign((1 << 16) + 1,
                                  {.pairs = std::int64_t{1} << 48, .tokens = 0, .lengths_digest = "", .ids_digest = ""});
-            header.shards.back().pairs = header.pairs;
         },
-        "wanted at most 4194304");
+        "wanted at most 1048576");
     const auto refused_text = [&](const std::string& fields, const std::string& part) {
         const std::string sealed = fields + ",\n \"digest\": \"" + digest(fields + "\n}") + "\"\n}\n";
         expect_error([&] { PreparedHeader::parse(sealed, "header"); }, "header: the file is damaged: " + part);
@@ -204,11 +235,9 @@ TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
     std::string twice = fields;
     twice.insert(twice.find(" \"pairs\""), " \"left_out\": 7,\n");
     refused_text(twice, "it is not as heddle prepare writes it");
-    PreparedHeader many = good;
-    many.shards.assign((1 << 16) + 1, {.pairs = std::int64_t{1} << 48, .tokens = 0, .lengths_digest = "", .ids_digest = ""});
-    many.shards.back().pairs = many.pairs;
-    const std::string overflowing = many.serialized();
-    refused_text(overflowing.substr(0, overflowing.find(",\n \"digest\": ")), "20 pairs, but its shards have");
+    // Counted no further than needed: the sum of very many would exceed 64 bits.
+    refused([](PreparedHeader& header) { header.shards[0].pairs = header.shards[1].pairs = std::int64_t{1} << 48; },
+            "20 pairs, but its shards have 281474976710656");
 
     // Sums agree, but not with the lengths.
     std::string lengths = read_file(text_ / "00000.lengths");
