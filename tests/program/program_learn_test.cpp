@@ -343,6 +343,10 @@ TEST(LearnCommand, SurvivesBadOps) {
     EXPECT_THAT(verdict(product + "[=]" + gives)["text"].get<std::string>(), Not(HasSubstr("[&]")));
     const json asked = verdict(product + "[](Gradients& g) { g.accumulate_into(1); }});");
     expect(asked, "tape", 7, "backward adds into input 1, which wants no gradient; ask needs(1) first");
+    EXPECT_THAT(verdict("double sum; for (double one : x.value().values<double>()) sum += one; std::printf(\"%g\", "
+                        "sum);")["text"]
+                    .get<std::string>(),
+                HasSubstr("; the compiler warns: "));
     expect(verdict("return Variable();"), "values", 0, "an undefined Variable");
     expect(verdict("const Tensor z = Tensor::zeros({1}, DType::f64); return Variable(z);"), "shape", 0,
            "z has the shape [1]; wanted [5]");
