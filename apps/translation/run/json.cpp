@@ -2,23 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace heddle::app {
 
+namespace {
+
+// The deepest nesting of brackets outside of texts. Of text that is no JSON it may be anything: parsing refuses that.
+int depth_of(std::string_view text) {
+    int depth = 0, deepest = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (quoted && c == '\\')
+            ++i;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '[' || c == '{'))
+            deepest = std::max(deepest, ++depth);
+        else if (!quoted && (c == ']' || c == '}'))
+            --depth;
+    }
+    return deepest;
+}
+
+}  // namespace
+
 nlohmann::json bounded_json(std::string_view text) {
     constexpr int deepest = 16;
-    struct TooDeep {};
-    const auto no_deeper = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        if (depth > deepest) throw TooDeep();
-        return true;
-    };
-    try {
-        return nlohmann::json::parse(text, no_deeper, false);
-    } catch (const TooDeep&) {
-        return nlohmann::json::value_t::discarded;
-    }
+    // Not by a callback of the parser: with one, each object that ends costs a walk over all before it in the same array.
+    if (depth_of(text) > deepest) return nlohmann::json::value_t::discarded;
+    return nlohmann::json::parse(text, nullptr, false);
 }
 
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
