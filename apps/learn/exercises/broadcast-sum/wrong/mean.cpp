@@ -14,6 +14,7 @@ Variable add_bias(const Variable& x, const Variable& b) {
                           if (!g.needs(1)) return;
                           Tensor db = g.accumulate_into(1);
                           for (int r = 0; r < dy.rows(); ++r)
-                              for (int c = 0; c < dy.cols(); ++c) db.mutable_values<double>()[c] += dy.values<double>()[r * dy.cols() + c] / dy.rows();
+                              for (int c = 0; c < dy.cols(); ++c)
+                                  db.mutable_values<double>()[c] += dy.values<double>()[r * dy.cols() + c] / dy.rows();
                       }});
 }

@@ -25,7 +25,8 @@ Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& be
                       .saved = {n, rstd},
                       .backward = [](Gradients& g) {
                           const Tensor dy = g.output();
-                          const auto n = g.saved(0).values<double>(), rstd = g.saved(1).values<double>(), gamma = g.saved(2).values<double>();
+                          const auto n = g.saved(0).values<double>(), rstd = g.saved(1).values<double>(),
+                                     gamma = g.saved(2).values<double>();
                           const int rows = dy.rows(), cols = dy.cols();
                           Tensor dx = Tensor::empty(dy.shape(), DType::f64);
                           Tensor dgamma = Tensor::zeros({cols}, DType::f64), dbeta = Tensor::zeros({cols}, DType::f64);

