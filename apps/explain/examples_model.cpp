@@ -34,7 +34,7 @@ void attention(Session& s, Extents d) {
     s.name("log_sum", result.log_sum);
 }
 // Of q k^T and p v: causal, so query i meets i + 1 keys.
-double attention_operations(Extents d) { return 2 * product(d) * static_cast<double>(d[0] + 1); }
+double causal_attention_operations(Extents d) { return 2 * product(d) * static_cast<double>(d[0] + 1); }
 template <DType dtype>
 void attention_dx(Session& s, Extents d) {
     const Tensor q = s.input("query", numbers(d, 1, dtype)), k = s.input("key", numbers(d, 2, dtype));
@@ -168,14 +168,14 @@ std::vector<Example> model_examples() {
          "time, head_dim",
          {16, 32},
          attention<DType::f32>,
-         attention_operations},
+         causal_attention_operations},
         {"attention-backward", "the gradients of attention, f32", "time, head_dim", {16, 32}, attention_dx<DType::f32>},
         {"attention-bf16",
          "causal attention of a short sentence, bf16 with tensor cores",
          "time, head_dim",
          {16, 32},
          attention<DType::bf16>,
-         attention_operations,
+         causal_attention_operations,
          true},
         {"attention-bf16-backward",
          "the gradients of attention, bf16 with tensor cores",
