@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/translation/run/json.h"
-#include "core/digest.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -30,11 +29,6 @@ void visit_shard(Shard& shard, Field&& field) {
     field("tokens", shard.tokens);
     field("lengths_digest", shard.lengths_digest);
     field("ids_digest", shard.ids_digest);
-}
-
-// What serialized() appends to the fields: the digest of the bytes before it and of the brace that ends them.
-std::string digest_line(std::string_view fields) {
-    return fmt::format(",\n \"digest\": \"{}\"\n}}\n", digest(fmt::format("{}\n}}", fields)));
 }
 
 std::int64_t count_at(const nlohmann::json& value) {
@@ -80,9 +74,7 @@ std::string PreparedHeader::serialized() const {
         visit_shard(shard, [&](const char* name, const auto& field) { one[name] = field; });
         object["shards"].push_back(std::move(one));
     }
-    std::string text = json_text(object, 1);
-    text.resize(text.size() - 2);  // the end: a line break and a brace
-    return text + digest_line(text);
+    return sealed_json(object);
 }
 
 PreparedHeader PreparedHeader::parse(std::string_view text, std::string_view name) {
@@ -94,9 +86,7 @@ PreparedHeader PreparedHeader::parse(std::string_view text, std::string_view nam
     // Before the digest: another version may have another one.
     check(is("version", prepared_version), "{}: it was prepared by another version of heddle (its layout is not {}); {}", name,
           prepared_version, prepare_again);
-    const std::size_t length = digest_line("").size();
-    check(text.size() > length && text.substr(text.size() - length) == digest_line(text.substr(0, text.size() - length)),
-          "{}: the file is damaged or was changed since it was written; {}", name, prepare_again);
+    check(is_sealed_json(text), "{}: the file is damaged or was changed since it was written; {}", name, prepare_again);
     try {
         PreparedHeader header;
         visit(header, [&](const char* field_name, auto& field) { take(object, field_name, field); });

@@ -15,10 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void check_done(const std::error_code& failed, const char* what, const fs::path& path) {
-    check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
-}
-
 bool is_shard_file(const fs::path& name) {
     const std::string stem = name.stem().string(), extension = name.extension().string();
     return stem.size() >= 5 && stem.find_first_not_of("0123456789") == std::string::npos &&
@@ -39,12 +35,6 @@ std::optional<fs::path> foreign_entry(const fs::path& folder) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
         if (!is_ours(entry.path().filename()) || !entry.is_regular_file()) return entry.path();
     return {};
-}
-
-void rename_to(const fs::path& from, const fs::path& to) {
-    std::error_code failed;
-    fs::rename(from, to, failed);
-    check_done(failed, "written", to);
 }
 
 // Without links and without a slash at its end: parts are made beside it.
@@ -102,7 +92,7 @@ void settle_aside(const fs::path& out) {
     const fs::path aside = aside_of(out);
     if (!fs::exists(fs::symlink_status(aside))) return;
     check_is_ours(aside);
-    if (!is_there(out) && fs::exists(aside / prepared_header_name)) return rename_to(aside, out);
+    if (!is_there(out) && fs::exists(aside / prepared_header_name)) return rename_onto(aside, out);
     std::error_code failed;
     fs::remove_all(aside, failed);
     check_done(failed, "removed", aside);
@@ -231,7 +221,7 @@ PreparedHeader PreparedWriter::finish(std::int64_t left_out, std::map<std::strin
 
 void PreparedWriter::put_in_place() {
     if (!is_there(out_)) {
-        rename_to(part_, out_);
+        rename_onto(part_, out_);
         lock_.reset();
         return sync_folder(out_.parent_path());
     }

@@ -65,20 +65,10 @@ bool was_put_aside(const std::string& name) {
     return false;
 }
 
-void must(const std::error_code& failed, const char* what, const fs::path& path) {
-    check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
-}
-
 void make_subfolder(const fs::path& path) {
     std::error_code failed;
     fs::create_directory(path, failed);
-    must(failed, "made", path);
-}
-
-void rename_onto(const fs::path& from, const fs::path& to) {
-    std::error_code failed;
-    fs::rename(from, to, failed);
-    must(failed, "written", to);
+    check_done(failed, "made", path);
 }
 
 // A partly removed folder has another name, so it is not mistaken for a save.
@@ -89,7 +79,7 @@ void remove_folder(const fs::path& path) {
     fs::remove_all(part, failed);
     rename_onto(path, part);
     fs::remove_all(part, failed);
-    must(failed, "removed", part);
+    check_done(failed, "removed", part);
 }
 
 // `latest` is a symbolic link, or, where the file system has none (FAT), a file with the name in it: a new one is made beside it

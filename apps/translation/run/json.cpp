@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/digest.h"
+
 namespace heddle::app {
 
 namespace {
@@ -28,6 +30,11 @@ int depth_of(std::string_view text) {
     return deepest;
 }
 
+// What sealed_json() appends to the fields.
+std::string digest_line(std::string_view fields) {
+    return fmt::format(",\n \"digest\": \"{}\"\n}}\n", digest(fmt::format("{}\n}}", fields)));
+}
+
 }  // namespace
 
 nlohmann::json bounded_json(std::string_view text) {
@@ -41,6 +48,17 @@ double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) :
 
 std::string json_text(const nlohmann::ordered_json& value, int indent) {
     return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string sealed_json(const nlohmann::ordered_json& object) {
+    std::string text = json_text(object, 1);
+    text.resize(text.size() - 2);  // the end: a line break and a brace
+    return text + digest_line(text);
+}
+
+bool is_sealed_json(std::string_view text) {
+    const std::size_t length = digest_line("").size();
+    return text.size() > length && text.substr(text.size() - length) == digest_line(text.substr(0, text.size() - length));
 }
 
 nlohmann::ordered_json json_number(double value) {

@@ -20,4 +20,9 @@ nlohmann::ordered_json json_number(double value);
 /// The value as text, in one line or indented by `indent` spaces; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
+/// A non-empty object as an indented text, with one more field at its end, "digest": that of the text without this field.
+std::string sealed_json(const nlohmann::ordered_json& object);
+/// Whether the text ends with the digest that sealed_json() would give it.
+bool is_sealed_json(std::string_view text);
+
 }  // namespace heddle::app

@@ -1,9 +1,11 @@
 #include "apps/translation/run/output_folder.h"
 
+#if defined(__linux__)
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include "core/format.h"
 
@@ -15,10 +17,22 @@ void make_folder(const std::filesystem::path& path, std::string_view option) {
     check(!failed, "{} {}: the folder cannot be made: {}", option, path.string(), failed.message());
 }
 
+void check_done(const std::error_code& failed, std::string_view what, const std::filesystem::path& path) {
+    check(!failed, "{}: cannot be {}: {}", path.string(), what, failed.message());
+}
+
+void rename_onto(const std::filesystem::path& from, const std::filesystem::path& to) {
+    std::error_code failed;
+    std::filesystem::rename(from, to, failed);
+    check_done(failed, "written", to);
+}
+
 std::filesystem::path replace_folder(const std::filesystem::path& fresh, const std::filesystem::path& target,
                                      const std::filesystem::path& aside) {
+#if defined(__linux__)
     // By its number: not every C library has a function for it.
     if (::syscall(SYS_renameat2, AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return fresh;
+#endif
     std::error_code failed, lost;
     std::filesystem::rename(target, aside, failed);
     check(!failed, "{}: cannot be replaced: {}", target.string(), failed.message());

@@ -1,14 +1,21 @@
-// Folders that an option names, for what a command writes.
+// Folders that a command makes, replaces and removes.
 #pragma once
 
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 namespace heddle::app {
 
 /// Makes the folder, and those above it that are missing; one that is there stays as it is. `option`: what named it, "--out".
 /// Error, with the option, the path and the reason, when it cannot be made.
 void make_folder(const std::filesystem::path& path, std::string_view option);
+
+/// Error "PATH: cannot be WHAT: the reason" when a step with this file or folder failed.
+void check_done(const std::error_code& failed, std::string_view what, const std::filesystem::path& path);
+
+/// Renames a file or folder, onto `to` where it is there. Error, with `to` and the reason, when that fails.
+void rename_onto(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Puts the folder `fresh` in the place of `target`, which is there: they are exchanged, or, where the file system cannot do
 /// that, `target` is renamed to `aside`, which must not exist, and `fresh` to `target`; between these two there is none. Returns

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/translation/run/json.h"
-#include "core/digest.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -67,11 +66,6 @@ bool is_count(const nlohmann::json& value, std::string_view name) {
     return value.is_number_integer() && value.get<std::int64_t>() >= (name == "validated_at" ? -1 : 0);
 }
 
-// What serialized() appends to the fields: the digest of the bytes before it and of the brace that ends them.
-std::string digest_line(std::string_view fields) {
-    return fmt::format(",\n \"digest\": \"{}\"\n}}\n", digest(fmt::format("{}\n}}", fields)));
-}
-
 }  // namespace
 
 IntervalReport Interval::means(IntervalReport report) const {
@@ -85,16 +79,13 @@ IntervalReport Interval::means(IntervalReport report) const {
 std::string TrainingState::serialized() const {
     Json object;
     visit(*this, [&](const std::string& name, const auto& field) { put(object[name], field); });
-    std::string text = object.dump(1);
-    text.resize(text.size() - 2);  // the end: a line break and a brace
-    return text + digest_line(text);
+    return sealed_json(object);
 }
 
 TrainingState TrainingState::parse(std::string_view text, std::string_view name) {
     TrainingState state;
     // Before anything is made of it.
-    const std::size_t length = digest_line("").size();
-    check(text.size() > length && text.substr(text.size() - length) == digest_line(text.substr(0, text.size() - length)),
+    check(is_sealed_json(text),
           "{}: the file is damaged or was changed since it was written; delete this save and go on from another", name);
     const nlohmann::json object = bounded_json(text);
     try {

@@ -59,11 +59,14 @@ Lines all_lines(const DataOptions& options, const Say& say, std::int64_t piece_s
     return lines;
 }
 
-// Those of line i * lines / count, i = 0, 1, .., that are among `pairs` lines from `first` on, as numbers of pairs; ascending.
+// The chosen lines, `count` of `lines`, that are among `pairs` lines from `first` on, as numbers of pairs; ascending.
 std::vector<std::int64_t> at_even_distances(std::int64_t count, std::int64_t lines, std::int64_t first, std::int64_t pairs) {
     std::vector<std::int64_t> chosen;
-    for (std::int64_t i = 0; i < count; ++i)
-        if (const std::int64_t line = i * lines / count - first; line >= 0 && line < pairs) chosen.push_back(line);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto line = static_cast<std::int64_t>(
+            line_at_even_distance(static_cast<std::size_t>(i), static_cast<std::size_t>(count), static_cast<std::size_t>(lines)));
+        if (line >= first && line < first + pairs) chosen.push_back(line - first);
+    }
     return chosen;
 }
 

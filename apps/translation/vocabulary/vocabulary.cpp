@@ -11,7 +11,7 @@ namespace {
 std::vector<std::string_view> at_even_distances(std::span<const std::string_view> lines, std::size_t count) {
     std::vector<std::string_view> out;
     out.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) out.push_back(lines[i * lines.size() / count]);
+    for (std::size_t i = 0; i < count; ++i) out.push_back(lines[line_at_even_distance(i, count, lines.size())]);
     return out;
 }
 
@@ -55,6 +55,8 @@ std::unique_ptr<Vocabulary> Vocabulary::load(const std::string& path, bool lower
     }
     return load_sentencepiece(std::move(bytes), path, lowercase);
 }
+
+std::size_t line_at_even_distance(std::size_t i, std::size_t count, std::size_t lines) { return i * lines / count; }
 
 std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string_view> lines) {
     check(options.min_count >= 1, "vocabulary: min_count is {}; wanted at least 1", options.min_count);

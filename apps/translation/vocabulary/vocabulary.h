@@ -79,6 +79,9 @@ class VocabularySizeError : public Error {
     std::int64_t size_that_works;  ///< the largest when the wanted one was too large, the smallest when it was too small
 };
 
+/// The i-th of the `count` lines that a vocabulary is trained on when there are more: `count` <= `lines`, i < count.
+std::size_t line_at_even_distance(std::size_t i, std::size_t count, std::size_t lines);
+
 /// Trains a vocabulary on lines of text; the same lines and options give the same bytes. Error when there is no text, and
 /// VocabularySizeError for a SentencePiece vocabulary larger or smaller than the text allows.
 std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string_view> lines);
