@@ -55,8 +55,7 @@ class PartTimes final : public StepObserver {
 class MeasuredUpdates {
   public:
     MeasuredUpdates(nn::Transformer& model, const Trainer& trainer)
-        : model_(model),
-          trainer_(trainer),
+        : trainer_(trainer),
           options_(trainer.options()),
           parameters_(trainer.learner().parameters()),
           // Moments of its own, too: nothing of the run moves but the gradients.
@@ -119,7 +118,6 @@ class MeasuredUpdates {
                         per_step * (parts_.of(StepPart::zeroing) + parts_.of(StepPart::norm) + parts_.of(StepPart::step));
     }
 
-    nn::Transformer& model_;
     const Trainer& trainer_;
     const TrainingOptions& options_;
     const nn::FlatParameters& parameters_;
