@@ -124,8 +124,7 @@ std::string Attempt::last_writer(const std::byte* address, std::size_t bytes, in
             if (event->shared || (event->action != emulator::Action::write && event->action != emulator::Action::atomic))
                 continue;
             if (event->address >= first + bytes || event->address + event->bytes <= first) continue;
-            std::size_t from = 0;
-            line = line_in(launch->trace.sites[event->site].place, source_, from);
+            line = line_in(launch->trace.sites[event->site].place, source_);
             if (line == 0) return "";
             return ", written in line " + std::to_string(line) + " by thread " + std::to_string(event->thread) + " of block " +
                    std::to_string(event->block);
@@ -175,8 +174,7 @@ void Attempt::reads_by_copies() {
     for (const auto& [trace, requests] : launches_)
         for (const emulator::TraceEvent& event : trace.events) {
             if (event.shared || event.action != emulator::Action::read) continue;
-            std::size_t from = 0;
-            const int line = line_in(trace.sites[event.site].place, source_, from);
+            const int line = line_in(trace.sites[event.site].place, source_);
             throw Failed{
                 {.kind = "cost",
                  .line = line,
@@ -195,8 +193,7 @@ void Attempt::copies_ahead() {
         for (const emulator::TraceEvent& event : trace.events) {
             if (event.action != emulator::Action::copy_wait) continue;
             if (event.address > 0) return;  // so many groups are left on their way
-            std::size_t from = 0;
-            line = line_in(trace.sites[event.site].place, source_, from);
+            line = line_in(trace.sites[event.site].place, source_);
         }
     throw Failed{{.kind = "cost",
                   .line = line,

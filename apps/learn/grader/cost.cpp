@@ -45,8 +45,7 @@ std::vector<LineCost> lines_of(const std::vector<RecordedLaunch>& launches, cons
     for (const auto& [trace, requests] : launches)
         for (const emulator::Request& request : requests) {
             if (!emulator::is_access(request.action)) continue;
-            std::size_t from = 0;
-            const int number = line_in(trace.sites[request.site].place, source, from);
+            const int number = line_in(trace.sites[request.site].place, source);
             const bool reads = is_read(request.action);
             const Array* const array = request.shared ? nullptr : array_with(first_address(trace, request), arrays);
             LineCost& line = lines[{number, reads, array}];
@@ -188,11 +187,8 @@ std::uint64_t warps_of(const std::vector<RecordedLaunch>& launches) {
 int busiest_barrier(const std::vector<RecordedLaunch>& launches, const std::string& source) {
     std::map<int, std::uint64_t> met;
     for (const auto& [trace, requests] : launches)
-        for (const emulator::TraceEvent& event : trace.events) {
-            if (event.action != emulator::Action::barrier) continue;
-            std::size_t from = 0;
-            ++met[line_in(trace.sites[event.site].place, source, from)];
-        }
+        for (const emulator::TraceEvent& event : trace.events)
+            if (event.action == emulator::Action::barrier) ++met[line_in(trace.sites[event.site].place, source)];
     const auto most = std::max_element(met.begin(), met.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == met.end() ? 0 : most->first;
 }

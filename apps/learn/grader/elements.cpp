@@ -72,10 +72,8 @@ Verdict verdict_of_access(const std::string& report, const ReportedAccess& acces
                           const std::vector<Array>& arrays) {
     Verdict verdict = verdict_of_report(report, source);
     verdict.kind = kind_of(access.mistake);
-    std::size_t from = 0;
-    verdict.line = line_in(access.place, source, from);
-    from = 0;
-    verdict.other_line = line_in(access.earlier_place, source, from);
+    verdict.line = line_in(access.place, source);
+    verdict.other_line = line_in(access.earlier_place, source);
     if (verdict.line == 0) std::swap(verdict.line, verdict.other_line);
 
     const Array* const array = array_of(access, arrays);

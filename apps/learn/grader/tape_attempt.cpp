@@ -342,8 +342,7 @@ Tensor tensor(const Shape& shape, unsigned series) {
 
 Verdict verdict_of_error(const std::string& error, const std::string& source) {
     const auto says = [&](const char* words) { return error.find(words) != std::string::npos; };
-    std::size_t from = 0;
-    int line = line_in(error, source, from);
+    int line = line_in(error, source);
     if (line == 0) line = line_of_last_throw(source);
     static const std::regex gave(
         R"(: backward gave input \d+ (an undefined|a gradient (\[.*?\]) (\w+), wanted (\[.*?\]) (\w+)))");

@@ -30,10 +30,8 @@ extern "C" void remember_and_throw(void* exception, void* type, void (*destroy)(
 namespace heddle::learn {
 
 int innermost_line(std::span<void* const> places, const std::string& source) {
-    for (void* const place : places) {
-        std::size_t from = 0;
-        if (const int line = line_in(emulator::place_of_code(place), source, from); line != 0) return line;
-    }
+    for (void* const place : places)
+        if (const int line = line_in(emulator::place_of_code(place), source); line != 0) return line;
     return 0;
 }
 

@@ -47,6 +47,11 @@ int line_in(std::string_view text, std::string_view source, std::size_t& from) {
     return 0;
 }
 
+int line_in(std::string_view text, std::string_view source) {
+    std::size_t from = 0;
+    return line_in(text, source, from);
+}
+
 std::string without_folders(std::string text, const std::string& source) {
     for (std::size_t at = text.find("/" + source + ":"); at != std::string::npos; at = text.find("/" + source + ":")) {
         const std::size_t space = text.rfind(' ', at);  // the path in front of the name

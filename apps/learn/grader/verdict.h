@@ -34,7 +34,9 @@ Verdict verdict_of_report(const std::string& report, const std::string& source);
 /// The text with "SOURCE:" for each "FOLDERS/SOURCE:".
 std::string without_folders(std::string text, const std::string& source);
 
-/// The number behind the first "SOURCE:" at or after `from`, which moves behind it; 0 if there is none.
+/// The number behind the first "SOURCE:"; 0 if there is none.
+int line_in(std::string_view text, std::string_view source);
+/// The same from position `from` on, which moves behind that "SOURCE".
 int line_in(std::string_view text, std::string_view source, std::size_t& from);
 
 /// Replaces the file. False if it cannot be written.
