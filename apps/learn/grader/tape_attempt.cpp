@@ -11,6 +11,7 @@
 
 #include "apps/learn/grader/thrown.h"
 #include "apps/learn/grader/watch.h"
+#include "autograd/gradcheck_impl.h"
 #include "core/error.h"
 
 namespace heddle::learn {
@@ -19,8 +20,8 @@ namespace {
 // What memory holds that an answer did not write: a NaN that no arithmetic makes.
 constexpr std::uint64_t kUnwritten = 0x7ff8'5eed'0bad'f00d;
 
-[[noreturn]] void fail_with(const char* kind, const std::string& text, const std::string& shape) {
-    throw Failed{{.kind = kind, .text = text, .shape = shape, .cost = {}}};
+[[noreturn]] void refuse(const char* kind, const std::string& text) {
+    throw Failed{{.kind = kind, .text = text, .shape = "", .cost = {}}};
 }
 
 Values values_of(const Tensor& tensor) {
@@ -36,16 +37,8 @@ bool close(const Values& got, const Values& wanted) {
     return got.size() == wanted.size();
 }
 
-std::string shape_of(const Shape& shape) {
-    std::string text;
-    for (int axis = 0; axis < shape.rank(); ++axis) text += fmt::format("{}{}", axis == 0 ? "" : ", ", shape[axis]);
-    return "[" + text + "]";
-}
-
-std::string element_name(const std::string& name, const Shape& shape, std::size_t index) {
-    Array array = {.name = name, .extents = {}};
-    for (int axis = 0; axis < shape.rank(); ++axis) array.extents.push_back(static_cast<int>(shape[axis]));
-    return array.element_name(index);
+std::string element_name(const std::string& name, const Shape& shape, std::size_t element) {
+    return name + proof::index_text(shape, static_cast<std::int64_t>(element));
 }
 
 // The first wrong element, got and wanted; empty if all are right.
@@ -100,10 +93,7 @@ Verdict verdict_of_exception(const std::string& source) {
 class Proof {
   public:
     Proof(const Answer& answer, const TapeOp& op, const std::vector<Tensor>& inputs) : answer_(answer), op_(op), inputs_(inputs) {
-        for (std::size_t i = 0; i < inputs.size(); ++i) {
-            shape_ += fmt::format("{}{} {}", i == 0 ? "" : ", ", op.inputs[i], shape_of(inputs[i].shape()));
-            shapes_.push_back(inputs[i].shape());
-        }
+        for (const Tensor& input : inputs) shapes_.push_back(input.shape());
         cotangent_ = values_of(tensor({static_cast<std::int64_t>(op.value(inputs).size())}, 9));
         wanted_ = op.gradients(inputs, cotangent_);
     }
@@ -121,7 +111,7 @@ class Proof {
         for (std::size_t i = 0; i < inputs_.size(); ++i) change_is_noticed(i);
         change_is_noticed(inputs_.size());
         const GradcheckReport report = gradcheck(op_.function, inputs_);
-        if (!report.passed) fail_with("gradient", std::regex_replace(report.message, std::regex(R"(\n\s*)"), "; "), shape_);
+        if (!report.passed) refuse("gradient", std::regex_replace(report.message, std::regex(R"(\n\s*)"), "; "));
         return report.compared;
     }
 
@@ -156,7 +146,6 @@ class Proof {
     // As a verdict: what the answer has thrown.
     [[noreturn]] void throw_current() const {
         Verdict verdict = verdict_of_exception(answer_.source());
-        verdict.shape = shape_;
         if (verdict.kind == "shape" && !op_.on_shape.empty()) verdict.text += ". " + op_.on_shape;
         throw Failed{verdict};
     }
@@ -164,22 +153,16 @@ class Proof {
     void value_is_right() {
         const Leaves x = leaves(inputs_);
         const Variable result = forward(x);
-        if (!result.defined())
-            fail_with("values", "the result is an undefined Variable: what record() returns is missing", shape_);
+        if (!result.defined()) refuse("values", "the result is an undefined Variable: what record() returns is missing");
         const Values wanted = op_.value(inputs_);
-        if (result.value().dtype() != DType::f64)
-            fail_with("values", op_.result + " is not of DType::f64, as the inputs are", shape_);
+        if (result.value().dtype() != DType::f64) refuse("values", op_.result + " is not of DType::f64, as the inputs are");
         if (result.value().numel() != static_cast<std::int64_t>(wanted.size()) || result.shape() != wanted_shape())
-            fail_with(
-                "shape",
-                fmt::format("{} has the shape {}; wanted {}", op_.result, shape_of(result.shape()), shape_of(wanted_shape())),
-                shape_);
+            refuse("shape",
+                   fmt::format("{} has the shape {}; wanted {}", op_.result, result.shape().str(), wanted_shape().str()));
         inputs_are_kept(x, "the forward pass");
         const Values got = values_of(result.value());
-        if (const std::string text = unwritten(op_.result, result.shape(), got); !text.empty())
-            fail_with("unwritten", text, shape_);
-        if (const std::string text = difference(op_.result, result.shape(), got, wanted); !text.empty())
-            fail_with("values", text, shape_);
+        if (const std::string text = unwritten(op_.result, result.shape(), got); !text.empty()) refuse("unwritten", text);
+        if (const std::string text = difference(op_.result, result.shape(), got, wanted); !text.empty()) refuse("values", text);
     }
 
     // All exercises' results have the shape of their first input.
@@ -188,11 +171,10 @@ class Proof {
     void inputs_are_kept(const Leaves& leaves, const char* who) const {
         for (std::size_t i = 0; i < leaves.size(); ++i)
             if (const Tensor& now = leaves[i].value(); values_of(now) != values_of(inputs_[i]))
-                fail_with("changed",
-                          fmt::format("{} changes its input {}: others compute with the same memory. Make a new tensor with "
-                                      "Tensor::empty, or change a clone()",
-                                      who, op_.inputs[i]),
-                          shape_);
+                refuse("changed",
+                       fmt::format("{} changes its input {}: others compute with the same memory. Make a new tensor with "
+                                   "Tensor::empty, or change a clone()",
+                                   who, op_.inputs[i]));
     }
 
     void is_recorded() const {
@@ -201,18 +183,14 @@ class Proof {
             for (std::size_t other = 0; other < x.size(); ++other) x[other].set_requires_grad(other == i);
             const Variable result = forward(x);
             if (result.is_leaf() && result.requires_grad())
-                fail_with("tape",
-                          op_.result + " is a new leaf: nothing says what it was computed from. Return what record() returns",
-                          shape_);
+                refuse("tape",
+                       op_.result + " is a new leaf: nothing says what it was computed from. Return what record() returns");
             if (!result.requires_grad())
-                fail_with("tape",
-                          fmt::format("{} needs a gradient, but no node was recorded: {}", op_.inputs[i],
-                                      i == 0 ? "return record(...) with all .inputs"
-                                             : fmt::format("is {} among the .inputs?", op_.inputs[i])),
-                          shape_);
+                refuse("tape", fmt::format("{} needs a gradient, but no node was recorded: {}", op_.inputs[i],
+                                           i == 0 ? "return record(...) with all .inputs"
+                                                  : fmt::format("is {} among the .inputs?", op_.inputs[i])));
             back(result);
-            if (const std::string text = gradient_fault(static_cast<int>(i), x[i], wanted_[i]); !text.empty())
-                fail_with(kind_, text, shape_);
+            check_gradient(i, x[i]);
         }
     }
 
@@ -221,35 +199,28 @@ class Proof {
         const Variable result = forward(x);
         const Values before = values_of(result.value());
         back(result);
-        for (std::size_t i = 0; i < x.size(); ++i)
-            if (const std::string text = gradient_fault(static_cast<int>(i), x[i], wanted_[i]); !text.empty())
-                fail_with(kind_, text, shape_);
+        for (std::size_t i = 0; i < x.size(); ++i) check_gradient(i, x[i]);
         inputs_are_kept(x, "backward");
         if (values_of(result.value()) != before)
-            fail_with("changed",
-                      "backward changes the result " + op_.result + ": it shares its memory with a saved tensor. Make a new one",
-                      shape_);
+            refuse("changed",
+                   "backward changes the result " + op_.result + ": it shares its memory with a saved tensor. Make a new one");
     }
 
-    // What is wrong with the gradient of this leaf; empty if nothing is. Sets kind_.
-    std::string gradient_fault(int input, const Variable& leaf, const Values& wanted) const {
-        const std::string& name = op_.inputs[static_cast<std::size_t>(input)];
-        const std::string start = fmt::format("the gradient of input {}, {}: ", input, name);
-        kind_ = "gradient";
-        if (!leaf.grad().defined()) return start + fmt::format("backward never gives it; wanted g.give({}, ...)", input);
+    // Fails if the gradient of input `i`, which `leaf` holds, is missing or wrong.
+    void check_gradient(std::size_t i, const Variable& leaf) const {
+        const std::string& name = op_.inputs[i];
+        const std::string start = fmt::format("the gradient of input {}, {}: ", i, name);
+        if (!leaf.grad().defined()) refuse("gradient", start + fmt::format("backward never gives it; wanted g.give({}, ...)", i));
         const Values got = values_of(leaf.grad());
-        if (const std::string text = unwritten("d" + name, leaf.shape(), got); !text.empty()) {
-            kind_ = "unwritten";
-            return start + text;
-        }
-        std::string text = difference("d" + name, leaf.shape(), got, wanted);
-        if (text.empty()) return "";
+        if (const std::string text = unwritten("d" + name, leaf.shape(), got); !text.empty()) refuse("unwritten", start + text);
+        std::string text = difference("d" + name, leaf.shape(), got, wanted_[i]);
+        if (text.empty()) return;
         for (const Mistake& mistake : op_.mistakes)
-            if (mistake.input == input && close(got, mistake.gradient(inputs_, cotangent_))) {
+            if (static_cast<std::size_t>(mistake.input) == i && close(got, mistake.gradient(inputs_, cotangent_))) {
                 text += ": " + mistake.words;
                 break;
             }
-        return start + text;
+        refuse("gradient", start + text);
     }
 
     // Leaves may hold gradients of other uses.
@@ -263,11 +234,10 @@ class Proof {
             const Values got = values_of(x[i].grad());
             const std::string name = "d" + op_.inputs[i];
             if (const std::string text = difference(name, x[i].shape(), got, wanted); !text.empty())
-                fail_with("gradient",
-                          fmt::format("the gradient of input {}, {}: {}, with 8 in each element of {} from another use of {}{}",
-                                      i, op_.inputs[i], text, name, op_.inputs[i],
-                                      close(got, wanted_[i]) ? ": gradients add up, and = forgets the others; use +=" : ""),
-                          shape_);
+                refuse("gradient",
+                       fmt::format("the gradient of input {}, {}: {}, with 8 in each element of {} from another use of {}{}", i,
+                                   op_.inputs[i], text, name, op_.inputs[i],
+                                   close(got, wanted_[i]) ? ": gradients add up, and = forgets the others; use +=" : ""));
         }
     }
 
@@ -284,11 +254,10 @@ class Proof {
         for (std::size_t i = 0; i < x.size(); ++i)
             if (const std::string text = difference("d" + op_.inputs[i], x[i].shape(), values_of(x[i].grad()), wanted_[i]);
                 !text.empty())
-                fail_with("saved",
-                          fmt::format("two forward passes, then backward of the first one: {}. It uses what the second pass left "
-                                      "behind; what backward needs belongs in .saved, not in a static or global variable",
-                                      text),
-                          shape_);
+                refuse("saved",
+                       fmt::format("two forward passes, then backward of the first one: {}. It uses what the second pass left "
+                                   "behind; what backward needs belongs in .saved, not in a static or global variable",
+                                   text));
     }
 
     // Input `i`, or behind the last one the result, is changed between forward and backward: backward computes with the values of
@@ -307,22 +276,19 @@ class Proof {
         const std::string& name = i < x.size() ? op_.inputs[i] : op_.result;
         for (std::size_t j = 0; j < x.size(); ++j)
             if (!close(values_of(x[j].grad()), wanted_[j]))
-                fail_with(
+                refuse(
                     "saved",
                     fmt::format("{} was changed between forward and backward, and d{} was computed from the new values without "
                                 "a word. With {} in .saved, read by g.saved(), the tape notices",
-                                name, op_.inputs[j], name),
-                    shape_);
+                                name, op_.inputs[j], name));
     }
 
     const Answer& answer_;
     const TapeOp& op_;
     const std::vector<Tensor>& inputs_;
     std::vector<Shape> shapes_;
-    std::string shape_;
     Values cotangent_;
     std::vector<Values> wanted_;
-    mutable const char* kind_ = "gradient";
 };
 
 }  // namespace
@@ -330,8 +296,7 @@ class Proof {
 void* Answer::find(const char* name, const char* symbol) const {
     void* const found = dlsym(library_, symbol);
     if (found == nullptr)
-        fail_with("compile",
-                  fmt::format("{} defines no function '{}' with the parameters that exercise.h declares", source_, name), "");
+        refuse("compile", fmt::format("{} defines no function '{}' with the parameters that exercise.h declares", source_, name));
     return found;
 }
 
@@ -360,10 +325,16 @@ Verdict verdict_of_error(const std::string& error, const std::string& source) {
 std::string prove(const Answer& answer, const TapeOp& op, const std::vector<std::vector<Tensor>>& cases) {
     std::int64_t compared = 0;
     for (const std::vector<Tensor>& inputs : cases) {
-        Proof proof(answer, op, inputs);
-        proof.first_run();
-        stop_printing();
-        compared += proof.further_runs();
+        try {
+            Proof proof(answer, op, inputs);
+            proof.first_run();
+            stop_printing();
+            compared += proof.further_runs();
+        } catch (Failed& failed) {
+            for (std::size_t i = 0; i < inputs.size(); ++i)
+                failed.verdict.shape += fmt::format("{}{} {}", i == 0 ? "" : ", ", op.inputs[i], inputs[i].shape().str());
+            throw;
+        }
     }
     return fmt::format("the result and all gradients are right; {} derivatives agree with differences", compared);
 }
