@@ -111,7 +111,7 @@ class Proof {
         for (std::size_t i = 0; i < inputs_.size(); ++i) change_is_noticed(i);
         change_is_noticed(inputs_.size());
         const GradcheckReport report = gradcheck(op_.function, inputs_);
-        if (!report.passed) refuse("gradient", std::regex_replace(report.message, std::regex(R"(\n\s*)"), "; "));
+        if (!report.passed) refuse("gradient", on_one_line(report.message));
         return report.compared;
     }
 
@@ -316,7 +316,7 @@ Verdict verdict_of_error(const std::string& error, const std::string& source) {
     const char* const kind = is_gift                    ? (found[2] != found[4] ? "shape" : "gradient")
                              : says("changed in place") ? "saved"
                                                         : "tape";
-    std::string text = std::regex_replace(error, std::regex(R"(\n\s*)"), "; ");
+    std::string text = on_one_line(error);
     if ((is_gift && found[3] == "f32") || says("are f32, but were asked for as f64"))
         text += "; Tensor::empty(shape, DType::f64) makes f64, and so do Tensor::zeros and Tensor::full";
     return {.kind = kind, .line = line, .text = text, .shape = "", .cost = {}};

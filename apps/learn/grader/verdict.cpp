@@ -52,6 +52,8 @@ int line_in(std::string_view text, std::string_view source) {
     return line_in(text, source, from);
 }
 
+std::string on_one_line(const std::string& text) { return std::regex_replace(text, std::regex(R"(\n\s*)"), "; "); }
+
 std::string without_folders(std::string text, const std::string& source) {
     for (std::size_t at = text.find("/" + source + ":"); at != std::string::npos; at = text.find("/" + source + ":")) {
         const std::size_t space = text.rfind(' ', at);  // the path in front of the name
@@ -66,8 +68,7 @@ Verdict verdict_of_report(const std::string& report, const std::string& source) 
     std::string text = std::regex_replace(report, std::regex(R"( \(HEDDLE_EMULATOR_SEED=[^)]*\))"), "");
     text = std::regex_replace(text, std::regex(R"(the (\d+ bytes?) allocated at (\w+):0)"), "$2 ($1)");
     text = std::regex_replace(text, std::regex(R"(an allocation of (\d+ bytes?) made at (\w+):0)"), "$2 ($1)");
-    text = std::regex_replace(text, std::regex(R"(\n\s*)"), "; ");
-    text = without_folders(std::move(text), source);
+    text = without_folders(on_one_line(text), source);
     verdict.text = text;
     std::size_t from = 0;
     verdict.line = line_in(text, source, from);

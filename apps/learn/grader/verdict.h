@@ -31,6 +31,9 @@ struct Verdict {
 /// tests. Arrays are called by the names with which the harness allocated them.
 Verdict verdict_of_report(const std::string& report, const std::string& source);
 
+/// The text with "; " for each line break and the blanks behind it.
+std::string on_one_line(const std::string& text);
+
 /// The text with "SOURCE:" for each "FOLDERS/SOURCE:".
 std::string without_folders(std::string text, const std::string& source);
 
