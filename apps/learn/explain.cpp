@@ -6,16 +6,6 @@
 #include <utility>
 
 namespace heddle::learn {
-namespace {
-
-DType dtype_of(const TracedArray& array) {
-    if (array.element == 8) return DType::f64;
-    if (array.element == 2) return DType::bf16;
-    if (array.element == 1) return DType::u8;
-    return array.whole_numbers ? DType::i32 : DType::f32;
-}
-
-}  // namespace
 
 explain::Explanation explanation_of(const ExercisePage& page, CheckResult& result) {
     TracedRun& run = result.run.value();
@@ -26,7 +16,7 @@ explain::Explanation explanation_of(const ExercisePage& page, CheckResult& resul
                                      .command = "heddle learn explain " + page.name,
                                      .traced = std::move(run.launches)};
     for (const TracedArray& array : run.arrays)
-        explanation.tensors.push_back({array.name, {array.extents.begin(), array.extents.end()}, dtype_of(array), array.start});
+        explanation.tensors.push_back({array.name, {array.extents.begin(), array.extents.end()}, array.dtype, array.start});
     explanation.launches = explain::reports_of(explanation.traced);
     explanation.sources[result.name] = result.text;
     const Verdict& verdict = result.verdict;

@@ -60,11 +60,10 @@ Attempt::~Attempt() {
     for (const Array& array : arrays_) cudaFree(array.start);
 }
 
-void* Attempt::add(const std::string& name, const void* values, std::size_t element, bool whole_numbers,
-                   std::vector<int> extents) {
-    arrays_.push_back({name, std::move(extents), element, whole_numbers, nullptr});
+void* Attempt::add(const std::string& name, const void* values, DType dtype, std::vector<int> extents) {
+    arrays_.push_back({name, std::move(extents), dtype, nullptr});
     Array& array = arrays_.back();
-    const std::size_t bytes = array.count() * element;
+    const std::size_t bytes = array.count() * array.element_bytes();
     // Reports say where memory was allocated; here its name does that (verdict.cpp).
     must(cudaMalloc(&array.start, bytes, emulator::Place{name.c_str(), 0}));
     if (values != nullptr) must(cudaMemcpy(array.start, values, bytes, cudaMemcpyHostToDevice));
@@ -103,10 +102,10 @@ const Array& Attempt::array_at(const void* start) const {
 }
 
 void Attempt::check_written(const Array& array) const {
-    const std::size_t count = array.count();
+    const std::size_t count = array.count(), bytes = array.element_bytes();
     std::size_t first = count, missing = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        if (emulator::checker::first_unwritten(array.start + i * array.element, array.element) == nullptr) continue;
+        if (emulator::checker::first_unwritten(array.start + i * bytes, bytes) == nullptr) continue;
         if (missing++ == 0) first = i;
     }
     if (missing == 0) return;
@@ -214,8 +213,7 @@ Cost Attempt::cost() { return cost_of(counted()); }
 TracedRun Attempt::run() const {
     TracedRun run;
     for (const Array& array : arrays_)
-        run.arrays.push_back({array.name, array.extents, static_cast<std::uint32_t>(array.element), array.whole_numbers,
-                              reinterpret_cast<std::uint64_t>(array.start)});
+        run.arrays.push_back({array.name, array.extents, array.dtype, reinterpret_cast<std::uint64_t>(array.start)});
     for (const RecordedLaunch& launch : launches_) run.launches.push_back(launch.trace);
     return run;
 }

@@ -16,11 +16,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "apps/learn/grader/traced_run.h"
 #include "apps/learn/grader/verdict.h"
+#include "core/dtype.h"
 #include "kernels/emulator/launch.h"
 #include "kernels/emulator/reported.h"
 #include "kernels/emulator/requests.h"
@@ -43,11 +43,11 @@ std::vector<float> numbers(std::size_t count, unsigned series = 1);
 struct Array {
     std::string name;
     std::vector<int> extents;
-    std::size_t element = 0;  ///< bytes
-    bool whole_numbers = false;
+    DType dtype = DType::f32;
     std::byte* start = nullptr;
 
     std::size_t count() const;
+    std::size_t element_bytes() const { return static_cast<std::size_t>(size_of(dtype)); }
     /// Of an element's number: "y[3]", with two extents "y[1, 3]".
     std::string element_name(std::size_t index) const;
 };
@@ -82,12 +82,12 @@ class Attempt {
     template <class T>
     T* input(const std::string& name, const std::vector<T>& values, std::vector<int> extents = {}) {
         if (extents.empty()) extents = {static_cast<int>(values.size())};
-        return static_cast<T*>(add(name, values.data(), sizeof(T), std::is_integral_v<T>, std::move(extents)));
+        return static_cast<T*>(add(name, values.data(), dtype_of<T>(), std::move(extents)));
     }
     /// One that the kernel must write as a whole: reading or not writing an element is a mistake.
     template <class T>
     T* output(const std::string& name, std::vector<int> extents) {
-        return static_cast<T*>(add(name, nullptr, sizeof(T), std::is_integral_v<T>, std::move(extents)));
+        return static_cast<T*>(add(name, nullptr, dtype_of<T>(), std::move(extents)));
     }
 
     /// Runs the learner's kernel of this name and waits for it. Failed with what the emulator reports.
@@ -122,7 +122,7 @@ class Attempt {
     std::optional<TracedRun> run_so_far() const;
 
   private:
-    void* add(const std::string& name, const void* values, std::size_t element, bool whole_numbers, std::vector<int> extents);
+    void* add(const std::string& name, const void* values, DType dtype, std::vector<int> extents);
     void* find(const char* name) const;
     void begin();
     void finish();

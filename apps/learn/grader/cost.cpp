@@ -27,7 +27,7 @@ std::uint64_t address_of(const Array& array) { return reinterpret_cast<std::uint
 
 const Array* array_with(std::uint64_t address, const std::vector<Array>& arrays) {
     for (const Array& array : arrays)
-        if (address >= address_of(array) && address < address_of(array) + array.count() * array.element) return &array;
+        if (address >= address_of(array) && address < address_of(array) + array.count() * array.element_bytes()) return &array;
     return nullptr;
 }
 

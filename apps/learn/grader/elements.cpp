@@ -29,12 +29,13 @@ const Array* array_of(const ReportedAccess& access, const std::vector<Array>& ar
 // "y[16]", or "16 bytes from y[16] on" for an access of several elements; empty before the start of an array with several
 // extents.
 std::string element_of(const Array& array, const ReportedAccess& access) {
+    const std::size_t bytes = array.element_bytes();
     if (access.address < access.allocation) {
         if (array.extents.size() != 1) return "";
-        return array.name + "[-" + std::to_string((access.allocation - access.address + array.element - 1) / array.element) + "]";
+        return array.name + "[-" + std::to_string((access.allocation - access.address + bytes - 1) / bytes) + "]";
     }
-    const std::string element = array.element_name((access.address - access.allocation) / array.element);
-    return access.bytes <= array.element ? element : std::to_string(access.bytes) + " bytes from " + element + " on";
+    const std::string element = array.element_name((access.address - access.allocation) / bytes);
+    return access.bytes <= bytes ? element : std::to_string(access.bytes) + " bytes from " + element + " on";
 }
 
 // " has 256 elements", " is [4, 96]".

@@ -92,8 +92,7 @@ template <class Stream>
 void visit(Stream& with, TracedArray& array) {
     with(array.name);
     with(array.extents);
-    with(array.element);
-    with(array.whole_numbers);
+    with(array.dtype);
     with(array.start);
 }
 template <class Stream>
@@ -122,8 +121,10 @@ void visit(Stream& with, TracedRun& run) {
     with(run.launches);
 }
 
-// What reading relies on: indices that lie in their lists.
+// What reading relies on: known types, and indices that lie in their lists.
 bool is_sound(const TracedRun& run) {
+    for (const TracedArray& array : run.arrays)
+        if (array.dtype > DType::dual) return false;
     for (const emulator::TracedLaunch& launch : run.launches) {
         const auto is_index = [&](std::uint32_t event) { return event == emulator::kNoEvent || event < launch.events.size(); };
         if (!is_index(launch.mistake) || !is_index(launch.earlier)) return false;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/dtype.h"
 #include "kernels/emulator/trace.h"
 
 namespace heddle::learn {
@@ -14,8 +15,7 @@ namespace heddle::learn {
 struct TracedArray {
     std::string name;
     std::vector<int> extents;
-    std::uint32_t element = 0;  ///< bytes
-    bool whole_numbers = false;
+    DType dtype = DType::f32;
     std::uint64_t start = 0;  ///< address
 };
 
