@@ -95,7 +95,7 @@ std::string missing(const Target& target, const Block& block, const Access& othe
 }
 
 // The access as the last one of the trace, if there is one.
-void trace_reported(const Target& target, const Access* earlier = nullptr) {
+void trace_reported(const Target& target, const Access* earlier) {
     if (!traces()) return;
     const State& s = state();
     const auto code = [](Origin origin) { return origin.is_place() ? nullptr : reinterpret_cast<const void*>(origin.value()); };
@@ -114,8 +114,10 @@ std::optional<ReportedAccess>& reported() {
     return last;
 }
 
-// Ends the launch with this message.
-[[noreturn]] void report(Mistake mistake, const Target& target, const std::string& what, ReportedAccess about = {}) {
+// Ends the launch with this message. `earlier`: the access that this one conflicts with.
+[[noreturn]] void report(Mistake mistake, const Target& target, const std::string& what, ReportedAccess about = {},
+                         const Access* earlier = nullptr) {
+    trace_reported(target, earlier);
     about.mistake = mistake;
     about.what = what;
     about.verb = verb(target.kind);
@@ -176,7 +178,6 @@ bool is_library_code(Origin origin) {
 
 void report_race(const Target& target, const Block& block, const Access& other, bool shared) {
     running = {};
-    trace_reported(target, &other);
     std::string who = thread_text(other.thread());
     if (other.block != block.ordinal) who += " of " + block_text(other.block);
     const std::string element = shared ? "" : in_allocation(target.address);
@@ -189,14 +190,14 @@ void report_race(const Target& target, const Block& block, const Access& other, 
             .earlier_place = place(other.origin()),
             .missing = orders,
             .is_between_blocks = other.block != block.ordinal && !is_atomic(target.kind) && !is_atomic(other.kind()),
-            .both_write = target.kind == Kind::write && other.kind() == Kind::write});
+            .both_write = target.kind == Kind::write && other.kind() == Kind::write},
+           &other);
 }
 
 void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena) {
     running = {};
     Target reading = target;
     reading.kind = is_atomic(target.kind) ? target.kind : Kind::read;
-    trace_reported(reading);
     if (arena)
         report(Mistake::unwritten, reading,
                deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
@@ -205,7 +206,6 @@ void report_unwritten(const Target& target, const std::byte* byte, const Arena* 
 
 void report_not_allocated(const Target& target, const std::byte* byte) {
     running = {};
-    trace_reported(target);
     std::optional<Allocation> nearest = nearest_allocation(target.address);
     // If the next allocation's start is nearer than this one's end, it is the one that was probably meant.
     for (std::size_t ahead = 32; ahead <= 256; ahead += 32) {
@@ -236,7 +236,6 @@ void report_outside_shared(const Target& target, const std::byte* byte, const Bl
     if (arena.block != &block)
         report(Mistake::bounds, target,
                deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
-    trace_reported(target);
     const std::span<std::byte>* before = nullptr;
     const std::span<std::byte>* behind = nullptr;
     for (const auto& piece : arena.pieces) {
@@ -274,14 +273,12 @@ void report_host_memory(const Target& target) {
 
 void report_misaligned(const Target& target) {
     running = {};
-    trace_reported(target);
     report(Mistake::misaligned, target,
            deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
 }
 
 void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {
     running = {};
-    trace_reported(target, &copy.issue);
     std::string who = "it";
     if (copy.issue.block != block.ordinal || copy.issue.thread() != scheduler->current->number)
         who = thread_text(copy.issue.thread());
@@ -290,7 +287,7 @@ void report_in_flight(const Target& target, const Block& block, const Copy& copy
     report(Mistake::copy, target,
            "race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(copy.issue.origin()) +
                " and has not waited for",
-           {.earlier_thread = who, .earlier_verb = "issued", .earlier_place = place(copy.issue.origin())});
+           {.earlier_thread = who, .earlier_verb = "issued", .earlier_place = place(copy.issue.origin())}, &copy.issue);
 }
 
 }  // namespace heddle::emulator::checker
