@@ -210,18 +210,25 @@ const std::vector<RecordedLaunch>& Attempt::counted() {
 
 Cost Attempt::cost() { return cost_of(counted()); }
 
-TracedRun Attempt::run() const {
-    TracedRun run;
+std::vector<TracedArray> Attempt::traced_arrays() const {
+    std::vector<TracedArray> traced;
     for (const Array& array : arrays_)
-        run.arrays.push_back({array.name, array.extents, array.dtype, reinterpret_cast<std::uint64_t>(array.start)});
-    for (const RecordedLaunch& launch : launches_) run.launches.push_back(launch.trace);
+        traced.push_back({array.name, array.extents, array.dtype, reinterpret_cast<std::uint64_t>(array.start)});
+    return traced;
+}
+
+TracedRun Attempt::take_run() {
+    TracedRun run{.axes = {}, .sizes = {}, .arrays = traced_arrays(), .launches = {}};
+    for (RecordedLaunch& launch : launches_) run.launches.push_back(std::move(launch.trace));
+    launches_.clear();
     return run;
 }
 
 std::optional<TracedRun> Attempt::run_so_far() const {
     std::optional<std::vector<emulator::TracedLaunch>> running = emulator::trace_so_far();
     if (!running) return {};
-    TracedRun all = run();
+    TracedRun all{.axes = {}, .sizes = {}, .arrays = traced_arrays(), .launches = {}};
+    for (const RecordedLaunch& launch : launches_) all.launches.push_back(launch.trace);
     for (emulator::TracedLaunch& launch : *running) all.launches.push_back(std::move(launch));
     for (emulator::TracedLaunch& launch : all.launches) {
         launch.is_cut |= launch.events.size() > kMostStoppedEvents;

@@ -115,10 +115,10 @@ class Attempt {
     const std::vector<std::byte>& bits() const { return bits_; }
     /// Of Recording::costs.
     Cost cost();
-    /// The arrays, and what was recorded of all launches; without the names of the sizes.
-    TracedRun run() const;
-    /// The same of a run whose kernel another thread of the CPU has stopped, of each launch the first kMostStoppedEvents. Nothing
-    /// if it was stopped while recording.
+    /// The arrays, and what was recorded of all launches, which this object no longer has then; without the names of the sizes.
+    TracedRun take_run();
+    /// A copy of the same, of a run whose kernel another thread of the CPU has stopped, of each launch the first
+    /// kMostStoppedEvents. Nothing if it was stopped while recording.
     std::optional<TracedRun> run_so_far() const;
 
   private:
@@ -129,6 +129,7 @@ class Attempt {
     /// The launches so far, with their requests.
     const std::vector<RecordedLaunch>& counted();
     const Array& array_at(const void* start) const;
+    std::vector<TracedArray> traced_arrays() const;
     void check_written(const Array& array) const;
     template <class T>
     void compare(const Array& array, const std::vector<double>& wanted, double tolerance);

@@ -31,7 +31,7 @@ constexpr unsigned kOrders = 8;  // of threads and blocks, each with every shape
 
 class Grader {
   public:
-    /// `keeps_run`: run() has the accesses of the attempt that the verdict is about.
+    /// `keeps_run`: take_run() has the accesses of the attempt that the verdict is about.
     Grader(const Exercise& exercise, void* library, std::string source, bool keeps_run)
         : exercise_(exercise), library_(library), source_(std::move(source)), keeps_run_(keeps_run) {}
 
@@ -58,8 +58,8 @@ class Grader {
         }
         return keep(attempt(exercise_.shapes.back(), 1, Recording::costs), exercise_.shapes.back());
     }
-    /// After grade().
-    const TracedRun& run() const { return run_; }
+    /// After grade(), once.
+    TracedRun take_run() { return std::move(run_); }
 
     /// Of the attempt that runs, from another thread of the CPU which has stopped it. Nothing if it cannot be had just now.
     std::optional<TracedRun> run_so_far() const {
@@ -82,7 +82,7 @@ class Grader {
         heddle::emulator::checker::report_unwritten_shared(false);
         Result found = attempt(sizes, order, Recording::accesses);
         heddle::emulator::checker::report_unwritten_shared(true);
-        return found.verdict.kind == "race" ? found : unwritten;
+        return std::move(found.verdict.kind == "race" ? found : unwritten);
     }
 
     // The same order gives the same run. Accesses are recorded only if they are kept.
@@ -101,7 +101,7 @@ class Grader {
             result.verdict = failed.verdict;
         }
         running_ = nullptr;
-        if (keeps_run_) result.run = one.run();
+        if (keeps_run_) result.run = one.take_run();
         return result;
     }
 
@@ -128,7 +128,7 @@ class Grader {
 // The learner's file is called by its name alone in all reports (verdict.h).
 bool write_run(TracedRun run, const std::string& source, const std::string& path) {
     for (heddle::emulator::TracedLaunch& launch : run.launches)
-        for (heddle::emulator::TraceSite& site : launch.sites) site.place = without_folders(site.place, source);
+        for (heddle::emulator::TraceSite& site : launch.sites) site.place = without_folders(std::move(site.place), source);
     lift_print_limit();
     return write_traced_run(std::move(run), path);
 }
@@ -165,7 +165,7 @@ int run(const std::string& name, const char* library, const std::string& source,
         verdict = grade(*on_tape, Answer(opened, source));
     } else {
         verdict = grader.emplace(*exercise, opened, source, !run_file.empty()).grade();
-        if (!run_file.empty() && !write_run(grader->run(), source, run_file)) return 1;
+        if (!run_file.empty() && !write_run(grader->take_run(), source, run_file)) return 1;
     }
     const bool written = write_verdict(verdict, result);
     std::fflush(stdout);
