@@ -53,6 +53,12 @@ std::string Array::element_name(std::size_t index) const {
     return name + "[" + text + "]";
 }
 
+const Array* array_with(std::uint64_t address, const std::vector<Array>& arrays) {
+    for (const Array& array : arrays)
+        if (address >= array.address() && address < array.address() + array.count() * array.element_bytes()) return &array;
+    return nullptr;
+}
+
 Attempt::Attempt(void* library, std::string source, Recording recording)
     : library_(library), source_(std::move(source)), recording_(recording) {}
 
@@ -212,8 +218,7 @@ Cost Attempt::cost() { return cost_of(counted()); }
 
 std::vector<TracedArray> Attempt::traced_arrays() const {
     std::vector<TracedArray> traced;
-    for (const Array& array : arrays_)
-        traced.push_back({array.name, array.extents, array.dtype, reinterpret_cast<std::uint64_t>(array.start)});
+    for (const Array& array : arrays_) traced.push_back({array.name, array.extents, array.dtype, array.address()});
     return traced;
 }
 

@@ -47,10 +47,13 @@ struct Array {
     std::byte* start = nullptr;
 
     std::size_t count() const;
+    std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(start); }
     std::size_t element_bytes() const { return static_cast<std::size_t>(size_of(dtype)); }
     /// Of an element's number: "y[3]", with two extents "y[1, 3]".
     std::string element_name(std::size_t index) const;
 };
+/// The array with the byte at this address; null if there is none.
+const Array* array_with(std::uint64_t address, const std::vector<Array>& arrays);
 
 /// What an attempt records.
 enum class Recording {

@@ -23,14 +23,6 @@ struct LineCost {
     std::uint64_t asked_a_lane = 0;              // bytes of these, at most
 };
 
-std::uint64_t address_of(const Array& array) { return reinterpret_cast<std::uint64_t>(array.start); }
-
-const Array* array_with(std::uint64_t address, const std::vector<Array>& arrays) {
-    for (const Array& array : arrays)
-        if (address >= address_of(array) && address < address_of(array) + array.count() * array.element_bytes()) return &array;
-    return nullptr;
-}
-
 bool is_read(emulator::Action action) { return action == emulator::Action::read || action == emulator::Action::copy_read; }
 
 std::uint64_t first_address(const emulator::TracedLaunch& launch, const emulator::Request& request) {

@@ -20,12 +20,6 @@ const char* kind_of(Mistake mistake) {
     return "misuse";
 }
 
-const Array* array_of(const ReportedAccess& access, const std::vector<Array>& arrays) {
-    for (const Array& array : arrays)
-        if (reinterpret_cast<std::uint64_t>(array.start) == access.allocation) return &array;
-    return nullptr;
-}
-
 // "y[16]", or "16 bytes from y[16] on" for an access of several elements; empty before the start of an array with several
 // extents.
 std::string element_of(const Array& array, const ReportedAccess& access) {
@@ -77,7 +71,7 @@ Verdict verdict_of_access(const std::string& report, const ReportedAccess& acces
     verdict.other_line = line_in(access.earlier_place, source);
     if (verdict.line == 0) std::swap(verdict.line, verdict.other_line);
 
-    const Array* const array = array_of(access, arrays);
+    const Array* const array = array_with(access.allocation, arrays);
     const std::string element = array == nullptr ? "" : element_of(*array, access);
     const std::string who = report.substr(0, report.find(access.what));  // "kernel square, block (0, 0, 0), thread (1, 0, 0): "
     std::string text;
