@@ -188,12 +188,11 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
 // A race of two lines of a loop with a barrier between them looks impossible: the two accesses are of different rounds. Says so.
 std::string rounds_of(const Verdict& verdict, const std::string& answer) {
     const int upper = std::min(verdict.line, verdict.other_line), lower = std::max(verdict.line, verdict.other_line);
-    std::istringstream text(answer);
+    std::istringstream text(without_comments(answer));
     bool in_loop = false;
     int number = 0, barrier = 0;
     for (std::string line; std::getline(text, line);) {
         ++number;
-        line = line.substr(0, line.find("//"));
         if (number <= upper && (line.find("for (") != std::string::npos || line.find("while (") != std::string::npos))
             in_loop = true;
         if (number > upper && number < lower && line.find("__syncthreads()") != std::string::npos) barrier = number;
@@ -201,8 +200,7 @@ std::string rounds_of(const Verdict& verdict, const std::string& answer) {
     if (!in_loop || barrier == 0) return "";
     return fmt::format(
         "; the two are in different rounds of the loop: the barrier in line {} orders them within a round, but none stands "
-        "between "
-        "line {} and line {} of the next round",
+        "between line {} and line {} of the next round",
         barrier, lower, upper);
 }
 
@@ -227,8 +225,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, bool keep
     const Files all = files();
     check(access(all.grader.c_str(), X_OK) == 0,
           "learn: the program {} is missing, which runs answers; build it, without sanitizers, with: cmake --build BUILD_FOLDER "
-          "--target "
-          "heddle-grader",
+          "--target heddle-grader",
           all.grader.string());
     const ScratchFolder scratch;
     const std::string source = result.name = reported_name(page, file);

@@ -6,9 +6,7 @@
 #include <string_view>
 
 namespace heddle::learn {
-namespace {
 
-// The answer without its comments; lines keep their numbers.
 std::string without_comments(const std::string& answer) {
     std::string code;
     for (std::size_t at = 0; at < answer.size();) {
@@ -24,6 +22,8 @@ std::string without_comments(const std::string& answer) {
     }
     return code;
 }
+
+namespace {
 
 // The first line that calls g.give(input, ...) or g.accumulate_into(input); 0 if none does.
 int line_of_gradient(const std::string& code, const std::string& input) {

@@ -7,6 +7,9 @@
 
 namespace heddle::learn {
 
+/// The answer without its comments; lines keep their numbers.
+std::string without_comments(const std::string& answer);
+
 /// A verdict on "the gradient of input 1, b" without a line gets the line of `answer` where backward gives that gradient; and a
 /// crash in which the standard library found an index out of range (`messages`: what the program wrote to stderr) becomes the
 /// verdict "bounds".
