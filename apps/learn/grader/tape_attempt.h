@@ -42,14 +42,15 @@ class Answer {
     std::string source_;
 };
 
+using Inputs = std::span<const Tensor>;
 using Values = std::vector<double>;
 /// The gradients of all inputs, if the result's gradient is `cotangent`.
-using Derivative = std::function<std::vector<Values>(std::span<const Tensor> inputs, const Values& cotangent)>;
+using Derivative = std::function<std::vector<Values>(Inputs inputs, const Values& cotangent)>;
 
 /// A wrong gradient whose cause is known.
 struct Mistake {
     int input;  ///< whose gradient it is
-    std::function<Values(std::span<const Tensor> inputs, const Values& cotangent)> gradient;
+    std::function<Values(Inputs inputs, const Values& cotangent)> gradient;
     std::string words;  ///< ends the sentence "dx[0] is 1; wanted 2: ..."
 };
 
@@ -58,7 +59,7 @@ struct TapeOp {
     std::vector<std::string> inputs;  ///< their names
     std::string result;               ///< its name
     GradientFunction function;        ///< calls the learner's
-    std::function<Values(std::span<const Tensor>)> value;
+    std::function<Values(Inputs)> value;
     Derivative gradients;
     std::vector<Mistake> mistakes = {};
     std::string on_shape = "";  ///< advice for a gradient of the wrong shape; a sentence

@@ -4,8 +4,6 @@
 namespace heddle::learn {
 namespace {
 
-using Inputs = std::span<const Tensor>;
-
 // For each column the sum of one term for each row.
 template <class Term>
 Values column_sums(Inputs in, Term term) {

@@ -6,8 +6,6 @@
 namespace heddle::learn {
 namespace {
 
-using Inputs = std::span<const Tensor>;
-
 struct Normalised {
     Values n;     // [rows, cols]
     Values rstd;  // [rows]

@@ -13,7 +13,7 @@
 namespace heddle::learn {
 namespace {
 
-using Inputs = std::span<const Variable>;
+using Arguments = std::span<const Variable>;
 
 // A function that the answer is to accept or to refuse.
 struct Subject {
@@ -71,88 +71,88 @@ Tensor scaled(const Tensor& x, double factor) {
 std::vector<Subject> subjects() {
     const Tensor x = tensor({3}, 1), y = tensor({3}, 2), matrix = tensor({2, 4}, 3), small = scaled(tensor({7}, 4), 0.25);
     const Tensor gamma = tensor({4}, 6), beta = tensor({4}, 7), with_zero = Tensor::from(Values{0, 0.5, -1}, {3});
-    const auto layer_norm = [](Inputs in) { return ops::layer_norm(in[0], in[1], in[2]); };
+    const auto layer_norm = [](Arguments in) { return ops::layer_norm(in[0], in[1], in[2]); };
     return {
-        {"z = x y", true, [](Inputs in) { return ops::mul(in[0], in[1]); }, {x, y}},
-        {"z = x y with the sign of dx changed", false, [](Inputs in) { return ops::mul(times(-1, in[0]), in[1]); }, {x, y}},
-        {"a softmax over rows", true, [](Inputs in) { return ops::softmax(in[0]); }, {matrix}},
+        {"z = x y", true, [](Arguments in) { return ops::mul(in[0], in[1]); }, {x, y}},
+        {"z = x y with the sign of dx changed", false, [](Arguments in) { return ops::mul(times(-1, in[0]), in[1]); }, {x, y}},
+        {"a softmax over rows", true, [](Arguments in) { return ops::softmax(in[0]); }, {matrix}},
         {"1e9 times x squared",
          true,
-         [](Inputs in) { return ops::scale(ops::mul(in[0], in[0]), 1e9); },
+         [](Arguments in) { return ops::scale(ops::mul(in[0], in[0]), 1e9); },
          {x},
          "the derivatives are some 1e9, and so are their rounding errors; compare relative to the input's largest derivative"},
         {"tanh(40 x)",
          true,
-         [](Inputs in) { return ops::tanh(ops::scale(in[0], 40)); },
+         [](Arguments in) { return ops::tanh(ops::scale(in[0], 40)); },
          {scaled(tensor({5}, 5), 1.0 / 80)},
          "",
          "even a central difference has an error, which grows with h² and with the bend of the function, and here the bound is "
          "smaller; with h = 1e-5, compare with 1e-5 times the largest derivative"},
         {"a layer norm", true, layer_norm, {matrix, gamma, beta}},
-        {"the sum of e^x", true, [](Inputs in) { return ops::sum(ops::exp(in[0])); }, {small}},
-        {"e^x, where x[0] is 0", true, [](Inputs in) { return ops::exp(in[0]); }, {with_zero}},
+        {"the sum of e^x", true, [](Arguments in) { return ops::sum(ops::exp(in[0])); }, {small}},
+        {"e^x, where x[0] is 0", true, [](Arguments in) { return ops::exp(in[0]); }, {with_zero}},
         {"the first row of x",
          true,
-         [](Inputs in) { return ops::slice(in[0], 0, 0, 1); },
+         [](Arguments in) { return ops::slice(in[0], 0, 0, 1); },
          {tensor({3, 2}, 8)},
          "the derivatives of the other rows are 0, and dividing by them gives no number; divide by the largest derivative of the "
          "input, or "
          "compare with a bound times it"},
         {"x squared, of two inputs x and y",
          true,
-         [](Inputs in) { return ops::mul(in[0], in[0]); },
+         [](Arguments in) { return ops::mul(in[0], in[0]); },
          {x, y},
          "y has no influence: its derivatives are 0, and so are the difference and the bound, so write <= and not <; and a "
          "grad() "
          "that is undefined counts as zeros"},
         {"a softmax whose backward adds up y where it should add up dy y",
          false,
-         [](Inputs in) { return softmax_with_a_wrong_sum(in[0]); },
+         [](Arguments in) { return softmax_with_a_wrong_sum(in[0]); },
          {matrix}},
         {"1e-9 times x squared, with a gradient that is twice too large",
          false,
-         [](Inputs in) { return ops::scale(ops::mul(times(2, in[0]), times(2, in[0])), 1e-9); },
+         [](Arguments in) { return ops::scale(ops::mul(times(2, in[0]), times(2, in[0])), 1e-9); },
          {x},
          "the derivatives are some 1e-9, and so is the error; compare relative to the input's largest derivative"},
-        {"z = x y with dy twice too large", false, [](Inputs in) { return ops::mul(in[0], times(2, in[1])); }, {x, y}},
+        {"z = x y with dy twice too large", false, [](Arguments in) { return ops::mul(in[0], times(2, in[1])); }, {x, y}},
         {"z = 1e9 x + y with dy twice too large",
          false,
-         [](Inputs in) { return ops::add(ops::scale(in[0], 1e9), times(2, in[1])); },
+         [](Arguments in) { return ops::add(ops::scale(in[0], 1e9), times(2, in[1])); },
          {x, y},
          "the derivatives by x are 1e9 times larger, and a bound taken from them hides the error; begin the largest derivative "
          "anew for each input"},
         {"a layer norm whose dbeta is twice too large",
          false,
-         [](Inputs in) { return ops::layer_norm(in[0], in[1], times(2, in[2])); },
+         [](Arguments in) { return ops::layer_norm(in[0], in[1], times(2, in[2])); },
          {matrix, gamma, beta}},
         {"e^x of a matrix, with 10 added to the last gradient",
          false,
-         [](Inputs in) { return ops::exp(tampered(in[0], [](std::span<double> gradient) { gradient.back() += 10; })); },
+         [](Arguments in) { return ops::exp(tampered(in[0], [](std::span<double> gradient) { gradient.back() += 10; })); },
          {matrix}},
         {"z = x y whose backward never gives dy",
          false,
-         [](Inputs in) { return product_without_dy(in[0], in[1]); },
+         [](Arguments in) { return product_without_dy(in[0], in[1]); },
          {x, y},
          "an undefined grad() counts as zeros, which is wrong here"},
         {"e^x with a gradient that is 1 % too large",
          false,
-         [](Inputs in) { return ops::exp(times(1.01, in[0])); },
+         [](Arguments in) { return ops::exp(times(1.01, in[0])); },
          {small},
          "the bound is too large: right gradients agree to many digits"},
         {"e^x with a gradient of 0 for the last element",
          false,
-         [](Inputs in) { return ops::exp(tampered(in[0], [](std::span<double> gradient) { gradient.back() = 0; })); },
+         [](Arguments in) { return ops::exp(tampered(in[0], [](std::span<double> gradient) { gradient.back() = 0; })); },
          {small}},
         {"e^x with the gradients of two elements exchanged",
          false,
-         [](Inputs in) {
+         [](Arguments in) {
              return ops::exp(tampered(in[0], [](std::span<double> gradient) { std::swap(gradient[1], gradient[2]); }));
          },
          {small},
          "in a sum the two errors cancel; change one element at a time, and compare each one"},
         {"e^x with a gradient that is not a number in one element",
          false,
-         [](Inputs in) {
+         [](Arguments in) {
              return ops::exp(
                  tampered(in[0], [](std::span<double> gradient) { gradient[3] = std::numeric_limits<double>::quiet_NaN(); }));
          },
@@ -171,7 +171,7 @@ class Calls {
         }
     }
 
-    Variable operator()(Inputs in) {
+    Variable operator()(Arguments in) {
         ++calls_;
         look_at(in);
         const Variable result = subject_.function(in);
@@ -221,7 +221,7 @@ class Calls {
     }
 
   private:
-    void look_at(Inputs in) {
+    void look_at(Arguments in) {
         std::size_t input = 0, element = 0;
         int changes = 0;
         double step = 0;
@@ -273,7 +273,7 @@ std::string run(const Answer& answer) {
     int right = 0;
     for (const Subject& subject : all) {
         Calls calls(subject);
-        const Function function = [&calls](Inputs in) { return calls(in); };
+        const Function function = [&calls](Arguments in) { return calls(in); };
         bool accepted = false;
         restart_printing();
         try {

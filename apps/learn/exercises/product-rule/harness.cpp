@@ -4,8 +4,6 @@
 namespace heddle::learn {
 namespace {
 
-using Inputs = std::span<const Tensor>;
-
 // The products of two rows of numbers.
 template <class A, class B>
 Values times(const A& a, const B& b) {

@@ -6,8 +6,6 @@
 namespace heddle::learn {
 namespace {
 
-using Inputs = std::span<const Tensor>;
-
 Values softmax_of(Inputs in) {
     const auto x = in[0].values<double>();
     const auto cols = static_cast<std::size_t>(in[0].cols());
