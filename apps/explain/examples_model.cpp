@@ -114,7 +114,7 @@ void loss(Session& s, Extents d) {
 
 // ---- decoding
 
-// The first step of a search: each sentence has one open hypothesis, its first row, with 2 beam continuations.
+// The first step of a search: each sentence has one open hypothesis, its first row, with 2 * beam continuations.
 void beam(Session& s, Extents d) {
     const std::int64_t sentences = d[0], width = d[1];
     Beams beams({.beam = width}, std::vector<std::int64_t>(static_cast<std::size_t>(sentences), 16),

@@ -106,7 +106,8 @@ class Attempt {
     /// written, or the first that differs; NaN never equals a number.
     void expect(const float* array, const std::vector<double>& wanted, double tolerance = 0);
     void expect(const int* array, const std::vector<double>& wanted);
-    /// The most that a right answer may ask for in all launches so far. Only Recording::costs checks it, and the two that follow.
+    /// The most that a right answer may ask for in all launches so far. This and the next two functions check only with
+    /// Recording::costs; otherwise they do nothing.
     void allow(const Cost& most);
 
     /// Global memory may be read by asynchronous copies alone.

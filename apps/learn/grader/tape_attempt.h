@@ -68,9 +68,10 @@ struct TapeOp {
 /// f64 numbers of this shape: numbers() of the series.
 Tensor tensor(const Shape& shape, unsigned series);
 
-/// Checks the op with each of these lists of inputs: the result, its node, the gradients for each choice of inputs that need one,
-/// those that a leaf already holds, two passes at once, inputs changed between forward and backward; at last gradcheck(). Failed
-/// with the first mistake. Returns what a pass says.
+/// Checks the op with each of these lists of inputs: the result; its node, with each input alone requiring a gradient; the
+/// gradients of all inputs; gradients added to those that a leaf already holds; two forward passes before the first backward;
+/// inputs and result changed between forward and backward; last, gradcheck(). Throws Failed with the first mistake; returns the
+/// text of a pass.
 std::string prove(const Answer& answer, const TapeOp& op, const std::vector<std::vector<Tensor>>& cases);
 
 /// The verdict of an error that the tape, or the answer, threw.

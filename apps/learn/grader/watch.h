@@ -16,11 +16,12 @@ struct Limits {
 
 /// Watches this process from now on; kernels must run on the calling thread. Called once. On a violation of the limits, and on
 /// SIGABRT, SIGILL, SIGBUS, SIGTRAP and, outside of kernels, SIGSEGV and SIGFPE, a verdict is written to `result` and the process
-/// exits with status 0. Before that `at_the_end` is called, if the kernel was stopped in a line of `source`; if it returns false,
-/// once more a little later.
+/// exits with status 0. Before that `at_the_end` is called, if the kernel was stopped in a line of `source`. After a crash it is
+/// called once; otherwise, while it returns false, up to 20 times, a few milliseconds apart.
 void watch(const Limits& limits, const std::string& source, const std::string& result, const std::function<bool()>& at_the_end);
 
-/// Lets this process write files of any size: what the learner's kernel could print is written.
+/// Removes the limit that watch() set on what this process may write. Call it when the answer no longer runs, before writing a
+/// large file.
 void lift_print_limit();
 
 /// What the answer prints from now on is lost: it is run many times, and what it prints is shown once.

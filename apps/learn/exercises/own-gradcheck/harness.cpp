@@ -96,15 +96,13 @@ std::vector<Subject> subjects() {
          [](Arguments in) { return ops::slice(in[0], 0, 0, 1); },
          {tensor({3, 2}, 8)},
          "the derivatives of the other rows are 0, and dividing by them gives no number; divide by the largest derivative of the "
-         "input, or "
-         "compare with a bound times it"},
+         "input, or compare with a bound times it"},
         {"x squared, of two inputs x and y",
          true,
          [](Arguments in) { return ops::mul(in[0], in[0]); },
          {x, y},
          "y has no influence: its derivatives are 0, and so are the difference and the bound, so write <= and not <; and a "
-         "grad() "
-         "that is undefined counts as zeros"},
+         "grad() that is undefined counts as zeros"},
         {"a softmax whose backward adds up y where it should add up dy y",
          false,
          [](Arguments in) { return softmax_with_a_wrong_sum(in[0]); },
@@ -194,14 +192,12 @@ class Calls {
             return "backward never ran: it needs leaves, Variable(input.clone(), true), and backward(result, cotangent)";
         if (calls_ > 1 && base_[0].values<double>()[0] == 0 && !changed_[0][0] && !together_)
             return "element 0 of input 0 is 0 and was never changed: a step in proportion to the element is 0 there; use the "
-                   "same "
-                   "step everywhere";
+                   "same step everywhere";
         if (smallest_ > largest_ && !together_) return "no input was ever changed, but a difference needs f(x + h) and f(x - h)";
         if (cotangent_.size() > 1 && std::ranges::all_of(cotangent_, [&](double value) { return value == cotangent_[0]; }))
             return fmt::format(
                 "backward began with {:.4g} in each element of the result, and with equal numbers many mistakes cancel; use "
-                "random "
-                "numbers, Tensor::randn(result.shape(), 1, DType::f64)",
+                "random numbers, Tensor::randn(result.shape(), 1, DType::f64)",
                 cotangent_[0]);
         if (together_) return "several elements are changed at once, so errors that cancel remain unseen; change one at a time";
         for (std::size_t i = 0; i < changed_.size() && !subject_.right; ++i)  // a check may refuse at once
@@ -215,8 +211,7 @@ class Calls {
                                smallest_);
         if (!(up_ && down_))
             return "the difference is taken to one side only, and its error grows with the step; (f(x + h) - f(x - h)) / (2 h) "
-                   "is "
-                   "far more exact";
+                   "is far more exact";
         return "";
     }
 
