@@ -215,7 +215,7 @@ class Proof {
         if (const std::string text = unwritten("d" + name, leaf.shape(), got); !text.empty()) refuse("unwritten", start + text);
         std::string text = difference("d" + name, leaf.shape(), got, wanted_[i]);
         if (text.empty()) return;
-        for (const Mistake& mistake : op_.mistakes)
+        for (const KnownMistake& mistake : op_.mistakes)
             if (static_cast<std::size_t>(mistake.input) == i && close(got, mistake.gradient(inputs_, cotangent_))) {
                 text += ": " + mistake.words;
                 break;

@@ -48,7 +48,7 @@ using Values = std::vector<double>;
 using Derivative = std::function<std::vector<Values>(Inputs inputs, const Values& cotangent)>;
 
 /// A wrong gradient whose cause is known.
-struct Mistake {
+struct KnownMistake {
     int input;  ///< whose gradient it is
     std::function<Values(Inputs inputs, const Values& cotangent)> gradient;
     std::string words;  ///< ends the sentence "dx[0] is 1; wanted 2: ..."
@@ -61,7 +61,7 @@ struct TapeOp {
     GradientFunction function;        ///< calls the learner's
     std::function<Values(Inputs)> value;
     Derivative gradients;
-    std::vector<Mistake> mistakes = {};
+    std::vector<KnownMistake> mistakes = {};
     std::string on_shape = "";  ///< advice for a gradient of the wrong shape; a sentence
 };
 

@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::async_copy_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto tiles = static_cast<unsigned>(sizes[0]);
@@ -22,5 +21,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("async-copy", {"tiles"}, {{1}, {2}, {3}, {8}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::async_copy_harness

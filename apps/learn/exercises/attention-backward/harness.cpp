@@ -4,8 +4,7 @@
 #include "apps/learn/exercises/attention-backward/exercise.h"
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::attention_backward_harness {
 
 // The sum over the features of row i of a and row k of b.
 double dot(const std::vector<float>& a, std::size_t i, const std::vector<float>& b, std::size_t k) {
@@ -72,5 +71,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("attention-backward", {"length"}, {{8}, {1}, {33}, {48}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::attention_backward_harness

@@ -4,8 +4,7 @@
 #include "apps/learn/exercises/attention/exercise.h"
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::attention_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto length = static_cast<unsigned>(sizes[0]), blocks = (length + 7) / 8;
@@ -41,5 +40,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("attention", {"length"}, {{8}, {1}, {45}, {64}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::attention_harness

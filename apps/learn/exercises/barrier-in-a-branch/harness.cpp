@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::barrier_in_a_branch_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto n = static_cast<unsigned>(sizes[0]), blocks = (n + 127) / 128;
@@ -19,5 +18,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("barrier-in-a-branch", {"n"}, {{128}, {256}, {200}, {1}, {384}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::barrier_in_a_branch_harness

@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::block_sum_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto n = static_cast<unsigned>(sizes[0]), blocks = (n + 127) / 128;
@@ -20,5 +19,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("block-sum", {"n"}, {{128}, {1}, {200}, {1024}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::block_sum_harness

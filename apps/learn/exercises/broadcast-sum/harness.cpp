@@ -1,8 +1,7 @@
 #include "apps/learn/exercises/broadcast-sum/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::broadcast_sum_harness {
 
 // For each column the sum of one term for each row.
 template <class Term>
@@ -78,5 +77,4 @@ std::string run(const Answer& answer) {
 
 const TapeExercise exercise("broadcast-sum", run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::broadcast_sum_harness

@@ -4,8 +4,7 @@
 #include "apps/learn/exercises/cached-attention/exercise.h"
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::cached_attention_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto heads = static_cast<unsigned>(sizes[0]), length = static_cast<unsigned>(sizes[1]),
@@ -41,5 +40,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 const Exercise exercise("cached-attention", {"heads", "length", "capacity"}, {{1, 1, 4}, {2, 5, 8}, {3, 33, 40}, {4, 24, 24}},
                         run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::cached_attention_harness

@@ -4,8 +4,7 @@
 #include "apps/learn/exercises/cross-entropy/exercise.h"
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::cross_entropy_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]);
@@ -40,5 +39,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("cross-entropy", {"rows", "cols"}, {{1, 32}, {3, 50}, {4, 7}, {6, 128}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::cross_entropy_harness

@@ -3,8 +3,7 @@
 #include "apps/learn/exercises/gradient-of-ones/exercise.h"
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::gradient_of_ones_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]);
@@ -35,5 +34,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 const Exercise exercise("gradient-of-ones", {"rows", "cols", "ones"}, {{4, 32, 1}, {3, 40, 1}, {4, 32, 0}, {3, 7, 0}, {4, 96, 0}},
                         run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::gradient_of_ones_harness

@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::grid_stride_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto n = static_cast<unsigned>(sizes[0]);
@@ -19,5 +18,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("grid-stride", {"n"}, {{256}, {100}, {1000}, {2048}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::grid_stride_harness

@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::guard_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto n = static_cast<unsigned>(sizes[0]);
@@ -19,5 +18,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("guard", {"n"}, {{128}, {1}, {31}, {300}, {1000}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::guard_harness

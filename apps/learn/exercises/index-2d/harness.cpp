@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::index_2d_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]);
@@ -22,5 +21,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("index-2d", {"rows", "cols"}, {{8, 32}, {5, 40}, {33, 7}, {64, 32}, {32, 64}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::index_2d_harness

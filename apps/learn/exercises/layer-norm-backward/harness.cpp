@@ -3,8 +3,7 @@
 #include "apps/learn/exercises/layer-norm-backward/exercise.h"
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::layer_norm_backward_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]);
@@ -42,5 +41,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("layer-norm-backward", {"rows", "cols"}, {{1, 32}, {3, 100}, {4, 7}, {8, 128}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::layer_norm_backward_harness

@@ -3,8 +3,7 @@
 #include "apps/learn/exercises/layer-norm-gradient/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::layer_norm_gradient_harness {
 
 struct Normalised {
     Values n;     // [rows, cols]
@@ -110,5 +109,4 @@ std::string run(const Answer& answer) {
 
 const TapeExercise exercise("layer-norm-gradient", run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::layer_norm_gradient_harness

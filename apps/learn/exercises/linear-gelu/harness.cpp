@@ -3,8 +3,7 @@
 #include "apps/learn/exercises/linear-gelu/exercise.h"
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::linear_gelu_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]),
@@ -36,5 +35,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("linear-gelu", {"rows", "cols", "depth"}, {{16, 16, 16}, {20, 17, 33}, {32, 48, 64}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::linear_gelu_harness

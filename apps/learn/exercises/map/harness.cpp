@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::map_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto n = static_cast<unsigned>(sizes[0]);
@@ -20,5 +19,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("map", {"n"}, {{256}, {128}, {1024}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::map_harness

@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::order_of_sums_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto n = static_cast<unsigned>(sizes[0]);
@@ -23,5 +22,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("order-of-sums", {"n"}, {{1}, {1000}, {4096}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::order_of_sums_harness

@@ -10,8 +10,7 @@
 #include "autograd/ops.h"
 #include "core/error.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::own_gradcheck_harness {
 
 using Arguments = std::span<const Variable>;
 
@@ -299,5 +298,4 @@ std::string run(const Answer& answer) {
 
 const TapeExercise exercise("own-gradcheck", run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::own_gradcheck_harness

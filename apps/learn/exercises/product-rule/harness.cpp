@@ -1,8 +1,7 @@
 #include "apps/learn/exercises/product-rule/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::product_rule_harness {
 
 // The products of two rows of numbers.
 template <class A, class B>
@@ -43,5 +42,4 @@ std::string run(const Answer& answer) {
 
 const TapeExercise exercise("product-rule", run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::product_rule_harness

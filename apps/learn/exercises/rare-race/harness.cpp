@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::rare_race_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]);
@@ -25,5 +24,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("rare-race", {"rows", "cols"}, {{2, 100}, {5, 128}, {6, 64}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::rare_race_harness

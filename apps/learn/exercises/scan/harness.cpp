@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::scan_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto n = static_cast<unsigned>(sizes[0]), blocks = (n + 127) / 128;
@@ -20,5 +19,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("scan", {"n"}, {{128}, {5}, {300}, {512}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::scan_harness

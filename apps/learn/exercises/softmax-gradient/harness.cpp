@@ -3,8 +3,7 @@
 #include "apps/learn/exercises/softmax-gradient/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::softmax_gradient_harness {
 
 Values softmax_of(Inputs in) {
     const auto x = in[0].values<double>();
@@ -69,5 +68,4 @@ std::string run(const Answer& answer) {
 
 const TapeExercise exercise("softmax-gradient", run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::softmax_gradient_harness

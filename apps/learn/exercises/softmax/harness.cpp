@@ -4,8 +4,7 @@
 #include "apps/learn/exercises/softmax/exercise.h"
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::softmax_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]);
@@ -34,5 +33,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("softmax", {"rows", "cols"}, {{1, 32}, {3, 5}, {4, 100}, {8, 128}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::softmax_harness

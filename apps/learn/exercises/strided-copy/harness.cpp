@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::strided_copy_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const int rows = sizes[0], pitch = sizes[1], first = sizes[2], cols = sizes[3];
@@ -22,5 +21,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 const Exercise exercise("strided-copy", {"rows", "pitch", "first", "cols"},
                         {{1, 96, 0, 64}, {4, 96, 32, 32}, {7, 100, 3, 50}, {8, 384, 128, 128}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::strided_copy_harness

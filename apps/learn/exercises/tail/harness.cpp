@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::tail_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto n = static_cast<unsigned>(sizes[0]);
@@ -20,5 +19,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("tail", {"n"}, {{256}, {257}, {3}, {510}, {1027}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::tail_harness

@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::tiled_product_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto m = static_cast<unsigned>(sizes[0]), n = static_cast<unsigned>(sizes[1]), depth = static_cast<unsigned>(sizes[2]);
@@ -26,5 +25,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("tiled-product", {"m", "n", "depth"}, {{16, 16, 16}, {16, 16, 48}, {20, 17, 33}, {32, 48, 64}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::tiled_product_harness

@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::transpose_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]);
@@ -22,5 +21,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("transpose", {"rows", "cols"}, {{32, 32}, {64, 32}, {40, 33}, {7, 100}, {64, 96}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::transpose_harness

@@ -2,8 +2,7 @@
 
 #include "apps/learn/grader/attempt.h"
 
-namespace heddle::learn {
-namespace {
+namespace heddle::learn::unset_sums_harness {
 
 void run(Attempt& attempt, const Sizes& sizes) {
     const auto rows = static_cast<unsigned>(sizes[0]), cols = static_cast<unsigned>(sizes[1]);
@@ -21,5 +20,4 @@ void run(Attempt& attempt, const Sizes& sizes) {
 
 const Exercise exercise("unset-sums", {"rows", "cols"}, {{1, 64}, {3, 100}, {33, 7}, {16, 128}}, run);
 
-}  // namespace
-}  // namespace heddle::learn
+}  // namespace heddle::learn::unset_sums_harness
