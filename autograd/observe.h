@@ -1,4 +1,4 @@
-// Hooks called after each op, for model summaries and profiles.
+// Hooks called after each op, for model summaries and profiles, and for each gradient that is complete.
 #pragma once
 
 #include <cstdint>
@@ -36,5 +36,21 @@ class ObserveOps {
 
 /// Whether this thread has such a hook.
 bool observed();
+
+/// While one exists, backward on this thread calls `complete` for each leaf that has a gradient, in the middle of the pass, as
+/// soon as nothing that follows can add to `leaf.grad()`: after the backward call of the op that used the leaf first. The hook
+/// may change the gradient; it must not record ops. With nested ones the innermost is called. A backward inside an op's backward
+/// call, as of a checkpoint (autograd/checkpoint.h), calls none: the leaves that the op used are complete when it returns.
+class ObserveGradients {
+  public:
+    explicit ObserveGradients(std::function<void(const Variable& leaf)> complete);
+    ~ObserveGradients();
+    ObserveGradients(const ObserveGradients&) = delete;
+    ObserveGradients& operator=(const ObserveGradients&) = delete;
+
+  private:
+    std::function<void(const Variable&)> complete_;
+    const std::function<void(const Variable&)>* before_;
+};
 
 }  // namespace heddle

@@ -36,6 +36,7 @@ class Tape {
 
   private:
     class Sink;
+    class LeafHook;
 
     struct Saved {
         Tensor tensor;

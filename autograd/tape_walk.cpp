@@ -1,6 +1,9 @@
 // Backward: one walk over the nodes from the end.
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
+#include "autograd/observe.h"
 #include "autograd/op_times.h"
 #include "autograd/tape_impl.h"
 #include "core/branch.h"
@@ -9,6 +12,16 @@
 #include "kernels/elementwise/elementwise.h"
 
 namespace heddle {
+namespace {
+
+thread_local const std::function<void(const Variable&)>* gradient_observer = nullptr;
+
+}  // namespace
+
+ObserveGradients::ObserveGradients(std::function<void(const Variable&)> complete)
+    : complete_(std::move(complete)), before_(std::exchange(gradient_observer, &complete_)) {}
+ObserveGradients::~ObserveGradients() { gradient_observer = before_; }
+
 // ---- the gradients as one node's backward call sees them
 
 class Tape::Sink final : public Gradients {
@@ -115,6 +128,37 @@ class Tape::Sink final : public Gradients {
     std::vector<int> accumulated_;
 };
 
+// Calls this thread's hook for a leaf when the walk has passed the first node that uses it. Without a hook it does nothing.
+class Tape::LeafHook {
+  public:
+    // The walk will pass nodes [0, end), from the end.
+    LeafHook(Tape& tape, std::ptrdiff_t end) : tape_(tape), hook_(std::exchange(gradient_observer, nullptr)) {
+        if (hook_ == nullptr) return;
+        std::unordered_set<const Variable::Slot*> seen;
+        for (std::ptrdiff_t i = 0; i < end; ++i)
+            for (const Input& input : tape.nodes_[static_cast<std::size_t>(i)].inputs)
+                if (input.leaf && input.needs && seen.insert(input.leaf.get()).second) first_uses_.emplace_back(i, input.leaf);
+    }
+    ~LeafHook() { gradient_observer = hook_; }
+    LeafHook(const LeafHook&) = delete;
+    LeafHook& operator=(const LeafHook&) = delete;
+
+    void passed(std::ptrdiff_t node) {
+        for (; !first_uses_.empty() && first_uses_.back().first == node; first_uses_.pop_back()) {
+            const Variable leaf(first_uses_.back().second);
+            if (!leaf.grad().defined()) continue;
+            if (tape_.biases_.waits_for(leaf.grad())) tape_.biases_.flush();
+            device::Branches::before_use_of(leaf.grad());
+            (*hook_)(leaf);
+        }
+    }
+
+  private:
+    Tape& tape_;
+    const std::function<void(const Variable&)>* hook_;
+    std::vector<std::pair<std::ptrdiff_t, std::shared_ptr<Variable::Slot>>> first_uses_;  // ascending by node
+};
+
 // ---- the walk
 
 Tensor& Tape::target(const Node& consumer, const Input& input) {
@@ -137,7 +181,11 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
         // Nothing is recorded and nothing is removed while the walk continues, so places in the list stay valid.
         const auto end = std::upper_bound(nodes_.begin(), nodes_.end(), last,
                                           [](std::int64_t wanted, const Node& node) { return wanted < node.number; });
-        for (auto i = end - nodes_.begin(); i-- > 0;) visit(nodes_[static_cast<std::size_t>(i)], retain);
+        LeafHook hook(*this, end - nodes_.begin());
+        for (auto i = end - nodes_.begin(); i-- > 0;) {
+            visit(nodes_[static_cast<std::size_t>(i)], retain);
+            hook.passed(i);
+        }
         biases_.flush();
         device::Branches::join();
     } catch (...) {
