@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -36,8 +37,44 @@ TEST(RankExchange, CutsParametersAtTheBlocksOfTheNorm) {
     expect_error([] { shards_of_rank(0, 3, 2); }, "2 for 3 ranks");
 }
 
+// In the order of the calls, as begin and end.
+using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+TEST(GradientBuckets, AreCompleteWithTheirLastElement) {
+    const std::vector<std::int64_t> bounds = {0, 25, 25, 60};
+    // 6..7 and 50..59 are no leaf's: padding, and frozen.
+    const std::vector<Span> leaves = {{0, 6}, {8, 20}, {28, 10}, {38, 12}};
+    GradientBuckets buckets(bounds, leaves, 10);
+    EXPECT_EQ(buckets.most_of_segment(), 4);
+    EXPECT_TRUE(buckets.of_segment(1).empty());
+    ASSERT_EQ(buckets.of_segment(2).size(), 4u);
+    EXPECT_EQ(buckets.of_segment(2)[3].begin, 55);
+    EXPECT_EQ(buckets.of_segment(2)[3].number, 3);
+    EXPECT_EQ(buckets.of_segment(2)[3].owner, 2);
+    for (int pass = 0; pass < 2; ++pass) {
+        Ranges ready;
+        const auto see = [&](const GradientBucket& bucket) { ready.emplace_back(bucket.begin, bucket.end); };
+        buckets.begin();
+        buckets.complete({28, 10}, see);
+        EXPECT_EQ(ready, Ranges());
+        buckets.complete({38, 12}, see);
+        EXPECT_EQ(ready, (Ranges{{35, 45}, {45, 55}}));
+        buckets.complete({8, 20}, see);
+        EXPECT_EQ(ready, (Ranges{{35, 45}, {45, 55}, {10, 20}, {20, 25}, {25, 35}}));
+        expect_error([&] { buckets.complete({8, 20}, see); }, "elements 8 to 28 are complete a second time");
+        buckets.complete_rest(see);
+        EXPECT_EQ(ready, (Ranges{{35, 45}, {45, 55}, {10, 20}, {20, 25}, {25, 35}, {0, 10}, {55, 60}}));
+        buckets.complete_rest(see);
+        EXPECT_EQ(ready.size(), 7u);
+    }
+    const std::int64_t large = 5 * GradientBuckets::kMostOfSegment * GradientBuckets::kElements / 2;
+    EXPECT_LE(GradientBuckets(std::vector<std::int64_t>{0, large}, {}).most_of_segment(), GradientBuckets::kMostOfSegment);
+}
+
+// The leaves are complete in another order in each shard, and of every fifth shard nothing is told, as if it had no sentences.
 TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
     const Spans active({{5, 20'000}, {20'100, 9'000}}, 30'000);
+    const std::vector<Span> leaves = {{5, 4'000}, {4'005, 9'000}, {13'005, 7'000}, {20'100, 9'000}};
     const auto gradient = [](std::int64_t shard) { return Tensor::randn({30'000}, static_cast<std::uint64_t>(shard)); };
     for (const std::int64_t shards : {1, 2, 3, 4, 6, 7, 12}) {
         Tensor alone = Tensor::zeros({30'000});
@@ -46,18 +83,29 @@ TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
         for (int size = 1; size <= shards && size <= 5; ++size) {
             Tensor together = Tensor::zeros({30'000});
             on_threads(size, [&](Ranks& ranks) {
-                const RankExchange exchange(ranks, shards, active);
+                RankExchange exchange(ranks, shards, active, leaves, 700);
                 Tensor own = Tensor::zeros({30'000});
-                std::vector<Tensor> sums;
                 std::vector<double> numbers;
-                for (const ShardRange& tree : exchange.own_trees()) {
-                    sum_shards(own, tree, [&](std::int64_t shard) {
-                        own.copy_(gradient(shard));
-                        numbers.push_back(static_cast<double>(shard));
-                    });
-                    sums.push_back(own.clone());
+                exchange.sum_gradients(own, [&](std::int64_t shard, const RankExchange::Complete& complete) {
+                    const Tensor all = gradient(shard);
+                    numbers.push_back(static_cast<double>(shard));
+                    own.fill_(std::numeric_limits<double>::quiet_NaN());
+                    for (const Span& rest : {Span{0, 5}, Span{20'005, 95}, Span{29'100, 900}})
+                        own.slice(rest.start, rest.start + rest.length).copy_(all.slice(rest.start, rest.start + rest.length));
+                    for (std::size_t i = 0; i < leaves.size(); ++i) {
+                        const Span& leaf = leaves[(i + static_cast<std::size_t>(shard)) % leaves.size()];
+                        Tensor part = own.slice(leaf.start, leaf.start + leaf.length);
+                        part.copy_(all.slice(leaf.start, leaf.start + leaf.length));
+                        if (complete && shard % 5 != 4) complete(part);
+                    }
+                });
+                // What no leaf is part of is sent at the end, and the whole sum where nothing was told of its last shard.
+                const std::int64_t sent = exchange.costs().sent, late = sent - exchange.costs().sent_early;
+                if ((exchange.own_trees().back().last - 1) % 5 != 4) {
+                    EXPECT_LE(late, 4 * 900);
+                } else if (exchange.own_trees().size() == 1) {
+                    EXPECT_EQ(late, sent);
                 }
-                exchange.sum_gradients(own, sums);
                 const RankExchange::Measured measured = exchange.measure(own, numbers, 1);
                 EXPECT_EQ(measured.norm, norm);
                 ASSERT_EQ(static_cast<std::int64_t>(measured.of_shards.size()), shards);
@@ -132,12 +180,12 @@ class LearningTogether : public testing::Test {
 
 TEST_F(LearningTogether, LeavesTheBytesOfOneProcess) {
     for (const optim::Method method : {optim::Method::adamw, optim::Method::sgd})
-        for (const std::int64_t shards : {4, 5}) {
+        for (const std::int64_t shards : {4, 5, 12}) {
             options_.optimizer = method;
             options_.shards = shards;
             Left one;
             alone([&](Learner& learner) { learn(learner, 0, 6, one); });
-            for (int size = 1; size <= shards; ++size) {
+            for (int size = 1; size <= std::min<std::int64_t>(shards, 5); ++size) {
                 Left several;
                 together(size, [&](Learner& learner) { learn(learner, 0, 6, several); });
                 EXPECT_EQ(several, one) << size << " ranks, " << shards << " shards";
@@ -211,6 +259,37 @@ TEST_F(LearningTogether, DivergesWithTheMessageOfOneProcessAndCanGoOn) {
     together(3, [&](Learner& learner) { several = diverge(learner); });
     EXPECT_EQ(several.first, one.first);
     EXPECT_EQ(several.second, one.second);
+}
+
+// Part of the sums is on its way before the last backward pass is over: all but what ends with the embeddings.
+TEST_F(LearningTogether, SendsSumsWhileBackwardRuns) {
+    for (const std::int64_t shards : {4, 12})
+        for (const int size : {2, 3, 4}) {
+            options_.shards = shards;
+            std::vector<ExchangeCosts> costs(static_cast<std::size_t>(size));
+            on_threads(size, [&](Ranks& ranks) {
+                nn::Transformer model(tiny_model(data_, 0.2), 1);
+                Learner learner(model, options_, 0, DType::f32, &ranks);
+                if (ranks.rank() > 0) {
+                    learner.follow(data_.training);
+                } else {
+                    for (std::int64_t update = 0; update < 3; ++update) learner.update(batches(update));
+                    give_order(ranks, Order::end);
+                }
+                costs[static_cast<std::size_t>(ranks.rank())] = learner.exchange_costs();
+            });
+            ExchangeCosts all;
+            for (const ExchangeCosts& each : costs) {
+                EXPECT_EQ(each.updates, 3);
+                EXPECT_LE(each.sent_early, each.sent);
+                EXPECT_LE(each.received_early, each.received);
+                all.sent += each.sent;
+                all.sent_early += each.sent_early;
+                all.received += each.received;
+            }
+            EXPECT_EQ(all.sent, all.received);
+            EXPECT_GT(all.sent_early, all.sent / 4) << size << " ranks, " << shards << " shards";
+        }
 }
 
 TEST_F(LearningTogether, SendsNoMoreThanTheCostModelSays) {

@@ -76,5 +76,26 @@ TEST(Ranks, HearWhatRank0SaysAndTellItTheirs) {
     });
 }
 
+TEST(Ranks, SendNumberedMessagesInAnyOrderWhileTheyCompute) {
+    on_threads(3, [](Ranks& ranks) {
+        constexpr int count = 5;
+        const int rank = ranks.rank(), next = (rank + 1) % 3, before = (rank + 2) % 3;
+        const auto sent = std::make_shared<std::vector<std::int64_t>>(count),
+                   got = std::make_shared<std::vector<std::int64_t>>(count);
+        const auto number = [](auto& values, int i) { return std::span(values).subspan(static_cast<std::size_t>(i), 1); };
+        for (int round = 0; round < 2; ++round) {
+            EXPECT_EQ(ranks.arrived(), 0);
+            for (int i = 0; i < count; ++i) ranks.start_receive({before, std::as_writable_bytes(number(*got, i))}, 1 + i, got);
+            for (int i = count; i-- > 0;) {
+                (*sent)[static_cast<std::size_t>(i)] = 100 * round + 10 * rank + i;
+                ranks.start_send({next, std::as_bytes(number(*sent, i))}, 1 + i, sent);
+                EXPECT_LE(ranks.arrived(), 8 * count);
+            }
+            ranks.settle();
+            for (int i = 0; i < count; ++i) EXPECT_EQ((*got)[static_cast<std::size_t>(i)], 100 * round + 10 * before + i);
+        }
+    });
+}
+
 }  // namespace
 }  // namespace heddle::app

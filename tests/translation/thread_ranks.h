@@ -8,8 +8,10 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,22 +20,37 @@
 
 namespace heddle::app {
 
-/// What the threads share: messages by sender and receiver, in their order.
+/// What the threads share: messages by sender, receiver and number (0: of exchange and broadcast), in their order.
 class Mailboxes {
   public:
     void put(int from, int to, std::span<const std::byte> bytes) {
-        const std::lock_guard lock(mutex_);
-        messages_[{from, to}].emplace_back(bytes.begin(), bytes.end());
-        bytes_ += bytes.size();
-        changed_.notify_all();
+        std::vector<std::byte> copy(bytes.begin(), bytes.end());
+        const std::span<const std::byte> copied = copy;
+        add({from, to, 0}, {std::move(copy), copied});
     }
-    void take(int from, int to, std::span<std::byte> room) {
+    /// Without a copy: the sender's bytes are read when the receiver takes the message.
+    void offer(int from, int to, int number, std::span<const std::byte> bytes) { add({from, to, number}, {{}, bytes}); }
+    void take(int from, int to, std::span<std::byte> room, int number = 0) {
+        if (!take_within(std::chrono::seconds(60), from, to, room, number)) fail("ranks: no message came");
+    }
+    /// False when there is none within this time.
+    bool take_within(std::chrono::seconds limit, int from, int to, std::span<std::byte> room, int number) {
         std::unique_lock lock(mutex_);
-        auto& queue = messages_[{from, to}];
-        if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return !queue.empty(); })) fail("ranks: no message came");
-        if (queue.front().size() != room.size()) fail("ranks: a message has another length than its room");
-        std::copy(queue.front().begin(), queue.front().end(), room.begin());
+        auto& queue = messages_[{from, to, number}];
+        if (!changed_.wait_for(lock, limit, [&] { return !queue.empty(); })) return false;
+        const std::span<const std::byte> bytes = queue.front().bytes;
+        if (bytes.size() != room.size()) fail("ranks: a message has another length than its room");
+        std::copy(bytes.begin(), bytes.end(), room.begin());
         queue.pop_front();
+        --waiting_[from];
+        changed_.notify_all();
+        return true;
+    }
+    /// Until all messages from this rank were taken.
+    void wait_until_taken(int from) {
+        std::unique_lock lock(mutex_);
+        if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return waiting_[from] == 0; }))
+            fail("ranks: nobody took a message");
     }
     std::size_t bytes() {
         const std::lock_guard lock(mutex_);
@@ -41,9 +58,24 @@ class Mailboxes {
     }
 
   private:
+    struct Message {
+        std::vector<std::byte> copy;  // empty where the sender keeps the bytes
+        std::span<const std::byte> bytes;
+    };
+    using Way = std::tuple<int, int, int>;
+
+    void add(Way way, Message message) {
+        const std::lock_guard lock(mutex_);
+        bytes_ += message.bytes.size();
+        messages_[way].push_back(std::move(message));
+        ++waiting_[std::get<0>(way)];
+        changed_.notify_all();
+    }
+
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> messages_;
+    std::map<Way, std::deque<Message>> messages_;
+    std::map<int, int> waiting_;  // messages by sender
     std::size_t bytes_ = 0;
 };
 
@@ -64,12 +96,37 @@ class ThreadRank final : public Ranks {
         for (const Outgoing& out : outgoing) mail_.put(rank_, out.to, out.bytes);
         for (const Incoming& in : incoming) mail_.take(in.from, rank_, in.bytes);
     }
+    void start_send(const Outgoing& out, int number, std::shared_ptr<const void>) override {
+        mail_.offer(rank_, out.to, number, out.bytes);
+    }
+    void start_receive(const Incoming& in, int number, std::shared_ptr<const void>) override { awaited_.push_back({in, number}); }
+    std::int64_t arrived() override {
+        std::erase_if(awaited_, [&](const Awaited& each) {
+            const bool came = mail_.take_within(std::chrono::seconds(0), each.in.from, rank_, each.in.bytes, each.number);
+            if (came) arrived_ += static_cast<std::int64_t>(each.in.bytes.size());
+            return came;
+        });
+        return arrived_;
+    }
+    void settle() override {
+        for (const Awaited& each : awaited_) mail_.take(each.in.from, rank_, each.in.bytes, each.number);
+        awaited_.clear();
+        arrived_ = 0;
+        mail_.wait_until_taken(rank_);
+    }
     void finish() override {}
     void end_all(int) override { std::terminate(); }
 
   private:
+    struct Awaited {
+        Incoming in;
+        int number;
+    };
+
     Mailboxes& mail_;
     int rank_, size_;
+    std::vector<Awaited> awaited_;
+    std::int64_t arrived_ = 0;
 };
 
 /// Calls body(rank) on so many threads, this one being rank 0, and throws the first error that one of them threw. Returns how

@@ -23,8 +23,11 @@ struct Incoming {
     std::span<std::byte> bytes;
 };
 
+/// What MPI promises at least (MPI 3.1, section 8.1.2: MPI_TAG_UB).
+inline constexpr int kMostMessages = 32767;
+
 /// One process among several, numbered from 0. broadcast(), exchange() and finish() are collective: every rank calls the same
-/// ones in the same order. While they wait, they let other threads and processes compute.
+/// ones in the same order. While they and settle() wait, they let other threads and processes compute.
 class Ranks {
   public:
     virtual ~Ranks() = default;
@@ -44,6 +47,18 @@ class Ranks {
     /// Sends and receives all of these at once. What one rank sends to another, that one must list as incoming; a rank lists
     /// nothing for itself.
     virtual void exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) = 0;
+
+    /// Starts to send, or to receive, and returns at once: the bytes travel while this rank computes. Both sides give a message
+    /// the same `number`, from 1 to kMostMessages, and no other one between the two that number until settle(); they may start
+    /// their messages in any order. Until settle() the bytes belong to the message. `memory` holds them: it is kept for as long,
+    /// even where an exception ends this rank before.
+    virtual void start_send(const Outgoing& message, int number, std::shared_ptr<const void> memory) = 0;
+    virtual void start_receive(const Incoming& message, int number, std::shared_ptr<const void> memory) = 0;
+    /// Lets the started messages move on, which an MPI library does only while it is called. Returns how many bytes have
+    /// arrived since the last settle().
+    virtual std::int64_t arrived() = 0;
+    /// Waits for all messages that were started. Until then this rank must not call broadcast() or exchange().
+    virtual void settle() = 0;
 
     /// The last call on each rank, where all went well: waits for the others.
     virtual void finish() = 0;

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <utility>
+#include <vector>
 #ifdef __linux__
 #include <sched.h>
 #endif
@@ -66,6 +68,33 @@ class MpiRanks final : public Ranks {
         wait(requests);
     }
 
+    void start_send(const Outgoing& out, int number, std::shared_ptr<const void> memory) override {
+        MPI_Isend(out.bytes.data(), count_of(out.bytes), MPI_BYTE, out.to, number, MPI_COMM_WORLD, &started_.emplace_back());
+        under_way_.push_back({0, std::move(memory)});
+    }
+    void start_receive(const Incoming& in, int number, std::shared_ptr<const void> memory) override {
+        MPI_Irecv(in.bytes.data(), count_of(in.bytes), MPI_BYTE, in.from, number, MPI_COMM_WORLD, &started_.emplace_back());
+        under_way_.push_back({static_cast<std::int64_t>(in.bytes.size()), std::move(memory)});
+    }
+    std::int64_t arrived() override {
+        int done = 0;
+        finished_.resize(started_.size());
+        MPI_Testsome(static_cast<int>(started_.size()), started_.data(), &done, finished_.data(), MPI_STATUSES_IGNORE);
+        for (int i = 0; i < done; ++i, ++ended_)  // MPI_UNDEFINED, when none is under way, is negative
+            arrived_ += under_way_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(i)])].incoming;
+        return arrived_;
+    }
+    void settle() override {
+        wait_until([&] {
+            arrived();
+            return ended_ == started_.size();
+        });
+        started_.clear();
+        under_way_.clear();
+        ended_ = 0;
+        arrived_ = 0;
+    }
+
     void finish() override { MPI_Finalize(); }
 
     void end_all(int status) override {
@@ -75,19 +104,36 @@ class MpiRanks final : public Ranks {
     }
 
   private:
+    struct UnderWay {
+        std::int64_t incoming = 0;  // bytes; 0 of a message that is sent
+        std::shared_ptr<const void> memory;
+    };
+
+    static int count_of(std::span<const std::byte> bytes) {
+        check(bytes.size() <= most_bytes, "MPI: a message of {} bytes, wanted at most {}", bytes.size(), most_bytes);
+        return static_cast<int>(bytes.size());
+    }
+
     template <class Bytes, class Body>
     static void in_pieces(Bytes bytes, const Body& body) {
         for (std::size_t at = 0; at < bytes.size(); at += most_bytes)
             body(bytes.data() + at, static_cast<int>(std::min(most_bytes, bytes.size() - at)));
     }
 
-    // MPI's own waiting occupies a processor, which another rank may need: ranks wait through whole validations of rank 0.
     static void wait(std::vector<MPI_Request>& requests) {
+        wait_until([&] {
+            int done = 0;
+            MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+            return done != 0;
+        });
+    }
+
+    // MPI's own waiting occupies a processor, which another rank may need: ranks wait through whole validations of rank 0.
+    template <class Done>
+    static void wait_until(const Done& done) {
         using namespace std::chrono_literals;
         const auto start = std::chrono::steady_clock::now();
-        for (int done = 0;;) {
-            MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-            if (done != 0) return;
+        while (!done()) {
             const auto waited = std::chrono::steady_clock::now() - start;
             if (waited < 200us)
                 std::this_thread::yield();
@@ -117,6 +163,12 @@ class MpiRanks final : public Ranks {
     }
 
     int rank_ = 0, size_ = 1, rank_on_host_ = 0, own_processors_ = 1;
+    // Since the last settle():
+    std::vector<MPI_Request> started_;
+    std::vector<UnderWay> under_way_;  // of each of these
+    std::vector<int> finished_;        // room for MPI_Testsome
+    std::size_t ended_ = 0;
+    std::int64_t arrived_ = 0;
 };
 
 }  // namespace

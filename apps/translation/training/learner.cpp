@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "autograd/observe.h"
 #include "autograd/tape.h"
 #include "kernels/update_tally/update_tally.h"
 
@@ -43,7 +45,10 @@ optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, s
 // Null for a learner that is alone.
 std::unique_ptr<RankExchange> exchange_of(Ranks* ranks, const TrainingOptions& options, const nn::FlatParameters& parameters) {
     if (ranks == nullptr) return nullptr;
-    return std::make_unique<RankExchange>(*ranks, options.shards, Spans(parameters.active(), parameters.values.numel()));
+    std::vector<Span> leaves;
+    for (const nn::FlatParameters::Entry& entry : parameters.entries)
+        if (entry.parameter.variable.requires_grad()) leaves.push_back({entry.begin, entry.count});
+    return std::make_unique<RankExchange>(*ranks, options.shards, Spans(parameters.active(), parameters.values.numel()), leaves);
 }
 
 optim::NotFinite loss_not_finite(double loss) { return optim::NotFinite(fmt::format("the loss is {}", unsigned_nan(loss))); }
@@ -135,11 +140,14 @@ void Learner::gradients(std::span<const Batch> batches) {
 }
 
 // The divisor is that of the whole update: the shards' gradients add up to the gradient of its mean loss.
-void Learner::gradients_of_shard(const ShardedBatches& shards, std::int64_t shard) {
+void Learner::gradients_of_shard(const ShardedBatches& shards, std::int64_t shard, const RankExchange::Complete& complete) {
     parameters_.zero_gradients();
+    const std::int64_t last = shards.last_part(shard);
     for (std::int64_t number = 0; number < shards.batches(); ++number) {
         if (shares_step()) losses_.insert(losses_.end(), 2, 0.0);  // an empty part has no loss
         shards.with_part(shard, number, [&](const Batch& part) {
+            std::optional<ObserveGradients> observe;
+            if (complete && number == last) observe.emplace([&](const Variable& leaf) { complete(leaf.grad()); });
             accumulate(part, shard_key(shard, number), static_cast<double>(report_.targets));
             if (shares_step() && on_device()) take_tallied_loss();
         });

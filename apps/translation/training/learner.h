@@ -94,6 +94,8 @@ class Learner {
     nn::NamedTensors moments_to_fill();
     /// On the ranks after the first: computes what rank 0's learner wants, until Order::end. `pairs` are those of its batches.
     void follow(const TokenPairs& pairs);
+    /// What this rank sent, received and waited for; nothing for a learner that is alone.
+    ExchangeCosts exchange_costs() const { return exchange_ != nullptr ? exchange_->costs() : ExchangeCosts(); }
     /// How the steps of batches were run; none when the options or the device want no graphs.
     StepGraphs::Counts graph_counts() const { return graphs_ == nullptr ? StepGraphs::Counts() : graphs_->steps.counts(); }
 
@@ -102,7 +104,7 @@ class Learner {
     UpdateReport update_unread(std::span<const Batch> batches);
     void count(std::span<const Batch> batches);
     void gradients(std::span<const Batch> batches);
-    void gradients_of_shard(const ShardedBatches& shards, std::int64_t shard);
+    void gradients_of_shard(const ShardedBatches& shards, std::int64_t shard, const RankExchange::Complete& complete = {});
     void see_loss(const Tensor& statistics);
     void see_norm(Tensor& measured);
     void add_loss(double loss, std::int64_t correct);

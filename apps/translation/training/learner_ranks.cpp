@@ -73,13 +73,9 @@ void Learner::step_together(std::span<const Batch> batches, double rate) {
     count(batches);
     losses_.clear();
     const ShardedBatches shards(batches, options_.shards);
-    std::vector<Tensor> sums;
-    const std::vector<ShardRange>& trees = exchange_->own_trees();
-    for (const ShardRange& tree : trees) {
-        sum_shards(parameters_.gradients, tree, [&](std::int64_t shard) { gradients_of_shard(shards, shard); });
-        sums.push_back(sums.size() + 1 < trees.size() ? parameters_.gradients.clone() : parameters_.gradients);
-    }
-    exchange_->sum_gradients(parameters_.gradients, sums);
+    exchange_->sum_gradients(parameters_.gradients, [&](std::int64_t shard, const RankExchange::Complete& complete) {
+        gradients_of_shard(shards, shard, on_device() ? RankExchange::Complete() : complete);
+    });
 
     const RankExchange::Measured measured =
         exchange_->measure(parameters_.gradients, losses_, numbers_of_part * shards.batches());

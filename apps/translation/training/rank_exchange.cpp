@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
+#include "apps/translation/training/clock.h"
 #include "core/format.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/gradient_norm/gradient_norm.h"
@@ -62,8 +64,16 @@ std::vector<std::int64_t> segment_bounds(const Spans& active, std::int64_t ranks
     return bounds;
 }
 
-RankExchange::RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active)
-    : ranks_(ranks), active_(active), shards_(shards), bounds_(segment_bounds(active, ranks.size())) {
+// Of a rank's shards there are at most two subtrees of each size.
+static_assert(2 * 63 * GradientBuckets::kMostOfSegment <= kMostMessages, "too many numbers of messages");
+
+RankExchange::RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active, std::span<const Span> leaves,
+                           std::int64_t bucket_elements)
+    : ranks_(ranks),
+      active_(active),
+      shards_(shards),
+      bounds_(segment_bounds(active, ranks.size())),
+      buckets_(bounds_, leaves, bucket_elements) {
     const std::vector<std::int64_t> begins = block_begins(active);
     for (std::size_t rank = 0; rank + 1 < bounds_.size(); ++rank) {
         trees_.push_back(subtrees_within(shards_of_rank(static_cast<std::int64_t>(rank), ranks.size(), shards), shards));
@@ -81,25 +91,79 @@ std::vector<Span> RankExchange::own_active() const {
     return ranges_within(active_, bounds_[rank], bounds_[rank + 1]);
 }
 
-void RankExchange::sum_gradients(Tensor& gradients, std::span<const Tensor> sums) const {
-    std::map<std::pair<std::int64_t, std::int64_t>, Tensor> known;
-    std::vector<Tensor> here;
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-        here.push_back(sums[i].to(Device::cpu));
-        known[{own_trees()[i].first, own_trees()[i].last}] = own(here.back());
-    }
-    Tensor result = own(gradients);
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
+int RankExchange::number_of(std::size_t tree, const GradientBucket& bucket) const {
+    return 1 + static_cast<int>(tree) * buckets_.most_of_segment() + bucket.number;
+}
+
+// Where there is room, no message waits for its receiver.
+RankExchange::KnownSums RankExchange::start_receiving(const Tensor& like) {
+    KnownSums known;
     for (int other = 0; other < ranks_.size(); ++other) {
         if (other == ranks_.rank()) continue;
-        for (const Tensor& sum : here) outgoing.push_back({other, bytes_of(segment(sum, other))});
-        for (const ShardRange& tree : trees_[static_cast<std::size_t>(other)]) {
-            const Tensor& room = known[{tree.first, tree.last}] = Tensor::empty(result.shape(), result.dtype());
-            incoming.push_back({other, bytes_of(room)});
+        const std::vector<ShardRange>& trees = trees_[static_cast<std::size_t>(other)];
+        for (std::size_t tree = 0; tree < trees.size(); ++tree) {
+            const Tensor& room = known[{trees[tree].first, trees[tree].last}] = Tensor::empty(own(like).shape(), like.dtype());
+            const auto memory = std::make_shared<Tensor>(room);
+            for (const GradientBucket& bucket : buckets_.of_segment(ranks_.rank())) {
+                const std::int64_t begin = bounds_[static_cast<std::size_t>(ranks_.rank())];
+                const std::span<std::byte> bytes = bytes_of(room.slice(bucket.begin - begin, bucket.end - begin));
+                ranks_.start_receive({other, bytes}, number_of(tree, bucket), memory);
+                costs_.received += static_cast<std::int64_t>(bytes.size());
+            }
         }
     }
-    ranks_.exchange(outgoing, incoming);
+    return known;
+}
+
+void RankExchange::start_sending(const GradientBucket& bucket, const Tensor& sum, std::size_t tree) {
+    if (bucket.owner == ranks_.rank()) return;
+    const std::span<std::byte> bytes = bytes_of(sum.slice(bucket.begin, bucket.end));
+    ranks_.start_send({bucket.owner, bytes}, number_of(tree, bucket), std::make_shared<Tensor>(sum));
+    costs_.sent += static_cast<std::int64_t>(bytes.size());
+}
+
+void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute) {
+    const bool on_device = gradients.device() != Device::cpu;
+    const auto element = static_cast<std::ptrdiff_t>(size_of(gradients.dtype()));
+    const std::int64_t sent_before = costs_.sent;
+    KnownSums known = start_receiving(gradients);
+    for (std::size_t tree = 0; tree < own_trees().size(); ++tree) {
+        const ShardRange shards = own_trees()[tree];
+        const bool last = tree + 1 == own_trees().size(), in_place = last && !on_device;
+        const std::vector<Tensor> lefts = sums_before_last(gradients, shards, [&](std::int64_t shard) {
+            compute(shard, {});
+            ranks_.arrived();
+        });
+        // What travels while the next shard overwrites the gradients is a copy.
+        const Tensor sum = in_place ? gradients : Tensor::empty(gradients.shape(), gradients.dtype());
+        const auto finish = [&](std::int64_t begin, std::int64_t end) {
+            Tensor part = gradients.slice(begin, end);
+            for (const Tensor& left : lefts) kernels::accumulate(part, left.slice(begin, end));
+            if (!in_place) sum.slice(begin, end).copy_(part);
+        };
+        const auto ready = [&](const GradientBucket& bucket) {
+            if (!on_device) finish(bucket.begin, bucket.end);
+            start_sending(bucket, sum, tree);
+        };
+        buckets_.begin();
+        compute(shards.last - 1, [&](const Tensor& part) {
+            buckets_.complete({(part.bytes_data() - gradients.bytes_data()) / element, part.numel()}, ready);
+            ranks_.arrived();
+        });
+        if (last) {
+            costs_.sent_early += costs_.sent - sent_before;
+            costs_.received_early += ranks_.arrived();
+        }
+        if (on_device) finish(0, gradients.numel());
+        buckets_.complete_rest(ready);
+        gradients.bump_version();
+        known[{shards.first, shards.last}] = own(sum);
+    }
+    Stopwatch watch;
+    ranks_.settle();
+    costs_.waited += watch.seconds();
+    ++costs_.updates;
+    Tensor result = own(gradients);
     result.copy_(sum_over({0, shards_}, known));
 }
 

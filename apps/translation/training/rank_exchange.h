@@ -4,13 +4,20 @@
 // them (shards.h). The flat array of parameters is cut into R segments at the beginnings of the norm's blocks. Of each of its
 // sums a rank sends segment q to rank q, which completes the tree for its own segment: this sum is the same, bit for bit, for
 // every R. Then rank q updates the weights of its segment, whose moments it alone has, and sends them to all others.
+//
+// A sum is complete when backward is through the last batch of the subtree's last shard, and its parts are so one after another:
+// each bucket of elements (gradient_buckets.h) is sent while backward goes on to the next ones.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "apps/translation/ranks/ranks.h"
+#include "apps/translation/training/gradient_buckets.h"
 #include "apps/translation/training/shards.h"
 #include "core/spans.h"
 #include "core/tensor.h"
@@ -24,12 +31,23 @@ ShardRange shards_of_rank(std::int64_t rank, std::int64_t ranks, std::int64_t sh
 /// blocks than ranks, some segments are empty.
 std::vector<std::int64_t> segment_bounds(const Spans& active, std::int64_t ranks);
 
+/// What the sums of gradients of some updates cost a rank.
+struct ExchangeCosts {
+    std::int64_t updates = 0;
+    std::int64_t sent = 0;            ///< bytes of sums of gradients
+    std::int64_t sent_early = 0;      ///< of these: started before backward was through the last shard
+    std::int64_t received = 0;        ///< bytes of sums of gradients
+    std::int64_t received_early = 0;  ///< of these: arrived before backward was through the last shard
+    double waited = 0;                ///< seconds from then on until all of them had arrived and could be added
+};
+
 class RankExchange {
   public:
     /// `active`: the ranges of the flat parameters that are trained (nn::FlatParameters::active()), whose rows are all
-    /// parameters. `ranks` must outlive this object. Error when there are more ranks than shards. Tensors may lie on a device;
-    /// their bytes travel by way of the host.
-    RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active);
+    /// parameters. `leaves`: those of the parameters one by one. `ranks` must outlive this object. Error when there are more
+    /// ranks than shards. Tensors may lie on a device; their bytes travel by way of the host.
+    RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active, std::span<const Span> leaves,
+                 std::int64_t bucket_elements = GradientBuckets::kElements);
 
     Ranks& ranks() const { return ranks_; }
     bool leads() const { return ranks_.rank() == 0; }
@@ -40,9 +58,17 @@ class RankExchange {
     /// This rank's shards as subtrees, ascending.
     const std::vector<ShardRange>& own_trees() const { return trees_[static_cast<std::size_t>(ranks_.rank())]; }
 
-    /// From this rank's sums over own_trees(), each [n], to the sum over all shards: own(gradients) holds it afterwards.
-    /// `gradients` may be one of the sums; the sums are overwritten.
-    void sum_gradients(Tensor& gradients, std::span<const Tensor> sums) const;
+    /// To be called with the gradient of a leaf when nothing will be added to it any more.
+    using Complete = std::function<void(const Tensor& part)>;
+    /// Overwrites the gradients with those of one shard. The shards whose gradients complete a sum get a `complete`, others an
+    /// empty one: it may be called with views of the gradients, once for each of `leaves` and in any order, and must not be
+    /// called for gradients on a device.
+    using ComputeShard = std::function<void(std::int64_t shard, const Complete& complete)>;
+    /// Computes this rank's shards, in ascending order, and sends their sums. own(gradients) is the sum over all shards
+    /// afterwards.
+    void sum_gradients(Tensor& gradients, const ComputeShard& compute);
+    /// Of all calls of sum_gradients() so far.
+    const ExchangeCosts& costs() const { return costs_; }
 
     /// The norm of the summed gradient and each shard's losses, the same on every rank.
     struct Measured {
@@ -64,7 +90,13 @@ class RankExchange {
     void broadcast(Tensor& flat) const;
 
   private:
+    // Sums over subtrees: the own segments of them.
+    using KnownSums = std::map<std::pair<std::int64_t, std::int64_t>, Tensor>;
+
     Tensor segment(const Tensor& flat, std::int64_t rank) const;
+    KnownSums start_receiving(const Tensor& like);
+    void start_sending(const GradientBucket& bucket, const Tensor& sum, std::size_t tree);
+    int number_of(std::size_t tree, const GradientBucket& bucket) const;
 
     Ranks& ranks_;
     Spans active_;
@@ -72,6 +104,8 @@ class RankExchange {
     std::vector<std::vector<ShardRange>> trees_;  // of each rank
     std::vector<std::int64_t> bounds_;
     std::vector<std::size_t> blocks_;  // of the norm in each rank's segment
+    GradientBuckets buckets_;
+    ExchangeCosts costs_;
 };
 
 }  // namespace heddle::app

@@ -1,5 +1,6 @@
 #include "apps/translation/training/shards.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -57,13 +58,33 @@ ShardedBatches::ShardedBatches(std::span<const Batch> batches, std::int64_t shar
     }
 }
 
-void sum_shards(Tensor& gradients, ShardRange tree, const std::function<void(std::int64_t shard)>& compute) {
-    if (tree.size() == 1) return compute(tree.first);
-    const std::int64_t middle = middle_of(tree);
-    sum_shards(gradients, {tree.first, middle}, compute);
-    const Tensor left = gradients.clone();
-    sum_shards(gradients, {middle, tree.last}, compute);
-    kernels::accumulate(gradients, left);
+std::int64_t ShardedBatches::last_part(std::int64_t shard) const {
+    const auto has_part = [&](std::int64_t number) {
+        if (cuts_.empty()) return true;
+        const std::vector<std::int64_t>& at = cuts_[static_cast<std::size_t>(number)];
+        return at[static_cast<std::size_t>(shard)] < at[static_cast<std::size_t>(shard) + 1];
+    };
+    std::int64_t last = batches() - 1;
+    while (last >= 0 && !has_part(last)) --last;
+    return last;
+}
+
+std::vector<Tensor> sums_before_last(Tensor& gradients, ShardRange tree, const ComputeShard& compute) {
+    std::vector<Tensor> lefts;
+    while (tree.size() > 1) {
+        const std::int64_t middle = middle_of(tree);
+        sum_shards(gradients, {tree.first, middle}, compute);
+        lefts.push_back(gradients.clone());
+        tree.first = middle;
+    }
+    std::ranges::reverse(lefts);  // the innermost subtree is complete first
+    return lefts;
+}
+
+void sum_shards(Tensor& gradients, ShardRange tree, const ComputeShard& compute) {
+    const std::vector<Tensor> lefts = sums_before_last(gradients, tree, compute);
+    compute(tree.last - 1);
+    for (const Tensor& left : lefts) kernels::accumulate(gradients, left);
     gradients.bump_version();
 }
 

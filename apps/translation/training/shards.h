@@ -64,14 +64,21 @@ class ShardedBatches {
         const std::int64_t begin = at[static_cast<std::size_t>(shard)], end = at[static_cast<std::size_t>(shard) + 1];
         if (begin < end) use(part_of(batch, begin, end));
     }
+    /// The last batch of which the shard has a part; -1 if there is none.
+    std::int64_t last_part(std::int64_t shard) const;
 
   private:
     std::span<const Batch> batches_;
     std::vector<std::vector<std::int64_t>> cuts_;  // none for one shard
 };
 
+using ComputeShard = std::function<void(std::int64_t shard)>;
+
+/// Computes all shards of a tree but the last one, as sum_shards() does, and returns what is missing to the sum once that one is
+/// computed, too: sums to be added to its gradient, one after another.
+std::vector<Tensor> sums_before_last(Tensor& gradients, ShardRange tree, const ComputeShard& compute);
 /// Leaves in `gradients` the sum over a tree of shards. compute(shard), which is called in ascending order, overwrites
 /// `gradients` with the gradient of one shard. Takes the memory of log2(shards) more such arrays, rounded up, while it runs.
-void sum_shards(Tensor& gradients, ShardRange tree, const std::function<void(std::int64_t shard)>& compute);
+void sum_shards(Tensor& gradients, ShardRange tree, const ComputeShard& compute);
 
 }  // namespace heddle::app

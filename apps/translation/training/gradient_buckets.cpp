@@ -1,0 +1,63 @@
+#include "apps/translation/training/gradient_buckets.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace heddle::app {
+namespace {
+
+constexpr std::int64_t told = -1;
+
+std::int64_t common(const GradientBucket& bucket, const Span& range) {
+    return std::max<std::int64_t>(0, std::min(bucket.end, range.start + range.length) - std::max(bucket.begin, range.start));
+}
+
+}  // namespace
+
+GradientBuckets::GradientBuckets(std::span<const std::int64_t> bounds, std::span<const Span> leaves, std::int64_t elements) {
+    for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+        first_of_.push_back(buckets_.size());
+        const std::int64_t size = bounds[i + 1] - bounds[i],
+                           step = std::max(elements, (size + kMostOfSegment - 1) / kMostOfSegment);
+        int number = 0;
+        for (std::int64_t at = bounds[i]; at < bounds[i + 1]; at += step)
+            buckets_.push_back({at, std::min(at + step, bounds[i + 1]), static_cast<int>(i), number++});
+        most_of_segment_ = std::max(most_of_segment_, number);
+    }
+    first_of_.push_back(buckets_.size());
+    for (const GradientBucket& bucket : buckets_) {
+        std::int64_t& count = elements_.emplace_back(0);
+        for (const Span& leaf : leaves) count += common(bucket, leaf);
+    }
+    begin();
+}
+
+std::span<const GradientBucket> GradientBuckets::of_segment(int owner) const {
+    const auto i = static_cast<std::size_t>(owner);
+    return std::span(buckets_).subspan(first_of_[i], first_of_[i + 1] - first_of_[i]);
+}
+
+void GradientBuckets::begin() { missing_ = elements_; }
+
+void GradientBuckets::complete(Span leaf, const Ready& ready) {
+    const auto first = std::ranges::upper_bound(buckets_, leaf.start, {}, &GradientBucket::end);
+    for (auto i = static_cast<std::size_t>(first - buckets_.begin());
+         i < buckets_.size() && buckets_[i].begin < leaf.start + leaf.length; ++i) {
+        std::int64_t& missing = missing_[i];
+        const std::int64_t here = common(buckets_[i], leaf);
+        check(here <= missing, "gradient buckets: elements {} to {} are complete a second time, or are no leaf's", leaf.start,
+              leaf.start + leaf.length);
+        missing -= here;
+        if (missing > 0) continue;
+        missing = told;
+        ready(buckets_[i]);
+    }
+}
+
+void GradientBuckets::complete_rest(const Ready& ready) {
+    for (std::size_t i = 0; i < buckets_.size(); ++i)
+        if (std::exchange(missing_[i], told) != told) ready(buckets_[i]);
+}
+
+}  // namespace heddle::app
