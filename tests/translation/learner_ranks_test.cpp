@@ -100,7 +100,7 @@ TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
                     }
                 });
                 // What no leaf is part of is sent at the end, and the whole sum where nothing was told of its last shard.
-                const std::int64_t sent = exchange.costs().sent, late = sent - exchange.costs().sent_early;
+                const std::int64_t sent = exchange.costs().gradients.sent, late = sent - exchange.costs().sent_early;
                 if ((exchange.own_trees().back().last - 1) % 5 != 4) {
                     EXPECT_LE(late, 4 * 900);
                 } else if (exchange.own_trees().size() == 1) {
@@ -111,7 +111,7 @@ TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
                 ASSERT_EQ(static_cast<std::int64_t>(measured.of_shards.size()), shards);
                 for (std::int64_t i = 0; i < shards; ++i)
                     EXPECT_EQ(measured.of_shards[static_cast<std::size_t>(i)], static_cast<double>(i));
-                exchange.gather_everywhere(own);
+                exchange.gather_weights(own);
                 if (exchange.leads()) together = own;
             });
             EXPECT_EQ(std::memcmp(together.bytes_data(), alone.bytes_data(), static_cast<std::size_t>(alone.bytes())), 0)
@@ -281,14 +281,15 @@ TEST_F(LearningTogether, SendsSumsWhileBackwardRuns) {
             ExchangeCosts all;
             for (const ExchangeCosts& each : costs) {
                 EXPECT_EQ(each.updates, 3);
-                EXPECT_LE(each.sent_early, each.sent);
-                EXPECT_LE(each.received_early, each.received);
-                all.sent += each.sent;
+                EXPECT_LE(each.sent_early, each.gradients.sent);
+                EXPECT_LE(each.received_early, each.gradients.received);
+                all.gradients.add(each.gradients);
+                all.weights.add(each.weights);
                 all.sent_early += each.sent_early;
-                all.received += each.received;
             }
-            EXPECT_EQ(all.sent, all.received);
-            EXPECT_GT(all.sent_early, all.sent / 4) << size << " ranks, " << shards << " shards";
+            EXPECT_EQ(all.gradients.sent, all.gradients.received);
+            EXPECT_EQ(all.weights.sent, all.weights.received);
+            EXPECT_GT(all.sent_early, all.gradients.sent / 4) << size << " ranks, " << shards << " shards";
         }
 }
 

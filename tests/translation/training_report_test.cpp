@@ -259,6 +259,23 @@ TEST_F(TrainingReport, ListsFifteenOpsAllOtherWorkAndTheRest) {
     EXPECT_THAT(page, HasSubstr("an update took 100.00 ms, 2.00 of them waiting for its batches (median of the log lines)"));
 }
 
+TEST_F(TrainingReport, TellsHowMuchTravelledDuringBackward) {
+    UpdateTimes times{.seconds = 0.2, .batches = 5, .shards = 4};
+    EXPECT_THAT(page_of({}, times), Not(HasSubstr("during backward")));
+    times.exchange = {.updates = 200,
+                      .gradients = {.sent = 880'000'000, .received = 440'000'000, .waited = 0.5},
+                      .sent_early = 660'000'000,
+                      .received_early = 110'000'000,
+                      .norm = {.sent = 20'000, .received = 20'000, .waited = 0.002},
+                      .weights = {.sent = 440'000'000, .received = 880'000'000, .waited = 0.25}};
+    const std::string page = page_of({}, times);
+    EXPECT_EQ(markup_of(page).error, "");
+    EXPECT_EQ(table_of(page, "exchange"), (Rows{{"sums of gradients", "4.400", "3.300", "2.200", "0.550", "2.50"},
+                                                {"losses and norm", "0.000", "", "0.000", "", "0.01"},
+                                                {"weights", "2.200", "", "4.400", "", "1.25"}}));
+    EXPECT_THAT(page, HasSubstr("the mean of the 200 updates"));
+}
+
 TEST_F(TrainingReport, SaysWhatIsMissing) {
     ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m", .ended = "diverged in update 7: <why>"};
     parts.remarks = {"Without attention: <why>"};

@@ -183,6 +183,30 @@ std::string while_it_trained(const TrainingHistory& history) {
         grouped_text(std::llround(history.intervals.back().tokens_per_second)));
 }
 
+// In an average update.
+void add_exchange(Page& page, const ExchangeCosts& costs) {
+    if (costs.updates == 0) return;
+    const double per_update = 1 / static_cast<double>(costs.updates);
+    const auto megabytes = [&](std::int64_t bytes) {
+        return fmt::format("{:.3f}", 1e-6 * per_update * static_cast<double>(bytes));
+    };
+    std::vector<std::vector<std::string>> rows;
+    const auto row = [&](const char* what, const ExchangeCosts::Part& part, const std::string& sent_early,
+                         const std::string& received_early) {
+        rows.push_back({what, megabytes(part.sent), sent_early, megabytes(part.received), received_early,
+                        milliseconds(per_update * part.waited)});
+    };
+    row("sums of gradients", costs.gradients, megabytes(costs.sent_early), megabytes(costs.received_early));
+    row("losses and norm", costs.norm, "", "");
+    row("weights", costs.weights, "", "");
+    page.table({"exchange", "sent MB", "during backward", "received MB", "during backward", "waited ms"}, rows);
+    page.paragraph(fmt::format(
+        "Between process 0 and the others: the mean of the {} updates that this process made. During backward: what began to be "
+        "sent, and what had arrived, before its last backward pass of an update was over. It waited for the rest, and for "
+        "processes that compute longer.",
+        grouped_text(costs.updates)));
+}
+
 void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& history) {
     if (times.batches == 0) return;
     std::vector<std::vector<std::string>> rows;
@@ -207,10 +231,11 @@ void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& hist
         "copy of the weights.{}{}{}",
         times.batches, times.batches_per_update, times.on_device ? " Each work was waited for; in training they overlap." : "",
         times.shards > 1 ? fmt::format(" One process computed each batch as a whole; in training it is cut into {} shards, whose "
-                                       "sum, and the exchange between processes, are not in the table.",
+                                       "sum, and the exchange between processes, are not in this table.",
                                        times.shards)
                          : "",
         while_it_trained(history)));
+    add_exchange(page, times.exchange);
 }
 
 // What a reader asks first; each validation once.

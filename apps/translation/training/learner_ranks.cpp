@@ -86,7 +86,7 @@ void Learner::step_together(std::span<const Batch> batches, double rate) {
     const Tensor norm_and_factor =
         Tensor::from(std::vector<double>{measured.norm, kernels::clip_factor(measured.norm, options_.clip)}, {2});
     optimizer_.step_measured({.lr = rate, .clip = options_.clip}, norm_and_factor.to(parameters_.values.device()));
-    exchange_->gather_everywhere(parameters_.values);
+    exchange_->gather_weights(parameters_.values);
     parameters_.round_again();
 }
 

@@ -108,7 +108,7 @@ RankExchange::KnownSums RankExchange::start_receiving(const Tensor& like) {
                 const std::int64_t begin = bounds_[static_cast<std::size_t>(ranks_.rank())];
                 const std::span<std::byte> bytes = bytes_of(room.slice(bucket.begin - begin, bucket.end - begin));
                 ranks_.start_receive({other, bytes}, number_of(tree, bucket), memory);
-                costs_.received += static_cast<std::int64_t>(bytes.size());
+                costs_.gradients.received += static_cast<std::int64_t>(bytes.size());
             }
         }
     }
@@ -119,13 +119,13 @@ void RankExchange::start_sending(const GradientBucket& bucket, const Tensor& sum
     if (bucket.owner == ranks_.rank()) return;
     const std::span<std::byte> bytes = bytes_of(sum.slice(bucket.begin, bucket.end));
     ranks_.start_send({bucket.owner, bytes}, number_of(tree, bucket), std::make_shared<Tensor>(sum));
-    costs_.sent += static_cast<std::int64_t>(bytes.size());
+    costs_.gradients.sent += static_cast<std::int64_t>(bytes.size());
 }
 
 void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute) {
     const bool on_device = gradients.device() != Device::cpu;
     const auto element = static_cast<std::ptrdiff_t>(size_of(gradients.dtype()));
-    const std::int64_t sent_before = costs_.sent;
+    const std::int64_t sent_before = costs_.gradients.sent;
     KnownSums known = start_receiving(gradients);
     for (std::size_t tree = 0; tree < own_trees().size(); ++tree) {
         const ShardRange shards = own_trees()[tree];
@@ -151,7 +151,7 @@ void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute)
             ranks_.arrived();
         });
         if (last) {
-            costs_.sent_early += costs_.sent - sent_before;
+            costs_.sent_early += costs_.gradients.sent - sent_before;
             costs_.received_early += ranks_.arrived();
         }
         if (on_device) finish(0, gradients.numel());
@@ -161,14 +161,23 @@ void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute)
     }
     Stopwatch watch;
     ranks_.settle();
-    costs_.waited += watch.seconds();
+    costs_.gradients.waited += watch.seconds();
     ++costs_.updates;
     Tensor result = own(gradients);
     result.copy_(sum_over({0, shards_}, known));
 }
 
-RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vector<double>& of_own_shards,
-                                             std::int64_t for_each) const {
+ExchangeCosts::Part RankExchange::exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) const {
+    ExchangeCosts::Part part;
+    for (const Outgoing& out : outgoing) part.sent += static_cast<std::int64_t>(out.bytes.size());
+    for (const Incoming& in : incoming) part.received += static_cast<std::int64_t>(in.bytes.size());
+    Stopwatch watch;
+    ranks_.exchange(outgoing, incoming);
+    part.waited = watch.seconds();
+    return part;
+}
+
+RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vector<double>& of_own_shards, std::int64_t for_each) {
     const bool in_blocks = gradients.device() == Device::cpu;
     std::vector<double> own_numbers = of_own_shards;
     if (in_blocks) {
@@ -192,7 +201,7 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
     }
     check(own_numbers.size() == all[self].size(),
           "ranks: {} numbers to exchange, which are not those of this rank's shards and blocks", own_numbers.size());
-    ranks_.exchange(outgoing, incoming);
+    costs_.norm.add(exchange(outgoing, incoming));
     all[self] = std::move(own_numbers);
 
     Measured measured;
@@ -205,13 +214,15 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
     if (in_blocks) {
         measured.norm = kernels::norm_of_squares(all_squares, active_);
     } else {
-        gather_everywhere(gradients);
+        costs_.norm.add(gather_everywhere(gradients));
         measured.norm = kernels::gradient_norm(gradients, active_);
     }
     return measured;
 }
 
-void RankExchange::gather_everywhere(Tensor& flat) const {
+void RankExchange::gather_weights(Tensor& weights) { costs_.weights.add(gather_everywhere(weights)); }
+
+ExchangeCosts::Part RankExchange::gather_everywhere(Tensor& flat) const {
     const Tensor here = on_host(flat);
     own(here).copy_(own(flat));
     std::vector<Outgoing> outgoing;
@@ -221,8 +232,9 @@ void RankExchange::gather_everywhere(Tensor& flat) const {
         outgoing.push_back({other, bytes_of(own(here))});
         incoming.push_back({other, bytes_of(segment(here, other))});
     }
-    ranks_.exchange(outgoing, incoming);
+    const ExchangeCosts::Part part = exchange(outgoing, incoming);
     flat.copy_(here);
+    return part;
 }
 
 void RankExchange::gather_to_first(const Tensor& own_part, const Tensor& flat) const {

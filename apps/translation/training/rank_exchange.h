@@ -31,14 +31,25 @@ ShardRange shards_of_rank(std::int64_t rank, std::int64_t ranks, std::int64_t sh
 /// blocks than ranks, some segments are empty.
 std::vector<std::int64_t> segment_bounds(const Spans& active, std::int64_t ranks);
 
-/// What the sums of gradients of some updates cost a rank.
+/// What the exchanges of some updates cost a rank.
 struct ExchangeCosts {
+    struct Part {
+        std::int64_t sent = 0;      ///< bytes
+        std::int64_t received = 0;  ///< bytes
+        double waited = 0;          ///< seconds in which the rank did nothing else
+
+        void add(const Part& other) {
+            sent += other.sent;
+            received += other.received;
+            waited += other.waited;
+        }
+    };
     std::int64_t updates = 0;
-    std::int64_t sent = 0;            ///< bytes of sums of gradients
-    std::int64_t sent_early = 0;      ///< of these: started before backward was through the last shard
-    std::int64_t received = 0;        ///< bytes of sums of gradients
-    std::int64_t received_early = 0;  ///< of these: arrived before backward was through the last shard
-    double waited = 0;                ///< seconds from then on until all of them had arrived and could be added
+    Part gradients;                   ///< sums of gradients
+    std::int64_t sent_early = 0;      ///< of these, bytes whose sending began before backward was through the last shard
+    std::int64_t received_early = 0;  ///< of these, bytes that had arrived by then
+    Part norm;                        ///< losses and the norm's squares; on a device also the gradient that it is measured of
+    Part weights;
 };
 
 class RankExchange {
@@ -67,8 +78,6 @@ class RankExchange {
     /// Computes this rank's shards, in ascending order, and sends their sums. own(gradients) is the sum over all shards
     /// afterwards.
     void sum_gradients(Tensor& gradients, const ComputeShard& compute);
-    /// Of all calls of sum_gradients() so far.
-    const ExchangeCosts& costs() const { return costs_; }
 
     /// The norm of the summed gradient and each shard's losses, the same on every rank.
     struct Measured {
@@ -78,16 +87,19 @@ class RankExchange {
     /// `gradients` as sum_gradients() left them; `of_own_shards`: `for_each` numbers for each of this rank's shards. On the CPU
     /// the ranks exchange the sums of squares of blocks. The order of a device's sum is that of the whole array, so there all get
     /// the gradient of all.
-    Measured measure(Tensor& gradients, const std::vector<double>& of_own_shards, std::int64_t for_each) const;
+    Measured measure(Tensor& gradients, const std::vector<double>& of_own_shards, std::int64_t for_each);
 
-    /// Every rank has its own segment of `flat`; afterwards every rank has all of it.
-    void gather_everywhere(Tensor& flat) const;
+    /// The end of an update: every rank has its own segment of `weights`, and afterwards all of them.
+    void gather_weights(Tensor& weights);
     /// `own` [segment] of every rank into `flat` [n] of rank 0, on the CPU and undefined elsewhere; and the
     /// reverse.
     void gather_to_first(const Tensor& own, const Tensor& flat) const;
     void scatter_from_first(const Tensor& flat, const Tensor& own) const;
     /// Rank 0's `flat` on every rank.
     void broadcast(Tensor& flat) const;
+
+    /// Of the updates so far, by sum_gradients(), measure() and gather_weights().
+    const ExchangeCosts& costs() const { return costs_; }
 
   private:
     // Sums over subtrees: the own segments of them.
@@ -96,6 +108,8 @@ class RankExchange {
     Tensor segment(const Tensor& flat, std::int64_t rank) const;
     KnownSums start_receiving(const Tensor& like);
     void start_sending(const GradientBucket& bucket, const Tensor& sum, std::size_t tree);
+    ExchangeCosts::Part exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) const;
+    ExchangeCosts::Part gather_everywhere(Tensor& flat) const;
     int number_of(std::size_t tree, const GradientBucket& bucket) const;
 
     Ranks& ranks_;

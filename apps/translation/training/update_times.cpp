@@ -72,8 +72,10 @@ class MeasuredUpdates {
         const Clock::time_point begin = Clock::now();
         parts_.reset();
         OpTimer timer;
-        UpdateTimes times{
-            .batches_per_update = std::min(options_.accumulate, planned), .on_device = on_device(), .shards = options_.shards};
+        UpdateTimes times{.batches_per_update = std::min(options_.accumulate, planned),
+                          .on_device = on_device(),
+                          .shards = options_.shards,
+                          .exchange = trainer_.learner().exchange_costs()};
         while (times.batches < wanted && Clock::now() - begin < most_time) {
             update(times.batches * planned / wanted, &timer);
             ++times.batches;

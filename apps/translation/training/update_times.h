@@ -27,6 +27,7 @@ struct UpdateTimes {
     std::int64_t batches = 0;             ///< that were measured
     bool on_device = false;               ///< where each work was waited for
     std::int64_t shards = 1;              ///< --shards of the run; the updates measured are not cut
+    ExchangeCosts exchange = {};          ///< between this process and others, in all updates of the training
 
     /// What passed between the works.
     double unexplained() const;
@@ -35,7 +36,7 @@ struct UpdateTimes {
 /// Makes updates of up to 12 batches at even distances among those that are planned (Trainer::batch), until all are done or two
 /// seconds are over; the first batch goes through once before, uncounted. The optimizer works on a copy of the weights: the
 /// model's stay, and it is left in the mode it is in. Its gradients become zero. On a device each work is waited for. Shards and
-/// ranks are left out: this process computes each batch as a whole.
+/// ranks are left out: this process computes each batch as a whole. What the exchange between ranks cost was counted in training.
 UpdateTimes measure_update(nn::Transformer& model, const Trainer& trainer);
 
 }  // namespace heddle::app
