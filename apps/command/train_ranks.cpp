@@ -16,8 +16,8 @@
 #include "apps/command/run.h"
 #include "apps/command/version.h"
 #include "apps/terminal/option_error.h"
+#include "apps/translation/ranks/orders.h"
 #include "apps/translation/training/learner.h"
-#include "apps/translation/training/orders.h"
 #include "core/cpu.h"
 #include "core/parallel.h"
 

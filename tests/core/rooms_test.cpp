@@ -33,6 +33,7 @@ constexpr std::array rooms = {
     "apps/translation/run",
     "apps/translation/prepared",
     "apps/translation/ranks",
+    "apps/translation/spread",
     "apps/translation/training",
     "apps/translation/report",
     "apps/options",

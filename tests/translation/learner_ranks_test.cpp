@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "apps/translation/ranks/orders.h"
 #include "apps/translation/training/learner.h"
-#include "apps/translation/training/orders.h"
 #include "kernels/gradient_norm/gradient_norm.h"
 #include "tests/support.h"
 #include "tests/translation/thread_ranks.h"

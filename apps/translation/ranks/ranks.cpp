@@ -71,6 +71,28 @@ std::vector<std::int64_t> broadcast(Ranks& ranks, std::vector<std::int64_t> valu
 
 std::string broadcast(Ranks& ranks, std::string text) { return broadcast_values(ranks, std::move(text)); }
 
+std::string scatter(Ranks& ranks, std::vector<std::string> texts) {
+    const auto bytes = [](auto& value) { return std::as_writable_bytes(std::span(&value, 1)); };
+    if (ranks.rank() != 0) {
+        std::int64_t length = 0;
+        const Incoming in{0, bytes(length)};
+        ranks.exchange({}, {&in, 1});
+        std::string text(static_cast<std::size_t>(length), '\0');
+        const Incoming letters{0, std::as_writable_bytes(std::span(text))};
+        ranks.exchange({}, {&letters, 1});
+        return text;
+    }
+    std::vector<std::int64_t> lengths;
+    for (const std::string& text : texts) lengths.push_back(static_cast<std::int64_t>(text.size()));
+    std::vector<Outgoing> outgoing;
+    for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+        outgoing.push_back({static_cast<int>(rank), bytes(lengths[rank])});
+        outgoing.push_back({static_cast<int>(rank), std::as_bytes(std::span(texts[rank]))});
+    }
+    ranks.exchange(outgoing, {});
+    return std::move(texts.at(0));
+}
+
 std::vector<std::string> gather(Ranks& ranks, const std::string& text) {
     const auto others = static_cast<std::size_t>(ranks.size());
     std::vector<std::int64_t> lengths(others, static_cast<std::int64_t>(text.size()));

@@ -1,4 +1,4 @@
-// The processes that train one model together. MPI starts them and carries their bytes; nothing else of Heddle knows MPI.
+// The processes that work together. MPI starts them and carries their bytes; nothing else of Heddle knows MPI.
 #pragma once
 
 #include <cstddef>
@@ -99,6 +99,8 @@ std::span<std::byte> bytes_of(std::vector<T>& values) {
 /// Rank 0's array or text, of any length, on every rank.
 std::vector<std::int64_t> broadcast(Ranks& ranks, std::vector<std::int64_t> values);
 std::string broadcast(Ranks& ranks, std::string text);
+/// From rank 0 to each rank a text of its own: texts[rank]. The others give none.
+std::string scatter(Ranks& ranks, std::vector<std::string> texts);
 /// Every rank's text, by rank, on rank 0; empty elsewhere.
 std::vector<std::string> gather(Ranks& ranks, const std::string& text);
 

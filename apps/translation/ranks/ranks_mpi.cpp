@@ -128,7 +128,7 @@ class MpiRanks final : public Ranks {
         });
     }
 
-    // MPI's own waiting occupies a processor, which another rank may need: ranks wait through whole validations of rank 0.
+    // MPI's own waiting occupies a processor, which another rank may need: ranks wait while rank 0 reads, writes or saves.
     template <class Done>
     static void wait_until(const Done& done) {
         using namespace std::chrono_literals;

@@ -3,24 +3,23 @@
 #include <algorithm>
 
 #include "apps/translation/metrics/bleu.h"
-#include "apps/translation/search/translate.h"
 
 namespace heddle::app {
 namespace {
 
 constexpr double tried_penalties[] = {0.5, 1, 1.25, 1.5, 2};
 
-// So few sentences at a time that a request to stop is soon heard.
-constexpr std::ptrdiff_t sentences_at_once = 200;
+// So few sentences of each process at a time that a request to stop is soon heard.
+constexpr std::int64_t sentences_at_once = 200;
 
 // The best translation of each sentence; none when it was stopped.
 std::optional<std::vector<std::string>> translations(Translator& translator, const std::vector<std::string>& sources,
-                                                     const PenaltyWatch& watch) {
+                                                     const PenaltyWatch& watch, std::int64_t processes) {
     std::vector<std::string> hypotheses;
     for (auto begin = sources.begin(); begin != sources.end();) {
         if (watch.stop && watch.stop()) return {};
-        const auto end = begin + std::min(sentences_at_once, sources.end() - begin);
-        for (std::vector<Translation>& each : translator.translate({begin, end}))
+        const auto end = begin + std::min<std::ptrdiff_t>(processes * sentences_at_once, sources.end() - begin);
+        for (std::vector<Translation>& each : translator.translate({begin, end}, sentences_at_once))
             hypotheses.push_back(std::move(each.front().text));
         begin = end;
     }
@@ -28,9 +27,11 @@ std::optional<std::vector<std::string>> translations(Translator& translator, con
 }
 
 std::optional<PenaltyTrial> try_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
-                                        const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch) {
-    Translator translator(models, vocabularies, decode);
-    const std::optional<std::vector<std::string>> hypotheses = translations(translator, text.sources(), watch);
+                                        const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch,
+                                        const Decoders& decoders) {
+    Translator translator(models, vocabularies, decode, decoders);
+    const std::optional<std::vector<std::string>> hypotheses =
+        translations(translator, text.sources(), watch, decoders.processes);
     if (!hypotheses) return {};
     const std::vector<std::string> references = text.targets();
     const BleuScore bleu = corpus_bleu(*hypotheses, references);
@@ -53,12 +54,13 @@ Corpus tuning_sample(const Corpus& text, std::int64_t count) {
 }
 
 std::optional<PenaltyChoice> choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
-                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch) {
+                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch,
+                                                   const Decoders& decoders) {
     PenaltyChoice choice;
     const auto try_one = [&](double penalty) {
         DecodeOptions with = decode;
         with.length_penalty = penalty;
-        const std::optional<PenaltyTrial> trial = try_penalty(models, vocabularies, text, with, aim, watch);
+        const std::optional<PenaltyTrial> trial = try_penalty(models, vocabularies, text, with, aim, watch, decoders);
         if (trial) choice.trials.push_back(*trial);
         return trial.has_value();
     };

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/search/translate.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 
@@ -49,6 +49,7 @@ Corpus tuning_sample(const Corpus& text, std::int64_t count);
 /// when no score can be better, no other is tried. The same for every number of threads. The models must be in evaluation mode.
 /// None when the watch stopped it.
 std::optional<PenaltyChoice> choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
-                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch = {});
+                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch = {},
+                                                   const Decoders& decoders = {});
 
 }  // namespace heddle::app

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "apps/translation/batching/batch_tensors.h"
 #include "apps/translation/batching/line_batches.h"
 #include "autograd/tape.h"
 #include "core/format.h"
@@ -26,8 +27,11 @@ std::vector<Tensor> hidden_values(const Ensemble& models, const Batch& batch) {
     return hidden;
 }
 
-// log p of each token of batch.target_out. The logits stay where they are computed: one number of each token comes from there.
+}  // namespace
+
+// The logits stay where they are computed: one number of each token comes from there.
 std::vector<double> token_log_probabilities(const Ensemble& models, const Batch& batch) {
+    const NoGrad no_grad;
     const std::vector<Tensor> hidden = hidden_values(models, batch);
     const std::int64_t rows = std::max<std::int64_t>(1, logits_at_once / models.target_vocabulary());
     const std::span<const std::int32_t> targets(batch.target_out);
@@ -42,6 +46,17 @@ std::vector<double> token_log_probabilities(const Ensemble& models, const Batch&
     return kernels::concat_forward(parts, 0).to_vector();
 }
 
+Likelihood likelihood(const nn::Transformer& model, const Batch& batch) {
+    const NoGrad no_grad;
+    Tensor counts;
+    const BatchTensors tensors = tensors_of(batch);
+    model.loss(tensors.source, tensors.target_in, tensors.target_out, {}, &counts);
+    const ops::LossStatistics statistics = ops::loss_statistics(counts);
+    return {.nll = statistics.nll, .tokens = statistics.counted, .correct = statistics.correct};
+}
+
+namespace {
+
 // With learned positions the decoder reads at most so many tokens. Longer targets lose the rest; says so in `scores`.
 std::vector<TokenPair> fitting(std::span<const TokenPair> pairs, std::int64_t most, std::vector<PairScore>& scores) {
     std::vector<TokenPair> cut(pairs.begin(), pairs.end());
@@ -53,38 +68,46 @@ std::vector<TokenPair> fitting(std::span<const TokenPair> pairs, std::int64_t mo
     return cut;
 }
 
+// A target that was cut is scored to its last token: the token after it stands where an end mark would.
+void say_last_token(Batch& batch, std::int64_t sentence, const TokenPair& whole) {
+    const Span span = batch.target_spans[sentence];
+    batch.target_out[static_cast<std::size_t>(span.start + span.length - 1)] =
+        whole.target[static_cast<std::size_t>(span.length - 1)];
+}
+
 }  // namespace
 
-std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const TokenPair> pairs) {
-    const NoGrad no_grad;
+std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const TokenPair> pairs, const ScoreBatches& score) {
     const std::int64_t most = models.longest_sentence().value_or(std::numeric_limits<std::int64_t>::max());
     std::vector<PairScore> scores(pairs.size());
     const std::vector<TokenPair> cut = fitting(pairs, most, scores);
     std::vector<std::int64_t> widths;
     for (const TokenPair& pair : cut) widths.push_back(pair.width());
+    std::vector<Batch> batches;
     for (const std::vector<std::int64_t>& indices : batches_by_width(widths, tokens_scored_at_once)) {
-        Batch batch = make_batch(cut, indices);
-        for (std::size_t s = 0; s < indices.size(); ++s) {
-            const auto i = static_cast<std::size_t>(indices[s]);
-            const Span span = batch.target_spans[static_cast<std::int64_t>(s)];
-            if (scores[i].complete) continue;
-            batch.target_out[static_cast<std::size_t>(span.start + span.length - 1)] =
-                pairs[i].target[static_cast<std::size_t>(most - 1)];
-        }
-        const std::vector<double> each = token_log_probabilities(models, batch);
-        for (std::size_t s = 0; s < indices.size(); ++s) {
-            PairScore& score = scores[static_cast<std::size_t>(indices[s])];
-            const Span span = batch.target_spans[static_cast<std::int64_t>(s)];
-            score.tokens = span.length;
-            for (std::int64_t t = span.start; t < span.start + span.length; ++t)
-                score.log_probability += each[static_cast<std::size_t>(t)];
-        }
+        Batch& batch = batches.emplace_back(make_batch(cut, indices));
+        for (std::size_t s = 0; s < indices.size(); ++s)
+            if (const auto i = static_cast<std::size_t>(indices[s]); !scores[i].complete)
+                say_last_token(batch, static_cast<std::int64_t>(s), pairs[i]);
     }
+    std::vector<std::vector<double>> tokens;
+    if (score)
+        tokens = score(batches);
+    else
+        for (const Batch& batch : batches) tokens.push_back(token_log_probabilities(models, batch));
+    for (std::size_t b = 0; b < batches.size(); ++b)
+        for (std::int64_t s = 0; s < batches[b].sentences; ++s) {
+            PairScore& each = scores[static_cast<std::size_t>(batches[b].indices[static_cast<std::size_t>(s)])];
+            const Span span = batches[b].target_spans[s];
+            each.tokens = span.length;
+            for (std::int64_t t = span.start; t < span.start + span.length; ++t)
+                each.log_probability += tokens[b][static_cast<std::size_t>(t)];
+        }
     return scores;
 }
 
 LineScores score_lines(const Ensemble& models, const Vocabularies& vocabularies, std::span<const std::string> sources,
-                       std::span<const std::string> targets, const UnknownSides& unknown) {
+                       std::span<const std::string> targets, const UnknownSides& unknown, const ScoreBatches& score) {
     check(sources.size() == targets.size(), "scoring: {} sources, but {} targets", sources.size(), targets.size());
     std::vector<std::vector<std::int32_t>> from = encode_lines(*vocabularies.source, sources);
     std::vector<std::vector<std::int32_t>> to = encode_lines(*vocabularies.target, targets);
@@ -94,7 +117,7 @@ LineScores score_lines(const Ensemble& models, const Vocabularies& vocabularies,
     result.cut_sources = cut_to(from, models.position_table() - 1);
     std::vector<TokenPair> pairs;
     for (std::size_t i = 0; i < from.size(); ++i) pairs.push_back({std::move(from[i]), std::move(to[i])});
-    result.scores = score_pairs(models, pairs);
+    result.scores = score_pairs(models, pairs, score);
     return result;
 }
 

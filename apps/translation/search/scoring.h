@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,11 +20,27 @@ struct PairScore {
     bool complete = true;        ///< false: the target is longer than learned positions reach, see score_pairs
 };
 
+/// log p of each token of batch.target_out; the models must be in evaluation mode.
+std::vector<double> token_log_probabilities(const Ensemble& models, const Batch& batch);
+/// The same for each batch.
+using ScoreBatches = std::function<std::vector<std::vector<double>>(std::span<const Batch>)>;
+
+/// The likelihood of given translations: sums over all target tokens, without label smoothing.
+struct Likelihood {
+    double nll = 0;
+    std::int64_t tokens = 0;
+    std::int64_t correct = 0;
+};
+/// Of a batch, by Transformer::loss(); the model must be in evaluation mode.
+Likelihood likelihood(const nn::Transformer& model, const Batch& batch);
+/// The same for each batch.
+using LikelihoodOfBatches = std::function<std::vector<Likelihood>(std::span<const Batch>)>;
+
 /// Teacher forcing, without label smoothing; score n belongs to pair n. A side without tokens is its end mark alone. Of a target
 /// that is too long for learned positions the tokens that fit are scored, without an end mark: as the search scores a translation
 /// that it cuts there. Sources must fit. A pair's score is the same alone and among any others. The models must be in
-/// evaluation mode.
-std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const TokenPair> pairs);
+/// evaluation mode. `score` computes the batches; empty: this process does.
+std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const TokenPair> pairs, const ScoreBatches& score = {});
 
 /// The same for lines, sources cut as for translating (see Translator). `unknown` is shown each side, where it is given.
 struct UnknownSides {
@@ -35,6 +52,6 @@ struct LineScores {
     std::int64_t cut_sources = 0;
 };
 LineScores score_lines(const Ensemble& models, const Vocabularies& vocabularies, std::span<const std::string> sources,
-                       std::span<const std::string> targets, const UnknownSides& unknown = {});
+                       std::span<const std::string> targets, const UnknownSides& unknown = {}, const ScoreBatches& score = {});
 
 }  // namespace heddle::app

@@ -20,29 +20,14 @@ std::int64_t tokens_at_once(const DecodeOptions& options) {
     return 1500 * 8 / std::max<std::int64_t>(8, hypotheses);
 }
 
-// How many tokens each line is wide with its end mark, and which lines have any.
-struct Sources {
-    std::vector<std::size_t> lines;
-    std::vector<std::vector<std::int32_t>> tokens;  // end mark included
-    std::vector<std::int64_t> widths;
-};
-
-Sources with_tokens(std::vector<std::vector<std::int32_t>> encoded) {
-    Sources sources;
-    for (std::size_t i = 0; i < encoded.size(); ++i) {
-        if (encoded[i].empty()) continue;
-        encoded[i].push_back(eos_id);
-        sources.lines.push_back(i);
-        sources.widths.push_back(static_cast<std::int64_t>(encoded[i].size()));
-        sources.tokens.push_back(std::move(encoded[i]));
-    }
-    return sources;
-}
-
 }  // namespace
 
-Translator::Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options)
-    : models_(models), vocabularies_(std::move(vocabularies)), options_(std::move(options)) {}
+HypothesisLists decode(const Ensemble& models, const SourceBatch& batch, const DecodeOptions& options) {
+    return options.sampling ? sample(models, batch.sources, batch.numbers, options) : beam_search(models, batch.sources, options);
+}
+
+Translator::Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options, Decoders decoders)
+    : models_(models), vocabularies_(std::move(vocabularies)), options_(std::move(options)), decoders_(std::move(decoders)) {}
 
 Translation Translator::empty_line() {
     if (!empty_line_) {
@@ -52,28 +37,52 @@ Translation Translator::empty_line() {
     return *empty_line_;
 }
 
-std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
+// The batches of a window whose first line has this number. Takes the tokens; lines without any are left out.
+void Translator::add_batches(std::span<std::vector<std::int32_t>> encoded, std::int64_t first,
+                             std::vector<SourceBatch>& batches) const {
+    std::vector<std::size_t> lines;
+    std::vector<std::int64_t> widths;
+    for (std::size_t i = 0; i < encoded.size(); ++i) {
+        if (encoded[i].empty()) continue;
+        encoded[i].push_back(eos_id);
+        lines.push_back(i);
+        widths.push_back(static_cast<std::int64_t>(encoded[i].size()));
+    }
+    for (const std::vector<std::int64_t>& indices : batches_by_width(widths, tokens_at_once(options_))) {
+        SourceBatch& batch = batches.emplace_back();
+        for (const std::int64_t i : indices) {
+            const std::size_t line = lines[static_cast<std::size_t>(i)];
+            batch.sources.push_back(std::move(encoded[line]));
+            batch.numbers.push_back(first + static_cast<std::int64_t>(line));
+        }
+    }
+}
+
+std::vector<HypothesisLists> Translator::decoded(std::span<const SourceBatch> batches) const {
+    if (decoders_.decode) return decoders_.decode(batches, options_);
+    std::vector<HypothesisLists> found;
+    for (const SourceBatch& batch : batches) found.push_back(decode(models_, batch, options_));
+    return found;
+}
+
+std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines, std::int64_t window) {
     std::vector<std::vector<std::int32_t>> encoded = encode_lines(*vocabularies_.source, lines);
     if (unknown_ != nullptr) unknown_->look_at(lines, encoded);
     cut_ += cut_to(encoded, models_.position_table() - 1);
-    const Sources sources = with_tokens(std::move(encoded));
+    const std::size_t at_once = window > 0 ? static_cast<std::size_t>(window) : std::max<std::size_t>(lines.size(), 1);
+    std::vector<SourceBatch> batches;
+    for (std::size_t begin = 0; begin < encoded.size(); begin += at_once)
+        add_batches(std::span(encoded).subspan(begin, std::min(at_once, encoded.size() - begin)),
+                    lines_ + static_cast<std::int64_t>(begin), batches);
     std::vector<std::vector<Translation>> translations(lines.size());
-    for (const std::vector<std::int64_t>& batch : batches_by_width(sources.widths, tokens_at_once(options_))) {
-        std::vector<std::vector<std::int32_t>> tokens;
-        std::vector<std::int64_t> numbers;
-        for (const std::int64_t i : batch) {
-            tokens.push_back(sources.tokens[static_cast<std::size_t>(i)]);
-            numbers.push_back(lines_ + static_cast<std::int64_t>(sources.lines[static_cast<std::size_t>(i)]));
-        }
-        HypothesisLists found =
-            options_.sampling ? sample(models_, tokens, numbers, options_) : beam_search(models_, tokens, options_);
-        for (std::size_t i = 0; i < found.size(); ++i)
-            for (Hypothesis& each : found[i]) {
+    std::vector<HypothesisLists> found = decoded(batches);
+    for (std::size_t b = 0; b < batches.size(); ++b)
+        for (std::size_t i = 0; i < found[b].size(); ++i)
+            for (Hypothesis& each : found[b][i]) {
                 std::string text = vocabularies_.target->decode(each.tokens);
-                translations[static_cast<std::size_t>(numbers[i] - lines_)].push_back(
+                translations[static_cast<std::size_t>(batches[b].numbers[i] - lines_)].push_back(
                     {std::move(text), each.log_probability, each.score, std::move(each.tokens), each.ended});
             }
-    }
     lines_ += static_cast<std::int64_t>(lines.size());
     for (auto& each : translations)
         if (each.empty()) each.push_back(empty_line());
@@ -87,8 +96,9 @@ void Translator::report_cuts() const {
 }
 
 std::vector<std::string> translate_lines(const Ensemble& models, const Vocabularies& vocabularies,
-                                         const std::vector<std::string>& lines, const DecodeOptions& options) {
-    Translator translator(models, vocabularies, options);
+                                         const std::vector<std::string>& lines, const DecodeOptions& options,
+                                         const Decoders& decoders) {
+    Translator translator(models, vocabularies, options, decoders);
     std::vector<std::string> texts;
     for (std::vector<Translation>& each : translator.translate(lines)) texts.push_back(std::move(each.front().text));
     translator.report_cuts();

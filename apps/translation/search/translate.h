@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,18 +22,37 @@ struct Translation {
     bool ended = true;                      ///< false: cut at the maximum length
 };
 
+/// Sources (token ids, end mark included) that are decoded together.
+struct SourceBatch {
+    std::vector<std::vector<std::int32_t>> sources;
+    std::vector<std::int64_t> numbers;  ///< of their lines in the input, which samples depend on
+};
+
+/// Searches or samples, as the options say. Errors as beam_search() and sample().
+HypothesisLists decode(const Ensemble& models, const SourceBatch& batch, const DecodeOptions& options);
+
+/// The hypotheses of each batch, as decode() gives them.
+using DecodeBatches = std::function<std::vector<HypothesisLists>(std::span<const SourceBatch>, const DecodeOptions&)>;
+
+/// The processes that decode.
+struct Decoders {
+    std::int64_t processes = 1;
+    DecodeBatches decode = {};  ///< shares batches among them; empty: this process decodes all
+};
+
 /// Translates the lines of one input, given piece by piece; the models must outlive it and be in evaluation mode.
 class Translator {
   public:
-    Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options);
+    Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options, Decoders decoders = {});
 
     /// The translations of each line, many lines at once: options.n_best of them, best first, or samples in the order in which
     /// they are drawn. An empty line (or one of spaces, or without any token) has one translation, the empty one, whatever the
     /// options; its log-probability is that of the end mark alone for a source of the end mark alone. A line has the same
     /// translations alone and among any others, for every number of threads; its samples depend on its number in the input, too,
     /// counted from 0 over all calls. A line of more tokens than the model's position table has rows is cut there, whatever its
-    /// positions.
-    std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
+    /// positions. Batches are made of `window` lines at a time (0: of all), as if each window came in a call of its own; several
+    /// windows are work for several processes.
+    std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines, std::int64_t window = 0);
 
     /// From now on shows `unknown`, which must outlive this, the lines and their tokens.
     void show(UnknownText& unknown) { unknown_ = &unknown; }
@@ -41,10 +62,13 @@ class Translator {
 
   private:
     Translation empty_line();
+    void add_batches(std::span<std::vector<std::int32_t>> encoded, std::int64_t first, std::vector<SourceBatch>& batches) const;
+    std::vector<HypothesisLists> decoded(std::span<const SourceBatch> batches) const;
 
     Ensemble models_;
     Vocabularies vocabularies_;
     DecodeOptions options_;
+    Decoders decoders_;
     std::optional<Translation> empty_line_;
     std::int64_t lines_ = 0;
     std::int64_t cut_ = 0;
@@ -53,6 +77,7 @@ class Translator {
 
 /// The best translation of each line; reports on stderr how many were cut.
 std::vector<std::string> translate_lines(const Ensemble& models, const Vocabularies& vocabularies,
-                                         const std::vector<std::string>& lines, const DecodeOptions& options);
+                                         const std::vector<std::string>& lines, const DecodeOptions& options,
+                                         const Decoders& decoders = {});
 
 }  // namespace heddle::app

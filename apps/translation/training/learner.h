@@ -92,6 +92,9 @@ class Learner {
     /// The same names, for writing. Fill in all of them, then call set_updates(). With several ranks the tensors are zeros, and
     /// they replace the moments of all ranks whether they were filled in or not.
     nn::NamedTensors moments_to_fill();
+    /// With several ranks: the others have rank 0's weights from now on until the next write to parameters().values, for batches
+    /// that are computed together (spread/spread.h).
+    void share_weights();
     /// On the ranks after the first: computes what rank 0's learner wants, until Order::end. `pairs` are those of its batches.
     void follow(const TokenPairs& pairs);
     /// What this rank sent, received and waited for; nothing for a learner that is alone.

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/translation/ranks/orders.h"
+#include "apps/translation/spread/spread.h"
 #include "apps/translation/training/learner.h"
-#include "apps/translation/training/orders.h"
 #include "core/check.h"
 #include "core/format.h"
 #include "kernels/gradient_norm/gradient_norm.h"
@@ -109,6 +110,10 @@ void Learner::receive_state(std::int64_t updates, bool moments) {
         exchange_->scatter_from_first(exchange_->leads() ? whole_moments_[i++] : Tensor(), part);
 }
 
+void Learner::share_weights() {
+    if (exchange_ != nullptr) share_state();
+}
+
 nn::NamedTensors Learner::gathered_moments() {
     share_state();
     give_order(exchange_->ranks(), Order::moments);
@@ -143,6 +148,11 @@ void Learner::follow(const TokenPairs& pairs) {
             }
             case Order::moments:
                 for (const auto& [name, part] : optimizer_.state()) exchange_->gather_to_first(part, {});
+                break;
+            case Order::batches:
+                model_.eval();
+                compute_batches(exchange_->ranks(), model_, given.numbers.at(0));
+                model_.train();
                 break;
             case Order::end: return;
         }

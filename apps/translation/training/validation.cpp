@@ -4,10 +4,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "apps/translation/batching/batch_tensors.h"
 #include "apps/translation/metrics/bleu.h"
 #include "apps/translation/training/clock.h"
-#include "autograd/tape.h"
 
 namespace heddle::app {
 namespace {
@@ -57,28 +55,30 @@ Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> p
     return likelihood(model, pairs, plan_validation(model, pairs, batch_tokens));
 }
 
-Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan) {
-    const NoGrad no_grad;
+Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan,
+                      const LikelihoodOfBatches& compute) {
     Likelihood sum;
-    for (const std::vector<std::int64_t>& indices : plan.batches) {
-        const Batch batch = make_batch(pairs, indices);
-        Tensor counts;
-        const BatchTensors tensors = tensors_of(batch);
-        model.loss(tensors.source, tensors.target_in, tensors.target_out, {}, &counts);
-        const ops::LossStatistics statistics = ops::loss_statistics(counts);
-        sum.nll += statistics.nll;
-        sum.tokens += statistics.counted;
-        sum.correct += statistics.correct;
+    const auto add = [&](const Likelihood& batch) {
+        sum.nll += batch.nll;
+        sum.tokens += batch.tokens;
+        sum.correct += batch.correct;
+    };
+    if (!compute) {
+        for (const std::vector<std::int64_t>& indices : plan.batches) add(likelihood(model, make_batch(pairs, indices)));
+        return sum;
     }
+    std::vector<Batch> batches;
+    for (const std::vector<std::int64_t>& indices : plan.batches) batches.push_back(make_batch(pairs, indices));
+    for (const Likelihood& batch : compute(batches)) add(batch);  // in the plan's order, whoever computed them
     return sum;
 }
 
 ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan, const Corpus& text,
-                          const TranslateLines& translate, const ValidationOptions& options) {
+                          const TranslateLines& translate, const ValidationOptions& options, const LikelihoodOfBatches& compute) {
     const auto start = std::chrono::steady_clock::now();
     const Evaluating evaluating(model);
     ValidationReport report;
-    const Likelihood sum = likelihood(model, pairs, plan);
+    const Likelihood sum = likelihood(model, pairs, plan, compute);
     const auto tokens = static_cast<double>(std::max<std::int64_t>(1, sum.tokens));
     report.loss = sum.nll / tokens;
     report.perplexity = std::exp(report.loss);

@@ -8,6 +8,7 @@
 
 #include "apps/translation/batching/batches.h"
 #include "apps/translation/run/log.h"
+#include "apps/translation/search/scoring.h"
 #include "apps/translation/text/corpus.h"
 #include "nn/transformer.h"
 
@@ -21,26 +22,21 @@ struct ValidationOptions {
     std::int64_t samples = 3;      ///< shown of these, spread evenly
 };
 
-/// The likelihood of given translations: sums over all target tokens, without label smoothing.
-struct Likelihood {
-    double nll = 0;
-    std::int64_t tokens = 0;
-    std::int64_t correct = 0;
-};
-
 /// The batches that likelihood() goes through. Error when no pair can be used.
 BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
 
 /// Pairs with an empty side, those wider than `batch_tokens` and those too long for learned positions count nothing. The model
 /// must be in evaluation mode.
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
-/// The same of the batches of a plan_validation() of these pairs.
-Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan);
+/// The same of the batches of a plan_validation() of these pairs. `compute` computes them; empty: this process does.
+Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan,
+                      const LikelihoodOfBatches& compute = {});
 
 /// Loss, perplexity and accuracy over `pairs` in the batches of their plan_validation(), BLEU, exact matches and samples over the
 /// first sentences of `text`. Fills everything but epoch, update and best. Nothing is translated when the loss is not finite.
-/// Leaves the model in the mode that it had.
+/// Leaves the model in the mode that it had. `compute` as in likelihood().
 ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan, const Corpus& text,
-                          const TranslateLines& translate, const ValidationOptions& options);
+                          const TranslateLines& translate, const ValidationOptions& options,
+                          const LikelihoodOfBatches& compute = {});
 
 }  // namespace heddle::app

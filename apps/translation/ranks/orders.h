@@ -1,4 +1,4 @@
-// What rank 0 of a training has the others do. All decisions are rank 0's: the others compute what they are told, until the end.
+// What rank 0 has the others do. All decisions are rank 0's: the others compute what they are told, until the end.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 namespace heddle::app {
 
 enum class Order : std::int64_t {
-    begin,    ///< the training's options, model and text follow (apps/command/train_ranks.h); the first order
-    state,    ///< numbers: updates so far, whether moments follow. Weights and moments follow
-    update,   ///< numbers: as update_numbers()
-    moments,  ///< send the own moments to rank 0
+    begin,    ///< options and models follow, and the text of a training (apps/command/*_ranks.h); the first order
+    state,    ///< of a training: updates so far, whether moments follow. Weights and moments follow
+    update,   ///< of a training: numbers as update_numbers()
+    moments,  ///< of a training: send the own moments to rank 0
+    batches,  ///< compute batches with the model (apps/translation/spread); the number says what
     end,      ///< nothing more; may be the first order
 };
 
