@@ -57,14 +57,16 @@ std::string choice_text(const PenaltyChoice& choice, Aim aim, std::int64_t sente
 }
 
 bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
-                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop) {
+                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop,
+                 const Decoders& decoders) {
     const auto start = std::chrono::steady_clock::now();
     const std::int64_t affordable = std::min(learned / learned_pairs_for_one, most_tuning_sentences);
     const Corpus sample = tuning_sample(validation, affordable);
     if (sample.size() < least_tuning_sentences) return true;
     say(fmt::format("choosing the length penalty by {} validation pairs", grouped_text(sample.size())));
     const auto tried = [&](const PenaltyTrial& trial) { say("  " + trial_text(trial, aim)); };
-    const std::optional<PenaltyChoice> choice = choose_length_penalty(model, vocabularies, sample, {}, aim, {tried, stop});
+    const std::optional<PenaltyChoice> choice =
+        choose_length_penalty(model, vocabularies, sample, {}, aim, {tried, stop}, decoders);
     if (!choice) return false;
     write_search(run, choice->best.length_penalty);
     say(fmt::format("{} (chosen in {:.1f} s, in {})", choice_text(*choice, aim, sample.size()), seconds_since(start),

@@ -34,6 +34,7 @@ std::string choice_text(const PenaltyChoice& choice, Aim aim, std::int64_t sente
 /// when that leaves too few pairs to choose by. False when `stop` returned true before the choice was made: nothing is stored
 /// then.
 bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
-                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop);
+                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop,
+                 const Decoders& decoders);
 
 }  // namespace heddle::app

@@ -16,6 +16,7 @@
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/search/translate.h"
+#include "apps/translation/spread/spread.h"
 #include "apps/translation/text/number_text.h"
 #include "apps/translation/training/pretrained_embeddings.h"
 #include "apps/translation/training/stop_signals.h"
@@ -68,11 +69,11 @@ void write_test(const RunFolder& folder, const DataOptions& data, const Corpus& 
     write_lines(folder.path() / ("test." + data.target), test.targets());
 }
 
-TranslateLines greedy(const Vocabularies& vocabularies) {
-    return [vocabularies](const nn::Transformer& model, const std::vector<std::string>& lines) {
+TranslateLines greedy(const Vocabularies& vocabularies, Ranks* ranks) {
+    return [vocabularies, ranks](const nn::Transformer& model, const std::vector<std::string>& lines) {
         DecodeOptions options;
         options.beam = 1;
-        return translate_lines(model, vocabularies, lines, options);
+        return translate_lines(model, vocabularies, lines, options, decoders_on(ranks, model));
     };
 }
 
@@ -139,7 +140,7 @@ void begin(Trainer& trainer, const TrainSettings& settings, const std::filesyste
 
 // Chooses how the trained model searches. Like the report, it is no reason to lose a run. False when a signal stopped it.
 bool tune(const RunFolder& folder, const TrainSettings& settings, const nn::Transformer& model, const TrainingData& data,
-          TrainingLog& log, std::int64_t learned) {
+          TrainingLog& log, std::int64_t learned, Ranks* ranks) {
     if (!settings.training.tune_search) return true;
     const auto not_chosen = [&](const std::string& why) {
         log.note(fmt::format("no length penalty was chosen: {}; heddle evaluate --tune {} does it", why,
@@ -148,7 +149,8 @@ bool tune(const RunFolder& folder, const TrainSettings& settings, const nn::Tran
     try {
         const bool done = tune_search(
             folder.path(), model, data.vocabularies, data.validation_text, aim_of(settings.data), learned,
-            [&](std::string_view text) { log.note(text); }, [] { return StopSignals::received() != 0; });
+            [&](std::string_view text) { log.note(text); }, [] { return StopSignals::received() != 0; },
+            decoders_on(ranks, model));
         if (!done) not_chosen(fmt::format("stopped by {}", signal_name(StopSignals::received())));
         return done;
     } catch (const std::exception& error) {
@@ -278,7 +280,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));
     TrainingLog log(folder->log(), false, settings.training.log_style);
-    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies), settings.machine.dtype,
+    Trainer trainer(model, data, settings.training, log, &*folder, greedy(data.vocabularies, ranks), settings.machine.dtype,
                     std::move(plan), ranks);
     trainer.save_options(options_to_save(table));
     // Another run may be written meanwhile: its weights are looked at again when they are used. A save is under the run's lock.
@@ -292,7 +294,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     const Report report = [&](const std::string& ended) {
         write_run_report(*folder, {arguments, settings, data}, trainer, model, log, ended);
     };
-    const Tuning tuning = [&](std::int64_t learned) { return tune(*folder, settings, model, data, log, learned); };
+    const Tuning tuning = [&](std::int64_t learned) { return tune(*folder, settings, model, data, log, learned, ranks); };
     try {
         return train(trainer, *folder, log, tuning, report);
     } catch (const Divergence&) {

@@ -1,6 +1,7 @@
 #include "apps/translation/training/trainer.h"
 #include "apps/translation/batching/batch_feed.h"
 #include "apps/translation/run/json.h"
+#include "apps/translation/spread/spread.h"
 #include "apps/translation/text/number_text.h"
 
 #include <algorithm>
@@ -80,6 +81,7 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
       folder_(folder),
       translate_(std::move(translate)),
       plan_(plan ? std::move(*plan) : plan_training(model, data, options)),
+      ranks_(ranks),
       learner_(model, options, planned_updates(options, batches_per_epoch()), dtype, ranks),
       average_(options.average) {
     state_.text = digests(data);
@@ -322,8 +324,9 @@ bool Trainer::over() {
 }
 
 ValidationReport Trainer::validation() {
+    learner_.share_weights();
     ValidationReport report = validate(model_, data_.validation, plan_.validation, data_.validation_text, translate_,
-                                       {.sentences = options_.valid_sentences});
+                                       {.sentences = options_.valid_sentences}, likelihoods_on(ranks_, model_));
     check_loss(report.loss, state_.updates);
     report.epoch = state_.epoch;
     report.update = state_.updates;
@@ -393,7 +396,8 @@ void Trainer::finish(TrainingResult& result) {
 void Trainer::use(const Tensor& weights) {
     model_.eval();
     learner_.parameters().values.copy_(weights);
-    learner_.parameters().round_again();
+    learner_.set_updates(learner_.updates());  // they are other weights: for the other ranks, too
+    learner_.share_weights();
 }
 
 }  // namespace heddle::app

@@ -45,7 +45,8 @@ class Trainer {
     /// `data`, `log` and `folder` must outlive the trainer. Without a folder nothing is written; without `translate` validations
     /// have no BLEU. `dtype` as the Learner's: what is saved is f32. `plan`: plan_training() of
     /// the same arguments, where it was called before; otherwise the constructor does, with its errors. `ranks`: the
-    /// processes that share the updates, on rank 0 (Learner).
+    /// processes that share the updates and the validations, on rank 0 (Learner). After run() the others have the weights
+    /// that the model holds.
     Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
             const RunFolder* folder = nullptr, TranslateLines translate = {}, DType dtype = DType::f32,
             std::optional<TrainingPlan> plan = {}, Ranks* ranks = nullptr);
@@ -118,6 +119,7 @@ class Trainer {
     TrainingPlan plan_;  // of the current epoch
     Progress progress_{state_};
     std::int64_t probe_ = 0;  // a training pair
+    Ranks* ranks_;            // null: alone
     Learner learner_;
     WeightAverage average_;
     Tensor best_;  // weights of the best validation, never changed; undefined before the first
