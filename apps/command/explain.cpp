@@ -16,8 +16,12 @@ OptionTable explain_table(ExplainOptions& options) {
         .defaults_to("as in list; with --beside those of A for both, where both have the same axes")
         .called("N,N");
     table.add("json", options.json, "the counts and all accesses as JSON, on stdout");
+    table.add("picture", options.picture, "an SVG of these steps instead of a page, such as 'read x, write shared, warps'")
+        .called("STEPS");
     table.group(OptionGroup::output);
-    table.add("out", options.out, "the page").defaults_to("NAME.html or A-beside-B.html; none with --json").called("FILE");
+    table.add("out", options.out, "the page, or the picture")
+        .defaults_to("NAME.html, A-beside-B.html or NAME.svg; none with --json")
+        .called("FILE");
     table.add("kilobytes", options.kilobytes, "the most that the page may have: it shows the steps of as many warps as fit")
         .at_least(1)
         .defaults_to("about 1500");

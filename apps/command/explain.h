@@ -16,7 +16,8 @@ struct ExplainOptions {
     std::string kernel = "list";
     std::pair<std::string, std::string> beside;  ///< two kernels instead of one; empty: one
     std::string shape;                           ///< "4,64"; empty: the kernel's default
-    std::string out;                             ///< empty: no page with --json, else NAME.html, or A-beside-B.html
+    std::string picture;                         ///< steps to draw (apps/explain/step_picture.h); empty: a page instead
+    std::string out;                             ///< empty: no file with --json, else NAME.html, A-beside-B.html or NAME.svg
     std::optional<std::int64_t> kilobytes;       ///< that the page may have
     bool json = false;
 };

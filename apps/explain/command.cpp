@@ -9,10 +9,12 @@
 
 #include "apps/command/explain.h"
 #include "apps/explain/explained.h"
+#include "apps/explain/step_picture.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/run/json.h"
 #include "core/error.h"
+#include "core/file.h"
 
 namespace heddle::app {
 namespace {
@@ -93,16 +95,24 @@ int explain_command(Arguments arguments) {
         check_usage(shape.empty(), fmt::format("--shape {}: {} takes {}, but {} takes {}: leave it out", options.shape, left,
                                                examples[0]->axes, right, examples[1]->axes));
     }
-    if (options.out.empty() && !options.json) options.out = both ? left + "-beside-" + right + ".html" : options.kernel + ".html";
+    const bool is_picture = !options.picture.empty();
+    check_usage(!is_picture || !both, "--picture draws steps of one kernel: leave --beside out");
+    check_usage(!is_picture || !options.kilobytes, "--kilobytes is the page's, and --picture makes none");
+    if (options.out.empty() && !options.json)
+        options.out = both ? left + "-beside-" + right + ".html" : options.kernel + (is_picture ? ".svg" : ".html");
+    check_usage(!is_picture || !options.out.empty(), "--picture has no effect with --json and without --out");
     check_usage(!options.kilobytes || !options.out.empty(), "--kilobytes is the page's, and there is none without --out");
-    if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
+    if (!options.out.empty() && !is_picture) picture::check_replaceable(options.out);  // now, not after the run
     std::vector<explain::Explanation> explanations;
     for (const Example* example : examples) explanations.push_back(explain::explained(*example, shape));
+    constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
     if (!options.out.empty()) {
-        page_within(options.kilobytes, explanations).write(options.out);
+        if (is_picture)
+            write_file_atomically(options.out, explain::step_picture(explain::json_of(explanations, whole), options.picture));
+        else
+            page_within(options.kilobytes, explanations).write(options.out);
         say(fmt::format("wrote {}", options.out));
     }
-    constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
     print(options.json ? json_text(explain::json_of(explanations, whole)) + "\n" : explain::text_of(explanations));
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 #include "kernels/mean_probability/mean_probability.h"
 #include "kernels/target_log_probability/target_log_probability.h"
+#include "kernels/update_tally/update_tally.h"
 
 namespace heddle::explain {
 namespace {
@@ -159,6 +160,21 @@ void target(Session& s, Extents d) {
     s.name("y", y);
 }
 
+// ---- training
+
+void tally(Session& s, Extents d) {
+    const Tensor tally = s.input("tally", empty_tally(Device::cpu)),
+                 measured = s.input("measured", Tensor::full({2}, 1, DType::f64));
+    std::vector<Tensor> statistics;
+    for (std::int64_t batch = 0; batch < d[0]; ++batch)
+        statistics.push_back(s.input("statistics", Tensor::full({4}, 2, DType::f64)));
+    s.trace([&] {
+        Tensor sums = tally, norm = measured;
+        for (const Tensor& one : statistics) tally_losses(sums, one);
+        tally_update(sums, norm);
+    });
+}
+
 }  // namespace
 
 std::vector<Example> model_examples() {
@@ -222,6 +238,7 @@ std::vector<Example> model_examples() {
         {"beam-step", "one step of a beam search", "sentences, beam", {2, 4}, beam},
         {"mean-probability", "the mean of two models' probabilities, as logits", "rows, vocabulary", {4, 64}, mean},
         {"target-log-probability", "the log-probability of a given token", "rows, vocabulary", {4, 64}, target},
+        {"update-tally", "the losses and the norm of an update, kept for the host", "batches", {1}, tally},
     };
 }
 
