@@ -1,0 +1,103 @@
+#include "apps/explain/resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "apps/explain/scripts.h"
+
+namespace heddle::explain {
+namespace {
+
+constexpr int kWarpsOfAnSm = 64, kBlocksOfAnSm = 32, kQuarters = 4, kRegistersOfAQuarter = 16384, kRegisterUnit = 256;
+constexpr std::size_t kSharedUnit = 128, kSharedOfTheSystem = 1024;
+
+// The table's rows by "sm_80 KERNEL": "| `relu_forward_kernel<float, 4>` | registers | stack | spills stored | loaded |".
+std::map<std::string, Registers, std::less<>> table() {
+    std::map<std::string, Registers, std::less<>> rows;
+    std::string section;
+    for (std::string_view rest = resources_md; !rest.empty();) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+        if (line.starts_with("## ")) section = line.substr(3);
+        if (!section.starts_with("sm_") || !line.starts_with("| `")) continue;
+        const std::size_t end = line.find('`', 3);
+        std::array<int, 4> cells{};
+        std::size_t at = end + 1;
+        for (int& cell : cells) {
+            at = line.find_first_of("0123456789", at);
+            if (at == std::string_view::npos) break;
+            at = static_cast<std::size_t>(std::from_chars(line.data() + at, line.data() + line.size(), cell).ptr - line.data());
+        }
+        rows[fmt::format("{} {}", section, line.substr(3, end - 3))] = {.registers = cells[0],
+                                                                        .spilled_bytes = cells[2] + cells[3]};
+    }
+    return rows;
+}
+
+unsigned threads_of(const emulator::TracedLaunch& launch) { return launch.block.x * launch.block.y * launch.block.z; }
+
+}  // namespace
+
+std::optional<Registers> registers_of(const Chip& chip, std::string_view kernel) {
+    static const auto rows = table();
+    std::string name = fmt::format("{} {}", chip.architecture, kernel);
+    constexpr std::string_view room = "kernels::";  // the table leaves it out
+    for (std::size_t at; (at = name.find(room)) != std::string::npos;) name.erase(at, room.size());
+    const auto found = rows.find(name);
+    return found == rows.end() ? std::nullopt : std::optional(found->second);
+}
+
+Occupancy occupancy_of(const Chip& chip, int registers, unsigned threads, std::size_t shared_bytes) {
+    const int warps = static_cast<int>((threads + 31) / 32);
+    const int of_a_warp = (std::max(registers, 1) * 32 + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
+    const std::size_t of_a_block = (shared_bytes + kSharedOfTheSystem + kSharedUnit - 1) / kSharedUnit * kSharedUnit;
+    const std::pair<int, std::string_view> limits[] = {
+        {kWarpsOfAnSm / warps, "warps"},
+        {kRegistersOfAQuarter / of_a_warp * kQuarters / warps, "registers"},
+        {static_cast<int>(chip.shared_bytes / of_a_block), "shared memory"},
+        {kBlocksOfAnSm, "blocks"},
+    };
+    const auto& [blocks, limit] = *std::ranges::min_element(limits, {}, &std::pair<int, std::string_view>::first);
+    return {.warps = blocks * warps, .limit = limit};
+}
+
+std::vector<std::vector<std::string>> resource_rows(const Explanation& explanation, const emulator::TracedLaunch& launch) {
+    std::vector<std::vector<std::string>> rows;
+    if (!explanation.sources.empty()) return rows;  // a learner's kernel
+    for (const Chip& chip : chips()) {
+        const std::optional<Registers> registers = registers_of(chip, launch.kernel);
+        std::string count = "not in docs/measured/resources.md", warps = "-";
+        if (registers) {
+            const Occupancy occupancy = occupancy_of(chip, registers->registers, threads_of(launch), launch.shared_bytes);
+            count = fmt::format("{}", registers->registers);
+            if (registers->spilled_bytes > 0) count += fmt::format(", and {} bytes spilled", registers->spilled_bytes);
+            warps = fmt::format("{}, limited by {}", occupancy.warps, occupancy.limit);
+            if (occupancy.warps == kWarpsOfAnSm) warps = "64";
+        }
+        rows.push_back({fmt::format("{}: registers of a thread", chip.name), std::move(count)});
+        rows.push_back({fmt::format("  warps that an SM holds, of {}", kWarpsOfAnSm), std::move(warps)});
+    }
+    return rows;
+}
+
+nlohmann::ordered_json resources_json(const emulator::TracedLaunch& launch) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const Chip& chip : chips()) {
+        const std::optional<Registers> registers = registers_of(chip, launch.kernel);
+        if (!registers) continue;
+        const Occupancy occupancy = occupancy_of(chip, registers->registers, threads_of(launch), launch.shared_bytes);
+        all.push_back({{"chip", chip.name},
+                       {"registers", registers->registers},
+                       {"spilled_bytes", registers->spilled_bytes},
+                       {"warps", occupancy.warps},
+                       {"limit", occupancy.limit}});
+    }
+    return all;
+}
+
+}  // namespace heddle::explain
