@@ -1,0 +1,88 @@
+// docs/make-site.sh, which makes a web site of the documentation: every page is there, and no link leads nowhere.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/file.h"
+#include "tests/shell.h"
+#include "tests/support.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string root = HEDDLE_SOURCE_DIR;
+const std::string tool = "python3 " + quoted(root + "/docs/site/site.py") + " ";
+
+// Only the committed pages: those of heddle explain and heddle lab take minutes, and need the programs.
+TEST(Site, HasEveryPageAndNoDeadLink) {
+    if (!has_program("mkdocs"))
+        GTEST_SKIP() << "mkdocs is missing: NO SITE WAS BUILT AND NO LINK CHECKED; apt-get install mkdocs";
+    const TemporaryFolder here;
+    const fs::path site = here / "site";
+    const ShellOutput made = shell("bash " + quoted(root + "/docs/make-site.sh") + " " + quoted(site.string()) + " none 2>&1");
+    ASSERT_EQ(made.status, 0) << made.text;
+    EXPECT_THAT(made.text, HasSubstr(", 0 dead\n"));
+    for (const char* page : {"index.html", "docs/install.html", "docs/command-line.html", "core/index.html",
+                             "search/search_index.json", "docs/explained/coalescing.html", "kernels/softmax/softmax.cu.html"})
+        EXPECT_TRUE(fs::exists(site / page)) << page;
+    const std::string first = read_file(site / "index.html");
+    for (const auto& folder : fs::directory_iterator(root + "/kernels")) {
+        if (!folder.is_directory()) continue;
+        const std::string chapter = "kernels/" + folder.path().filename().string() + "/index.html";
+        EXPECT_TRUE(fs::exists(site / chapter)) << chapter;
+        EXPECT_THAT(first, HasSubstr("href=\"" + chapter + "\"")) << "it is not among the contents";
+    }
+    for (const auto& file : fs::recursive_directory_iterator(root + "/docs"))
+        if (file.path().extension() == ".md" && file.path().string().find("/examples/") == std::string::npos) {
+            fs::path page = fs::relative(file.path(), root);
+            page.replace_filename(page.filename() == "README.md" ? "index.html" : page.stem().string() + ".html");
+            EXPECT_THAT(first, HasSubstr("href=\"" + page.string() + "\"")) << "it is not among the contents";
+        }
+    const std::size_t start = first.find("<summary>Start<"), learn = first.find("<summary>Learn<"),
+                      use = first.find("<summary>Use<"), verify = first.find("<summary>Verify<"),
+                      reference = first.find("<summary>Reference<");
+    EXPECT_LT(start, learn);
+    EXPECT_LT(learn, use);
+    EXPECT_LT(use, verify);
+    EXPECT_LT(verify, reference);
+    EXPECT_NE(reference, std::string::npos);
+    const std::string chapter = read_file(site / "kernels/softmax/index.html");
+    EXPECT_THAT(chapter, AllOf(HasSubstr("<img alt=\"Softmax of narrow rows"), HasSubstr("<h2 id=\"on-cuda\">"),
+                               HasSubstr("<table>"), HasSubstr("<li><strong>Narrow</strong>"), Not(HasSubstr("|---"))));
+
+    // The check itself: it finds what is broken, and nothing else.
+    std::ofstream(site / "docs/install.html", std::ios::app)
+        << "<a href=\"../nowhere.html\">x</a> <img src=\"none.svg\"> <a href=\"cuda.html#no-such-heading\">x</a> <a "
+           "href=\"#top-of-nothing\">x</a>"
+        << "<a href=\"https://example.org/nowhere\">x</a> <a href=\"cuda.html\">x</a>";
+    const ShellOutput broken = shell(tool + "check " + quoted(site.string()) + " 2>&1");
+    EXPECT_EQ(broken.status, 1);
+    EXPECT_THAT(broken.text,
+                AllOf(HasSubstr(", 4 dead\n"), HasSubstr("dead link in docs/install.html: ../nowhere.html\n"),
+                      HasSubstr("docs/install.html: none.svg\n"), HasSubstr("docs/install.html: cuda.html#no-such-heading\n"),
+                      HasSubstr("docs/install.html: #top-of-nothing\n")));
+}
+
+// A link in Markdown to a file that is not in the repository, before MkDocs has run.
+TEST(Site, RefusesALinkToNoFile) {
+    if (!has_program("git")) GTEST_SKIP() << "git is missing: it lists the pages";
+    const TemporaryFolder here;
+    const std::string copy = quoted((here / "copy").string());
+    const ShellOutput prepared =
+        shell("mkdir -p " + copy + "/docs/site && cd " + copy + " && cp " + quoted(root + "/docs/site/site.py") +
+              " docs/site && git init -q && mkdir ../pages && echo '# A page [x](kernels/none.cu)' > README.md");
+    ASSERT_EQ(prepared.status, 0) << prepared.text;
+    const ShellOutput refused = shell("cd " + copy + " && python3 docs/site/site.py collect ../work ../pages 2>&1");
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.text, HasSubstr("README.md: kernels/none.cu leads to no file of the repository"));
+}
+
+}  // namespace
+}  // namespace heddle
