@@ -7,6 +7,7 @@
 
 #include "tests/browser.h"
 #include "tests/documents.h"
+#include "tests/learn_answers.h"
 #include "tests/page_support.h"
 #include "tests/program.h"
 
@@ -18,12 +19,10 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string answer(const std::string& path) { return project_file("apps/learn/exercises/" + path); }
-
-// "block-sum/wrong/never-stops.cu" as the file block-sum.cu of a learner.
-std::string put(const Workplace& here, const std::string& path) {
-    std::string file = path.substr(0, path.find('/')) + ".cu";
-    here.write(file, answer(path));
+// "block-sum/wrong/never-stops" as the file block-sum.cu of a learner.
+std::string put(const Workplace& here, const std::string& name) {
+    std::string file = name.substr(0, name.find('/')) + ".cu";
+    here.write(file, answer_of(name));
     return file;
 }
 
@@ -66,7 +65,7 @@ void expect_access(const json& page, const json& access, int thread, const std::
 TEST(LearnExplain, ARightAnswerIsExplainedLikeAKernelOfTheLibrary) {
     const Workplace here;
     ASSERT_EQ(here.run("learn start map").status, 0);
-    here.write("heddle-learn/map.cu", answer("map/solution.cu"));
+    here.write("heddle-learn/map.cu", answer_of("map/solution"));
     const ProgramResult result = here.run("learn explain");
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.err, HasSubstr("wrote heddle-learn/map.html"));
@@ -82,7 +81,7 @@ TEST(LearnExplain, ARightAnswerIsExplainedLikeAKernelOfTheLibrary) {
     EXPECT_EQ(page["shape"], json::parse("[1024]"));
     EXPECT_EQ(page["tensors"][0]["name"], "x");
     EXPECT_EQ(page["tensors"][1]["shape"], json::parse("[1024]"));
-    EXPECT_EQ(page["sources"]["map.cu"], answer("map/solution.cu"));
+    EXPECT_EQ(page["sources"]["map.cu"], answer_of("map/solution"));
     EXPECT_FALSE(page.contains("finding"));
     ASSERT_EQ(page["launches"].size(), 1u);
     const json& launch = page["launches"][0];
@@ -97,7 +96,7 @@ TEST(LearnExplain, ARightAnswerIsExplainedLikeAKernelOfTheLibrary) {
 // A barrier is missing: thread 91 writes tile[91] after thread 27 has added it.
 TEST(LearnExplain, ARaceHasBothAccesses) {
     const Workplace here;
-    const std::string file = put(here, "block-sum/wrong/no-first-barrier.cu");
+    const std::string file = put(here, "block-sum/wrong/no-first-barrier");
     const json page = explained(here, file), verdict = checked(here, file), &finding = page["finding"];
     EXPECT_EQ(finding["kind"], "race");
     EXPECT_EQ(finding["text"].get<std::string>(), "with n = 128: " + verdict["text"].get<std::string>());
@@ -112,7 +111,7 @@ TEST(LearnExplain, ARaceHasBothAccesses) {
     const auto before = static_cast<std::size_t>(__builtin_popcount(step["lanes"].get<unsigned>() & ((1u << 27) - 1)));
     EXPECT_EQ(step["values"].at(before), "?") << "it was not made";
 
-    const std::string both = put(here, "block-sum/wrong/all-threads-write.cu");
+    const std::string both = put(here, "block-sum/wrong/all-threads-write");
     const json same_line = explained(here, both);
     ASSERT_EQ(same_line["finding"]["accesses"].size(), 2u);
     for (const json& access : same_line["finding"]["accesses"]) {
@@ -128,10 +127,10 @@ TEST(LearnExplain, OtherMistakesHaveTheirAccess) {
         std::size_t accesses;
     };
     const Workplace here;
-    for (const Case& c : {Case{"guard/wrong/one-too-many.cu", "bounds", "read", "x[1]", 1},
-                          Case{"unset-sums/starter.cu", "uninitialised", "read", "", 1},
-                          Case{"async-copy/wrong/never-waits.cu", "copy", "read", "", 2},
-                          Case{"map/starter.cu", "unwritten", "", "", 0}, Case{"map/wrong/strides.cu", "cost", "", "", 0}}) {
+    for (const Case& c :
+         {Case{"guard/wrong/one-too-many", "bounds", "read", "x[1]", 1},
+          Case{"unset-sums/starter", "uninitialised", "read", "", 1}, Case{"async-copy/wrong/never-waits", "copy", "read", "", 2},
+          Case{"map/starter", "unwritten", "", "", 0}, Case{"map/wrong/strides", "cost", "", "", 0}}) {
         SCOPED_TRACE(c.path);
         const std::string file = put(here, c.path);
         const json page = explained(here, file), verdict = checked(here, file), &finding = page["finding"];
@@ -195,7 +194,7 @@ TEST(LearnExplain, WhatDoesNotRunHasNoPage) {
 
 TEST(LearnExplain, AnOpOnTheTapeHasNoPage) {
     const Workplace here;
-    here.write("product-rule.cpp", answer("product-rule/solution.cpp"));
+    here.write("product-rule.cpp", answer_of("product-rule/solution"));
     for (const char* options : {"", " --json"})
         expect_complaint(here.run("learn explain product-rule.cpp" + std::string(options)), 2,
                          "product-rule is an op on the tape and has no kernel to show");
@@ -217,7 +216,7 @@ seen.earlier = {here: Number(place.querySelector('.here').dataset.n), now: place
 TEST(LearnExplain, ThePageShowsARaceAsTwoArrowsOnOneElement) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
-    ASSERT_EQ(here.run("learn explain " + put(here, "block-sum/wrong/no-first-barrier.cu")).status, 0);
+    ASSERT_EQ(here.run("learn explain " + put(here, "block-sum/wrong/no-first-barrier")).status, 0);
     for (const int width : {1280, 500}) {  // Chromium has no narrower window; the layout of 400 is that of 500
         SCOPED_TRACE(width);
         const json seen = seen_on(here.read("block-sum.html"), kProbe, fmt::format("--window-size={},900", width));
@@ -244,7 +243,7 @@ TEST(LearnExplain, ThePageShowsARaceAsTwoArrowsOnOneElement) {
 TEST(LearnExplain, ThePageShowsAnAccessPastTheEnd) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
-    ASSERT_EQ(here.run("learn explain " + put(here, "guard/wrong/one-too-many.cu")).status, 0);
+    ASSERT_EQ(here.run("learn explain " + put(here, "guard/wrong/one-too-many")).status, 0);
     const json seen = seen_on(here.read("guard.html"), kProbe);
     ASSERT_TRUE(seen.is_object()) << seen;
     EXPECT_EQ(seen["verdict"], "Verdict: bounds");

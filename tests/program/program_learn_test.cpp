@@ -11,6 +11,7 @@
 #include <regex>
 
 #include "tests/documents.h"
+#include "tests/learn_answers.h"
 #include "tests/program.h"
 #include "tests/shell.h"
 
@@ -32,16 +33,18 @@ std::vector<std::string> names() {
     return all;
 }
 
-// "// verdict: race line 8 and 10: without a barrier": what the first line of a wrong answer says.
+// "// verdict: race line 7 and 9: without a barrier": what the first line of a wrong answer says.
 struct Expected {
     std::string kind, words;
     int line = -1, other_line = -1;  // -1: any
 };
 
-Expected expected_of(const std::string& first_line) {
+Expected expected_of(const fs::path& wrong) {
+    std::string first_line;
+    std::getline(std::ifstream(wrong), first_line);
     static const std::regex form(R"(// verdict: (\w+)(?: line (\d+)(?: and (\d+))?)?(?:: (.+))?)");
     std::smatch found;
-    if (!std::regex_match(first_line, found, form)) ADD_FAILURE() << first_line;
+    if (!std::regex_match(first_line, found, form)) ADD_FAILURE() << wrong << " begins with no verdict: " << first_line;
     const auto number = [&](std::size_t group) { return found[group].matched ? std::stoi(found[group]) : -1; };
     return {.kind = found[1], .words = found[4], .line = number(2), .other_line = number(3)};
 }
@@ -59,14 +62,15 @@ json checked(const Workplace& here, const std::string& exercise, const fs::path&
 class Learn : public testing::TestWithParam<std::string> {
   protected:
     fs::path folder() const { return exercises / GetParam(); }
-    // Kernels are .cu files, and ops on the tape .cpp files.
-    std::string extension() const { return fs::exists(folder() / "starter.cu") ? ".cu" : ".cpp"; }
+    std::string extension() const { return extension_of(GetParam()); }
+    // Their files: edits, or whole answers.
     std::vector<fs::path> wrong_answers() const {
         std::vector<fs::path> all;
         for (const auto& entry : fs::directory_iterator(folder() / "wrong")) all.push_back(entry.path());
         std::ranges::sort(all);
         return all;
     }
+    std::string text_of(const fs::path& wrong) const { return answer_of(GetParam() + "/wrong/" + wrong.stem().string()); }
 };
 
 TEST_P(Learn, TheSolutionPassesAndTheStarterDoesNot) {
@@ -85,12 +89,11 @@ TEST_P(Learn, WrongAnswersGetTheirVerdict) {
     const bool all = std::getenv("HEDDLE_LEARN_ALL") != nullptr;
     const std::vector<fs::path> files = wrong_answers();
     for (std::size_t i = 0; i < files.size(); i += all ? 1 : 8) {
-        const fs::path& file = files[i];
-        std::string first_line;
-        std::getline(std::ifstream(file) >> std::ws, first_line);
-        const Expected expected = expected_of(first_line);
-        SCOPED_TRACE(file.filename().string());
-        const json verdict = checked(here, GetParam(), file);
+        const Expected expected = expected_of(files[i]);
+        SCOPED_TRACE(files[i].filename().string());
+        const std::string file = files[i].stem().string() + extension();
+        here.write(file, text_of(files[i]));
+        const json verdict = checked(here, GetParam(), here.path(file));
         EXPECT_EQ(verdict["kind"], expected.kind) << verdict;
         if (expected.line >= 0) {
             EXPECT_EQ(verdict["line"], expected.line) << verdict;
@@ -105,15 +108,26 @@ TEST_P(Learn, WrongAnswersGetTheirVerdict) {
 TEST_P(Learn, AnExerciseIsWhole) {
     EXPECT_GE(wrong_answers().size(), 5u);
     for (const fs::path& file : wrong_answers()) {
-        std::string first_line;
-        std::getline(std::ifstream(file) >> std::ws, first_line);
-        EXPECT_NE(expected_of(first_line).kind, "pass") << file;
+        EXPECT_NE(expected_of(file).kind, "pass") << file;
+        EXPECT_NE(text_of(file), answer_of(GetParam() + "/solution")) << file;
     }
     const std::string page = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
     EXPECT_THAT(page, AllOf(HasSubstr("\n## The idea\n"), HasSubstr("\n## What to write\n"), HasSubstr("\n## Hints\n\n1. "),
                             HasSubstr("\n2. "), HasSubstr("\n3. "), HasSubstr(GetParam() + extension())));
     EXPECT_THAT(project_file("apps/learn/exercises/" + GetParam() + "/starter" + extension()),
                 HasSubstr("Exercise " + GetParam() + ":"));
+}
+
+TEST(LearnAnswers, AnEditAppliesExactlyOnce) {
+    const std::string text = "a\nb\n\nb\nc\n";
+    EXPECT_EQ(edited(text, "// verdict: values\n@@\n a\n-b\n@@\n\n b\n+new\n", "x.diff"), "a\n\nb\nnew\nc\n");
+    const auto complains = [&](const std::string& edit, const std::string& words) {
+        expect_error([&] { edited(text, edit, "x.diff"); }, words);
+    };
+    complains("@@\n a\n-b\n@@\n-a\n-b\n", "x.diff: hunk 2 occurs nowhere:\na\nb\n");
+    complains("@@\n-b\n", "x.diff: hunk 1 occurs more than once:\nb\n");
+    complains("@@\n-c\n>d\n", "x.diff: hunk 1: a line without a mark: >d");
+    complains("// verdict: values\n", "x.diff: no hunk");
 }
 
 INSTANTIATE_TEST_SUITE_P(Exercises, Learn, testing::ValuesIn(names()), [](const testing::TestParamInfo<std::string>& info) {
@@ -133,17 +147,17 @@ TEST(LearnCommand, ALearnerStartsChecksAndPasses) {
     EXPECT_THAT(first.out, AllOf(HasSubstr("map: unwritten\n"), HasSubstr("y[0] was never written")));
     EXPECT_THAT(here.run("learn").out, HasSubstr("1 check "));
 
-    here.write("heddle-learn/map.cu", project_file("apps/learn/exercises/map/wrong/strides.cu"));
+    here.write("heddle-learn/map.cu", answer_of("map/wrong/strides"));
     expect_complaint(here.run("learn start map"), 1, "heddle-learn/map.cu is there already and is kept");
-    EXPECT_EQ(here.read("heddle-learn/map.cu"), project_file("apps/learn/exercises/map/wrong/strides.cu"));
+    EXPECT_EQ(here.read("heddle-learn/map.cu"), answer_of("map/wrong/strides"));
     EXPECT_THAT(here.run("learn check map").out, AllOf(HasSubstr("map: cost\n"), HasSubstr("      6 |     y[i] = a * x[i];\n")));
 
     EXPECT_THAT(here.run("learn hint").out, AllOf(HasSubstr("1. "), Not(HasSubstr("2. "))));
     EXPECT_THAT(here.run("learn hint map").out, AllOf(testing::StartsWith("2. "), Not(HasSubstr("1. "))));
     EXPECT_EQ(here.run("learn solution").status, 1);
-    EXPECT_EQ(here.run("learn solution map").out, project_file("apps/learn/exercises/map/solution.cu")) << "asked twice";
+    EXPECT_EQ(here.run("learn solution map").out, answer_of("map/solution")) << "asked twice";
 
-    here.write("heddle-learn/map.cu", project_file("apps/learn/exercises/map/solution.cu"));
+    here.write("heddle-learn/map.cu", answer_of("map/solution"));
     const ProgramResult passed = here.run("learn watch map");  // ends with a pass
     EXPECT_EQ(passed.status, 0);
     EXPECT_THAT(passed.out, AllOf(HasSubstr("map: pass\n"), HasSubstr("next: heddle learn start guard")));
@@ -166,13 +180,13 @@ TEST(LearnCommand, AFolderOfALearnerIsUsedFromInside) {
 TEST(LearnCommand, AnOpOnTheTapeIsACppFile) {
     const Workplace here;
     EXPECT_THAT(here.run("learn start product-rule").out, HasSubstr("edit heddle-learn/product-rule.cpp"));
-    EXPECT_EQ(here.read("heddle-learn/product-rule.cpp"), project_file("apps/learn/exercises/product-rule/starter.cpp"));
-    here.write("heddle-learn/product-rule.cpp", project_file("apps/learn/exercises/product-rule/wrong/own-factor.cpp"));
+    EXPECT_EQ(here.read("heddle-learn/product-rule.cpp"), answer_of("product-rule/starter"));
+    here.write("heddle-learn/product-rule.cpp", answer_of("product-rule/wrong/own-factor"));
     EXPECT_THAT(here.run("learn check").out, AllOf(HasSubstr("product-rule: gradient\n"), HasSubstr("     17 |"),
                                                    HasSubstr("g.give(0, times(g.output(), g.saved(0)));")));
     EXPECT_EQ(here.run("learn solution").status, 1);
-    EXPECT_EQ(here.run("learn solution").out, project_file("apps/learn/exercises/product-rule/solution.cpp")) << "asked twice";
-    here.write("heddle-learn/product-rule.cpp", project_file("apps/learn/exercises/product-rule/solution.cpp"));
+    EXPECT_EQ(here.run("learn solution").out, answer_of("product-rule/solution")) << "asked twice";
+    here.write("heddle-learn/product-rule.cpp", answer_of("product-rule/solution"));
     EXPECT_THAT(here.run("learn check").out,
                 AllOf(HasSubstr("product-rule: pass\n    the result and all gradients are right; "), Not(HasSubstr("sectors"))));
 }
@@ -214,7 +228,7 @@ TEST(LearnCommand, SaysWhatIsWrong) {
     complains("check mine.cu", 2, "mine.cu is named like no exercise; say which with --exercise NAME");
     here.write("progress.json", "{}");
     complains("check mine.cu --exercise map --folder .", 1, "this is no progress of heddle learn");
-    here.write("map.cu", project_file("apps/learn/exercises/map/solution.cu"));
+    here.write("map.cu", answer_of("map/solution"));
     const auto with = [&](const std::string& setting) {
         return shell("cd " + quoted(here.path("")) + " && " + setting + " '" HEDDLE_PROGRAM "' learn check map.cu 2>&1");
     };
@@ -226,12 +240,12 @@ TEST(LearnCommand, AFileMayHaveAnyName) {
     const Workplace here;
     fs::create_directory(here.path("my folder"));
     const std::string name = "my folder/my \"answer\".cu";
-    here.write(name, project_file("apps/learn/exercises/guard/wrong/one-too-many.cu"));
+    here.write(name, answer_of("guard/wrong/one-too-many"));
     EXPECT_THAT(checked(here, "guard", name)["text"].get<std::string>(), HasSubstr("reads x[1] at guard.cu:6; x has 1 element"));
     fs::create_directory(here.path("guard"));
-    here.write("my folder/guard.cu", project_file("apps/learn/exercises/guard/solution.cu"));
+    here.write("my folder/guard.cu", answer_of("guard/solution"));
     EXPECT_EQ(here.run("learn check guard --folder 'my folder'").status, 0) << "the folder guard is no answer";
-    EXPECT_EQ(here.run("learn solution --folder 'my folder'").out, project_file("apps/learn/exercises/guard/solution.cu"));
+    EXPECT_EQ(here.run("learn solution --folder 'my folder'").out, answer_of("guard/solution"));
 }
 
 // The other form that the page shows: g++ keeps the copy of a struct as one access (clang splits it, as the page says).
@@ -255,16 +269,15 @@ TEST(LearnCommand, AFloat4IsOneAccess) {
 TEST(LearnCommand, DocumentsShowWhatACheckPrints) {
     const Workplace here;
     const std::map<std::string, std::string> answers = {
-        {"map", "strides.cu"}, {"block-sum", "no-first-barrier.cu"}, {"product-rule", "saves-x-twice.cpp"}};
+        {"map", "strides"}, {"block-sum", "no-first-barrier"}, {"product-rule", "saves-x-twice"}};
     int shown = 0;
     for (const char* document : {"README.md", "docs/learn.md"})
         for (const std::string& block : fenced_blocks(document, "text")) {
             const std::string command = "$ heddle learn check\n", output = block.substr(command.size());
             ASSERT_TRUE(block.starts_with(command)) << block;
             const std::string exercise = output.substr(0, output.find(':'));
-            const fs::path answer = "apps/learn/exercises/" + exercise + "/wrong/" + answers.at(exercise);
-            const std::string file = exercise + answer.extension().string();
-            here.write(file, project_file(answer.string()));
+            const std::string file = exercise + extension_of(exercise);
+            here.write(file, answer_of(exercise + "/wrong/" + answers.at(exercise)));
             EXPECT_EQ(here.run("learn check " + file).out, output);
             ++shown;
         }
