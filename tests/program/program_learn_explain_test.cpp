@@ -100,11 +100,11 @@ TEST(LearnExplain, ARaceHasBothAccesses) {
     const json page = explained(here, file), verdict = checked(here, file), &finding = page["finding"];
     EXPECT_EQ(finding["kind"], "race");
     EXPECT_EQ(finding["text"].get<std::string>(), "with n = 128: " + verdict["text"].get<std::string>());
-    EXPECT_EQ(finding["line"], 8);
-    EXPECT_EQ(finding["other_line"], 10);
+    EXPECT_EQ(finding["line"], 7);
+    EXPECT_EQ(finding["other_line"], 9);
     ASSERT_EQ(finding["accesses"].size(), 2u);
-    expect_access(page, finding["accesses"][0], 27, "read", "tile[91]", 10);
-    expect_access(page, finding["accesses"][1], 91, "write", "tile[91]", 8);
+    expect_access(page, finding["accesses"][0], 27, "read", "tile[91]", 9);
+    expect_access(page, finding["accesses"][1], 91, "write", "tile[91]", 7);
     EXPECT_EQ(finding["accesses"][1]["offset"], 4 * 91);
     EXPECT_EQ(page["launches"][0]["pieces"], json::parse(R"([{"name": "tile", "start": 0, "bytes": 512, "element_bytes": 4}])"));
     const json step = step_of(page, finding["accesses"][1]);
@@ -225,15 +225,15 @@ TEST(LearnExplain, ThePageShowsARaceAsTwoArrowsOnOneElement) {
         EXPECT_EQ(seen["arrows"], 2);
         ASSERT_EQ(seen["cards"].size(), 2u);
         EXPECT_THAT(seen["cards"][0].get<std::string>(),
-                    AllOf(HasSubstr("thread 27 of block 0"), HasSubstr("reads tile[91]"), HasSubstr("10 | if (t < stride)")));
+                    AllOf(HasSubstr("thread 27 of block 0"), HasSubstr("reads tile[91]"), HasSubstr("9 | if (t < stride)")));
         EXPECT_THAT(seen["cards"][1].get<std::string>(),
-                    AllOf(HasSubstr("thread 91 of block 0"), HasSubstr("writes tile[91]"), HasSubstr("8 | tile[t] = i < n")));
+                    AllOf(HasSubstr("thread 91 of block 0"), HasSubstr("writes tile[91]"), HasSubstr("7 | tile[t] = i < n")));
         EXPECT_THAT(seen["element"].get<std::string>(), AllOf(HasSubstr("tile[91]"), HasSubstr("byte 364, bank 27")));
-        EXPECT_EQ(seen["lines"], json::parse("[8, 10]"));
-        EXPECT_EQ(seen["here"], 8) << "the page begins where it happened";
+        EXPECT_EQ(seen["lines"], json::parse("[7, 9]"));
+        EXPECT_EQ(seen["here"], 7) << "the page begins where it happened";
         EXPECT_EQ(seen["lane"], json::parse("[27]"));
         EXPECT_THAT(seen["now"].get<std::string>(), HasSubstr("Lane 27 writes tile[91]: access 2 of the race."));
-        EXPECT_EQ(seen["earlier"]["here"], 10);
+        EXPECT_EQ(seen["earlier"]["here"], 9);
         EXPECT_THAT(seen["earlier"]["now"].get<std::string>(), HasSubstr("Lane 27 reads tile[91]: access 1 of the race."));
         EXPECT_EQ(seen["earlier"]["current"], json::parse("[true, false]"));
         EXPECT_LE(seen["wide"], width) << "nothing sticks out";

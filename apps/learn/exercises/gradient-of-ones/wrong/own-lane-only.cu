@@ -1,9 +1,0 @@
-// verdict: values line 8
-#include "exercise.h"
-
-__global__ void softmax_gradient(const float* y, const float* dy, float* dx, int cols) {
-    const int lane = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x) * cols;
-    float sum = 0;
-    for (int c = lane; c < cols; c += 32) sum += dy[first + c] * y[first + c];
-    for (int c = lane; c < cols; c += 32) dx[first + c] = y[first + c] * (dy[first + c] - sum);
-}

@@ -1,7 +1,0 @@
-// verdict: values line 6
-#include "exercise.h"
-
-__global__ void square(const float* x, float* y, int n) {
-    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i < n) y[i] = x[i] * 2;
-}

@@ -1,7 +1,0 @@
-// verdict: values line 6
-#include "exercise.h"
-
-__global__ void scale(const float* x, float* y, float a) {
-    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    y[i] = a + x[i];
-}

@@ -1,9 +1,0 @@
-// verdict: cost line 8
-#include "exercise.h"
-
-__global__ void scale(const float* x, float* y, float a, int n) {
-    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i >= n / 4) return;
-    const Vector<float, 4> group = load_vector<4>(x + 4 * i);
-    for (int k = 0; k < 4; ++k) y[4 * i + k] = a * group[k];
-}
