@@ -1,8 +1,8 @@
 // The answers in the folders of `heddle learn`'s exercises. A wrong answer is a whole file, or an edit of the solution.
 //
 // An edit, wrong/NAME.diff, begins with the answer's verdict. Then follow hunks, each below a line "@@", of lines that begin with
-// ' ', '-' or '+': those with ' ' and '-' follow each other somewhere in the solution, exactly once; those with '-' are removed,
-// and those with '+' inserted. This is a unified diff without line numbers.
+// ' ', '-' or '+', as in a unified diff without line numbers. The lines with ' ' and '-' must follow each other at exactly one
+// place in the solution, where those with '-' are removed and those with '+' inserted.
 #pragma once
 
 #include <filesystem>

@@ -119,10 +119,10 @@ class Attempt {
     const std::vector<std::byte>& bits() const { return bits_; }
     /// Of Recording::costs.
     Cost cost();
-    /// The arrays, and what was recorded of all launches, which this object no longer has then; without the names of the sizes.
+    /// The arrays, and what was recorded of all launches, which is moved out of this object; without the names of the sizes.
     TracedRun take_run();
-    /// A copy of the same, of a run whose kernel another thread of the CPU has stopped, of each launch the first
-    /// kMostStoppedEvents. Nothing if it was stopped while recording.
+    /// The same as a copy, with the first kMostStoppedEvents of each launch, of a run whose kernel another thread of the CPU has
+    /// stopped. Nothing if it was stopped while recording.
     std::optional<TracedRun> run_so_far() const;
 
   private:
