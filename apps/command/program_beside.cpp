@@ -30,6 +30,11 @@ std::filesystem::path this_program() {
 #endif
 }
 
+std::string build_folder_of(const std::filesystem::path& program) {
+    const std::filesystem::path folder = program.parent_path();
+    return std::filesystem::exists(folder / "CMakeCache.txt") ? folder.string() : "BUILD_FOLDER";
+}
+
 int run_lab_program(std::string_view command, Arguments arguments) {
     return run_program_beside("heddle-lab", command, arguments, "--build {} --target heddle-lab");
 }
@@ -43,10 +48,8 @@ int run_program_beside(std::string_view file, std::string_view command, Argument
     std::fflush(stdout);
     execv(program.c_str(), const_cast<char* const*>(words.data()));
     const int error = errno;
-    const std::filesystem::path folder = std::filesystem::path(program).parent_path();
-    const bool built_here = std::filesystem::exists(folder / "CMakeCache.txt");
     fail_with("heddle {} is the program {}, which cannot be started: {}; build it with: cmake {}", command, program,
-              std::strerror(error), fmt::format(fmt::runtime(how_to_build), built_here ? folder.string() : "BUILD_FOLDER"));
+              std::strerror(error), fmt::format(fmt::runtime(how_to_build), build_folder_of(program)));
 }
 
 }  // namespace heddle::app

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "apps/command/option_rows.h"
+#include "apps/terminal/terminal.h"
 #include "apps/translation/run/folder.h"
 #include "core/file.h"
 #include "core/format.h"
@@ -76,9 +77,31 @@ void check_model_size(const nn::TransformerOptions& options, const SafetensorsFi
           weights.path(), wanted, held);
 }
 
+namespace {
+
+// What stands in place of a run's folder, and what to give instead.
+std::string no_run(const std::filesystem::path& path) {
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    const auto is_run = [&](const fs::path& folder) { return fs::exists(folder / "config.toml", failed); };
+    if (fs::is_regular_file(path, failed)) {
+        const fs::path folder = fs::absolute(path).parent_path();
+        if (is_run(folder)) return fmt::format("this is a file of a run; give its folder, {}", folder.string());
+        return fmt::format(
+            "this is a file; wanted a folder that heddle train made (text to translate comes from standard input: < {})",
+            shell_word(path.string()));
+    }
+    for (const auto& entry : fs::directory_iterator(path, failed))
+        if (is_run(entry.path()))
+            return fmt::format("this folder is no run, but holds some; give one, such as {}", entry.path().string());
+    return "there is no config.toml; wanted a folder that heddle train made";
+}
+
+}  // namespace
+
 TrainSettings read_settings(const std::filesystem::path& run) {
     const std::filesystem::path config = run / "config.toml";
-    check(std::filesystem::exists(config), "{}: there is no config.toml; wanted a folder that heddle train made", run.string());
+    check(std::filesystem::exists(config), "{}: {}", run.string(), no_run(run));
     TrainSettings settings;
     OptionTable table = train_table(settings);
     constexpr std::size_t longest = 1 << 20;

@@ -10,6 +10,7 @@
 #include <regex>
 #include <sstream>
 
+#include "apps/command/program_beside.h"
 #include "apps/corpora/child.h"
 #include "apps/learn/files.h"
 #include "apps/learn/host_answer.h"
@@ -224,9 +225,9 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, bool keep
     result.text = read_regular_file(file, 1 << 20);
     const Files all = files();
     check(access(all.grader.c_str(), X_OK) == 0,
-          "learn: the program {} is missing, which runs answers; build it, without sanitizers, with: cmake --build BUILD_FOLDER "
+          "learn: the program {} is missing, which runs answers; build it, without sanitizers, with: cmake --build {} "
           "--target heddle-grader",
-          all.grader.string());
+          all.grader.string(), app::build_folder_of(all.grader));
     const ScratchFolder scratch;
     const std::string source = result.name = reported_name(page, file);
     std::string warning;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace heddle::app {
 namespace {
@@ -33,10 +34,58 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
     return edits[a.size()][b.size()];
 }
 
-}  // namespace
+// What Marian, JoeyNMT, fairseq, OpenNMT and PyTorch's programs call Heddle's options (docs/coming-from.md has more).
+constexpr std::pair<std::string_view, std::string_view> other_names[] = {
+    {"learning-rate", "lr"},
+    {"learn-rate", "lr"},
+    {"batch-size", "batch-tokens"},
+    {"batch", "batch-tokens"},
+    {"mini-batch-words", "batch-tokens"},
+    {"max-tokens", "batch-tokens"},
+    {"src", "source"},
+    {"source-lang", "source"},
+    {"tgt", "target"},
+    {"trg", "target"},
+    {"target-lang", "target"},
+    {"output", "out"},
+    {"output-dir", "out"},
+    {"save-dir", "out"},
+    {"model-dir", "out"},
+    {"checkpoint", "model"},
+    {"run", "model"},
+    {"num-layers", "layers"},
+    {"num-heads", "heads"},
+    {"hidden-size", "d-model"},
+    {"dim-emb", "d-model"},
+    {"embedding-dim", "d-model"},
+    {"ff-size", "d-ff"},
+    {"ffn-dim", "d-ff"},
+    {"max-epochs", "epochs"},
+    {"max-steps", "updates"},
+    {"max-update", "updates"},
+    {"steps", "updates"},
+    {"warmup-steps", "warmup"},
+    {"warmup-updates", "warmup"},
+    {"clip-norm", "clip"},
+    {"optim", "optimizer"},
+    {"beam-size", "beam"},
+    {"num-beams", "beam"},
+    {"nbest", "n-best"},
+    {"num-threads", "threads"},
+    {"cpu-threads", "threads"},
+};
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& choices, std::string_view next) {
-    const std::string given = letters(word);
+// The choice that other programs call `given`, both without dashes; null when there is none.
+const std::string* under_other_name(const std::string& given, const std::vector<std::string>& choices) {
+    for (const auto& [theirs, ours] : other_names) {
+        if (given != theirs) continue;
+        const auto choice = std::ranges::find(choices, "--" + std::string(ours));
+        if (choice != choices.end()) return &*choice;
+    }
+    return nullptr;
+}
+
+const std::string* nearest_by_letters(const std::string& given, const std::vector<std::string>& choices) {
     const std::string* nearest = nullptr;
     std::size_t least = 0;
     for (const std::string& choice : choices) {
@@ -48,6 +97,15 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
         nearest = &choice;
         least = distance;
     }
+    return nearest;
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& choices, std::string_view next) {
+    const std::string given = letters(word);
+    const std::string* nearest = under_other_name(given, choices);
+    if (nearest == nullptr) nearest = nearest_by_letters(given, choices);
     if (nearest == nullptr) return next.empty() ? "" : fmt::format("; {}", next);
     return fmt::format("; did you mean {}?{}{}", *nearest, next.empty() ? "" : " ", next);
 }

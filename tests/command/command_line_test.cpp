@@ -161,6 +161,14 @@ TEST(DidYouMean, CountsLettersAddedLeftOutChangedAndSwapped) {
     EXPECT_EQ(did_you_mean("layer-norm", ops, "see there"), "; did you mean layer_norm? see there");
 }
 
+TEST(DidYouMean, KnowsWhatOtherProgramsCallAnOption) {
+    const Texts options = {"--lr", "--batch-tokens", "--batch-sentences", "--out", "--output"};
+    for (const char* name : {"--learning-rate", "--learning_rate", "learn-rate"})
+        EXPECT_EQ(did_you_mean(name, options), "; did you mean --lr?") << name;
+    EXPECT_EQ(did_you_mean("--batch-size", options), "; did you mean --batch-tokens?");
+    EXPECT_EQ(did_you_mean("--beam-size", options), "") << "there is no --beam";
+}
+
 TEST(DidYouMean, StaysSilentWhenNothingIsNear) {
     const Texts choices = {"cpu", "cuda", "label-smoothing"};
     for (const char* other : {"", "-", "tpu", "gpu", "smoothing", "warmup"}) EXPECT_EQ(did_you_mean(other, choices), "") << other;

@@ -213,6 +213,19 @@ TEST(Program, ProvesGradients) {
         EXPECT_THAT(list.out, HasSubstr(std::string(op) + "\t"));
 }
 
+// What people give in place of a run's folder.
+TEST(Program, SaysWhatToGiveInPlaceOfWhatIsNoRun) {
+    const Workplace here;
+    std::filesystem::create_directories(here.path("runs/first"));
+    here.write("runs/first/config.toml", "");
+    here.write("runs/first/model.safetensors", "");
+    here.write("my text.de", "ein Hund\n");
+    expect_complaint(here.run("translate runs"), 1, "runs: this folder is no run, but holds some; give one, such as runs/first");
+    expect_complaint(here.run("translate runs/first/model.safetensors"), 1, "this is a file of a run; give its folder, ");
+    expect_complaint(here.run("evaluate --model 'my text.de' --test x"), 1, "comes from standard input: < 'my text.de')");
+    expect_complaint(here.run("translate none"), 1, "none: there is no config.toml; wanted a folder that heddle train made");
+}
+
 TEST(Program, ReportsAFullDisk) {
     if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
     const Workplace here;

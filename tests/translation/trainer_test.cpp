@@ -10,6 +10,7 @@
 
 #include "apps/command/run.h"
 #include "apps/translation/run/history.h"
+#include "apps/translation/training/plan.h"
 #include "core/error.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
@@ -353,6 +354,16 @@ TEST(Trainer, LeavesOutWhatLearnedPositionsCannotNumber) {
     narrow.position_table = 2;
     nn::Transformer hopeless(narrow);
     EXPECT_THROW(Trainer(hopeless, data, options, log), Error);
+}
+
+TEST(PlanNotes, WarnWhereALimitLeavesOutMoreThanATenth) {
+    const PlanCounts counts{.sentences = 85, .empty = 4, .too_long = 10, .too_wide = 12};
+    TrainingOptions options;
+    options.batch_tokens = 300;
+    const std::vector<std::string> notes = plan_notes(counts, 7, options);
+    ASSERT_EQ(notes.size(), 2u);
+    EXPECT_EQ(notes[0], "training: 85 pairs, 7 batches of up to 300 tokens an epoch (22 pairs too long, 4 empty are left out)");
+    EXPECT_EQ(notes[1], "warning: 12 of 111 pairs are longer than a batch of --batch-tokens 300, and are not trained on");
 }
 
 TEST(Trainer, RefusesValidationTextWithoutAUsablePairBeforeItTrains) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "apps/translation/text/number_text.h"
 #include "apps/translation/training/validation.h"
+#include "core/format.h"
 
 namespace heddle::app {
 namespace {
@@ -12,6 +14,13 @@ constexpr std::int64_t validation_batch_tokens = 3000;
 
 std::int64_t groups(std::int64_t batches, std::int64_t size) { return batches / size + (batches % size == 0 ? 0 : 1); }
 
+std::string batch_limit(const TrainingOptions& options) {
+    const std::string tokens = grouped_text(options.batch_tokens) + " tokens",
+                      sentences = grouped_text(options.batch_sentences) + " sentences";
+    if (options.batch_sentences == 0) return tokens;
+    return options.batch_tokens == 0 ? sentences : sentences + " and " + tokens;
+}
+
 }  // namespace
 
 BatchOptions batch_options(const TrainingOptions& options) {
@@ -19,6 +28,26 @@ BatchOptions batch_options(const TrainingOptions& options) {
             .batch_sentences = options.batch_sentences,
             .max_length = options.max_length,
             .max_words = options.max_words};
+}
+
+std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options) {
+    const std::int64_t left_out = counts.too_long + counts.too_wide;
+    std::vector<std::string> notes = {
+        fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
+                    grouped_text(counts.sentences), grouped_text(batches), batch_limit(options), grouped_text(left_out),
+                    grouped_text(counts.empty))};
+    const std::int64_t all = counts.sentences + left_out + counts.empty;
+    const auto warn = [&](std::int64_t pairs, const std::string& limit) {
+        if (10 * pairs > all)
+            notes.push_back(fmt::format("warning: {} of {} pairs are longer than {}, and are not trained on", grouped_text(pairs),
+                                        grouped_text(all), limit));
+    };
+    std::string length = fmt::format("--max-length {}", options.max_length);
+    if (options.max_length == 0) length = "the position table";
+    if (options.max_words > 0) length += fmt::format(" or --max-words {}", options.max_words);
+    warn(counts.too_long, length);
+    warn(counts.too_wide, fmt::format("a batch of --batch-tokens {}", options.batch_tokens));
+    return notes;
 }
 
 EpochPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "apps/translation/batching/batches.h"
 #include "apps/translation/training/data.h"
@@ -26,6 +28,9 @@ struct TrainingPlan {
 /// Plans both. Error when no training pair, or none of the validation pairs there are, can be used: worth knowing before a folder
 /// is made.
 TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
+
+/// What a training says of its first epoch: the counts, and a warning if a limit leaves out more than a tenth of the pairs.
+std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options);
 
 /// The updates until the limits of the options end a training with so many batches an epoch; 0 when nobody knows. Epochs that are
 /// planned in several windows differ by a few batches: with --epochs this is then an estimate, made from the first of them.

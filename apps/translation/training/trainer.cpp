@@ -54,12 +54,6 @@ std::string other_bits(const std::string& saved, const std::string& now) {
 }
 
 // "1,500 tokens", "512 sentences".
-std::string batch_limit(const TrainingOptions& options) {
-    const std::string tokens = grouped_text(options.batch_tokens) + " tokens",
-                      sentences = grouped_text(options.batch_sentences) + " sentences";
-    if (options.batch_sentences == 0) return tokens;
-    return options.batch_tokens == 0 ? sentences : sentences + " and " + tokens;
-}
 
 }  // namespace
 
@@ -205,9 +199,7 @@ void Trainer::publish(bool best, bool average) const {
 TrainingResult Trainer::run() {
     const PlanCounts counts = plan_.epoch.counts();
     if (state_.updates == 0)
-        log_.note(fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
-                              grouped_text(counts.sentences), grouped_text(batches_per_epoch()), batch_limit(options_),
-                              grouped_text(counts.too_long + counts.too_wide), grouped_text(counts.empty)));
+        for (const std::string& line : plan_notes(counts, batches_per_epoch(), options_)) log_.note(line);
     watch_ = {};
     TrainingResult result;
     if (state_.updates > 0) end_ = training_end(options_, state_, elapsed());
