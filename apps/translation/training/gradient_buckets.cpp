@@ -1,8 +1,9 @@
 #include "apps/translation/training/gradient_buckets.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "core/error.h"
+#include "core/format.h"
 
 namespace heddle::app {
 namespace {
