@@ -19,7 +19,6 @@ SPEEDS = {
     "network_bytes": 20e9,       # a GPU's share of its machine's network, each direction: 200 Gbit/s for each GPU, less protocol
     "message_seconds": 5e-6,     # each message sent or received, one after the other
     "gpus_a_machine": 8,
-    "backward_share": 2 / 3,     # of the computation: two products for each one of the forward pass
 }
 MODELS = {  # parameters, tokens in an update
     "base ([Vaswani et al. 2017](https://arxiv.org/abs/1706.03762)), 65 M parameters, 50,000 tokens in an update": (65e6, 50e3),
@@ -44,8 +43,8 @@ def pass_over(number_of_bytes, ranks, inside):
     return max(near * segment / inside, far * segment / s["network_bytes"]) + (ranks - 1) * s["message_seconds"]
 
 
-def by_host(parameters, tokens, ranks):
-    """What Heddle does: after the backward pass down to the host, three exchanges there, additions there, up again."""
+def by_host(parameters, ranks):
+    """What Heddle does: down to the host, three exchanges there, additions there, up again."""
     if ranks == 1:
         return 0
     s = SPEEDS
@@ -54,20 +53,17 @@ def by_host(parameters, tokens, ranks):
     return copies + 3 * pass_over(size, ranks, s["pcie_bytes"]) + size * (ranks - 1) / ranks / s["host_adds_bytes"]
 
 
-def direct(parameters, tokens, ranks):
-    """The same scheme from GPU to GPU, sums and norm on the device: two exchanges, the first of them beside the backward pass, as on CPUs."""
-    if ranks == 1:
-        return 0
-    once = pass_over(4 * parameters, ranks, SPEEDS["nvlink_bytes"])
-    return max(once - SPEEDS["backward_share"] * compute(parameters, tokens, ranks), 0) + once
+def direct(parameters, ranks):
+    """The same scheme from GPU to GPU, sums and norm on the device: two exchanges."""
+    return 2 * pass_over(4 * parameters, ranks, SPEEDS["nvlink_bytes"]) if ranks > 1 else 0
 
 
 def table(parameters, tokens):
     alone = compute(parameters, tokens, 1)
-    lines = ["| GPUs | tokens each | forward and backward | exchange by way of the host | times as fast as one GPU | exchange between GPUs, after backward | times as fast |",
+    lines = ["| GPUs | tokens each | forward and backward | exchange by way of the host | times as fast as one GPU | exchange between GPUs | times as fast |",
              "|---:|---:|---:|---:|---:|---:|---:|"]
     for ranks in RANKS:
-        work, host, near = compute(parameters, tokens, ranks), by_host(parameters, tokens, ranks), direct(parameters, tokens, ranks)
+        work, host, near = compute(parameters, tokens, ranks), by_host(parameters, ranks), direct(parameters, ranks)
         lines.append(f"| {ranks} | {tokens / ranks:,.0f} | {work * 1e3:,.1f} ms | {host * 1e3:,.1f} ms | {alone / (work + host):.1f} "
                      f"| {near * 1e3:,.1f} ms | {alone / (work + near):.1f} |")
     return "\n".join(lines)
@@ -77,7 +73,7 @@ def pays(parameters, tokens, exchange):
     """The most GPUs, a power of two up to 1024, that together are at least half as fast as without any exchange."""
     alone = compute(parameters, tokens, 1)
     return max(ranks for ranks in (2**k for k in range(11))
-               if alone / (compute(parameters, tokens, ranks) + exchange(parameters, tokens, ranks)) >= ranks / 2)
+               if alone / (compute(parameters, tokens, ranks) + exchange(parameters, ranks)) >= ranks / 2)
 
 
 def section():
@@ -86,9 +82,8 @@ def section():
 
 A calculation by [scaling.py](measured/scaling.py), not a measurement: this has not run on GPUs. It assumes machines of {s['gpus_a_machine']} A100 GPUs that reach
 {s['utilisation']:.0%} of their {s['gpu_flops'] / 1e12:.0f} TFLOP/s in bf16, {s['step_seconds'] * 1e3:.0f} ms of a step that do not shrink with the batch, {s['pcie_bytes'] / 1e9:.0f} GB/s between GPU and host, {s['nvlink_bytes'] / 1e9:.0f} GB/s between the GPUs of a machine, {s['network_bytes'] / 1e9:.0f} GB/s
-of network for each GPU, and {s['message_seconds'] * 1e6:.0f} µs a message. The batch of an update stays the same, so the weights do, too. "By way of the host" is what Heddle does on GPUs now: nothing
-overlaps. "Between GPUs" is the scheme as on CPUs, with a library such as NCCL: the sums travel beside the backward pass, two thirds of the computation, if its messages
-delay nothing there; what does not fit beside it, and the weights, come afterwards.
+of network for each GPU, {s['message_seconds'] * 1e6:.0f} µs a message, and that nothing overlaps. The batch of an update stays the same, so the weights do, too. "By way of the host" is what Heddle does now;
+"between GPUs" is the same scheme with a library such as NCCL.
 """]
     for name, (parameters, tokens) in MODELS.items():
         parts.append(f"The {name}:\n\n{table(parameters, tokens)}\n\n"

@@ -274,6 +274,9 @@ TEST_F(TrainingReport, TellsHowMuchTravelledDuringBackward) {
                                                 {"losses and norm", "0.000", "", "0.000", "", "0.01"},
                                                 {"weights", "2.200", "", "4.400", "", "1.25"}}));
     EXPECT_THAT(page, HasSubstr("the mean of the 200 updates"));
+    EXPECT_THAT(page, Not(HasSubstr("between devices")));
+    times.exchange.between_devices = "NCCL 2.28.3";
+    EXPECT_THAT(page_of({}, times), HasSubstr(" Bytes travelled between devices by NCCL 2.28.3.</p>"));
 }
 
 TEST_F(TrainingReport, SaysWhatIsMissing) {

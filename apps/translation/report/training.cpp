@@ -203,8 +203,9 @@ void add_exchange(Page& page, const ExchangeCosts& costs) {
     page.paragraph(fmt::format(
         "Between process 0 and the others: the mean of the {} updates that this process made. During backward: what began to be "
         "sent, and what had arrived, before its last backward pass of an update was over. It waited for the rest, and for "
-        "processes that compute longer.",
-        grouped_text(costs.updates)));
+        "processes that compute longer.{}",
+        grouped_text(costs.updates),
+        costs.between_devices.empty() ? "" : fmt::format(" Bytes travelled between devices by {}.", costs.between_devices)));
 }
 
 void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& history) {

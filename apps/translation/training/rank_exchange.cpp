@@ -123,26 +123,23 @@ void RankExchange::start_sending(const GradientBucket& bucket, const Tensor& sum
 }
 
 void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute) {
-    const bool on_device = gradients.device() != Device::cpu;
+    if (gradients.device() != Device::cpu) return sum_on_device(gradients, compute);
     const auto element = static_cast<std::ptrdiff_t>(size_of(gradients.dtype()));
     const std::int64_t sent_before = costs_.gradients.sent;
     KnownSums known = start_receiving(gradients);
     for (std::size_t tree = 0; tree < own_trees().size(); ++tree) {
         const ShardRange shards = own_trees()[tree];
-        const bool last = tree + 1 == own_trees().size(), in_place = last && !on_device;
+        const bool last = tree + 1 == own_trees().size();
         const std::vector<Tensor> lefts = sums_before_last(gradients, shards, [&](std::int64_t shard) {
             compute(shard, {});
             ranks_.arrived();
         });
         // What travels while the next shard overwrites the gradients is a copy.
-        const Tensor sum = in_place ? gradients : Tensor::empty(gradients.shape(), gradients.dtype());
-        const auto finish = [&](std::int64_t begin, std::int64_t end) {
-            Tensor part = gradients.slice(begin, end);
-            for (const Tensor& left : lefts) kernels::accumulate(part, left.slice(begin, end));
-            if (!in_place) sum.slice(begin, end).copy_(part);
-        };
+        const Tensor sum = last ? gradients : Tensor::empty(gradients.shape(), gradients.dtype());
         const auto ready = [&](const GradientBucket& bucket) {
-            if (!on_device) finish(bucket.begin, bucket.end);
+            Tensor part = gradients.slice(bucket.begin, bucket.end);
+            for (const Tensor& left : lefts) kernels::accumulate(part, left.slice(bucket.begin, bucket.end));
+            if (!last) sum.slice(bucket.begin, bucket.end).copy_(part);
             start_sending(bucket, sum, tree);
         };
         buckets_.begin();
@@ -154,7 +151,6 @@ void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute)
             costs_.sent_early += costs_.gradients.sent - sent_before;
             costs_.received_early += ranks_.arrived();
         }
-        if (on_device) finish(0, gradients.numel());
         buckets_.complete_rest(ready);
         gradients.bump_version();
         known[{shards.first, shards.last}] = own(sum);
@@ -162,17 +158,52 @@ void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute)
     Stopwatch watch;
     ranks_.settle();
     costs_.gradients.waited += watch.seconds();
-    ++costs_.updates;
-    Tensor result = own(gradients);
-    result.copy_(sum_over({0, shards_}, known));
+    finish_sum(gradients, known);
 }
 
-ExchangeCosts::Part RankExchange::exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) const {
+// A captured step does not show the host which of its gradients are complete, so everything is sent after it.
+void RankExchange::sum_on_device(Tensor& gradients, const ComputeShard& compute) {
+    KnownSums known;
+    std::vector<Tensor> sums;
+    for (const ShardRange& tree : own_trees()) {
+        sum_shards(gradients, tree, [&](std::int64_t shard) { compute(shard, {}); });
+        sums.push_back(sums.size() + 1 < own_trees().size() ? gradients.clone() : gradients);
+        known[{tree.first, tree.last}] = own(sums.back());
+    }
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    for (int other = 0; other < ranks_.size(); ++other) {
+        if (other == ranks_.rank()) continue;
+        for (const Tensor& sum : sums) outgoing.push_back({other, bytes_of(segment(sum, other))});
+        for (const ShardRange& tree : trees_[static_cast<std::size_t>(other)]) {
+            const Tensor& room = known[{tree.first, tree.last}] =
+                Tensor::empty(own(gradients).shape(), gradients.dtype(), gradients.device());
+            incoming.push_back({other, bytes_of(room)});
+        }
+    }
+    costs_.gradients.add(exchange(gradients.device(), outgoing, incoming));
+    finish_sum(gradients, known);
+}
+
+void RankExchange::finish_sum(const Tensor& gradients, const KnownSums& known) {
+    own(gradients).copy_(sum_over({0, shards_}, known));
+    ++costs_.updates;
+}
+
+ExchangeCosts::Part RankExchange::exchange(Device where, std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) {
     ExchangeCosts::Part part;
     for (const Outgoing& out : outgoing) part.sent += static_cast<std::int64_t>(out.bytes.size());
     for (const Incoming& in : incoming) part.received += static_cast<std::int64_t>(in.bytes.size());
     Stopwatch watch;
-    ranks_.exchange(outgoing, incoming);
+    if (where == Device::cpu) {
+        ranks_.exchange(outgoing, incoming);
+    } else {
+        if (link_ == nullptr) {
+            link_ = link_devices(ranks_);
+            costs_.between_devices = link_->name();
+        }
+        link_->exchange(outgoing, incoming);
+    }
     part.waited = watch.seconds();
     return part;
 }
@@ -201,7 +232,7 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
     }
     check(own_numbers.size() == all[self].size(),
           "ranks: {} numbers to exchange, which are not those of this rank's shards and blocks", own_numbers.size());
-    costs_.norm.add(exchange(outgoing, incoming));
+    costs_.norm.add(exchange(Device::cpu, outgoing, incoming));
     all[self] = std::move(own_numbers);
 
     Measured measured;
@@ -222,18 +253,16 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
 
 void RankExchange::gather_weights(Tensor& weights) { costs_.weights.add(gather_everywhere(weights)); }
 
-ExchangeCosts::Part RankExchange::gather_everywhere(Tensor& flat) const {
-    const Tensor here = on_host(flat);
-    own(here).copy_(own(flat));
+ExchangeCosts::Part RankExchange::gather_everywhere(Tensor& flat) {
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     for (int other = 0; other < ranks_.size(); ++other) {
         if (other == ranks_.rank()) continue;
-        outgoing.push_back({other, bytes_of(own(here))});
-        incoming.push_back({other, bytes_of(segment(here, other))});
+        outgoing.push_back({other, bytes_of(own(flat))});
+        incoming.push_back({other, bytes_of(segment(flat, other))});
     }
-    const ExchangeCosts::Part part = exchange(outgoing, incoming);
-    flat.copy_(here);
+    const ExchangeCosts::Part part = exchange(flat.device(), outgoing, incoming);
+    flat.bump_version();
     return part;
 }
 

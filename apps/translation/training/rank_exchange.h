@@ -12,10 +12,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "apps/translation/ranks/device_link.h"
 #include "apps/translation/ranks/ranks.h"
 #include "apps/translation/training/gradient_buckets.h"
 #include "apps/translation/training/shards.h"
@@ -50,13 +53,15 @@ struct ExchangeCosts {
     std::int64_t received_early = 0;  ///< of these, bytes that had arrived by then
     Part norm;                        ///< losses and the norm's squares; on a device also the gradient that it is measured of
     Part weights;
+    std::string between_devices = {};  ///< DeviceLink::name(); empty on CPUs
 };
 
 class RankExchange {
   public:
     /// `active`: the ranges of the flat parameters that are trained (nn::FlatParameters::active()), whose rows are all
     /// parameters. `leaves`: those of the parameters one by one. `ranks` must outlive this object. Error when there are more
-    /// ranks than shards. Tensors may lie on a device; their bytes travel by way of the host.
+    /// ranks than shards. Tensors may lie on a device: sums of gradients and weights travel between the devices (DeviceLink),
+    /// what is seldom exchanged by way of the host.
     RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active, std::span<const Span> leaves,
                  std::int64_t bucket_elements = GradientBuckets::kElements);
 
@@ -108,8 +113,10 @@ class RankExchange {
     Tensor segment(const Tensor& flat, std::int64_t rank) const;
     KnownSums start_receiving(const Tensor& like);
     void start_sending(const GradientBucket& bucket, const Tensor& sum, std::size_t tree);
-    ExchangeCosts::Part exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) const;
-    ExchangeCosts::Part gather_everywhere(Tensor& flat) const;
+    void sum_on_device(Tensor& gradients, const ComputeShard& compute);
+    void finish_sum(const Tensor& gradients, const KnownSums& known);
+    ExchangeCosts::Part exchange(Device where, std::span<const Outgoing> outgoing, std::span<const Incoming> incoming);
+    ExchangeCosts::Part gather_everywhere(Tensor& flat);
     int number_of(std::size_t tree, const GradientBucket& bucket) const;
 
     Ranks& ranks_;
@@ -119,6 +126,7 @@ class RankExchange {
     std::vector<std::int64_t> bounds_;
     std::vector<std::size_t> blocks_;  // of the norm in each rank's segment
     GradientBuckets buckets_;
+    std::unique_ptr<DeviceLink> link_;  // from the first exchange between devices on
     ExchangeCosts costs_;
 };
 
