@@ -5,6 +5,7 @@
 
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
+#include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/resume.h"
 #include "apps/command/run.h"
@@ -323,7 +324,7 @@ int train_on_this_rank(Arguments arguments, Ranks* ranks) {
 }  // namespace
 
 int train_command(Arguments arguments) {
-    return on_ranks(arguments, [&](Ranks* ranks) { return train_on_this_rank(arguments, ranks); });
+    return on_ranks(arguments, [&](Ranks* ranks) { return train_on_this_rank(arguments, ranks); }, follow_training);
 }
 
 }  // namespace heddle::app

@@ -4,66 +4,21 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <numeric>
 #include <sstream>
 
-#include "apps/command/guard.h"
-#include "apps/command/memory_advice.h"
+#include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
-#include "apps/command/version.h"
 #include "apps/terminal/option_error.h"
 #include "apps/translation/ranks/orders.h"
 #include "apps/translation/training/learner.h"
 #include "core/cpu.h"
-#include "core/parallel.h"
 
 namespace heddle::app {
 namespace {
-
-// How a process was started: must be equal on all ranks.
-struct Start {
-    std::string program;    // version and commit
-    std::string arguments;  // one per line
-
-    std::string text() const { return program + "\n" + arguments; }
-};
-
-Start start_of(Arguments arguments) {
-    Start start{.program = fmt::format("{} {}", version, build_commit), .arguments = {}};
-    for (const char* const argument : arguments) start.arguments.append(argument).append("\n");
-    return start;
-}
-
-std::string naming_the_rank(const Ranks& ranks, const char* what) {
-    return fmt::format("rank {} on {}: {}", ranks.rank(), ranks.host(), what);
-}
-
-// Runs `check` on all ranks and waits for all. Rank 0 throws the first of their UsageErrors, so that it is reported once; the
-// others go on to wait for an order, until rank 0 ends them.
-void check_on_all(Ranks& ranks, const std::function<void()>& check) {
-    std::string objection;
-    try {
-        check();
-    } catch (const UsageError& error) {
-        objection = naming_the_rank(ranks, error.what());
-    }
-    for (const std::string& each : gather(ranks, objection)) check_usage(each.empty(), each);
-}
-
-void check_started_alike(Ranks& ranks, Arguments arguments) {
-    const Start own = start_of(arguments);
-    const std::string first = broadcast(ranks, own.text());
-    check_on_all(ranks, [&] {
-        check_usage(first.substr(0, first.find('\n')) == own.program,
-                    fmt::format("this is version {}, rank 0 is {}; start the same program everywhere", own.program,
-                                first.substr(0, first.find('\n'))));
-        check_usage(first == own.text(), "started with other arguments than rank 0; give all ranks the same");
-    });
-}
 
 // Rank 0 decides when a training is stopped or saved, and its starter signals all ranks.
 void leave_signals_to_rank_0() {
@@ -167,8 +122,9 @@ SharedText receive_text(Ranks& ranks, std::int64_t count) {
     return text;
 }
 
-// What a rank after the first does.
-int follow(Ranks& ranks) {
+}  // namespace
+
+int follow_training(Ranks& ranks) {
     leave_signals_to_rank_0();
     const GivenOrder given = receive_order(ranks);
     if (given.order == Order::end) return 0;
@@ -178,54 +134,13 @@ int follow(Ranks& ranks) {
     table.read_config(config, "the options of rank 0");
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
-    const auto level = static_cast<CpuLevel>(given.numbers.at(3));
-    check_on_all(ranks, [&] {
-        apply(settings.machine);
-        check_usage(same_bits(level, cpu_level()),
-                    fmt::format("this processor computes at the level {}, rank 0 at {}, with other bits; give --cpu-level {}",
-                                name(cpu_level()), name(level), short_name(std::min(level, cpu_level()))));
-    });
+    apply_alike(ranks, settings.machine, static_cast<CpuLevel>(given.numbers.at(3)));
     const SharedText text = receive_text(ranks, given.numbers.at(0));
     nn::Transformer model(transformer_options(settings.model, given.numbers.at(1), given.numbers.at(2)), settings.training.seed);
     model.to(settings.machine.device);
     model.train();
     Learner(model, settings.training, 0, settings.machine.dtype, &ranks).follow(text.pairs());
     return 0;
-}
-
-// The error of another rank than the first tells where it was.
-int with_named_errors(const Ranks& ranks, const std::function<int()>& run) {
-    try {
-        return with_memory_advice([] { return more_memory; }, run);
-    } catch (const UsageError& error) {
-        throw UsageError(naming_the_rank(ranks, error.what()));
-    } catch (const std::exception& error) {
-        throw Error(naming_the_rank(ranks, error.what()));
-    }
-}
-
-}  // namespace
-
-int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead) {
-    const std::unique_ptr<Ranks> ranks = join_ranks();
-    if (ranks == nullptr) return lead(nullptr);
-    set_threads(ranks->own_processors());  // --threads may change it
-    // CUDA sees this GPU alone, from its first call on.
-    setenv("CUDA_VISIBLE_DEVICES", device_of_rank(std::getenv("CUDA_VISIBLE_DEVICES"), ranks->rank_on_host()).c_str(), 1);
-    bool well = false;
-    const int status = guarded([&] {
-        const auto run = [&] {
-            check_started_alike(*ranks, arguments);
-            return ranks->rank() == 0 ? lead(ranks.get()) : follow(*ranks);
-        };
-        const int result = ranks->rank() == 0 ? run() : with_named_errors(*ranks, run);
-        well = true;
-        return result;
-    });
-    if (!well) ranks->end_all(status);
-    if (ranks->rank() == 0) give_order(*ranks, Order::end);
-    ranks->finish();
-    return status;
 }
 
 void check_shareable(const Ranks& ranks, const TrainSettings& settings) {

@@ -1,10 +1,8 @@
 // Training on several processes: rank 0 does all that one process does, the others compute their shards for it.
 #pragma once
 
-#include <functional>
 #include <string>
 
-#include "apps/command/commands.h"
 #include "apps/options/option_table.h"
 #include "apps/translation/batching/batches.h"
 #include "apps/translation/ranks/ranks.h"
@@ -13,11 +11,8 @@
 
 namespace heddle::app {
 
-/// Runs lead(ranks) on the only process (with null) or on rank 0; the other ranks serve it until it returns. All ranks end with
-/// the same call: an error on any of them is reported, with rank and host unless it is rank 0's, and ends all with its exit
-/// status. UsageError when the ranks were not started alike: other arguments, another version of the program. It is reported
-/// once, of the first such rank.
-int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead);
+/// What a rank after the first does (on_ranks.h).
+int follow_training(Ranks& ranks);
 
 /// On rank 0, when all options are known: UsageError when there are more ranks than shards.
 void check_shareable(const Ranks& ranks, const TrainSettings& settings);

@@ -1,0 +1,103 @@
+#include "apps/command/on_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "apps/command/guard.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/version.h"
+#include "apps/translation/ranks/orders.h"
+#include "core/cpu.h"
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+namespace {
+
+// How a process was started: must be equal on all ranks.
+struct Start {
+    std::string program;    // version and commit
+    std::string arguments;  // one per line
+
+    std::string text() const { return program + "\n" + arguments; }
+};
+
+Start start_of(Arguments arguments) {
+    Start start{.program = fmt::format("{} {}", version, build_commit), .arguments = {}};
+    for (const char* const argument : arguments) start.arguments.append(argument).append("\n");
+    return start;
+}
+
+void check_started_alike(Ranks& ranks, Arguments arguments) {
+    const Start own = start_of(arguments);
+    const std::string first = broadcast(ranks, own.text());
+    check_on_all(ranks, [&] {
+        check_usage(first.substr(0, first.find('\n')) == own.program,
+                    fmt::format("this is version {}, rank 0 is {}; start the same program everywhere", own.program,
+                                first.substr(0, first.find('\n'))));
+        check_usage(first == own.text(), "started with other arguments than rank 0; give all ranks the same");
+    });
+}
+
+// The error of another rank than the first tells where it was.
+int with_named_errors(const Ranks& ranks, const std::function<int()>& run) {
+    try {
+        return with_memory_advice([] { return more_memory; }, run);
+    } catch (const UsageError& error) {
+        throw UsageError(naming_the_rank(ranks, error.what()));
+    } catch (const std::exception& error) {
+        throw Error(naming_the_rank(ranks, error.what()));
+    }
+}
+
+}  // namespace
+
+std::string naming_the_rank(const Ranks& ranks, const char* what) {
+    return fmt::format("rank {} on {}: {}", ranks.rank(), ranks.host(), what);
+}
+
+void check_on_all(Ranks& ranks, const std::function<void()>& check) {
+    std::string objection;
+    try {
+        check();
+    } catch (const UsageError& error) {
+        objection = naming_the_rank(ranks, error.what());
+    }
+    for (const std::string& each : gather(ranks, objection)) check_usage(each.empty(), each);
+}
+
+void apply_alike(Ranks& ranks, const MachineOptions& machine, CpuLevel level_of_rank_0) {
+    check_on_all(ranks, [&] {
+        apply(machine);
+        check_usage(same_bits(level_of_rank_0, cpu_level()),
+                    fmt::format("this processor computes at the level {}, rank 0 at {}, with other bits; give --cpu-level {}",
+                                name(cpu_level()), name(level_of_rank_0), short_name(std::min(level_of_rank_0, cpu_level()))));
+    });
+}
+
+int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead, const std::function<int(Ranks&)>& follow) {
+    const std::unique_ptr<Ranks> ranks = join_ranks();
+    if (ranks == nullptr) return lead(nullptr);
+    set_threads(ranks->own_processors());  // --threads may change it
+    // CUDA sees this GPU alone, from its first call on.
+    setenv("CUDA_VISIBLE_DEVICES", device_of_rank(std::getenv("CUDA_VISIBLE_DEVICES"), ranks->rank_on_host()).c_str(), 1);
+    bool well = false;
+    const int status = guarded([&] {
+        const auto run = [&] {
+            check_started_alike(*ranks, arguments);
+            return ranks->rank() == 0 ? lead(ranks.get()) : follow(*ranks);
+        };
+        const int result = ranks->rank() == 0 ? run() : with_named_errors(*ranks, run);
+        well = true;
+        return result;
+    });
+    if (!well) ranks->end_all(status);
+    if (ranks->rank() == 0) give_order(*ranks, Order::end);
+    ranks->finish();
+    return status;
+}
+
+}  // namespace heddle::app
