@@ -9,6 +9,8 @@
 
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
+#include "apps/command/model_ranks.h"
+#include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
 #include "apps/command/run_search.h"
@@ -20,6 +22,7 @@
 #include "apps/translation/run/lock.h"
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/search/translate.h"
+#include "apps/translation/spread/spread.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/training/clock.h"
 #include "apps/translation/training/data.h"
@@ -172,27 +175,31 @@ void say_longer(const Corpus& test, std::int64_t max_words) {
     say(fmt::format("{} of {} sources have more than {} words, the most that training took", longer, test.size(), max_words));
 }
 
-void tune_run(const EvaluateOptions& options) {
+void tune_run(const EvaluateOptions& options, Ranks* ranks) {
     const Run run = open_run(options.tune, "model.safetensors", options.machine);
+    share_models(ranks, {&run, 1}, options.machine);
     const RunLock lock(options.tune);  // training writes the same file
     const Corpus sample = tuning_sample(tuning_set(options, run.settings), most_tuning_sentences);
     check(sample.size() >= least_tuning_sentences, "evaluate: --tune has {} pairs to choose by, wanted {} or more; give {}",
           sample.size(), least_tuning_sentences, options.valid.empty() ? "--valid PREFIX" : "a larger --valid");
     const Aim aim = options.valid.empty() ? aim_of(run.settings.data) : Aim::bleu;
-    const PenaltyChoice choice = *choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, aim);
+    const PenaltyChoice choice =
+        *choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, aim, {}, decoders_on(ranks, *run.model));
     for (const PenaltyTrial& trial : choice.trials) print(trial_text(trial, aim) + "\n");
     write_search(options.tune, choice.best.length_penalty);
     say(fmt::format("{}; stored in {}", choice_text(choice, aim, sample.size()),
                     (std::filesystem::path(options.tune) / search_file_name).string()));
 }
 
-void evaluate_run(const EvaluateOptions& options) {
+void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     const Run run = open_run(options.run, weights_file(options.weights, options.run), options.machine);
+    share_models(ranks, {&run, 1}, options.machine);
     const Corpus test = test_set(options, run.settings.data);
     // Before anything is translated: later all of it would be lost.
     if (!options.results.empty()) make_folder(options.results, "--results");
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<std::string> hypotheses = translate_lines(*run.model, run.vocabularies, test.sources(), options.decode);
+    const std::vector<std::string> hypotheses =
+        translate_lines(*run.model, run.vocabularies, test.sources(), options.decode, decoders_on(ranks, *run.model));
     const double seconds = seconds_since(start);
     fmt::print(stderr, "{} sentences translated in {:.2f} s\n", hypotheses.size(), seconds);
     say_longer(test, run.settings.training.max_words);
@@ -299,9 +306,7 @@ void check_together(const OptionTable& table, const EvaluateOptions& options) {
                 "evaluate: stdout is for the scores; give --output FILE, or heddle translate for translations there");
 }
 
-}  // namespace
-
-int evaluate_command(Arguments arguments) {
+int evaluate_on_this_rank(Arguments arguments, Ranks* ranks) {
     EvaluateOptions options;
     OptionTable table = evaluate_table(options);
     if (!parse_command_line(table, arguments)) return 0;
@@ -317,14 +322,21 @@ int evaluate_command(Arguments arguments) {
         say(fmt::format("using length penalty {} from {}", options.decode.length_penalty,
                         (std::filesystem::path(options.run) / search_file_name).string()));
     if (tunes)
-        with_memory_advice([&] { return search_advice(options.decode); }, [&] { tune_run(options); });
+        with_memory_advice([&] { return search_advice(options.decode); }, [&] { tune_run(options, ranks); });
     else if (table.given("compare"))
         compare_files(options);
     else if (table.given("model"))
-        with_memory_advice([&] { return search_advice(options.decode); }, [&] { evaluate_run(options); });
+        with_memory_advice([&] { return search_advice(options.decode); }, [&] { evaluate_run(options, ranks); });
     else
         evaluate_files(options);
     return 0;
+}
+
+}  // namespace
+
+int evaluate_command(Arguments arguments) {
+    return on_ranks(
+        arguments, [&](Ranks* ranks) { return evaluate_on_this_rank(arguments, ranks); }, follow_with_models);
 }
 
 }  // namespace heddle::app

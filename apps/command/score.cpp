@@ -6,9 +6,12 @@
 #include "apps/command/commands.h"
 #include "apps/command/ensemble_run.h"
 #include "apps/command/memory_advice.h"
+#include "apps/command/model_ranks.h"
+#include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/search/scoring.h"
+#include "apps/translation/spread/spread.h"
 #include "apps/translation/text/corpus.h"
 #include "core/format.h"
 
@@ -53,11 +56,14 @@ OptionTable score_table(ScoreOptions& options) {
 // The scores of some pairs as lines.
 class Scorer {
   public:
-    Scorer(const ScoreOptions& options)
+    Scorer(const ScoreOptions& options, Ranks* ranks)
         : normalize_(options.normalize),
           run_(open_ensemble(options.runs, options.weights, options.machine)),
           unknown_source_(spoken_name(options.source_file), *run_.vocabularies().source, say),
-          unknown_target_(spoken_name(options.target_file), *run_.vocabularies().target, say) {}
+          unknown_target_(spoken_name(options.target_file), *run_.vocabularies().target, say) {
+        share_models(ranks, run_.runs, options.machine);
+        score_batches_ = scoring_on(ranks, run_.models());
+    }
 
     std::string text(std::span<const SentencePair> pairs) {
         std::vector<std::string> sources, targets;
@@ -66,7 +72,7 @@ class Scorer {
             targets.push_back(pair.target);
         }
         const LineScores lines = score_lines(run_.models(), run_.vocabularies(), sources, targets,
-                                             {.source = &unknown_source_, .target = &unknown_target_});
+                                             {.source = &unknown_source_, .target = &unknown_target_}, score_batches_);
         cut_sources_ += lines.cut_sources;
         std::string text;
         for (const PairScore& each : lines.scores) {
@@ -93,13 +99,12 @@ class Scorer {
     EnsembleRun run_;
     UnknownText unknown_source_;
     UnknownText unknown_target_;
+    ScoreBatches score_batches_;
     std::int64_t cut_sources_ = 0;
     std::int64_t cut_targets_ = 0;
 };
 
-}  // namespace
-
-int score_command(Arguments arguments) {
+int score_on_this_rank(Arguments arguments, Ranks* ranks) {
     ScoreOptions options;
     OptionTable table = score_table(options);
     if (!parse_command_line(table, arguments)) return 0;
@@ -113,12 +118,19 @@ int score_command(Arguments arguments) {
     const std::span<const SentencePair> pairs = corpus.pairs;
     const auto advice = [] { return "split the longest lines"; };
     with_memory_advice(advice, [&] {
-        Scorer scorer(options);
+        Scorer scorer(options, ranks);
         for (std::size_t begin = 0; begin < pairs.size(); begin += pairs_at_once)
             print(scorer.text(pairs.subspan(begin, std::min(pairs_at_once, pairs.size() - begin))));
         scorer.report();
     });
     return 0;
+}
+
+}  // namespace
+
+int score_command(Arguments arguments) {
+    return on_ranks(
+        arguments, [&](Ranks* ranks) { return score_on_this_rank(arguments, ranks); }, follow_with_models);
 }
 
 }  // namespace heddle::app

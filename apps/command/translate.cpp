@@ -10,10 +10,13 @@
 #include "apps/command/ensemble_run.h"
 #include "apps/command/line_stream.h"
 #include "apps/command/memory_advice.h"
+#include "apps/command/model_ranks.h"
+#include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run_search.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/attention.h"
+#include "apps/translation/spread/spread.h"
 
 namespace heddle::app {
 namespace {
@@ -66,7 +69,10 @@ OptionTable translate_table(TranslateOptions& options) {
         .called("FOLDER");
     table.add("attention-lines", options.attention_lines, "the first lines that --attention shows").at_least(1);
     table.add("svg", options.svg, "--attention writes each map as FOLDER/line-N/NAME.svg, too");
-    table.add("flush-every", options.flush_every, "lines read at most before their translations are written").at_least(1);
+    table
+        .add("flush-every", options.flush_every,
+             "lines read at most before their translations are written, for each process under mpirun")
+        .at_least(1);
     table.group(OptionGroup::sampling);
     table.add("sample", options.sample, "draw translations instead of searching for the best; --n-best in the order drawn");
     table.add("top-k", options.sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
@@ -167,8 +173,10 @@ void greet(const TranslateOptions& options, const EnsembleRun& run) {
     say(fmt::format("on {}; type a line to have it translated, ^D to end", description(options.machine)));
 }
 
-void translate(TranslateOptions& options) {
+void translate(TranslateOptions& options, Ranks* ranks) {
     const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
+    share_models(ranks, run.runs, options.machine);
+    const Decoders decoders = decoders_on(ranks, run.models());
     options.decode.n_best = options.n_best.value_or(1);
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
@@ -177,16 +185,16 @@ void translate(TranslateOptions& options) {
     std::optional<AttentionReport> report;
     if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, options.svg);
 
-    Translator translator(run.models(), run.vocabularies(), options.decode);
+    Translator translator(run.models(), run.vocabularies(), options.decode, decoders);
     LineStream input(STDIN_FILENO, options.replace_invalid, options.format);
     UnknownText unknown("standard input", *run.vocabularies().source, say);
     translator.show(unknown);
     if (isatty(STDIN_FILENO) == 1) greet(options, run);
     std::int64_t first = 0;
     for (;;) {
-        const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every));
+        const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every * decoders.processes));
         if (lines.empty()) break;
-        const TranslationLists translations = translator.translate(lines);
+        const TranslationLists translations = translator.translate(lines, options.flush_every);
         const std::int64_t shown = report ? report->room() : 0;
         Looks looks;
         if (form.alignment || shown > 0) looks = look_at(model, run.vocabularies(), lines, translations, form.alignment, shown);
@@ -208,17 +216,22 @@ void translate(TranslateOptions& options) {
     translator.report_cuts();
 }
 
-}  // namespace
-
-int translate_command(Arguments arguments) {
+int translate_on_this_rank(Arguments arguments, Ranks* ranks) {
     TranslateOptions options;
     OptionTable table = translate_table(options);
     if (!parse_command_line(table, arguments)) return 0;
     check_options(options, table);
     apply(options.machine);
     take_search_of(options.runs.front(), table, options.decode);
-    with_memory_advice([&] { return search_advice(options.decode); }, [&] { translate(options); });
+    with_memory_advice([&] { return search_advice(options.decode); }, [&] { translate(options, ranks); });
     return 0;
+}
+
+}  // namespace
+
+int translate_command(Arguments arguments) {
+    return on_ranks(
+        arguments, [&](Ranks* ranks) { return translate_on_this_rank(arguments, ranks); }, follow_with_models);
 }
 
 }  // namespace heddle::app

@@ -178,7 +178,7 @@ std::unique_ptr<Ranks> join_ranks() {
     if (started == 1) return nullptr;
     if (started_without_mpi())
         refuse_start(
-            fmt::format("srun started {} processes without an interface for MPI: each would train a model of its own; give "
+            fmt::format("srun started {} processes without an interface for MPI: each would do all of the work by itself; give "
                         "srun --mpi=pmix or another of those that srun --mpi=list names",
                         started));
     auto ranks = std::make_unique<MpiRanks>();

@@ -9,7 +9,7 @@ std::unique_ptr<Ranks> join_ranks() {
     const int started = started_ranks();
     if (started == 1) return nullptr;
     refuse_start(
-        fmt::format("started as {} processes, but this build has no MPI: each would train a model of its own; start one, or "
+        fmt::format("started as {} processes, but this build has no MPI: each would do all of the work by itself; start one, or "
                     "build with -DHEDDLE_MPI=on",
                     started));
 }

@@ -1,0 +1,86 @@
+#include "apps/command/model_ranks.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "apps/command/on_ranks.h"
+#include "apps/translation/ranks/orders.h"
+#include "apps/translation/spread/message.h"
+#include "apps/translation/spread/spread.h"
+#include "core/cpu.h"
+#include "core/error.h"
+
+namespace heddle::app {
+namespace {
+
+// Which file standard input is; empty for a terminal, a pipe, an empty file and none.
+std::string input_file() {
+    struct stat file {};
+    if (fstat(STDIN_FILENO, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size == 0) return {};
+    return fmt::format("{} {}", file.st_ino, file.st_size);  // st_dev may be another on another machine
+}
+
+std::span<std::byte> bytes_of(const Tensor& tensor) { return {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())}; }
+
+// Rank 0's weights on every rank, by way of the hosts.
+void broadcast_weights(Ranks& ranks, const nn::Transformer& model) {
+    for (auto& [name, weight] : model.named_tensors()) {
+        Tensor here = weight.to(Device::cpu);
+        ranks.broadcast(bytes_of(here));
+        if (ranks.rank() != 0) Tensor(weight).copy_(here);
+    }
+}
+
+}  // namespace
+
+void share_models(Ranks* ranks, std::span<const Run> runs, const MachineOptions& machine) {
+    if (ranks == nullptr) return;
+    Message message;
+    message.put_one(machine);
+    message.put_one(cpu_level());
+    std::vector<nn::TransformerOptions> models;
+    for (const Run& run : runs) models.push_back(run.model->options());
+    message.put(models);
+    give_order(*ranks, Order::begin);
+    broadcast(*ranks, message.bytes());
+    const std::string input = broadcast(*ranks, input_file());
+    check_on_all(*ranks, [] {});
+    check_on_all(*ranks, [] {});
+    for (const Run& run : runs) broadcast_weights(*ranks, *run.model);
+}
+
+int follow_with_models(Ranks& ranks) {
+    if (receive_order(ranks).order == Order::end) return 0;
+    Message message(broadcast(ranks, std::string()));
+    const auto machine = message.take_one<MachineOptions>();
+    const auto level = message.take_one<CpuLevel>();
+    const std::string input = input_file(), input_of_rank_0 = broadcast(ranks, std::string());
+    check_on_all(ranks, [&] {
+        check_usage(input.empty() || input == input_of_rank_0,
+                    "its standard input is not that of rank 0, which alone is read; start processes that work on texts of their "
+                    "own without mpirun or srun");
+    });
+    apply_alike(ranks, machine, level);
+    std::vector<std::unique_ptr<nn::Transformer>> models;
+    std::vector<const nn::Transformer*> ensemble;
+    for (const nn::TransformerOptions& options : message.take<nn::TransformerOptions>()) {
+        nn::Transformer& model = *models.emplace_back(std::make_unique<nn::Transformer>(options));
+        ensemble.push_back(&model);
+        model.to(machine.device);
+        model.to(machine.dtype);
+        model.eval();
+        broadcast_weights(ranks, model);
+    }
+    const Ensemble all(std::move(ensemble));
+    for (;;) {
+        const GivenOrder given = receive_order(ranks);
+        if (given.order == Order::end) return 0;
+        compute_batches(ranks, all, given.numbers.at(0));
+    }
+}
+
+}  // namespace heddle::app
