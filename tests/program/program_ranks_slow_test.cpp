@@ -14,8 +14,8 @@
 #include "core/cpu.h"
 #include "core/digest.h"
 #include "tests/letter_pairs.h"
+#include "tests/many_processes.h"
 #include "tests/program.h"
-#include "tests/shell.h"
 
 namespace heddle {
 namespace {
@@ -29,14 +29,6 @@ const char* const tiny =
     " --train text --valid text --source a --target b --vocab-type word --layers 1 --d-model 16 --heads 2 --d-ff 32"
     " --batch-tokens 80 --accumulate 2 --log-every 1 --valid-every 5 --valid-sentences 2 --save-every 4 --keep 0 --tune-search "
     "false";
-
-#ifdef HEDDLE_MPIEXEC  // the build has MPI; a missing launcher is then an error
-constexpr bool has_mpi = true;
-constexpr const char* mpiexec = HEDDLE_MPIEXEC;
-#else
-constexpr bool has_mpi = false;
-constexpr const char* mpiexec = "";
-#endif
 
 class Shards : public testing::Test {
   protected:
@@ -103,18 +95,9 @@ class ManyProcesses : public Shards {
         ASSERT_TRUE(has_program(mpiexec)) << "this build has MPI, but there is no launcher \"" << mpiexec << "\"";
     }
 
-    // Tests run as any user, and on fewer processors than ranks: OpenMPI wants to be told, version 4 and 5 in different words.
-    std::string started(const std::string& what) const {
-        return fmt::format(
-            "cd {} && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
-            "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe && exec {} {}",
-            quoted(here_.path("")), quoted(mpiexec), what);
-    }
+    std::string started(const std::string& what) const { return launch_command(here_, what); }
     std::string program(const std::string& arguments) const { return quoted(HEDDLE_PROGRAM) + " train" + arguments; }
-    ProgramResult run_together(const std::string& what) const {
-        const ShellOutput output = shell(started(what + " 2>stderr </dev/null"));
-        return {.status = output.status, .out = output.text, .err = here_.read("stderr")};
-    }
+    ProgramResult run_together(const std::string& what) const { return launch(here_, what); }
     ProgramResult train_together(int ranks, const std::string& arguments) const {
         return run_together(fmt::format("-n {} {}", ranks, program(arguments)));
     }
@@ -138,13 +121,6 @@ class ManyProcesses : public Shards {
             std::this_thread::sleep_for(20ms);
         }
         return true;
-    }
-    // The complaints of Heddle; what MPI says beside them is its own.
-    static std::vector<std::string> complaints(const ProgramResult& result) {
-        std::vector<std::string> found;
-        for (const std::string& line : lines_of(result.err))
-            if (line.starts_with("heddle: ")) found.push_back(line);
-        return found;
     }
 };
 
