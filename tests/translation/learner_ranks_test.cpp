@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "apps/translation/ranks/orders.h"
+#include "apps/translation/spread/spread.h"
 #include "apps/translation/training/learner.h"
 #include "core/device.h"
 #include "kernels/gradient_norm/gradient_norm.h"
@@ -273,6 +274,38 @@ TEST_F(LearningTogether, GoesOnAfterItsMomentsWereCopied) {
     together(3, [&](Learner& learner) { several = copy_between(learner); });
     EXPECT_EQ(one, whole);
     EXPECT_EQ(several, whole);
+}
+
+// The other ranks' models begin with other weights, and rank 0 changes its own between updates. Training continues as without it.
+TEST_F(LearningTogether, ValidatesWithTheWeightsOfRank0) {
+    Left wanted;
+    alone([&](Learner& learner) { learn(learner, 0, 4, wanted); });
+    const std::vector<Batch> validation = batches(17);
+    on_threads(3, [&](Ranks& ranks) {
+        nn::Transformer model(tiny_model(data_, 0.2), static_cast<std::uint64_t>(1 + ranks.rank()));
+        Learner learner(model, options_, 0, DType::f32, &ranks);
+        if (ranks.rank() > 0) return learner.follow(data_.training);
+        const auto validate = [&] {
+            learner.share_weights();
+            model.eval();
+            const std::vector<Likelihood> found = likelihoods_on_ranks(ranks, model, validation);
+            for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].nll, likelihood(model, validation[i]).nll) << i;
+            model.train();
+        };
+        validate();
+        Left left;
+        learn(learner, 0, 2, left);
+        validate();
+        const Tensor trained = learner.parameters().values.clone();
+        for (const Tensor& weights : {Tensor::randn(trained.shape(), 5), trained}) {
+            learner.parameters().values.copy_(weights);
+            learner.set_updates(learner.updates());
+            validate();
+        }
+        learn(learner, 2, 4, left);
+        EXPECT_EQ(left, wanted);
+        give_order(ranks, Order::end);
+    });
 }
 
 TEST_F(LearningTogether, DivergesWithTheMessageOfOneProcessAndCanGoOn) {
