@@ -70,7 +70,8 @@ OptionTable evaluate_table(EvaluateOptions& options) {
         "       heddle evaluate RUN                         (of a generated task: its own test sentences)\n"
         "       heddle evaluate --tune RUN                  (which length penalty is best; the run keeps it)\n"
         "       heddle evaluate FILE --reference FILE       (existing translations)\n"
-        "       heddle evaluate --compare FILE FILE --reference FILE\n";
+        "       heddle evaluate --compare FILE FILE --reference FILE\n"
+        "       mpirun -n 4 heddle evaluate RUN ...         (several processes translate, the same output)\n";
     table.group(OptionGroup::run);
     table.add("model", options.run, "the folder of a trained run").called("RUN").positional(std::not_fn(names_text));
     table.add("test", options.test, "sentence pairs to translate: PREFIX.SOURCE and PREFIX.TARGET").called("PREFIX");

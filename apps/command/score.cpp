@@ -35,7 +35,8 @@ struct ScoreOptions {
 OptionTable score_table(ScoreOptions& options) {
     OptionTable table("score", "prints the log-probability of each given translation, one per line");
     table.usage =
-        "usage: heddle score RUN --source-file FILE --target-file FILE\n\n"
+        "usage: heddle score RUN --source-file FILE --target-file FILE\n"
+        "       mpirun -n 4 heddle score RUN ...    (several processes, the same output)\n\n"
         "log p(target | source) is a sum over the tokens of the target and its end mark, without label smoothing. It is what\n"
         "heddle translate --scores reports as long as the text is cut into the same tokens: of subwords, the model may have\n"
         "chosen others than the vocabulary would. A side without text is its end mark alone. A source that is too long is cut\n"

@@ -46,7 +46,8 @@ OptionTable translate_table(TranslateOptions& options) {
         "usage: heddle translate RUN < in > out\n"
         "       heddle translate RUN --n-best 5 --scores < in      (id ||| text ||| log p, log p / length^A)\n"
         "       heddle translate RUN --sample --top-k 10 < in\n"
-        "       heddle translate RUN --attention FOLDER < in       (attention maps in FOLDER/index.html)\n";
+        "       heddle translate RUN --attention FOLDER < in       (attention maps in FOLDER/index.html)\n"
+        "       mpirun -n 4 heddle translate RUN < in > out        (several processes, the same output)\n";
     table.group(OptionGroup::model);
     add_models_options(table, options.runs, options.weights);
     table.group(OptionGroup::text);
