@@ -35,7 +35,7 @@ void LineStream::say_changes(const Say& say) const {
     if (metadata_ > 0) say(fmt::format("{}: left out {} of metadata", reader_.name(), counted_lines(metadata_)));
 }
 
-std::vector<std::string> LineStream::next(std::size_t limit) {
+std::vector<std::string> LineStream::next(std::size_t limit, int milliseconds) {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     std::vector<std::string> lines;
     try {
@@ -43,7 +43,7 @@ std::vector<std::string> LineStream::next(std::size_t limit) {
         for (std::string line; lines.size() < limit;) {
             if (take(line))
                 lines.push_back(std::move(line));
-            else if (reader_.at_end() || (!lines.empty() && !reader_.ready()))
+            else if (reader_.at_end() || (!lines.empty() && !reader_.ready(milliseconds)))
                 break;
             else
                 reader_.read_more();

@@ -47,9 +47,9 @@ void share_models(Ranks* ranks, std::span<const Run> runs, const MachineOptions&
     message.put(models);
     give_order(*ranks, Order::begin);
     broadcast(*ranks, message.bytes());
-    const std::string input = broadcast(*ranks, input_file());
-    check_on_all(*ranks, [] {});
-    check_on_all(*ranks, [] {});
+    broadcast(*ranks, input_file());
+    check_on_all(*ranks, [] {});  // the others' input, compared with this one's
+    check_on_all(*ranks, [] {});  // and their processors
     for (const Run& run : runs) broadcast_weights(*ranks, *run.model);
 }
 

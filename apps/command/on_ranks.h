@@ -1,7 +1,6 @@
 // A command on several processes: how they start, agree and end.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 

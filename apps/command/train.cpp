@@ -324,7 +324,8 @@ int train_on_this_rank(Arguments arguments, Ranks* ranks) {
 }  // namespace
 
 int train_command(Arguments arguments) {
-    return on_ranks(arguments, [&](Ranks* ranks) { return train_on_this_rank(arguments, ranks); }, follow_training);
+    return on_ranks(
+        arguments, [&](Ranks* ranks) { return train_on_this_rank(arguments, ranks); }, follow_training);
 }
 
 }  // namespace heddle::app

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "apps/command/commands.h"
@@ -168,6 +169,10 @@ std::string written(const Form& form, std::int64_t first, const TranslationLists
     return text;
 }
 
+// A launcher passes a file on as a pipe, piece by piece. Without this wait, windows would end where a piece does, and there would
+// be few batches at a time to hand out.
+constexpr int wait_for_more = 100;  // ms
+
 // Tells an interactive user what was loaded, and how to end.
 void greet(const TranslateOptions& options, const EnsembleRun& run) {
     for (std::size_t i = 0; i < run.runs.size(); ++i) say(description(options.runs[i], run.runs[i], options.weights));
@@ -178,6 +183,8 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
     share_models(ranks, run.runs, options.machine);
     const Decoders decoders = decoders_on(ranks, run.models());
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max() / decoders.processes,
+                       lines_at_once = std::min(options.flush_every, most) * decoders.processes;
     options.decode.n_best = options.n_best.value_or(1);
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
@@ -193,7 +200,8 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     if (isatty(STDIN_FILENO) == 1) greet(options, run);
     std::int64_t first = 0;
     for (;;) {
-        const std::vector<std::string> lines = input.next(static_cast<std::size_t>(options.flush_every * decoders.processes));
+        const std::vector<std::string> lines =
+            input.next(static_cast<std::size_t>(lines_at_once), ranks != nullptr ? wait_for_more : 0);
         if (lines.empty()) break;
         const TranslationLists translations = translator.translate(lines, options.flush_every);
         const std::int64_t shown = report ? report->room() : 0;

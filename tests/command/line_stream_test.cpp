@@ -41,6 +41,20 @@ TEST_F(LineStreamTest, AnswersALineBeforeTheNextIsTyped) {
     EXPECT_TRUE(lines.next(100).empty()) << "the end stays the end";
 }
 
+TEST_F(LineStreamTest, WaitsForFurtherPiecesAsLongAsItIsTold) {
+    LineStream lines(ends_[0]);
+    type("one\n");
+    std::thread writer([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        type("two\nthr");
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        type("ee\nfour\n");
+    });
+    EXPECT_EQ(lines.next(3, 60'000), (Lines{"one", "two", "three"}));
+    writer.join();
+    EXPECT_EQ(lines.next(3, 1), Lines{"four"}) << "the wait ends";
+}
+
 TEST_F(LineStreamTest, HandsOutNoMoreThanTheLimit) {
     LineStream lines(ends_[0]);
     type("1\n2\n3\n4\n5\n");

@@ -136,10 +136,10 @@ std::size_t ByteSource::unpack(std::span<char> room) {
     return space - stream.avail_out;
 }
 
-bool ByteSource::ready() const {
+bool ByteSource::ready(int milliseconds) const {
     if (!pending_.empty()) return true;
     pollfd wait{.fd = descriptor_, .events = POLLIN, .revents = 0};
-    return ::poll(&wait, 1, 0) > 0;
+    return ::poll(&wait, 1, milliseconds) > 0;
 }
 
 }  // namespace heddle::app

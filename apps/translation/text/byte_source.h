@@ -32,8 +32,8 @@ class ByteSource {
     /// there are some. Error for a folder, when reading fails, and for gzip data that are damaged, end too early,
     /// or unpack to more than 4 MiB and 200 times their size.
     std::size_t read(std::span<char> room);
-    /// Whether read() has something to work on now.
-    bool ready() const;
+    /// Whether read() has something to work on now, or within so many milliseconds.
+    bool ready(int milliseconds = 0) const;
 
   private:
     struct Gunzip;

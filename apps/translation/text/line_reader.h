@@ -51,8 +51,8 @@ class LineReader {
     /// Waits for bytes and reads one block of them.
     void read_more();
     bool at_end() const { return at_end_; }
-    /// Whether read_more() can read without waiting.
-    bool ready() const { return source_.ready(); }
+    /// Whether read_more() can read without waiting, or within so many milliseconds.
+    bool ready(int milliseconds = 0) const { return source_.ready(milliseconds); }
 
     const std::string& name() const { return source_.name(); }
     /// The number of the last line, from 1.

@@ -56,8 +56,8 @@ class Learner {
     /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
     /// `ranks`: null for a learner that is alone. With several, each has a learner of a model of the same options. Rank 0's
     /// gives the results of one that is alone; on the others follow() is the only call. Rank 0's weights reach the others at the
-    /// first update or copy_of_moments(), and again at the next one after set_updates(): whoever writes to parameters().values
-    /// later must call set_updates().
+    /// first update, copy_of_moments() or share_weights(), and again at the next one after set_updates(): whoever writes to
+    /// parameters().values later must call set_updates().
     Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32,
             Ranks* ranks = nullptr);
     Learner(const Learner&) = delete;  // captured steps know where it is
@@ -92,8 +92,7 @@ class Learner {
     /// The same names, for writing. Fill in all of them, then call set_updates(). With several ranks the tensors are zeros, and
     /// they replace the moments of all ranks whether they were filled in or not.
     nn::NamedTensors moments_to_fill();
-    /// With several ranks: the others have rank 0's weights from now on until the next write to parameters().values, for batches
-    /// that are computed together (spread/spread.h).
+    /// With several ranks: the others have rank 0's weights afterwards, for batches that are computed together (spread/spread.h).
     void share_weights();
     /// On the ranks after the first: computes what rank 0's learner wants, until Order::end. `pairs` are those of its batches.
     void follow(const TokenPairs& pairs);

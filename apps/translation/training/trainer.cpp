@@ -388,7 +388,7 @@ void Trainer::finish(TrainingResult& result) {
 void Trainer::use(const Tensor& weights) {
     model_.eval();
     learner_.parameters().values.copy_(weights);
-    learner_.set_updates(learner_.updates());  // they are other weights: for the other ranks, too
+    learner_.set_updates(learner_.updates());  // as after every write to the weights
     learner_.share_weights();
 }
 
