@@ -11,6 +11,10 @@ if [ $# -lt 2 ] && [ ! -x "$program" ]; then
     echo "make-site: there is no $program: only the committed explain pages, and no lab pages" >&2
     program=none
 fi
+if [ -n "$(ls -A "$out" 2> /dev/null)" ] && [ ! -e "$out/search/search_index.json" ]; then
+    echo "make-site: $out is not empty and holds no site; it would be deleted: choose another folder" >&2
+    exit 1
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -34,7 +38,7 @@ if [ "$program" != none ]; then
     mkdir "$pages/explain"
     "$program" explain list > "$pages/explain/list.txt"
     while read -r name _; do
-        "$program" explain "$name" --out "$pages/explain/$name.html" > /dev/null 2>&1 < /dev/null
+        "$program" explain "$name" --out "$pages/explain/$name.html" > "$work/said" 2>&1 < /dev/null || { cat "$work/said" >&2; exit 1; }
     done < "$pages/explain/list.txt"
     "$program" lab all --out "$pages/lab" > /dev/null
 fi
@@ -43,7 +47,6 @@ if [ "${2-}" != none ] && command -v doxygen > /dev/null; then
 fi
 
 python3 docs/site/site.py collect "$work" "$pages"
-rm -rf "$out"
 "$mkdocs" build --quiet --strict --config-file "$work/mkdocs.yml" --site-dir "$out"
 python3 docs/site/site.py check "$out"
 echo "$out/index.html"

@@ -70,6 +70,17 @@ TEST(Site, HasEveryPageAndNoDeadLink) {
                       HasSubstr("docs/install.html: #top-of-nothing\n")));
 }
 
+// MkDocs empties the folder that it writes to.
+TEST(Site, DeletesNoFolderThatIsNoSite) {
+    const TemporaryFolder here;
+    std::ofstream(here / "mine.txt") << "mine";
+    const ShellOutput refused =
+        shell("bash " + quoted(root + "/docs/make-site.sh") + " " + quoted(here.path().string()) + " none 2>&1");
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.text, HasSubstr("is not empty and holds no site"));
+    EXPECT_EQ(read_file(here / "mine.txt"), "mine");
+}
+
 // A link in Markdown to a file that is not in the repository, before MkDocs has run.
 TEST(Site, RefusesALinkToNoFile) {
     if (!has_program("git")) GTEST_SKIP() << "git is missing: it lists the pages";
