@@ -105,26 +105,42 @@ std::string advice_on(const std::string& error) {
     return "";
 }
 
+// The words of g++ for what clang says in others, so that a verdict does not depend on the compiler.
+std::string in_common_words(std::string error) {
+    static const std::regex undeclared(R"(^use of undeclared identifier ('[^']*').*)");
+    static const std::regex requirement(R"(^(static assertion failed) due to requirement '[^']*')");
+    error = std::regex_replace(error, undeclared, "$1 was not declared in this scope");
+    return std::regex_replace(error, requirement, "$1");
+}
+
 // The first error in a compiler's messages: its line of `source`, or 0, and its text; a pass if there is none. An error inside of
-// a header counts for the line of the source that led there.
+// a header counts for the line of the source that led there: g++ names it before the error, clang in a note behind it.
 Verdict compiler_verdict(const std::string& messages, const std::string& source) {
     static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)?\s*(.*)$)");
     std::istringstream lines(messages);
-    int last_line = 0;  // of the source: what an error in a header that follows is about
+    Verdict verdict;
+    int last_line = 0;  // of the source
+    bool in_header = false;
     for (std::string text; std::getline(lines, text);) {
         std::smatch found;
         if (!std::regex_match(text, found, message)) continue;
         const std::string file = found[1], said = found[3];
-        if (file.ends_with(source)) last_line = std::stoi(found[2]);
-        for (const char* word : {"error: ", "fatal error: "})
-            if (said.starts_with(word))
-                return {.kind = "compile",
-                        .line = last_line,
-                        .text = said.substr(std::string(word).size()) + advice_on(said),
-                        .shape = "",
-                        .cost = {}};
+        const bool in_source = file.ends_with(source);
+        if (in_source) last_line = std::stoi(found[2]);
+        const std::size_t error = said.find("error: ");
+        const bool is_error = error == 0 || said.starts_with("fatal error: ");
+        if (!verdict.passed()) {
+            if (is_error || !in_header) break;
+            if (!in_source || !said.starts_with("note: in instantiation ")) continue;
+            verdict.line = last_line;
+            break;
+        }
+        if (!is_error) continue;
+        const std::string words = in_common_words(said.substr(error + std::string_view("error: ").size()));
+        verdict = {.kind = "compile", .line = last_line, .text = words + advice_on(said), .shape = "", .cost = {}};
+        in_header = !in_source;
     }
-    return {};
+    return verdict;
 }
 
 // What a compiler's messages warn of in `source`: "'sum' is used uninitialized (line 7)"; empty if they do not.
@@ -160,7 +176,8 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
     append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS : kHostOptions);
     if (is_clang(compiler)) {
         if (page.on_device) append_words(words, HEDDLE_WATCH_OPTIONS_CLANG);
-        words.emplace_back("-Wconditional-uninitialized");
+        // Loops without an end and memory that nobody uses stay, as with g++: both are mistakes to find.
+        words.insert(words.end(), {"-Wconditional-uninitialized", "-fno-finite-loops", "-fno-builtin-malloc"});
     } else {
         append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS_GNU : kHostOptionsGnu);
         words.insert(words.end(), {"-Wmaybe-uninitialized", "-fno-diagnostics-show-caret"});

@@ -303,7 +303,7 @@ TEST(LearnCommand, SurvivesBadPrograms) {
     expect(verdict("if (i == 3) *reinterpret_cast<int*>(x == y ? 8 : 16) = 1;"), "bounds",
            "which a GPU cannot reach at guard.cu:7");
     expect(verdict("if (i == 3) abort();"), "crash", "Aborted at guard.cu:7");
-    expect(verdict("y[i] = static_cast<float>(n / (i - i));"), "crash", "divides an integer by zero at guard.cu:7");
+    expect(verdict("y[i] = static_cast<float>(i / (n - 128));"), "crash", "divides an integer by zero at guard.cu:7");
     expect(verdict("for (;;) std::memset(std::malloc(1 << 24), 1, 1 << 24);"), "memory", "uses more than 1024 MB of memory");
     expect(verdict("helper(i);"), "compile", "'helper' was not declared in this scope");
     expect(verdict("__shared__ float tile[128]; tile[i] = 0;"), "compile", "here shared memory comes from an arena");
