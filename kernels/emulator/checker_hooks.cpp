@@ -4,6 +4,8 @@
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 
+#include <cstring>
+
 #include "kernels/emulator/checker_state.h"
 
 // The compiler prescribes the names and declares the functions itself.
@@ -62,6 +64,22 @@ void __tsan_read_range(void* p, std::size_t bytes) { access(p, bytes, Kind::read
 void __tsan_write_range(void* p, std::size_t bytes) { access(p, bytes, Kind::write); }
 void __tsan_vptr_read(void** p) { access(p, sizeof *p, Kind::read); }
 void __tsan_vptr_update(void** p, void*) { access(p, sizeof *p, Kind::write); }
+
+// clang calls these from version 15 on; g++ and earlier versions call the C library.
+void* __tsan_memset(void* to, int value, std::size_t bytes) {
+    access(to, bytes, Kind::write);
+    return std::memset(to, value, bytes);
+}
+void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
+    access(from, bytes, Kind::read);
+    access(to, bytes, Kind::write);
+    return std::memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
+    access(from, bytes, Kind::read);
+    access(to, bytes, Kind::write);
+    return std::memmove(to, from, bytes);
+}
 
 // Atomic operations of host code in these files (a shared_ptr's count, a static's guard) use the strongest memory order; kernels
 // use CUDA's atomics, which call the checker themselves.
