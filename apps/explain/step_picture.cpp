@@ -241,7 +241,7 @@ void StepPicture::array(const ordered_json& step, const std::vector<Lane>& lanes
         const bool ends_sector = (cells.second + 1) * memory.cell_bytes % kSector == 0;
         const double x = x_of(cells.first), room = wide(cells.second - cells.first + 1) - (ends_sector ? 2 : 1);
         asked.add(x, middle->second, room);
-        labels.emplace_back(x, room, middle->second + 3.5, lanes_text(on));
+        labels.push_back({x, room, middle->second + 3.5, lanes_text(on)});
         if (const double fits = room / picture::text_width(lanes_text(on), 1); on.size() == 1 && fits < size) size = fits;
     }
     still.draw(drawing_, kSoft, height - 1);

@@ -1,4 +1,5 @@
 // Registers and occupancy of `heddle explain`: the committed table, and NVIDIA's rules by hand.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <regex>
