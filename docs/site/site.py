@@ -58,23 +58,23 @@ def github_markdown(text):
 class Collector:
     def __init__(self, root, docs):
         self.root, self.docs, self.waiting, self.done = root, docs, [], set()
-        listed = subprocess.run(['git', '-C', root, 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], capture_output=True, text=True, check=True).stdout
+        command = ['git', '-C', root, 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
+        listed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         self.files = [name for name in listed.split('\0') if name]
         self.folders = {str(parent) for name in self.files for parent in pathlib.PurePath(name).parents}
 
     def page_of(self, target):
         """Where the site has this file or folder of the repository; it will be collected."""
-        path = pathlib.PurePath(target)
+        if f'{target}/README.md' in self.files:
+            target += '/README.md'
+        page = target
         if target in self.folders:
-            readme = str(path / 'README.md')
-            page = readme if readme in self.files else str(path / 'index.md')
-        elif path.suffix == '.md' or path.suffix in COPIED:
-            page = target
-        else:
-            page = target + '.md'  # its text
+            page += '/index.md'
+        elif pathlib.PurePath(target).suffix not in {'.md', *COPIED}:
+            page += '.md'  # its text
         if page not in self.done:
             self.done.add(page)
-            self.waiting.append((target if target not in self.folders or page == str(path / 'index.md') else page, page))
+            self.waiting.append((target, page))
         return page
 
     def link(self, page, url):
