@@ -3,6 +3,7 @@
 //     y  = log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)      the second form cannot overflow
 //     dx = dy / (1 + e^-x)
 //
+// With an installed Heddle, the headers are <heddle/core/dispatch.h>, <heddle/kernels/device/dispatch.h> and so on.
 // docs/add-an-op.md describes each step of an op that becomes a part of Heddle.
 #include "docs/examples/custom_op.h"
 
