@@ -73,6 +73,8 @@ TEST(Ranks, HearWhatRank0SaysAndTellItTheirs) {
             EXPECT_THAT(texts, testing::ElementsAre("", "xx", "xxxx"));
         else
             EXPECT_TRUE(texts.empty());
+        const std::string own = scatter(ranks, first ? std::vector<std::string>{"a", "", "ccc"} : std::vector<std::string>());
+        EXPECT_EQ(own, std::vector<std::string>({"a", "", "ccc"})[static_cast<std::size_t>(ranks.rank())]);
     });
 }
 
