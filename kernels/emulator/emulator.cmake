@@ -28,10 +28,11 @@ endfunction()
 # How kernels are compiled so that each access is watched; `heddle learn` compiles answers with the same options. The compiler calls
 # __tsan_read4(address) and its kin before each access. These are the emulator's own; nothing is linked with ThreadSanitizer. One access in the
 # source stays one access, so no vectorisation and no splitting of structures (sra), and it stays where it is: compilers would move a read past
-# a guard (sink).
+# a guard (sink). Of x += 1 clang would only report the write.
 set(HEDDLE_WATCH_OPTIONS "-fsanitize=thread -O1 -g1 -fno-tree-vectorize -fno-unroll-loops")
 set(HEDDLE_WATCH_OPTIONS_GNU "--param=tsan-instrument-func-entry-exit=0 -fno-tree-sink -fno-tree-sra")
-set(HEDDLE_WATCH_OPTIONS_CLANG "-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -instcombine-code-sinking=false")
+set(HEDDLE_WATCH_OPTIONS_CLANG "-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -instcombine-code-sinking=false \
+-mllvm -tsan-instrument-read-before-write")
 
 # heddle_watch_accesses(TARGET): compiles the target's kernels with these options.
 function(heddle_watch_accesses target)
