@@ -7,9 +7,10 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/format.h"
 
 namespace heddle::app {
 

@@ -17,12 +17,13 @@ enum class Work : std::int64_t { decode, score, likelihood };
 // ---- batches and results as messages
 
 void put(Message& message, const DecodeOptions& options) {
-    message.put_one(options.beam);
-    message.put_one(options.length_penalty);
-    message.put_one(options.patience);
-    message.put_one(options.n_best);
-    message.put(options.prefix);
-    message.put(options.sampling ? std::vector<Sampling>{*options.sampling} : std::vector<Sampling>());
+    const auto& [beam, length_penalty, patience, n_best, prefix, sampling] = options;  // all of them: a new one does not compile
+    message.put_one(beam);
+    message.put_one(length_penalty);
+    message.put_one(patience);
+    message.put_one(n_best);
+    message.put(prefix);
+    message.put(sampling ? std::vector<Sampling>{*sampling} : std::vector<Sampling>());
 }
 
 DecodeOptions take_decode_options(Message& message) {
