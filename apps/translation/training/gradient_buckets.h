@@ -21,8 +21,8 @@ struct GradientBucket {
 /// Cuts segments into buckets, and sees when each is complete.
 class GradientBuckets {
   public:
-    /// 256 KiB of f32: 2 ms on gigabit Ethernet, so that few bytes are left for the end of the pass, and so many that the costs
-    /// of a message do not matter.
+    /// 256 KiB of f32: small, so that little is left to be sent at the end of the pass (2 ms on gigabit Ethernet), but large
+    /// beside the fixed cost of a message.
     static constexpr std::int64_t kElements = 1 << 16;
     /// A segment has no more buckets than this: those of a very large one are larger.
     static constexpr std::int64_t kMostOfSegment = 256;

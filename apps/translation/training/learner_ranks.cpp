@@ -75,7 +75,7 @@ void Learner::step_together(std::span<const Batch> batches, double rate) {
     losses_.clear();
     const ShardedBatches shards(batches, options_.shards);
     exchange_->sum_gradients(parameters_.gradients, [&](std::int64_t shard, const RankExchange::Complete& complete) {
-        gradients_of_shard(shards, shard, on_device() ? RankExchange::Complete() : complete);
+        gradients_of_shard(shards, shard, complete);
     });
 
     const RankExchange::Measured measured =

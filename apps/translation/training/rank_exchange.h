@@ -39,7 +39,7 @@ struct ExchangeCosts {
     struct Part {
         std::int64_t sent = 0;      ///< bytes
         std::int64_t received = 0;  ///< bytes
-        double waited = 0;          ///< seconds in which the rank did nothing else
+        double waited = 0;          ///< seconds in which the rank did nothing else; NCCL lets the device wait, which is not in it
 
         void add(const Part& other) {
             sent += other.sent;
@@ -76,9 +76,8 @@ class RankExchange {
 
     /// To be called with the gradient of a leaf when nothing will be added to it any more.
     using Complete = std::function<void(const Tensor& part)>;
-    /// Overwrites the gradients with those of one shard. The shards whose gradients complete a sum get a `complete`, others an
-    /// empty one: it may be called with views of the gradients, once for each of `leaves` and in any order, and must not be
-    /// called for gradients on a device.
+    /// Overwrites the gradients with those of one shard. `complete` may be called with the views of the gradients that `leaves`
+    /// are, once for each and in any order. It is empty for shards that complete no sum, and on a device for all.
     using ComputeShard = std::function<void(std::int64_t shard, const Complete& complete)>;
     /// Computes this rank's shards, in ascending order, and sends their sums. own(gradients) is the sum over all shards
     /// afterwards.

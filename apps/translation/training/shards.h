@@ -74,8 +74,8 @@ class ShardedBatches {
 
 using ComputeShard = std::function<void(std::int64_t shard)>;
 
-/// Computes all shards of a tree but the last one, as sum_shards() does, and returns what is missing to the sum once that one is
-/// computed, too: sums to be added to its gradient, one after another.
+/// Computes all shards of a tree but the last one, as sum_shards() does. Returns the sums that are to be added, one after
+/// another, to the gradient of the last one: the result is the sum over the tree.
 std::vector<Tensor> sums_before_last(Tensor& gradients, ShardRange tree, const ComputeShard& compute);
 /// Leaves in `gradients` the sum over a tree of shards. compute(shard), which is called in ascending order, overwrites
 /// `gradients` with the gradient of one shard. Takes the memory of log2(shards) more such arrays, rounded up, while it runs.
