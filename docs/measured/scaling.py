@@ -14,7 +14,6 @@ SPEEDS = {
     "utilisation": 0.35,         # share of it that a training step reaches; assumed
     "step_seconds": 2e-3,        # launches and small kernels of a captured step, however few the tokens; assumed
     "pcie_bytes": 20e9,          # a GPU's copy to or from the host, PCIe 4 x16; assumed
-    "host_adds_bytes": 10e9,     # additions on the host by one process, memory-bound; assumed
     "nvlink_bytes": 250e9,       # between GPUs of a machine, each direction (A100 data sheet: 300e9)
     "network_bytes": 20e9,       # a GPU's share of its machine's network, each direction: 200 Gbit/s for each GPU, less protocol
     "message_seconds": 5e-6,     # each message sent or received, one after the other
@@ -44,18 +43,19 @@ def pass_over(number_of_bytes, ranks, inside):
 
 
 def by_host(parameters, ranks):
-    """What Heddle does: down to the host, three exchanges there, additions there, up again."""
+    """Without NCCL: three exchanges on the host (sums, their sum for the norm, weights), each with copies down and up."""
     if ranks == 1:
         return 0
     s = SPEEDS
     size = 4 * parameters
-    copies = (size + 2 * size) / s["pcie_bytes"] + size / ranks / s["pcie_bytes"]  # gradient down, gradient and weights up, a segment down
-    return copies + 3 * pass_over(size, ranks, s["pcie_bytes"]) + size * (ranks - 1) / ranks / s["host_adds_bytes"]
+    others = size * (ranks - 1) / ranks
+    copies = (others + 2 * size / ranks) + 3 * others  # down: sums for the others, the own segment twice; up: what came
+    return copies / s["pcie_bytes"] + 3 * pass_over(size, ranks, s["pcie_bytes"])
 
 
 def direct(parameters, ranks):
-    """The same scheme from GPU to GPU, sums and norm on the device: two exchanges."""
-    return 2 * pass_over(4 * parameters, ranks, SPEEDS["nvlink_bytes"]) if ranks > 1 else 0
+    """With NCCL: the same three exchanges from GPU to GPU."""
+    return 3 * pass_over(4 * parameters, ranks, SPEEDS["nvlink_bytes"]) if ranks > 1 else 0
 
 
 def table(parameters, tokens):
@@ -82,8 +82,8 @@ def section():
 
 A calculation by [scaling.py](measured/scaling.py), not a measurement: this has not run on GPUs. It assumes machines of {s['gpus_a_machine']} A100 GPUs that reach
 {s['utilisation']:.0%} of their {s['gpu_flops'] / 1e12:.0f} TFLOP/s in bf16, {s['step_seconds'] * 1e3:.0f} ms of a step that do not shrink with the batch, {s['pcie_bytes'] / 1e9:.0f} GB/s between GPU and host, {s['nvlink_bytes'] / 1e9:.0f} GB/s between the GPUs of a machine, {s['network_bytes'] / 1e9:.0f} GB/s
-of network for each GPU, {s['message_seconds'] * 1e6:.0f} µs a message, and that nothing overlaps. The batch of an update stays the same, so the weights do, too. "By way of the host" is what Heddle does now;
-"between GPUs" is the same scheme with a library such as NCCL.
+of network for each GPU, {s['message_seconds'] * 1e6:.0f} µs a message, and that nothing overlaps: on GPUs all three exchanges come after the backward pass. The batch of an update stays the same, so the weights do,
+too. "Between GPUs" is with NCCL, "by way of the host" without.
 """]
     for name, (parameters, tokens) in MODELS.items():
         parts.append(f"The {name}:\n\n{table(parameters, tokens)}\n\n"
