@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "apps/command/explain.h"
@@ -15,6 +17,7 @@
 #include "apps/translation/run/json.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/format.h"
 
 namespace heddle::app {
 namespace {
@@ -55,6 +58,14 @@ std::vector<std::int64_t> extents_of(const std::string& text) {
         at = stop == end ? end : stop + 1;
     }
     return extents;
+}
+
+// As picture::check_replaceable() for pages.
+void check_picture_replaceable(const std::filesystem::path& path) {
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
+    std::string begin(5, '\0');
+    std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    check(begin == "<svg ", "{}: this file is no picture; choose another name, or move the file away", path.string());
 }
 
 // The page with the steps that fit.
@@ -102,7 +113,10 @@ int explain_command(Arguments arguments) {
         options.out = both ? left + "-beside-" + right + ".html" : options.kernel + (is_picture ? ".svg" : ".html");
     check_usage(!is_picture || !options.out.empty(), "--picture has no effect with --json and without --out");
     check_usage(!options.kilobytes || !options.out.empty(), "--kilobytes is the page's, and there is none without --out");
-    if (!options.out.empty() && !is_picture) picture::check_replaceable(options.out);  // now, not after the run
+    if (is_picture)
+        check_picture_replaceable(options.out);  // now, not after the run
+    else if (!options.out.empty())
+        picture::check_replaceable(options.out);
     std::vector<explain::Explanation> explanations;
     for (const Example* example : examples) explanations.push_back(explain::explained(*example, shape));
     constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
