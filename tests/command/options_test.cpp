@@ -73,8 +73,8 @@ TEST(Options, SayWhatStandsWhereNoneBelongs) {
     EXPECT_EQ(usage_error({"--task", "copy", "--lr"}), "--lr has no value, wanted --lr X" + see);
     EXPECT_EQ(usage_error({"--config"}), "--config has no value, wanted --config FILE" + see);
     EXPECT_EQ(usage_error({"--adam-betas", "0.9"}), "--adam-betas takes two values: --adam-betas X,X" + see);
-    EXPECT_EQ(usage_error({"--learning-rate", "3", "--task", "copy"}), "there is no option --learning-rate" + see);
-    EXPECT_EQ(usage_error({"--learning-rate=3"}), "there is no option --learning-rate" + see);
+    EXPECT_EQ(usage_error({"--humour", "3", "--task", "copy"}), "there is no option --humour" + see);
+    EXPECT_EQ(usage_error({"--humour=3"}), "there is no option --humour" + see);
     EXPECT_EQ(usage_error({"--task", "copy", "numbers"}),
               "unexpected argument 'numbers'; did you mean --task numbers?" + see.substr(1));
     EXPECT_EQ(usage_error({"-"}), "unexpected argument '-'" + see);
