@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace heddle::app {
@@ -37,16 +38,21 @@ void LineStream::say_changes(const Say& say) const {
 
 std::vector<std::string> LineStream::next(std::size_t limit, int milliseconds) {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    using Clock = std::chrono::steady_clock;
+    constexpr auto longest_wait = std::chrono::milliseconds(10);
+    Clock::time_point first;  // when the first line was there
     std::vector<std::string> lines;
     try {
         if (!begun_) find_format();
         for (std::string line; lines.size() < limit;) {
-            if (take(line))
+            if (take(line)) {
+                if (lines.empty()) first = Clock::now();
                 lines.push_back(std::move(line));
-            else if (reader_.at_end() || (!lines.empty() && !reader_.ready(milliseconds)))
-                break;
-            else
-                reader_.read_more();
+                continue;
+            }
+            const bool waited = !lines.empty() && milliseconds > 0 && Clock::now() - first > longest_wait * milliseconds;
+            if (reader_.at_end() || waited || (!lines.empty() && !reader_.ready(milliseconds))) break;
+            reader_.read_more();
         }
     } catch (...) {
         if (lines.empty()) throw;

@@ -55,10 +55,6 @@ int with_named_errors(const Ranks& ranks, const std::function<int()>& run) {
 
 }  // namespace
 
-std::string naming_the_rank(const Ranks& ranks, const char* what) {
-    return fmt::format("rank {} on {}: {}", ranks.rank(), ranks.host(), what);
-}
-
 void check_on_all(Ranks& ranks, const std::function<void()>& check) {
     std::string objection;
     try {
@@ -71,7 +67,7 @@ void check_on_all(Ranks& ranks, const std::function<void()>& check) {
 
 void apply_alike(Ranks& ranks, const MachineOptions& machine, CpuLevel level_of_rank_0) {
     check_on_all(ranks, [&] {
-        apply(machine);
+        apply_silently(machine);
         check_usage(same_bits(level_of_rank_0, cpu_level()),
                     fmt::format("this processor computes at the level {}, rank 0 at {}, with other bits; give --cpu-level {}",
                                 name(cpu_level()), name(level_of_rank_0), short_name(std::min(level_of_rank_0, cpu_level()))));

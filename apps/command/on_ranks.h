@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "apps/command/commands.h"
 #include "apps/translation/ranks/ranks.h"
@@ -23,8 +22,5 @@ void check_on_all(Ranks& ranks, const std::function<void()>& check);
 /// check_on_all() of the ranks after the first, while rank 0, which has applied these options, checks nothing: applies them. A
 /// rank objects when it cannot compute so, or its processor has other bits than rank 0's level.
 void apply_alike(Ranks& ranks, const MachineOptions& machine, CpuLevel level_of_rank_0);
-
-/// "rank 1 on host: what".
-std::string naming_the_rank(const Ranks& ranks, const char* what);
 
 }  // namespace heddle::app

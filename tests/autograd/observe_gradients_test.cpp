@@ -81,6 +81,17 @@ TEST(ObserveGradients, TellsOfTheLeavesOfACheckpointWhenItIsDone) {
     for (const Variable& leaf : {inner, outer}) EXPECT_EQ(found.gradients.at(leaf.name()), leaf.grad().to_vector());
 }
 
+// As modules do it: the function captures the weight, which a later op uses, too.
+TEST(ObserveGradients, WaitsForACheckpointThatMayAddToTheLeaf) {
+    const Variable x(Tensor::randn({4, 3}, 1)), shared = named("shared", {3, 3});
+    const auto capturing = [&](std::span<const Variable> in) { return ops::linear(in[0], shared); };
+    const Completed found = completed_in([&] {
+        backward(ops::linear(checkpoint(capturing, {x}), shared), Tensor::full({4, 3}, 1));
+    });
+    EXPECT_EQ(found.names, (std::vector<std::string>{"shared"}));
+    EXPECT_EQ(found.gradients.at("shared"), shared.grad().to_vector());
+}
+
 // A whole model, on each device: every gradient is told of once and already has its last bits, and those of the output long
 // before those of the embedding.
 TEST(ObserveGradients, HoldsForEveryParameterOfAModel) {

@@ -55,6 +55,19 @@ TEST_F(LineStreamTest, WaitsForFurtherPiecesAsLongAsItIsTold) {
     EXPECT_EQ(lines.next(3, 1), Lines{"four"}) << "the wait ends";
 }
 
+TEST_F(LineStreamTest, DoesNotWaitForATrickleToEnd) {
+    LineStream lines(ends_[0]);
+    std::jthread writer([&](const std::stop_token& stop) {
+        for (int i = 0; i < 5000 && !stop.stop_requested(); ++i) {
+            type("line\n");
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+    });
+    const std::size_t count = lines.next(5000, 30).size();
+    EXPECT_GE(count, 2u);
+    EXPECT_LT(count, 1000u) << "0.3 s of ten";
+}
+
 TEST_F(LineStreamTest, HandsOutNoMoreThanTheLimit) {
     LineStream lines(ends_[0]);
     type("1\n2\n3\n4\n5\n");

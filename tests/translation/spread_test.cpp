@@ -149,6 +149,19 @@ TEST(Spread, LeavesTheRanksReadyAfterAnErrorOfRank0) {
     });
 }
 
+TEST(Spread, ThrowsTheErrorOfAnotherRankAndLeavesTheRanksReady) {
+    std::vector<SourceBatch> batches = source_batches();
+    batches[1].sources[0].assign(3, vocabulary);  // rank 1's
+    const DecodeOptions options{.beam = 2};
+    const std::vector<SourceBatch> sound = source_batches();
+    together(3, [&](Ranks& ranks, const Ensemble& models) {
+        expect_error([&] { decode_on_ranks(ranks, models, batches, options); }, "rank 1 on ");
+        std::vector<HypothesisLists> wanted;
+        for (const SourceBatch& batch : sound) wanted.push_back(decode(models, batch, options));
+        expect_equal(decode_on_ranks(ranks, models, sound, options), wanted);
+    });
+}
+
 TEST(Spread, GivesATranslatorTheWindowsOfOneProcess) {
     std::vector<std::int64_t> sizes;
     const std::vector<std::string> lines = {"a b", "c", "", "b b b", "a"};
@@ -177,6 +190,10 @@ TEST(Spread, RefusesAMessageThatEndsTooSoon) {
     Message cut(message.bytes().substr(0, 20));
     expect_error([&] { cut.take<double>(); }, "a message of 20 bytes ends before its numbers do");
     EXPECT_THAT(message.take<double>(), testing::ElementsAre(1, 2));
+    Message huge;
+    huge.put_one(std::int64_t{1} << 60);  // as a count, for take() of an array
+    Message damaged(huge.bytes().substr(sizeof(std::int64_t)));
+    expect_error([&] { damaged.take<double>(); }, "ends before its numbers do");
 }
 
 }  // namespace

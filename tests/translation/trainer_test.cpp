@@ -360,10 +360,20 @@ TEST(PlanNotes, WarnWhereALimitLeavesOutMoreThanATenth) {
     const PlanCounts counts{.sentences = 85, .empty = 4, .too_long = 10, .too_wide = 12};
     TrainingOptions options;
     options.batch_tokens = 300;
-    const std::vector<std::string> notes = plan_notes(counts, 7, options);
+    const std::vector<std::string> notes = plan_notes(counts, 7, options, {});
     ASSERT_EQ(notes.size(), 2u);
     EXPECT_EQ(notes[0], "training: 85 pairs, 7 batches of up to 300 tokens an epoch (22 pairs too long, 4 empty are left out)");
     EXPECT_EQ(notes[1], "warning: 12 of 111 pairs are longer than a batch of --batch-tokens 300, and are not trained on");
+    // The limit that is in effect.
+    const PlanCounts long_ones{.sentences = 1, .too_long = 3};
+    options.max_length = 20;
+    const auto warning = [&](std::optional<std::int64_t> table) { return plan_notes(long_ones, 1, options, table).at(1); };
+    EXPECT_THAT(warning({}), HasSubstr("3 of 4 pairs are longer than --max-length 20, and"));
+    EXPECT_THAT(warning(30), HasSubstr("longer than --max-length 20, and"));
+    EXPECT_THAT(warning(9), HasSubstr("longer than --position-table allows, 9 tokens, and are not trained on"));
+    options.max_length = 0;
+    options.max_words = 5;
+    EXPECT_THAT(warning({}), HasSubstr("longer than --max-words 5, and"));
 }
 
 TEST(Trainer, RefusesValidationTextWithoutAUsablePairBeforeItTrains) {

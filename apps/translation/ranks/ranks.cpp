@@ -5,7 +5,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/error.h"
+#include "core/format.h"
 #include "core/from_chars.h"
 
 namespace heddle::app {
@@ -34,6 +34,10 @@ Values broadcast_values(Ranks& ranks, Values values) {
 }
 
 }  // namespace
+
+std::string naming_the_rank(const Ranks& ranks, std::string_view what) {
+    return fmt::format("rank {} on {}: {}", ranks.rank(), ranks.host(), what);
+}
 
 int started_ranks() {
     // OpenMPI's mpirun; MPICH's (Hydra), Intel's and srun --mpi=pmi2; srun --mpi=pmix and --mpi=none, which leave the number to

@@ -96,6 +96,9 @@ std::span<std::byte> bytes_of(std::vector<T>& values) {
     return std::as_writable_bytes(std::span(values));
 }
 
+/// "rank 1 on host: what".
+std::string naming_the_rank(const Ranks& ranks, std::string_view what);
+
 /// Rank 0's array or text, of any length, on every rank.
 std::vector<std::int64_t> broadcast(Ranks& ranks, std::vector<std::int64_t> values);
 std::string broadcast(Ranks& ranks, std::string text);

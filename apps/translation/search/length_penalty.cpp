@@ -9,7 +9,7 @@ namespace {
 
 constexpr double tried_penalties[] = {0.5, 1, 1.25, 1.5, 2};
 
-// So few sentences of each process at a time that a request to stop is soon heard.
+// Of each process; few enough to notice a request to stop soon.
 constexpr std::int64_t sentences_at_once = 200;
 
 // The best translation of each sentence; none when it was stopped.

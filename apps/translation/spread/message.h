@@ -34,6 +34,7 @@ class Message {
     requires std::is_trivially_copyable_v<T> std::vector<T> take() {
         std::int64_t count = 0;
         copy_next(&count, sizeof count);
+        check_rest(static_cast<std::uint64_t>(count), sizeof(T));
         std::vector<T> values(static_cast<std::size_t>(count));
         copy_next(values.data(), values.size() * sizeof(T));
         return values;
@@ -66,6 +67,8 @@ class Message {
         std::vector<std::vector<std::int32_t>> lists;
         auto at = all.begin();
         for (const std::int64_t length : lengths) {
+            check(length >= 0 && length <= all.end() - at, "ranks: a list of {} numbers in a message with {}", length,
+                  all.end() - at);
             lists.emplace_back(at, at + length);
             at += length;
         }
@@ -76,8 +79,11 @@ class Message {
     void append(const void* from, std::size_t count) {
         if (count > 0) bytes_.append(static_cast<const char*>(from), count);
     }
+    void check_rest(std::uint64_t count, std::size_t size) const {
+        check(count <= (bytes_.size() - at_) / size, "ranks: a message of {} bytes ends before its numbers do", bytes_.size());
+    }
     void copy_next(void* to, std::size_t count) {
-        check(count <= bytes_.size() - at_, "ranks: a message of {} bytes ends before its numbers do", bytes_.size());
+        check_rest(count, 1);
         if (count > 0) std::memcpy(to, bytes_.data() + at_, count);
         at_ += count;
     }

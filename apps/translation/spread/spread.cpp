@@ -7,6 +7,7 @@
 #include "apps/translation/ranks/orders.h"
 #include "apps/translation/spread/message.h"
 #include "core/format.h"
+#include "core/out_of_memory.h"
 
 namespace heddle::app {
 namespace {
@@ -114,17 +115,49 @@ void each_of_rank(int rank, int size, std::size_t batches, const Body& body) {
     for (auto i = static_cast<std::size_t>(rank); i < batches; i += static_cast<std::size_t>(size)) body(i);
 }
 
+// What an answer begins with.
+enum class Outcome : std::int64_t { computed, out_of_memory, failed };
+
+// The answer of a rank that computes; its error, should there be one, is thrown on rank 0, which may go on after it.
+std::string answer_of(const Ranks& ranks, const std::function<void(Message&)>& compute) {
+    const auto error_as = [&](Outcome outcome, const char* what) {
+        Message answer;
+        const std::string text = naming_the_rank(ranks, what);
+        answer.put_one(outcome);
+        answer.put(std::vector<char>(text.begin(), text.end()));
+        return answer.bytes();
+    };
+    try {
+        Message answer;
+        answer.put_one(Outcome::computed);
+        compute(answer);
+        return answer.bytes();
+    } catch (const OutOfMemory& error) {
+        return error_as(Outcome::out_of_memory, error.what());
+    } catch (const std::exception& error) {
+        return error_as(Outcome::failed, error.what());
+    }
+}
+
+void throw_error_of(Message& answer) {
+    const auto outcome = answer.take_one<Outcome>();
+    if (outcome == Outcome::computed) return;
+    const auto text = answer.take<char>();
+    const std::string what(text.begin(), text.end());
+    if (outcome == Outcome::out_of_memory) throw OutOfMemory(what);
+    throw Error(what);
+}
+
 // Rank 0's part. `pack`: what another rank needs to compute a batch; `head` precedes a rank's batches.
 template <class Result>
-std::vector<Result> on_ranks(Ranks& ranks, Work work, std::size_t batches, const Message& head,
-                             const std::function<void(Message&, std::size_t)>& pack,
-                             const std::function<Result(std::size_t)>& compute, const std::function<Result(Message&)>& unpack) {
+std::vector<Result> shared_out(Ranks& ranks, Work work, std::size_t batches, const Message& head,
+                               const std::function<void(Message&, std::size_t)>& pack,
+                               const std::function<Result(std::size_t)>& compute, const std::function<Result(Message&)>& unpack) {
     std::vector<Result> results(batches);
     if (batches < 2) {
         for (std::size_t i = 0; i < batches; ++i) results[i] = compute(i);
         return results;
     }
-    give_order(ranks, Order::batches, {static_cast<std::int64_t>(work)});
     std::vector<std::string> parts(1);
     for (int rank = 1; rank < ranks.size(); ++rank) {
         Message part = head;
@@ -132,6 +165,7 @@ std::vector<Result> on_ranks(Ranks& ranks, Work work, std::size_t batches, const
         each_of_rank(rank, ranks.size(), batches, [&](std::size_t i) { pack(part, i); });
         parts.push_back(part.bytes());
     }
+    give_order(ranks, Order::batches, {static_cast<std::int64_t>(work)});  // not before all that may fail here
     scatter(ranks, std::move(parts));
     std::exception_ptr error;
     try {
@@ -144,6 +178,7 @@ std::vector<Result> on_ranks(Ranks& ranks, Work work, std::size_t batches, const
     if (error) std::rethrow_exception(error);
     for (int rank = 1; rank < ranks.size(); ++rank) {
         Message answer(std::move(answers[static_cast<std::size_t>(rank)]));
+        throw_error_of(answer);
         each_of_rank(rank, ranks.size(), batches, [&](std::size_t i) { results[i] = unpack(answer); });
     }
     return results;
@@ -155,36 +190,37 @@ std::vector<HypothesisLists> decode_on_ranks(Ranks& ranks, const Ensemble& model
                                              const DecodeOptions& options) {
     Message head;
     put(head, options);
-    return on_ranks<HypothesisLists>(
+    return shared_out<HypothesisLists>(
         ranks, Work::decode, batches.size(), head, [&](Message& message, std::size_t i) { put(message, batches[i]); },
         [&](std::size_t i) { return decode(models, batches[i], options); }, take_hypotheses);
 }
 
 std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const Batch> batches) {
-    return on_ranks<std::vector<double>>(
+    return shared_out<std::vector<double>>(
         ranks, Work::score, batches.size(), {}, [&](Message& message, std::size_t i) { put(message, batches[i]); },
         [&](std::size_t i) { return token_log_probabilities(models, batches[i]); },
         [](Message& message) { return message.take<double>(); });
 }
 
 std::vector<Likelihood> likelihoods_on_ranks(Ranks& ranks, const nn::Transformer& model, std::span<const Batch> batches) {
-    return on_ranks<Likelihood>(
+    return shared_out<Likelihood>(
         ranks, Work::likelihood, batches.size(), {}, [&](Message& message, std::size_t i) { put(message, batches[i]); },
         [&](std::size_t i) { return likelihood(model, batches[i]); },
         [](Message& message) { return message.take_one<Likelihood>(); });
 }
 
 void compute_batches(Ranks& ranks, const Ensemble& models, std::int64_t what) {
-    Message message(scatter(ranks, {})), answer;
+    Message message(scatter(ranks, {}));
     const auto work = static_cast<Work>(what);
-    const DecodeOptions options = work == Work::decode ? take_decode_options(message) : DecodeOptions();
-    const auto batches = message.take_one<std::int64_t>();
-    for (std::int64_t i = 0; i < batches; ++i) switch (work) {
-            case Work::decode: put(answer, decode(models, take_source_batch(message), options)); break;
-            case Work::score: answer.put(token_log_probabilities(models, take_batch(message))); break;
-            case Work::likelihood: answer.put_one(likelihood(*models.models().front(), take_batch(message))); break;
-        }
-    gather(ranks, answer.bytes());
+    gather(ranks, answer_of(ranks, [&](Message& answer) {
+               const DecodeOptions options = work == Work::decode ? take_decode_options(message) : DecodeOptions();
+               const auto batches = message.take_one<std::int64_t>();
+               for (std::int64_t i = 0; i < batches; ++i) switch (work) {
+                       case Work::decode: put(answer, decode(models, take_source_batch(message), options)); break;
+                       case Work::score: answer.put(token_log_probabilities(models, take_batch(message))); break;
+                       case Work::likelihood: answer.put_one(likelihood(*models.models().front(), take_batch(message))); break;
+                   }
+           }));
 }
 
 Decoders decoders_on(Ranks* ranks, const Ensemble& models) {

@@ -15,8 +15,9 @@
 namespace heddle::app {
 
 /// On rank 0, while the others wait for an order: result n belongs to batch n. All ranks must have the same models, in evaluation
-/// mode on rank 0. Rank r computes the batches r, r + R, ...; one batch alone rank 0 computes, and the others hear nothing.
-/// Errors of rank 0's part are thrown when the others are done; those of another rank are thrown there, by compute_batches().
+/// mode on rank 0. Rank r computes the batches r, r + R, ...; a single batch is computed by rank 0,
+/// without an order to the others. An error on any rank is thrown here when all are done, with the rank's name if it is another
+/// one, as OutOfMemory if it was that; the ranks then wait for the next order.
 std::vector<HypothesisLists> decode_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const SourceBatch> batches,
                                              const DecodeOptions& options);
 std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const Batch> batches);

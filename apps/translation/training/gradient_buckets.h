@@ -48,7 +48,7 @@ class GradientBuckets {
   private:
     std::vector<GradientBucket> buckets_;           // ascending
     std::vector<std::size_t> first_of_;             // each segment's first bucket, and the number of all
-    std::vector<std::int64_t> elements_, missing_;  // of leaves in each bucket; -1 once it was told as complete
+    std::vector<std::int64_t> elements_, missing_;  // of leaves in each bucket; -1 once ready() was called for it
     int most_of_segment_ = 0;
 };
 

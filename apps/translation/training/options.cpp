@@ -93,7 +93,7 @@ void apply_cpu_level(CpuLevel level) {
 
 }  // namespace
 
-void apply(const MachineOptions& machine) {
+void apply_silently(const MachineOptions& machine) {
     if (machine.threads) set_threads(static_cast<int>(*machine.threads));
     if (machine.cpu_level) apply_cpu_level(*machine.cpu_level);
     kernels::set_batch_invariant(machine.batch_invariant);
@@ -101,6 +101,10 @@ void apply(const MachineOptions& machine) {
                  fmt::format("--device cuda: {}", device::why_unavailable()));
     check_option(machine.dtype == DType::f32 || machine.device == Device::cuda, {"dtype", "device"},
                  fmt::format("--dtype {} is for --device cuda; on the CPU give --dtype f32", word_of(machine.dtype)));
+}
+
+void apply(const MachineOptions& machine) {
+    apply_silently(machine);
     if (machine.device == Device::cuda && device::emulated()) say("device: " + device::description());
 }
 

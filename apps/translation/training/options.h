@@ -152,6 +152,8 @@ void resolve(TrainingOptions& training);
 /// processor does not have the level, the device is not available (with the reason), or it does not support the dtype. For an
 /// emulated device it prints a note on stderr, so that its times are not mistaken for a GPU's.
 void apply(const MachineOptions& machine);
+/// The same without the note.
+void apply_silently(const MachineOptions& machine);
 /// "2 threads, v3" or "NVIDIA H200, sm_90": what computes, for people; with ", bf16" when it does not compute in f32.
 std::string description(const MachineOptions& machine);
 

@@ -1,5 +1,7 @@
 #include "apps/translation/training/plan.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -14,6 +16,7 @@ constexpr std::int64_t validation_batch_tokens = 3000;
 
 std::int64_t groups(std::int64_t batches, std::int64_t size) { return batches / size + (batches % size == 0 ? 0 : 1); }
 
+// "1,500 tokens", "512 sentences".
 std::string batch_limit(const TrainingOptions& options) {
     const std::string tokens = grouped_text(options.batch_tokens) + " tokens",
                       sentences = grouped_text(options.batch_sentences) + " sentences";
@@ -30,7 +33,8 @@ BatchOptions batch_options(const TrainingOptions& options) {
             .max_words = options.max_words};
 }
 
-std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options) {
+std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options,
+                                    std::optional<std::int64_t> table) {
     const std::int64_t left_out = counts.too_long + counts.too_wide;
     std::vector<std::string> notes = {
         fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
@@ -42,10 +46,13 @@ std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batch
             notes.push_back(fmt::format("warning: {} of {} pairs are longer than {}, and are not trained on", grouped_text(pairs),
                                         grouped_text(all), limit));
     };
-    std::string length = fmt::format("--max-length {}", options.max_length);
-    if (options.max_length == 0) length = "the position table";
-    if (options.max_words > 0) length += fmt::format(" or --max-words {}", options.max_words);
-    warn(counts.too_long, length);
+    std::vector<std::string> limits;
+    if (table && (options.max_length == 0 || *table < options.max_length))
+        limits.push_back(fmt::format("--position-table allows, {} tokens", *table));
+    else if (options.max_length > 0)
+        limits.push_back(fmt::format("--max-length {}", options.max_length));
+    if (options.max_words > 0) limits.push_back(fmt::format("--max-words {}", options.max_words));
+    warn(counts.too_long, fmt::format("{}", fmt::join(limits, " or ")));
     warn(counts.too_wide, fmt::format("a batch of --batch-tokens {}", options.batch_tokens));
     return notes;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ struct TrainingPlan {
 TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
 
 /// What a training says of its first epoch: the counts, and a warning if a limit leaves out more than a tenth of the pairs.
-std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options);
+/// `table`: the sentences that learned positions can number, if the model has them.
+std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options,
+                                    std::optional<std::int64_t> table);
 
 /// The updates until the limits of the options end a training with so many batches an epoch; 0 when nobody knows. Epochs that are
 /// planned in several windows differ by a few batches: with --epochs this is then an estimate, made from the first of them.

@@ -53,8 +53,6 @@ std::string other_bits(const std::string& saved, const std::string& now) {
         saved, now, same);
 }
 
-// "1,500 tokens", "512 sentences".
-
 }  // namespace
 
 std::string how_it_ended(const TrainingResult& result) {
@@ -199,7 +197,8 @@ void Trainer::publish(bool best, bool average) const {
 TrainingResult Trainer::run() {
     const PlanCounts counts = plan_.epoch.counts();
     if (state_.updates == 0)
-        for (const std::string& line : plan_notes(counts, batches_per_epoch(), options_)) log_.note(line);
+        for (const std::string& line : plan_notes(counts, batches_per_epoch(), options_, model_.options().longest_sentence()))
+            log_.note(line);
     watch_ = {};
     TrainingResult result;
     if (state_.updates > 0) end_ = training_end(options_, state_, elapsed());
