@@ -60,12 +60,13 @@ std::vector<std::int64_t> extents_of(const std::string& text) {
     return extents;
 }
 
-// As picture::check_replaceable() for pages.
+// As picture::check_replaceable() for pages. A picture's label begins with the command that drew it.
 void check_picture_replaceable(const std::filesystem::path& path) {
     if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
-    std::string begin(5, '\0');
+    std::string begin(512, '\0');
     std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-    check(begin == "<svg ", "{}: this file is no picture; choose another name, or move the file away", path.string());
+    check(begin.find("aria-label=\"heddle explain ") != std::string::npos,
+          "{}: this file is no picture that heddle drew; choose another name, or move the file away", path.string());
 }
 
 // The page with the steps that fit.

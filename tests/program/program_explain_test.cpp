@@ -398,9 +398,12 @@ TEST(Explain, SaysWhatIsWrong) {
     complains("relu --shape 2100,2100", 1, "--shape 2100,2100: too large to be explained; choose smaller rows, cols");
     here.write("mine.html", "not a page of heddle's");
     complains("relu --out mine.html", 1, "mine.html");
-    complains("relu --picture warps --out mine.html", 1, "mine.html: this file is no picture");
+    here.write("relu.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"relu\"></svg>");
+    complains("relu --picture warps", 1, "relu.svg: this file is no picture that heddle drew");
+    EXPECT_THAT(here.read("relu.svg"), HasSubstr("aria-label=\"relu\"")) << "a drawing of the user's own";
+    complains("relu --picture warps --out mine.html", 1, "mine.html: this file is no picture that heddle drew");
     EXPECT_EQ(here.read("mine.html"), "not a page of heddle's");
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(here.run("explain relu --picture warps").status, 0) << "a picture replaces a picture";
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(here.run("explain relu --picture warps --out warps.svg").status, 0) << "a picture replaces a picture";
 }
 
 }  // namespace
