@@ -33,8 +33,7 @@ std::map<std::string, Registers, std::less<>> table() {
             if (at == std::string_view::npos) break;
             at = static_cast<std::size_t>(std::from_chars(line.data() + at, line.data() + line.size(), cell).ptr - line.data());
         }
-        rows[fmt::format("{} {}", section, line.substr(3, end - 3))] = {.registers = cells[0],
-                                                                        .spilled_bytes = cells[2] + cells[3]};
+        rows[fmt::format("{} {}", section, line.substr(3, end - 3))] = {.registers = cells[0], .spilled_bytes = cells[2]};
     }
     return rows;
 }

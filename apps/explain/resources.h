@@ -14,7 +14,7 @@ namespace heddle::explain {
 /// Of one thread.
 struct Registers {
     int registers = 0;
-    int spilled_bytes = 0;  ///< stored to memory and loaded again
+    int spilled_bytes = 0;  ///< what ptxas calls spill stores; their loads are not added
 };
 /// From docs/measured/resources.md, as it was when the program was built. Nothing for a kernel that is not in it. `kernel`: with
 /// its template arguments, as in LaunchReport.
