@@ -13,6 +13,7 @@
 namespace heddle::explain {
 namespace {
 
+// kernels/emulator/limits.cpp has the limits of a launch, too, but gives out those of the emulated chip only.
 constexpr int kWarpsOfAnSm = 64, kBlocksOfAnSm = 32, kQuarters = 4, kRegistersOfAQuarter = 16384, kRegisterUnit = 256;
 constexpr std::size_t kSharedUnit = 128, kSharedOfTheSystem = 1024;
 
@@ -37,6 +38,9 @@ std::map<std::string, Registers, std::less<>> table() {
     }
     return rows;
 }
+
+// The table may have a kernel of the same name, which is another one.
+bool is_learners(const Explanation& explanation) { return !explanation.sources.empty(); }
 
 unsigned threads_of(const emulator::TracedLaunch& launch) { return launch.block.x * launch.block.y * launch.block.z; }
 
@@ -67,7 +71,7 @@ Occupancy occupancy_of(const Chip& chip, int registers, unsigned threads, std::s
 
 std::vector<std::vector<std::string>> resource_rows(const Explanation& explanation, const emulator::TracedLaunch& launch) {
     std::vector<std::vector<std::string>> rows;
-    if (!explanation.sources.empty()) return rows;  // a learner's kernel
+    if (is_learners(explanation)) return rows;
     for (const Chip& chip : chips()) {
         const std::optional<Registers> registers = registers_of(chip, launch.kernel);
         std::string count = "not in docs/measured/resources.md", warps = "-";
@@ -84,8 +88,9 @@ std::vector<std::vector<std::string>> resource_rows(const Explanation& explanati
     return rows;
 }
 
-nlohmann::ordered_json resources_json(const emulator::TracedLaunch& launch) {
+nlohmann::ordered_json resources_json(const Explanation& explanation, const emulator::TracedLaunch& launch) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    if (is_learners(explanation)) return all;
     for (const Chip& chip : chips()) {
         const std::optional<Registers> registers = registers_of(chip, launch.kernel);
         if (!registers) continue;

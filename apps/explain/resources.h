@@ -30,7 +30,7 @@ Occupancy occupancy_of(const Chip& chip, int registers, unsigned threads, std::s
 
 /// A row for each count and chip, for the table of the launch. Empty for kernels that are not the library's.
 std::vector<std::vector<std::string>> resource_rows(const Explanation& explanation, const emulator::TracedLaunch& launch);
-/// Schema: docs/explain.md.
-nlohmann::ordered_json resources_json(const emulator::TracedLaunch& launch);
+/// Schema: docs/explain.md. Empty for kernels that are not the library's, too.
+nlohmann::ordered_json resources_json(const Explanation& explanation, const emulator::TracedLaunch& launch);
 
 }  // namespace heddle::explain

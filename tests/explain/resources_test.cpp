@@ -72,16 +72,18 @@ TEST(ExplainResources, AreSaidOfEachLaunch) {
     ASSERT_EQ(rows.size(), 4u);
     EXPECT_EQ(rows[0], (std::vector<std::string>{"A100: registers of a thread", registers}));
     EXPECT_EQ(rows[3], (std::vector<std::string>{"  warps that an SM holds, of 64", "64"}));
-    const nlohmann::ordered_json json = resources_json(launch);
+    const nlohmann::ordered_json json = resources_json(explanation, launch);
     ASSERT_EQ(json.size(), 2u);
     EXPECT_EQ(json[1]["chip"], "H100");
     EXPECT_EQ(json[1]["limit"], "warps");
 
     launch.kernel = "nobodys_kernel";
     EXPECT_EQ(resource_rows(explanation, launch)[0][1], "not in docs/measured/resources.md");
-    EXPECT_TRUE(resources_json(launch).empty());
-    explanation.sources["mine.cu"] = "a learner's kernel, of which there is no table";
+    EXPECT_TRUE(resources_json(explanation, launch).empty());
+    launch.kernel = "relu_forward_kernel<float, 4>";
+    explanation.sources["mine.cu"] = "a learner's kernel of the same name, of which there is no table";
     EXPECT_TRUE(resource_rows(explanation, launch).empty());
+    EXPECT_TRUE(resources_json(explanation, launch).empty());
 }
 
 }  // namespace
