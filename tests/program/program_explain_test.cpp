@@ -403,7 +403,8 @@ TEST(Explain, SaysWhatIsWrong) {
     EXPECT_THAT(here.read("relu.svg"), HasSubstr("aria-label=\"relu\"")) << "a drawing of the user's own";
     complains("relu --picture warps --out mine.html", 1, "mine.html: this file is no picture that heddle drew");
     EXPECT_EQ(here.read("mine.html"), "not a page of heddle's");
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(here.run("explain relu --picture warps --out warps.svg").status, 0) << "a picture replaces a picture";
+    for (int i = 0; i < 2; ++i)
+        EXPECT_EQ(here.run("explain relu --picture warps --out warps.svg").status, 0) << "a picture replaces a picture";
 }
 
 }  // namespace
