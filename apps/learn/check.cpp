@@ -155,7 +155,7 @@ std::string compiler_warning(const std::string& messages, const std::string& sou
 }
 
 // Host C++: compiles fast, indices of vectors and spans are checked, and each call has its frame. g++ finds variables that may be
-// uninitialised only if it optimises; clang finds them without, and optimised it removes loops without an end.
+// uninitialised only if it optimises; clang finds them without.
 constexpr const char* kHostOptions = "-g1 -D_GLIBCXX_ASSERTIONS";
 constexpr const char* kHostOptionsGnu = "-O1 -fno-inline";
 
