@@ -36,7 +36,7 @@ case "${1:-}" in
         ;;
 esac
 
-bash apps/setup.sh libgtest-dev libopenmpi-dev openmpi-bin
+bash apps/setup.sh libgtest-dev libopenmpi-dev openmpi-bin mkdocs
 for build in "${tested[@]}" "${built[@]}"; do
     tests=ON
     if [ "$build" = fuzz ]; then tests=OFF; fi  # it has none but its own
