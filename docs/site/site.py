@@ -15,7 +15,7 @@ import subprocess
 import sys
 import urllib.parse
 
-# The order for readers. What is not named here follows under Reference.
+# The order for readers. A committed page that is in none of these lists is an error.
 SECTIONS = {
     'Start': ['README.md', 'docs/install.md', 'docs/first-hour.md', 'docs/coming-from.md'],
     'Learn': ['docs/gpu-basics.md', 'docs/explain.md', 'explain/pages.md', 'docs/learn.md', 'docs/tape.md', 'docs/add-an-op.md', 'apps/lab/README.md',
@@ -138,6 +138,7 @@ def title_of(path):
 
 
 def navigation(docs):
+    """The contents, and the pages that are not among them."""
     left = {str(path.relative_to(docs)) for path in docs.rglob('*.md')}
     sections = []
     for section, patterns in SECTIONS.items():
@@ -149,21 +150,24 @@ def navigation(docs):
                     left.remove(name)
                     pages.append({title_of(path): name})
         sections.append({section: pages})
-    return sections
+    return sections, left
 
 
 def collect(work, pages):
     root, docs = pathlib.Path(__file__).resolve().parents[2], work / 'docs'
     shutil.copytree(pages, docs)
     collector = Collector(root, docs)
-    for name in collector.files:
-        if name.endswith('.md') and not name.startswith(('apps/learn/exercises/', 'docs/examples/')):
-            collector.collect(name)
+    names = [name for name in collector.files if name.endswith('.md') and not name.startswith(('apps/learn/exercises/', 'docs/examples/'))]
+    for name in names:
+        collector.collect(name)
     add_explain_pages(docs)
     for folder, title in (('lab', 'All experiments'), ('api', 'The API of each room')):
         if (docs / folder).exists():
             (docs / folder / 'pages.md').write_text(f'# {title}\n\n[{title}](index.html)\n')
-    config = {'site_name': 'Heddle', 'docs_dir': str(docs), 'use_directory_urls': False, 'nav': navigation(docs), 'hooks': [os.path.abspath(__file__)],
+    sections, left = navigation(docs)
+    if unlisted := sorted(left.intersection(names)):
+        sys.exit(f'docs/site/site.py: no section of SECTIONS has {", ".join(unlisted)}')
+    config = {'site_name': 'Heddle', 'docs_dir': str(docs), 'use_directory_urls': False, 'nav': sections, 'hooks': [os.path.abspath(__file__)],
               'theme': {'name': None, 'custom_dir': str(root / 'docs/site/theme'), 'static_templates': ['search.html']},
               'markdown_extensions': ['tables', 'fenced_code', 'sane_lists', 'toc']}
     (work / 'mkdocs.yml').write_text(json.dumps(config, indent=1))  # YAML, too
