@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <utility>
 
 namespace heddle::app {
 namespace {
@@ -35,7 +34,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 // What Marian, JoeyNMT, fairseq, OpenNMT and PyTorch's programs call Heddle's options (docs/coming-from.md has more).
-constexpr std::pair<std::string_view, std::string_view> other_names[] = {
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"learning-rate", "lr"},
     {"learn-rate", "lr"},
     {"batch-size", "batch-tokens"},
@@ -77,7 +76,7 @@ constexpr std::pair<std::string_view, std::string_view> other_names[] = {
 
 // The choice that other programs call `given`, both without dashes; null when there is none.
 const std::string* under_other_name(const std::string& given, const std::vector<std::string>& choices) {
-    for (const auto& [theirs, ours] : other_names) {
+    for (const auto& [theirs, ours] : kOtherNames) {
         if (given != theirs) continue;
         const auto choice = std::ranges::find(choices, "--" + std::string(ours));
         if (choice != choices.end()) return &*choice;
@@ -101,6 +100,8 @@ const std::string* nearest_by_letters(const std::string& given, const std::vecto
 }
 
 }  // namespace
+
+std::span<const std::pair<std::string_view, std::string_view>> other_names() { return kOtherNames; }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& choices, std::string_view next) {
     const std::string given = letters(word);
