@@ -15,7 +15,7 @@ import subprocess
 import sys
 import urllib.parse
 
-# The order for readers. A committed page that is in none of these lists is an error.
+# The order for readers. A README or page of the repository that is in none of these lists is an error.
 SECTIONS = {
     'Start': ['README.md', 'docs/install.md', 'docs/first-hour.md', 'docs/coming-from.md'],
     'Learn': ['docs/gpu-basics.md', 'docs/explain.md', 'explain/pages.md', 'docs/learn.md', 'docs/tape.md', 'docs/add-an-op.md', 'apps/lab/README.md',
