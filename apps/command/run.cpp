@@ -101,7 +101,7 @@ std::string no_run(const std::filesystem::path& path) {
 
 TrainSettings read_settings(const std::filesystem::path& run) {
     const std::filesystem::path config = run / "config.toml";
-    check(std::filesystem::exists(config), "{}: {}", run.string(), no_run(run));
+    if (!std::filesystem::exists(config)) fail_with("{}: {}", run.string(), no_run(run));
     TrainSettings settings;
     OptionTable table = train_table(settings);
     constexpr std::size_t longest = 1 << 20;
