@@ -24,8 +24,6 @@ std::string input_file() {
     return fmt::format("{} {}", file.st_ino, file.st_size);  // st_dev may be another on another machine
 }
 
-std::span<std::byte> bytes_of(const Tensor& tensor) { return {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())}; }
-
 // Rank 0's weights on every rank, by way of the hosts.
 void broadcast_weights(Ranks& ranks, const nn::Transformer& model) {
     for (auto& [name, weight] : model.named_tensors()) {

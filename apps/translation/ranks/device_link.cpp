@@ -13,8 +13,6 @@ namespace {
 
 Tensor room_for(std::span<const std::byte> bytes) { return Tensor::empty({static_cast<std::int64_t>(bytes.size())}, DType::u8); }
 
-std::span<std::byte> bytes_of(const Tensor& tensor) { return {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())}; }
-
 class HostLink final : public DeviceLink {
   public:
     explicit HostLink(Ranks& ranks) : ranks_(ranks) {}

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tensor.h"
+
 namespace heddle::app {
 
 /// Bytes on their way to another rank. Two ranks exchange their messages to each other in the order in which both list them.
@@ -94,6 +96,11 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 template <class T>
 std::span<std::byte> bytes_of(std::vector<T>& values) {
     return std::as_writable_bytes(std::span(values));
+}
+
+/// The bytes of a tensor, in the memory of its device.
+inline std::span<std::byte> bytes_of(const Tensor& tensor) {
+    return {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())};
 }
 
 /// "rank 1 on host: what".

@@ -13,8 +13,6 @@
 namespace heddle::app {
 namespace {
 
-std::span<std::byte> bytes_of(const Tensor& tensor) { return {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())}; }
-
 // The tensor itself where it lies on the host; otherwise room of its size there, not filled.
 Tensor on_host(const Tensor& tensor) {
     return tensor.device() == Device::cpu ? tensor : Tensor::empty(tensor.shape(), tensor.dtype());
@@ -227,8 +225,8 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         all[rank].resize(of_shards(rank) + (in_blocks ? blocks_[rank] : 0));
         if (rank == self) continue;
-        outgoing.push_back({static_cast<int>(rank), app::bytes_of(own_numbers)});
-        incoming.push_back({static_cast<int>(rank), app::bytes_of(all[rank])});
+        outgoing.push_back({static_cast<int>(rank), bytes_of(own_numbers)});
+        incoming.push_back({static_cast<int>(rank), bytes_of(all[rank])});
     }
     check(own_numbers.size() == all[self].size(),
           "ranks: {} numbers to exchange, which are not those of this rank's shards and blocks", own_numbers.size());
