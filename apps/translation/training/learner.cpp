@@ -81,6 +81,10 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
 
 void Learner::set_updates(std::int64_t updates) {
     optimizer_.set_updates(updates);
+    weights_changed();
+}
+
+void Learner::weights_changed() {
     shared_ = false;
     parameters_.round_again();
 }

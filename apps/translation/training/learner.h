@@ -56,8 +56,7 @@ class Learner {
     /// device bf16 (nn/flat.h); the weights in parameters() are f32 all the same.
     /// `ranks`: null for a learner that is alone. With several, each has a learner of a model of the same options. Rank 0's
     /// gives the results of one that is alone; on the others follow() is the only call. Rank 0's weights reach the others at the
-    /// first update, copy_of_moments() or share_weights(), and again at the next one after set_updates(): whoever writes to
-    /// parameters().values later must call set_updates().
+    /// first update, copy_of_moments() or share_weights(), and again at the next one after set_updates() or weights_changed().
     Learner(nn::Transformer& model, const TrainingOptions& options, std::int64_t planned_updates, DType dtype = DType::f32,
             Ranks* ranks = nullptr);
     Learner(const Learner&) = delete;  // captured steps know where it is
@@ -82,9 +81,11 @@ class Learner {
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
-    /// For a resumed run, after its weights and moments were filled in; with several ranks after every other write to
-    /// parameters().values, too.
+    /// For a resumed run, after its weights and moments were filled in.
     void set_updates(std::int64_t updates);
+    /// To be called after every other write to parameters().values: renews their bf16 copy, and with several ranks the others
+    /// get them before they compute again.
+    void weights_changed();
     const nn::FlatParameters& parameters() const { return parameters_; }
     nn::FlatParameters& parameters() { return parameters_; }
     /// The optimizer's arrays under names such as "first_moment.encoder.layers.0...", copied to the CPU.

@@ -387,7 +387,7 @@ void Trainer::finish(TrainingResult& result) {
 void Trainer::use(const Tensor& weights) {
     model_.eval();
     learner_.parameters().values.copy_(weights);
-    learner_.set_updates(learner_.updates());  // as after every write to the weights
+    learner_.weights_changed();
     learner_.share_weights();
 }
 
