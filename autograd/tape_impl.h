@@ -67,6 +67,7 @@ class Tape {
         Backward backward;
         std::vector<Output> outputs;
         std::int64_t holders = 0;  // Variables that hold an output, and later nodes that take one as an input
+        bool always = false;       // recorded for leaves that are not among its inputs (Record::always)
         bool dead = false;         // freed by a walk, or nothing can reach it any more
     };
 

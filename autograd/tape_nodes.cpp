@@ -16,6 +16,7 @@ std::vector<Variable> Tape::append(const std::shared_ptr<Tape>& self, std::vecto
     node.number = self->next_number_;
     node.op = entry.op;
     node.where = entry.where;
+    node.always = entry.always;
     node.module = module_to_record();
     for (const Variable& variable : entry.inputs) node.inputs.push_back(self->input_of(variable, entry));
     for (const Input& input : node.inputs)

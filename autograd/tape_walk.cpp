@@ -134,9 +134,8 @@ class Tape::LeafHook {
     // The walk will pass nodes [0, end), from the end.
     LeafHook(Tape& tape, std::ptrdiff_t end) : tape_(tape), hook_(std::exchange(gradient_observer, nullptr)) {
         if (hook_ == nullptr) return;
-        // What a checkpoint's function captures is not among its inputs, and its backward call adds to it.
-        const auto is_checkpoint = [](const Node& node) { return std::string_view(node.op) == "checkpoint"; };
-        const std::ptrdiff_t first_checkpoint = std::ranges::find_if(tape.nodes_, is_checkpoint) - tape.nodes_.begin();
+        // Backward of such a node, a checkpoint, adds to leaves that are not among its inputs.
+        const std::ptrdiff_t first_checkpoint = std::ranges::find_if(tape.nodes_, &Node::always) - tape.nodes_.begin();
         std::unordered_set<const Variable::Slot*> seen;
         for (std::ptrdiff_t i = 0; i < end; ++i)
             for (const Input& input : tape.nodes_[static_cast<std::size_t>(i)].inputs)
