@@ -1,11 +1,17 @@
+# heddle_mode(OPTION MODE DOC): the cache option OPTION, one of on, off and auto; MODE is set to it in lower case.
+function(heddle_mode option mode doc)
+  set(${option} auto CACHE STRING "${doc}")
+  set_property(CACHE ${option} PROPERTY STRINGS auto on off)
+  string(TOLOWER "${${option}}" value)
+  if(NOT value MATCHES "^(on|off|auto)$")
+    message(FATAL_ERROR "${option}=${${option}}: wanted on, off or auto")
+  endif()
+  set(${mode} ${value} PARENT_SCOPE)
+endfunction()
+
 # MPI, by which several processes train one model: OpenMPI, MPICH or any other. -DMPI_CXX_COMPILER=mpicxx.mpich or MPI_HOME choose one of several.
 # auto takes it when it is found, except under sanitizers, which report MPI's own memory, and for other processors.
-set(HEDDLE_MPI auto CACHE STRING "Training on several processes by MPI: on, off, or auto (on when MPI is found)")
-set_property(CACHE HEDDLE_MPI PROPERTY STRINGS auto on off)
-string(TOLOWER "${HEDDLE_MPI}" mpi_mode)
-if(NOT mpi_mode MATCHES "^(on|off|auto)$")
-  message(FATAL_ERROR "HEDDLE_MPI=${HEDDLE_MPI}: wanted on, off or auto")
-endif()
+heddle_mode(HEDDLE_MPI mpi_mode "Training on several processes by MPI: on, off, or auto (on when MPI is found)")
 set(HEDDLE_MPI_FOUND OFF)
 if(mpi_mode STREQUAL "on" OR (mpi_mode STREQUAL "auto" AND NOT HEDDLE_SANITIZE AND NOT CMAKE_CROSSCOMPILING))
   set(MPI_CXX_SKIP_MPICXX ON)  # the C interface
@@ -23,12 +29,7 @@ else()
 endif()
 
 # NCCL, by which the GPUs of several processes exchange sums and weights without the host. It needs MPI, and nvcc for the kernels.
-set(HEDDLE_NCCL auto CACHE STRING "Exchange between GPUs by NCCL: on, off, or auto (on when NCCL is found, with MPI and nvcc)")
-set_property(CACHE HEDDLE_NCCL PROPERTY STRINGS auto on off)
-string(TOLOWER "${HEDDLE_NCCL}" nccl_mode)
-if(NOT nccl_mode MATCHES "^(on|off|auto)$")
-  message(FATAL_ERROR "HEDDLE_NCCL=${HEDDLE_NCCL}: wanted on, off or auto")
-endif()
+heddle_mode(HEDDLE_NCCL nccl_mode "Exchange between GPUs by NCCL: on, off, or auto (on when NCCL is found, with MPI and nvcc)")
 set(HEDDLE_NCCL_FOUND OFF)
 if(HEDDLE_MPI_FOUND AND HEDDLE_CUDA_MODE STREQUAL "nvcc" AND NOT nccl_mode STREQUAL "off")
   find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
