@@ -18,8 +18,8 @@ class LineStream {
         : reader_(descriptor, "standard input", replace_invalid), replace_invalid_(replace_invalid), format_(format) {}
 
     /// The lines that are available now, without their ends: at least one, at most `limit`; waits for the first, and so many
-    /// milliseconds for each further piece of the stream, ten times as long for all of them. Empty at the end of the stream. Error when reading fails or a line is
-    /// not text, once the lines before it were handed out.
+    /// milliseconds for each further piece of the stream, ten times as long for all of them. Empty at the end of the stream.
+    /// Error when reading fails or a line is not text, once the lines before it were handed out.
     std::vector<std::string> next(std::size_t limit, int milliseconds = 0);
     /// One line for each kind of change that lines so far went through.
     void say_changes(const Say& say) const;
