@@ -36,9 +36,9 @@ namespace {
 using namespace device;
 
 constexpr int kRows = 16, kColumns = 32, kWarps = 4, kThreads = kWarps * kWarp;
-constexpr int kTiles = kColumns / 8;  // of 8 columns: one product's
-constexpr int kTerms = 32;            // of two products
-constexpr int kPadding = 8;           // elements behind a row; a 2-way conflict stays (a pitch of 64 bytes modulo 128 has none)
+constexpr int kTiles = kColumns / 8;      // of 8 columns: one product's
+constexpr int kTerms = 32;                // of two products
+constexpr int kSumsPitch = kColumns + 8;  // of sums: 16 lanes store 8 floats of four rows at once, on different banks
 
 struct Task {
     const bf16* x;         // [rows, in]
@@ -57,6 +57,10 @@ struct Task {
     int activation;  // of Activation, or -1
 };
 
+/// Elements from a row in shared memory to the next one. Eight lanes read two rows' 64 bytes at once: an odd number of 64 bytes
+/// between the rows puts these on different banks. (`in` is a multiple of 32.)
+__host__ __device__ constexpr int pitch_of(int in) { return in % 64 == 0 ? in + 32 : in; }
+
 /// Four 32-bit registers with eight neighbours.
 __device__ __forceinline__ Vector<std::uint32_t, 4> load_eight(const bf16* from) {
     const Vector<bf16, 8> values = load_vector<8>(from);
@@ -66,13 +70,13 @@ __device__ __forceinline__ Vector<std::uint32_t, 4> load_eight(const bf16* from)
     return pairs;
 }
 
-// rows [kRows, in + kPadding]: row r becomes its norm, and goes to `normed` with `write`; a warp has every fourth one, and a lane
+// rows [kRows, pitch]: row r becomes its norm, and goes to `normed` with `write`; a warp has every fourth one, and a lane
 // touches its own columns only.
 __device__ __forceinline__ void normalise(const Task& a, bf16* rows, std::int64_t first_row, bool write) {
     const auto n = static_cast<float>(a.in);
     for (int r = warp(); r < kRows; r += kWarps) {
         if (first_row + r >= a.rows) continue;  // zeros
-        bf16* const row = rows + r * (a.in + kPadding);
+        bf16* const row = rows + r * pitch_of(a.in);
         const auto sum_of = [&](auto&& term) {
             float sum = 0;
             for (int c = lane() * 8; c < a.in; c += kWarp * 8) {
@@ -108,8 +112,8 @@ __device__ __forceinline__ float activate(float u, int activation) {
 // Block b: rows [16 (b / blocks), ..) and columns [32 (b % blocks), ..), `blocks` of them side by side.
 __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsigned blocks) {
     SharedArena arena;
-    bf16* const rows = arena.take<bf16>(kRows * (a.in + kPadding));          // [kRows, in], padded
-    float* const sums = arena.take<float>(kWarps * kRows * (kColumns + 1));  // [warps, kRows, kColumns], padded
+    bf16* const rows = arena.take<bf16>(kRows * pitch_of(a.in));         // [kRows, in], padded
+    float* const sums = arena.take<float>(kWarps * kRows * kSumsPitch);  // [warps, kRows, kColumns], padded
     const std::int64_t first_row = std::int64_t{blockIdx.x / blocks} * kRows;
     const std::int64_t first_column = std::int64_t{blockIdx.x % blocks} * kColumns;
     const int chunks = a.in / 8;  // of a row
@@ -117,7 +121,7 @@ __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsig
         const int r = i / chunks, c = i % chunks * 8;
         Vector<bf16, 8> values = {};
         if (first_row + r < a.rows) values = load_vector<8>(a.x + (first_row + r) * a.in + c);
-        store_vector(rows + r * (a.in + kPadding) + c, values);
+        store_vector(rows + r * pitch_of(a.in) + c, values);
     }
     __syncthreads();  // the rows are there
     if (a.gamma != nullptr) {
@@ -126,8 +130,8 @@ __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsig
     }
 
     const int g = lane() / 4, t = lane() % 4;
-    const bf16* const left = rows + g * (a.in + kPadding) + 8 * t;
-    const bf16* const below = left + 8 * (a.in + kPadding);
+    const bf16* const left = rows + g * pitch_of(a.in) + 8 * t;
+    const bf16* const below = left + 8 * pitch_of(a.in);
     const bf16* right[kTiles];  // row g of each tile's rows of W; beyond the last one that one again, whose results go nowhere
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) right[n] = a.weight + min(first_column + 8 * n + g, a.out - 1) * a.in + 8 * t;
@@ -145,12 +149,14 @@ __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsig
             for (int n = 0; n < kTiles; ++n) mma(y[n], x, FragmentB{{w[n][2 * half], w[n][2 * half + 1]}});
         }
     }
-    constexpr int kPitch = kColumns + 1;
 #pragma unroll
     for (int n = 0; n < kTiles; ++n)
 #pragma unroll
-        for (int i = 0; i < Accumulator16x8::kElements; ++i)
-            sums[(warp() * kRows + Accumulator16x8::row(i)) * kPitch + 8 * n + Accumulator16x8::col(i)] = y[n][i];
+        for (int half = 0; half < Accumulator16x8::kRows; ++half) {
+            const int i = 2 * half;
+            float* const to = sums + (warp() * kRows + Accumulator16x8::row(i)) * kSumsPitch + 8 * n + Accumulator16x8::col(i);
+            store_vector(to, Vector<float, 2>{{y[n][i], y[n][i + 1]}});
+        }
     __syncthreads();  // all warps' sums are there
 
     for (int i = thread_in_block(); i < kRows * kColumns; i += kThreads) {
@@ -159,7 +165,7 @@ __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsig
         if (row >= a.rows || column >= a.out) continue;
         float total = 0;
 #pragma unroll
-        for (int w = 0; w < kWarps; ++w) total += sums[(w * kRows + r) * kPitch + c];
+        for (int w = 0; w < kWarps; ++w) total += sums[(w * kRows + r) * kSumsPitch + c];
         if (a.bias != nullptr) total += load(a.bias[column]);
         total = activate(total, a.activation);
         if (a.residual != nullptr) total += load(a.residual[row * a.out + column]);
@@ -193,9 +199,8 @@ void few_rows_linear_cuda(const FewRowsLinear& call, const FewRowsResult& result
                     .in = static_cast<int>(call.x.cols()),
                     .eps = norm ? static_cast<float>(call.norm->eps) : 0.0F,
                     .activation = call.activation.has_value() ? static_cast<int>(*call.activation) : -1};
-    static_assert(sizeof(bf16) * kRows * (kFewRowsWidest + kPadding) + sizeof(float) * kWarps * kRows * (kColumns + 1) <=
-                  99 * 1024);
-    const auto shared = SharedSize().take<bf16>(kRows * (task.in + kPadding)).take<float>(kWarps * kRows * (kColumns + 1));
+    static_assert(sizeof(bf16) * kRows * pitch_of(kFewRowsWidest) + sizeof(float) * kWarps * kRows * kSumsPitch <= 99 * 1024);
+    const auto shared = SharedSize().take<bf16>(kRows * pitch_of(task.in)).take<float>(kWarps * kRows * kSumsPitch);
     const unsigned blocks = blocks_for(task.out, kColumns);
     launch({.grid = blocks * blocks_for(task.rows, kRows), .block = kThreads, .shared = shared.bytes()}, few_rows_linear_kernel,
            task, blocks);

@@ -38,7 +38,7 @@ struct FewRowsResult {
 /// Beyond, a product that reads its weights once for all rows is faster.
 inline constexpr std::int64_t kFewRows = 128;
 /// The widest rows: 16 of them must fit into the 99 KB of shared memory that a block has on sm_86 and sm_89.
-inline constexpr std::int64_t kFewRowsWidest = 2880;
+inline constexpr std::int64_t kFewRowsWidest = 2848;
 /// Whether few_rows_linear takes x [rows, in] and weight: bf16 on CUDA, at most kFewRows rows, `in` a multiple of 32 up to
 /// kFewRowsWidest, 16-byte aligned; and products need not be the same for every number of rows (batch_invariant.h).
 bool takes_few_rows(const Tensor& x, const Tensor& weight);

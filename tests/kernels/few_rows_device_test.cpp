@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/activation/activation.h"
+#include "kernels/device/inspect.h"
 #include "kernels/few_rows/few_rows.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/linear.h"
@@ -129,6 +130,19 @@ TEST_F(FewRowsDevice, KeepsANaNToItsRow) {
         kernels::few_rows_linear(call, result);
         const std::vector<double> y = exact(result.y).to_vector();
         for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 8 == 1) << i;
+    }
+}
+
+// Rows of any length are read, and sums exchanged, without a bank conflict.
+TEST_F(FewRowsDevice, KeepsItsRowsOnDifferentBanks) {
+    if (!device::emulated()) GTEST_SKIP() << "a GPU does not count bank conflicts";
+    for (const std::int64_t in :
+         {std::int64_t{32}, std::int64_t{64}, std::int64_t{96}, std::int64_t{256}, kernels::kFewRowsWidest}) {
+        const FewRowsLinear call{half({17, in}, 1), half({40, in}, 2), {}, kernels::RowNorm{half({in}, 5), half({in}, 6), 1e-5}};
+        const FewRowsResult result{fresh({17, 40})};
+        const device::Traffic traffic = device::traffic_of([&] { kernels::few_rows_linear(call, result); });
+        EXPECT_GT(traffic.shared_cycles, 0);
+        EXPECT_EQ(traffic.shared_cycles, traffic.least_shared_cycles) << in;
     }
 }
 
