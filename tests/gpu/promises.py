@@ -64,7 +64,7 @@ PROMISES = {
         "attention_d_query_mma_kernel<64, false>": Promise(registers=240, mma=2.9, loop=21, copy=10, stores=4, narrow=0),
         "attention_d_query_mma_kernel<128, false>": Promise(registers=176, mma=2.9, loop=15, copy=10, stores=8, narrow=0),
         "attention_d_key_mma_kernel<32, false>": Promise(registers=248, mma=3.7, loop=41, copy=10, stores=4, narrow=0),
-        "attention_d_key_mma_kernel<32, true>": Promise(mma=4.8, copy=10, stores=4, narrow=0, spills={"sm_80": 20, "sm_90a": 20}),
+        "attention_d_key_mma_kernel<32, true>": Promise(registers=248, mma=3.9, copy=10, stores=4, narrow=0),
         "attention_d_key_mma_kernel<64, false>": Promise(mma=3.3, loop=30, copy=9.5, stores=8, narrow=0),
         "attention_d_key_mma_kernel<128, false>": Promise(registers=252, mma=3.4, loop=26, copy=9.5, stores=16, narrow=0),
     },
