@@ -42,7 +42,7 @@ Inputs moved(const Inputs& inputs, const Inputs& direction, double step) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.push_back(inputs[i].clone());
         for (std::int64_t e = 0; e < inputs[i].numel(); ++e)
-            result.back().data<double>()[e] += step * direction[i].data<double>()[e];
+            result.back().mutable_data<double>()[e] += step * direction[i].data<double>()[e];
     }
     return result;
 }
@@ -63,7 +63,7 @@ struct Cotangent {
         Tensor result = Tensor::empty(y.shape(), y.dtype());
         dispatch_real("exact_check", on_cpu, [&]<class T>(TypeTag<T>) {
             for (std::size_t i = 0; i < c.size(); ++i)
-                result.data<T>()[i] = static_cast<T>(c[i] + w[i] * Accumulator<T>(on_cpu.data<T>()[i]));
+                result.mutable_data<T>()[i] = static_cast<T>(c[i] + w[i] * Accumulator<T>(on_cpu.data<T>()[i]));
         });
         return result.to(y.device());
     }
@@ -182,7 +182,7 @@ class ExactChecks {
             most = std::max(most, largest(result.back().to_vector()));
         }
         for (Tensor& part : result)
-            for (double& value : part.span<double>()) value = most > 0 ? value / most : 0;
+            for (double& value : part.mutable_values<double>()) value = most > 0 ? value / most : 0;
         return result;
     }
 
@@ -272,7 +272,7 @@ class ExactChecks {
             for (std::int64_t e = 0; e < inputs_[i].numel() && left > 0; ++e, --left) {
                 Inputs unit;
                 for (const Tensor& input : inputs_) unit.push_back(Tensor::zeros(input.shape(), DType::f64));
-                unit[i].data<double>()[e] = 1;
+                unit[i].mutable_data<double>()[e] = 1;
                 InnerProduct exact;
                 exact.add(cotangent_.c, derivative_of(calls_.value(dual_inputs(inputs_, unit))).to_vector());
                 const double backward = gradients_[i][static_cast<std::size_t>(e)];

@@ -159,7 +159,7 @@ class Proof {
             for (std::int64_t element = 0; element < shapes_[k].numel(); ++element, ++o) {
                 Cotangents unit(shapes_.size());
                 unit[k] = Tensor::zeros(shapes_[k], DType::f64);
-                unit[k].data<double>()[element] = 1;
+                unit[k].mutable_data<double>()[element] = 1;
                 const std::vector<Values> rows = subject_.back(pass, unit, true);
                 for (std::size_t i = 0; i < wanted.size(); ++i)
                     if (wanted[i] &&

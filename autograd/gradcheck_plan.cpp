@@ -54,7 +54,7 @@ std::vector<Tensor> nearby_inputs(const Subject& subject, std::uint64_t seed) {
     std::vector<Tensor> inputs;
     for (std::size_t i = 0; i < subject.inputs(); ++i) {
         inputs.push_back(Tensor::rand(subject.input(i).shape(), seed + i, DType::f64));
-        const std::span<double> values = inputs.back().span<double>();
+        const std::span<double> values = inputs.back().mutable_values<double>();
         for (std::size_t e = 0; e < values.size(); ++e) values[e] = (0.7 + 0.6 * values[e]) * subject.input(i).data<double>()[e];
     }
     return inputs;

@@ -31,7 +31,7 @@ Along along(const Subject& subject, const std::vector<Values>& gradients, const 
     double noise = noise_of(subject, sums, seed + 100).back();
     // The arguments are rounded on the way along.
     for (std::size_t i = 0; i < direction.size(); ++i)
-        noise += kEpsilon / 2 * dot_of_magnitudes(gradients[i], subject.input(i).span<double>());
+        noise += kEpsilon / 2 * dot_of_magnitudes(gradients[i], subject.input(i).values<double>());
     const auto sum_at = [&](double t) { return Values{dot(cotangent, subject.value_along(direction, t))}; };
     const Slope slope = differentiate(
         [&](double h, Values& above, Values& below) {
@@ -122,7 +122,7 @@ std::optional<std::string> wrong_for_scaled_cotangents(const Points& points) {
         Cotangents scaled;
         for (const Tensor& cotangent : points.cotangents) {
             scaled.push_back(cotangent.clone());
-            for (double& each : scaled.back().span<double>()) each *= factor;
+            for (double& each : scaled.back().mutable_values<double>()) each *= factor;
         }
         const std::vector<Values> gradients = gradients_at(points.here, scaled);
         for (std::size_t i = 0; i < gradients.size(); ++i)

@@ -50,8 +50,8 @@ class Pass {
 Values sums_of_absolute_terms(Pass& exact, const Tensor& cotangent) {
     std::vector<Values> sums;
     for (std::int64_t o = 0; o < cotangent.numel(); ++o) {
-        const Tensor one_term = Tensor::zeros(cotangent.shape(), DType::f64);
-        one_term.data<double>()[o] = cotangent.data<double>()[o];
+        Tensor one_term = Tensor::zeros(cotangent.shape(), DType::f64);
+        one_term.mutable_data<double>()[o] = cotangent.data<double>()[o];
         const std::vector<Values> terms = exact.back(one_term);
         sums.resize(terms.size());
         for (std::size_t i = 0; i < terms.size(); ++i) {

@@ -115,7 +115,7 @@ Values Subject::value_at(std::size_t input, std::int64_t element, double x) cons
 
 // Nothing but the element is written, on the device too: what the function changed in place stays to be found.
 void Subject::set(std::size_t input, std::int64_t element, double x) const {
-    inputs_[input].data<double>()[element] = x;
+    Tensor(inputs_[input]).mutable_data<double>()[element] = x;
     if (device_ == Device::cpu) return;
     const Shape flat{inputs_[input].numel()};
     Tensor there = given_[input].reshape(flat).slice(element, element + 1);
@@ -127,14 +127,16 @@ void Subject::overwrite(std::size_t input, const Tensor& values) { given_[input]
 Values Subject::value_along(const std::vector<Values>& direction, double step) const {
     const auto restore = [this] {
         for (std::size_t i = 0; i < inputs_.size(); ++i) {
-            std::memcpy(inputs_[i].bytes_data(), original_[i].bytes_data(), static_cast<std::size_t>(original_[i].bytes()));
+            std::memcpy(Tensor(inputs_[i]).mutable_bytes_data(), original_[i].bytes_data(),
+                        static_cast<std::size_t>(original_[i].bytes()));
             if (device_ != Device::cpu) Tensor(given_[i]).copy_(original_[i]);
         }
     };
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        for (std::int64_t e = 0; e < inputs_[i].numel(); ++e)
-            inputs_[i].data<double>()[e] += step * direction[i][static_cast<std::size_t>(e)];
-        if (device_ != Device::cpu) Tensor(given_[i]).copy_(inputs_[i]);
+        Tensor values = inputs_[i];
+        for (std::int64_t e = 0; e < values.numel(); ++e)
+            values.mutable_data<double>()[e] += step * direction[i][static_cast<std::size_t>(e)];
+        if (device_ != Device::cpu) Tensor(given_[i]).copy_(values);
     }
     try {
         Values result = value();

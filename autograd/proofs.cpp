@@ -25,7 +25,7 @@ Tensor random_input(const Shape& shape, std::uint64_t seed, double deviation) {
 
 Tensor away_from_zero(const Tensor& x, double margin) {
     Tensor result = x.clone();
-    for (double& value : result.span<double>()) value += value < 0 ? -margin : margin;
+    for (double& value : result.mutable_values<double>()) value += value < 0 ? -margin : margin;
     return result;
 }
 

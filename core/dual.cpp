@@ -8,7 +8,7 @@ Tensor make_dual(const Tensor& value, const Tensor& derivative) {
     check_shape("make_dual", "derivative", derivative, value.shape());
     Tensor result = Tensor::empty(value.shape(), DType::dual);
     const std::span<const double> values = value.values<double>(), derivatives = derivative.values<double>();
-    const std::span<Dual> to = result.span<Dual>();
+    const std::span<Dual> to = result.mutable_values<Dual>();
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = {values[i], derivatives[i]};
     return result;
 }
@@ -17,7 +17,7 @@ Tensor derivative_of(const Tensor& dual) {
     check_dtype("derivative_of", "dual", dual, DType::dual);
     Tensor result = Tensor::empty(dual.shape(), DType::f64);
     const std::span<const Dual> from = dual.values<Dual>();
-    const std::span<double> to = result.span<double>();
+    const std::span<double> to = result.mutable_values<double>();
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[i].derivative;
     return result;
 }

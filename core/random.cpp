@@ -82,7 +82,7 @@ Generator& generator() {
 void fill_uniform(Tensor& tensor, double low, double high, std::uint64_t key) {
     check(low <= high, "fill_uniform: numbers from {} to {}", low, high);
     dispatch_float("fill_uniform", tensor, [&]<class T>(TypeTag<T>) {
-        T* out = tensor.data<T>();
+        T* out = tensor.mutable_data<T>();
         // Values just below `high` would round up to it.
         const T largest = std::nextafter(static_cast<T>(high), static_cast<T>(low));
         for (std::int64_t i = 0; i < tensor.numel(); ++i) {
@@ -95,7 +95,7 @@ void fill_uniform(Tensor& tensor, double low, double high, std::uint64_t key) {
 
 void fill_normal(Tensor& tensor, double mean, double deviation, std::uint64_t key) {
     dispatch_float("fill_normal", tensor, [&]<class T>(TypeTag<T>) {
-        T* out = tensor.data<T>();
+        T* out = tensor.mutable_data<T>();
         for (std::int64_t i = 0; i < tensor.numel(); ++i) {
             const Counter bits = philox4x32(key, counter_of(static_cast<std::uint64_t>(i)));
             const double radius = std::sqrt(-2 * std::log(1 - unit(word(bits, 0))));

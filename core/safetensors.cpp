@@ -124,7 +124,7 @@ float half_to_float(std::uint16_t half) {
 template <class From, class To, class Convert>
 Tensor converted(std::span<const std::byte> from, const Shape& shape, Convert convert) {
     Tensor result = Tensor::empty(shape, dtype_of<To>());
-    for (To& to : result.span<To>()) {
+    for (To& to : result.mutable_values<To>()) {
         From value;
         std::memcpy(&value, from.data(), sizeof value);
         from = from.subspan(sizeof value);
@@ -146,7 +146,7 @@ Tensor load_elements(std::string_view dtype, const Shape& shape, std::span<const
     for (const DType own : {DType::f64, DType::f32, DType::bf16, DType::i32, DType::u8}) {
         if (dtype != file_dtype(own)) continue;
         Tensor result = Tensor::empty(shape, own);
-        if (!from.empty()) std::memcpy(result.bytes_data(), from.data(), from.size());
+        if (!from.empty()) std::memcpy(result.mutable_bytes_data(), from.data(), from.size());
         return result;
     }
     fail_with("{} tensors cannot be loaded; convert it to F32 or I32 where the file was made", dtype);

@@ -12,21 +12,21 @@ namespace heddle {
 namespace {
 
 /// Copies all bytes of `from` to `to` on any devices; they do not overlap.
-void copy_bytes(const Tensor& to, const Tensor& from) {
+void copy_bytes(Tensor& to, const Tensor& from) {
     if (to.bytes() == 0) return;
     if (to.device() == Device::cpu && from.device() == Device::cpu)
-        std::memcpy(to.bytes_data(), from.bytes_data(), static_cast<std::size_t>(to.bytes()));
+        std::memcpy(to.mutable_bytes_data(), from.bytes_data(), static_cast<std::size_t>(to.bytes()));
     else
-        device::copy(to.bytes_data(), to.device(), from.bytes_data(), from.device(), to.bytes());
+        device::copy(to.mutable_bytes_data(), to.device(), from.bytes_data(), from.device(), to.bytes());
 }
 
 /// Sets all bytes to `byte`.
-void fill_bytes(const Tensor& tensor, int byte) {
+void fill_bytes(Tensor& tensor, int byte) {
     if (tensor.bytes() == 0) return;
     if (tensor.device() == Device::cpu)
-        std::memset(tensor.bytes_data(), byte, static_cast<std::size_t>(tensor.bytes()));
+        std::memset(tensor.mutable_bytes_data(), byte, static_cast<std::size_t>(tensor.bytes()));
     else
-        device::fill(tensor.bytes_data(), byte, tensor.bytes());
+        device::fill(tensor.mutable_bytes_data(), byte, tensor.bytes());
 }
 
 bool overlap(const Tensor& a, const Tensor& b) {
@@ -62,7 +62,7 @@ Tensor Tensor::arange(std::int64_t count, DType dtype, Device device) {
     check(count >= 0, "arange: {} numbers, wanted at least 0", count);
     Tensor result = empty({count}, dtype);
     dispatch_all(dtype, [&]<class T>(TypeTag<T>) {
-        T* out = result.data<T>();
+        T* out = result.mutable_data<T>();
         for (std::int64_t i = 0; i < count; ++i) out[i] = convert<T>(i);
     });
     return result.to(device);
@@ -73,15 +73,15 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
     check(static_cast<std::int64_t>(values.size()) == shape.numel(), "tensor: {} values given for shape {}, which holds {}",
           values.size(), shape, shape.numel());
     Tensor result = empty(shape, dtype_of<T>());
-    std::copy(values.begin(), values.end(), result.data<T>());
+    std::copy(values.begin(), values.end(), result.mutable_data<T>());
     return result;
 }
 
 template <class T>
-T* Tensor::data() const {
+T* Tensor::elements() const {
     check(defined(), "tensor: an undefined tensor has no elements");
     check(dtype_ == dtype_of<T>(), "tensor: the elements of {} are {}, but were asked for as {}", shape_, dtype_, dtype_of<T>());
-    return reinterpret_cast<T*>(bytes_data());
+    return reinterpret_cast<T*>(first_byte());
 }
 
 void Tensor::check_on_host() const {
@@ -152,7 +152,7 @@ Tensor Tensor::to(DType dtype) const {
     dispatch_all(dtype_, [&]<class From>(TypeTag<From>) {
         dispatch_all(dtype, [&]<class To>(TypeTag<To>) {
             const From* from = data<From>();
-            To* to = result.data<To>();
+            To* to = result.mutable_data<To>();
             for (std::int64_t i = 0; i < numel_; ++i) to[i] = convert<To>(from[i]);
         });
     });
@@ -163,7 +163,7 @@ void Tensor::fill_(double value, Where where) {
     if (value == 0 && !std::signbit(value))
         fill_bytes(*this, 0);
     else if (device() == Device::cpu)
-        dispatch_all(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(data<T>(), numel_, convert<T>(value)); });
+        dispatch_all(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(mutable_data<T>(), numel_, convert<T>(value)); });
     else
         copy_bytes(*this, full(shape_, value, dtype_));
     bump_version(where);
@@ -182,7 +182,7 @@ Tensor copy_on_cpu(const Tensor& tensor) { return tensor.device() == Device::cpu
 
 #define HEDDLE_INSTANTIATE(T)                                          \
     template Tensor Tensor::from<T>(std::span<const T>, const Shape&); \
-    template T* Tensor::data<T>() const;
+    template T* Tensor::elements<T>() const;
 HEDDLE_INSTANTIATE(double)
 HEDDLE_INSTANTIATE(float)
 HEDDLE_INSTANTIATE(bf16)

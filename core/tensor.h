@@ -14,7 +14,8 @@
 namespace heddle {
 
 /// Contiguous, row-major, reference-counted. Copying a Tensor copies the handle; `clone` copies the elements. There are no
-/// strides: a view is a reshape or a leading slice and shares the storage. A default-constructed Tensor is undefined.
+/// strides: a view is a reshape or a leading slice and shares the storage. Nothing is written through a const handle; a copy or a
+/// view of it is a handle of its own. A default-constructed Tensor is undefined.
 class Tensor {
   public:
     Tensor() = default;
@@ -67,16 +68,21 @@ class Tensor {
         return host_span<T>();
     }
 
-    /// For kernels: the first element, in the memory of its device. A handle on constant elements is a handle like any other, so
-    /// it is the kernel that must not write to an input, and whoever overwrites a tensor in place calls bump_version(). Error
-    /// when T is not the tensor's element type or the tensor is undefined.
+    /// For kernels: the first element, in the memory of its device, and all bytes. Error when T is not the tensor's element type
+    /// or the tensor is undefined; the bytes of an undefined tensor are nullptr.
     template <class T>
-    T* data() const;
-    template <class T>
-    std::span<T> span() const {
-        return {data<T>(), static_cast<std::size_t>(numel_)};
+    const T* data() const {
+        return elements<T>();
     }
-    std::byte* bytes_data() const { return storage_ ? storage_->data() + offset_ : nullptr; }
+    const std::byte* bytes_data() const { return first_byte(); }
+    /// The same, to write; a kernel takes its results as `Tensor&` or `Tensor`. Bumps no version, because loops ask for the
+    /// pointer in every piece and thread: whoever overwrites a tensor in place calls bump_version(), once.
+    template <class T>
+    T* mutable_data() {
+        return elements<T>();
+    }
+    std::byte* mutable_bytes_data() { return first_byte(); }
+
     /// The only element of a one-element tensor, as double, whatever its type. On CUDA the host waits for it.
     double item() const;
     /// All elements as double, whatever their type; for tests and printing. On CUDA the host waits for them.
@@ -114,10 +120,13 @@ class Tensor {
     bool unique() const { return storage_.use_count() == 1; }
 
   private:
+    std::byte* first_byte() const { return storage_ ? storage_->data() + offset_ : nullptr; }
+    template <class T>
+    T* elements() const;
     template <class T>
     std::span<T> host_span() const {
         check_on_host();
-        return span<T>();
+        return {elements<T>(), static_cast<std::size_t>(numel_)};
     }
     void check_on_host() const;
 
@@ -146,8 +155,12 @@ struct Columns {
     std::int64_t rows() const { return base.rows(); }
     std::int64_t pitch() const { return base.cols(); }
     template <class T>
-    T* data() const {
+    const T* data() const {
         return base.data<T>() + begin;
+    }
+    template <class T>
+    T* mutable_data() {
+        return base.mutable_data<T>() + begin;
     }
 };
 

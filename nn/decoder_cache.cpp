@@ -96,7 +96,7 @@ void DecoderCache::advance() {
 }
 
 void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
-    const Tensor& own = layers_[static_cast<std::size_t>(layer)].own;
+    Tensor& own = layers_[static_cast<std::size_t>(layer)].own;
     check(keys_values.rows() == hypotheses() && keys_values.count == own.cols(),
           "decoder cache: keys and values are [{}, {}], wanted [{}, {}]", keys_values.rows(), keys_values.count, hypotheses(),
           own.cols());
@@ -106,7 +106,7 @@ void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
     }
     const std::int64_t width = size_of(own.dtype());
     const auto bytes = static_cast<std::size_t>(own.cols() * width);
-    std::byte* to = own.bytes_data() + (used_rows_ - hypotheses()) * own.cols() * width;
+    std::byte* to = own.mutable_bytes_data() + (used_rows_ - hypotheses()) * own.cols() * width;
     const std::byte* from = keys_values.base.bytes_data() + keys_values.begin * width;
     for (std::int64_t i = 0; i < hypotheses(); ++i, to += bytes, from += keys_values.pitch() * width)
         std::memcpy(to, from, bytes);

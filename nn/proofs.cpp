@@ -124,7 +124,7 @@ std::vector<Tensor> inputs_of(const Module& module, std::vector<Tensor> others =
     std::uint64_t seed = 100;
     for (Tensor& value : values) {
         const Tensor noise = random_input(value.shape(), seed++, 0.2);
-        for (std::int64_t e = 0; e < value.numel(); ++e) value.data<double>()[e] += noise.data<double>()[e];
+        for (std::int64_t e = 0; e < value.numel(); ++e) value.mutable_data<double>()[e] += noise.data<double>()[e];
     }
     values.insert(values.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
     return values;

@@ -97,12 +97,12 @@ double measure_gflops() {
 double measure_copy() {
     constexpr std::int64_t bytes = 128 << 20, piece = 1 << 20;
     const Tensor from = Tensor::zeros({bytes}, DType::u8);
-    const Tensor to = Tensor::zeros({bytes}, DType::u8);
+    Tensor to = Tensor::zeros({bytes}, DType::u8);
     double best = 0;
     for (int repeat = 0; repeat < 5; ++repeat) {
         const auto start = Clock::now();
         parallel_for(bytes, piece, [&](std::int64_t begin, std::int64_t end) {
-            std::memcpy(to.bytes_data() + begin, from.bytes_data() + begin, static_cast<std::size_t>(end - begin));
+            std::memcpy(to.mutable_bytes_data() + begin, from.bytes_data() + begin, static_cast<std::size_t>(end - begin));
         });
         best = std::max(best, 2.0 * static_cast<double>(bytes) / seconds_since(start) / 1e9);
     }

@@ -89,7 +89,7 @@ DeviceTimer::DeviceTimer() {
 }
 
 void DeviceTimer::keep_busy(std::int64_t times) {
-    for (std::int64_t i = 0; i < times; ++i) device::fill(idle_.bytes_data(), 0, idle_.bytes());
+    for (std::int64_t i = 0; i < times; ++i) device::fill(idle_.mutable_bytes_data(), 0, idle_.bytes());
 }
 
 OpTimes DeviceTimer::measure(const OpCase& one, double seconds) {

@@ -111,7 +111,7 @@ Statement steps_are_the_whole_prefix(const nn::Transformer& model, const nn::Sen
         std::ranges::copy(step.to_vector(), std::back_inserter(with_cache));
         std::ranges::copy(model.logits(hidden.slice(i, i + 1)).to_vector(), std::back_inserter(without));
         rows_with_cache += 1, rows_without += i + 1;
-        if (i + 1 < length) prefix.data<std::int32_t>()[i + 1] = best(step);
+        if (i + 1 < length) prefix.mutable_data<std::int32_t>()[i + 1] = best(step);
     }
     const double difference = lab::largest_difference(with_cache, without);
     return {"Reading one word at a time gives what the whole prefix gives, if keys and values of the words before are kept.",
@@ -210,7 +210,7 @@ Statement schedules_differ() {
 // The loss of one target among `words` if the model gives it probability p and each other word an equal share of the rest.
 double smoothed_loss(double p, std::int64_t words, double smoothing) {
     Tensor logits = Tensor::full({1, words}, std::log((1 - p) / static_cast<double>(words - 1)), DType::f64);
-    logits.data<double>()[0] = std::log(p);
+    logits.mutable_data<double>()[0] = std::log(p);
     return ops::cross_entropy(Variable(logits), Tensor::zeros({1}, DType::i32), {.label_smoothing = smoothing}).value().item();
 }
 

@@ -80,7 +80,7 @@ std::vector<std::vector<std::int32_t>> sources_of(std::span<const app::TokenPair
 Tensor filled_up(std::span<const std::int32_t> tokens, const Spans& packed, const Spans& padded, std::int32_t filling) {
     Tensor result = Tensor::full({padded.rows()}, filling, DType::i32);
     for (std::int64_t i = 0; i < packed.size(); ++i)
-        std::copy_n(tokens.begin() + packed[i].start, packed[i].length, result.data<std::int32_t>() + padded[i].start);
+        std::copy_n(tokens.begin() + packed[i].start, packed[i].length, result.mutable_data<std::int32_t>() + padded[i].start);
     return result;
 }
 

@@ -33,8 +33,10 @@ struct Network : nn::Module {
     Network(bool normalise, double scale, std::uint64_t seed, std::int64_t depth = 8) : nn::Module(seed), normalised(normalise) {
         for (std::int64_t i = 0; i < depth; ++i) {
             blocks.push_back(std::make_unique<Block>(*this, fmt::format("blocks.{}", i)));
-            for (const nn::Linear* layer : {&blocks.back()->first, &blocks.back()->second})
-                for (float& weight : layer->weight().value().span<float>()) weight *= static_cast<float>(scale);
+            for (const nn::Linear* layer : {&blocks.back()->first, &blocks.back()->second}) {
+                Tensor weights = layer->weight().value();
+                for (float& weight : weights.mutable_values<float>()) weight *= static_cast<float>(scale);
+            }
         }
     }
     Variable forward(const Variable& x) const {
@@ -67,7 +69,7 @@ Data draw(const Options& options, std::string_view what) {
     Tensor chosen = Tensor::empty({points}, DType::i32);
     for (std::int64_t row = 0; row < points; ++row) {
         const float* const at = scores.data<float>() + row * classes;
-        chosen.data<std::int32_t>()[row] = static_cast<std::int32_t>(std::max_element(at, at + classes) - at);
+        chosen.mutable_data<std::int32_t>()[row] = static_cast<std::int32_t>(std::max_element(at, at + classes) - at);
     }
     return {x.value(), chosen};
 }

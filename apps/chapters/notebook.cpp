@@ -25,7 +25,7 @@ Statement rows_of_a_table(const Options& options) {
     const nn::Sentences sentence = sentences(1, tokens, words, lab::key(options, "tokens"));
     Tensor one_hot = Tensor::zeros({tokens, words}, DType::f32);
     for (std::int64_t row = 0; row < tokens; ++row)
-        one_hot.data<float>()[row * words + sentence.tokens.data<std::int32_t>()[row]] = 1;
+        one_hot.mutable_data<float>()[row * words + sentence.tokens.data<std::int32_t>()[row]] = 1;
     const NoGrad none;
     const double difference = lab::largest_difference(ops::embedding(table, sentence.tokens, sentence.spans).value(),
                                                       ops::matmul(Variable(one_hot), table).value());
@@ -204,7 +204,7 @@ Statement decoder_does_not_look_ahead(const nn::Transformer& model, const nn::Se
                                       const Tensor& rows) {
     const std::int64_t length = target.spans.rows();
     nn::Sentences other{target.tokens.clone(), target.spans};
-    std::int32_t& last = other.tokens.data<std::int32_t>()[length - 1];
+    std::int32_t& last = other.tokens.mutable_data<std::int32_t>()[length - 1];
     last = (last + 1) % static_cast<std::int32_t>(words);
     const Tensor others = translated(model, source, other).hidden;
     const double before = lab::largest_difference(rows.slice(0, length - 1), others.slice(0, length - 1));

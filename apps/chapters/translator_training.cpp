@@ -127,13 +127,13 @@ Memory remember(double beta2) {
         const Tensor second = adam.state()[1].second;
         constexpr std::int64_t before = 20000;
         for (std::int64_t update = 0; update < before; ++update) {
-            slope.data<double>()[0] = 1;
+            slope.mutable_data<double>()[0] = 1;
             adam.step({.lr = 1e-4});
         }
         const double start = second.data<double>()[0];
         std::int64_t updates = 0;
         do {
-            slope.data<double>()[0] = gradient(updates++);
+            slope.mutable_data<double>()[0] = gradient(updates++);
             adam.step({.lr = 1e-4});
         } while (look(second.data<double>()[0] / start));
         return static_cast<double>(updates);
@@ -283,7 +283,7 @@ app::Hypothesis without_cache(const nn::Transformer& model, const std::vector<st
         const auto length = static_cast<std::int64_t>(read.size());
         const Variable hidden = model.decode(Tensor::from(read, {length}), lab::equal_spans(1, length), memory, source_spans);
         const Tensor logits = model.logits(hidden.value().slice(length - 1, length));
-        const auto values = logits.span<float>();
+        const auto values = logits.values<float>();
         read.push_back(static_cast<std::int32_t>(std::ranges::max_element(values) - values.begin()));
         found.ended = read.back() == app::eos_id;
         if (!found.ended) found.tokens.push_back(read.back());

@@ -28,7 +28,7 @@ std::string input_file() {
 void broadcast_weights(Ranks& ranks, const nn::Transformer& model) {
     for (auto& [name, weight] : model.named_tensors()) {
         Tensor here = weight.to(Device::cpu);
-        ranks.broadcast(bytes_of(here));
+        ranks.broadcast(mutable_bytes_of(here));
         if (ranks.rank() != 0) Tensor(weight).copy_(here);
     }
 }

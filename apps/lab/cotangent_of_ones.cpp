@@ -20,7 +20,7 @@ Variable softmax_times(const Variable& x, double factor) {
     return record(
         y, {.op = "softmax", .where = Where::current(), .inputs = {x}, .saved = {y}, .backward = [factor](Gradients& gradients) {
                 Tensor dx = kernels::softmax_backward(gradients.output(), gradients.saved(0));
-                for (double& value : dx.span<double>()) value *= factor;
+                for (double& value : dx.mutable_values<double>()) value *= factor;
                 gradients.give(0, dx);
             }});
 }

@@ -53,7 +53,7 @@ Points draw_points(std::int64_t count, const std::string& what, const Options& o
         double sum = 0;
         for (std::int64_t j = 0; j < features; ++j)
             sum += teacher[static_cast<std::size_t>(j)] * drawn.x.data<float>()[i * features + j];
-        drawn.labels.data<std::int32_t>()[i] = (sum > 0) != (noise.below(5) == 0);
+        drawn.labels.mutable_data<std::int32_t>()[i] = (sum > 0) != (noise.below(5) == 0);
     }
     return drawn;
 }

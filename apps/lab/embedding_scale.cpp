@@ -104,7 +104,7 @@ std::vector<double> losses(const Options& options, bool source, bool target) {
             words(copy_sentences * copy_time, copy_vocabulary, key(options, "copy") + static_cast<std::uint64_t>(step));
         Tensor shifted = tokens.clone();  // begins with word 0
         for (std::int64_t i = 0; i < shifted.numel(); ++i)
-            shifted.data<std::int32_t>()[i] = i % copy_time == 0 ? 0 : tokens.data<std::int32_t>()[i - 1];
+            shifted.mutable_data<std::int32_t>()[i] = i % copy_time == 0 ? 0 : tokens.data<std::int32_t>()[i - 1];
         return ops::cross_entropy(copier.logits(tokens, shifted, spans), tokens);
     });
 }

@@ -73,7 +73,7 @@ struct Net : nn::Module {
         const std::int64_t size = std::min(time, head_dim);
         Tensor mask = Tensor::zeros({size, size}, DType::u8);
         for (std::int64_t row = 0; row < size; ++row)
-            for (std::int64_t place = 0; place <= row; ++place) mask.data<std::uint8_t>()[row * size + place] = 1;
+            for (std::int64_t place = 0; place <= row; ++place) mask.mutable_data<std::uint8_t>()[row * size + place] = 1;
         return mask;
     }
     Variable logits(const Variable& x, std::int64_t sentences) const { return output.forward(attend(x, sentences)); }
@@ -135,10 +135,10 @@ std::vector<double> learn_from_the_last_columns(Net& net, const Options& options
         constexpr std::int64_t sentences = 32, time = 2;
         const std::uint64_t batch = key(options, fmt::format("batch {}", step));
         const Tensor word = words(sentences * time, vocabulary, batch);
-        const Tensor x = normal({sentences * time, d_model}, 0.1, batch + 1);
+        Tensor x = normal({sentences * time, d_model}, 0.1, batch + 1);
         for (std::int64_t row = 0; row < x.rows(); ++row)
             for (std::int64_t column = 0; column < unread; ++column)
-                x.data<float>()[row * d_model + width + column] = word.data<std::int32_t>()[row] == column ? 4.0f : 0.0f;
+                x.mutable_data<float>()[row * d_model + width + column] = word.data<std::int32_t>()[row] == column ? 4.0f : 0.0f;
         return ops::cross_entropy(net.logits(Variable(x), sentences), word);
     });
 }

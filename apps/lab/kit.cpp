@@ -42,7 +42,7 @@ Tensor normal(const Shape& shape, double deviation, std::uint64_t key, DType dty
 Tensor words(std::int64_t count, std::int64_t vocabulary, std::uint64_t key) {
     Tensor tokens = Tensor::empty({count}, DType::i32);
     Sequence sequence(key);
-    for (std::int32_t& token : tokens.span<std::int32_t>())
+    for (std::int32_t& token : tokens.mutable_values<std::int32_t>())
         token = static_cast<std::int32_t>(sequence.below(static_cast<std::uint64_t>(vocabulary)));
     return tokens;
 }
@@ -73,11 +73,12 @@ Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::in
     const Shape shape = {sentences * length};
     Reversed made{words(sentences * length, vocabulary - 1, key), Tensor::empty(shape, DType::i32),
                   Tensor::empty(shape, DType::i32)};
-    const std::span<std::int32_t> source = made.source.span<std::int32_t>(), out = made.target_out.span<std::int32_t>();
+    const std::span<std::int32_t> source = made.source.mutable_values<std::int32_t>(),
+                                  out = made.target_out.mutable_values<std::int32_t>();
     for (std::size_t i = 0; i < out.size(); ++i) {
         const auto time = static_cast<std::size_t>(length), place = i % time;
         out[i] = source[i - place + time - 1 - place];
-        made.target_in.data<std::int32_t>()[i] = place == 0 ? static_cast<std::int32_t>(vocabulary - 1) : out[i - 1];
+        made.target_in.mutable_data<std::int32_t>()[i] = place == 0 ? static_cast<std::int32_t>(vocabulary - 1) : out[i - 1];
     }
     return made;
 }

@@ -47,8 +47,8 @@ Tensor distribution(std::size_t variant) {
     const Mass q = mass(variant, vocabulary);
     Tensor result = Tensor::full({words, vocabulary}, q.other, DType::f64);
     for (std::int64_t row = 0; row < words; ++row) {
-        result.data<double>()[row * vocabulary + padding] = q.padding;
-        result.data<double>()[row * vocabulary + row + 1] = q.target;
+        result.mutable_data<double>()[row * vocabulary + padding] = q.padding;
+        result.mutable_data<double>()[row * vocabulary + row + 1] = q.target;
     }
     return result;
 }

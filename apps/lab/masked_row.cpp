@@ -55,7 +55,7 @@ struct Net : nn::Module {
 
 Tensor mask_of_the_batch() {
     Tensor mask = Tensor::zeros({sentences, length, length}, DType::u8);
-    for (std::int64_t i = 0; i < (sentences - 1) * length * length; ++i) mask.data<std::uint8_t>()[i] = 1;
+    for (std::int64_t i = 0; i < (sentences - 1) * length * length; ++i) mask.mutable_data<std::uint8_t>()[i] = 1;
     return mask;
 }
 
@@ -100,7 +100,7 @@ Result masked_row(const Options& options) {
     const Tensor answers = words(sentences * length, vocabulary, key(options, "answers"));
     Tensor without_the_last = answers.clone();
     for (std::int64_t i = (sentences - 1) * length; i < sentences * length; ++i)
-        without_the_last.data<std::int32_t>()[i] = ignored;
+        without_the_last.mutable_data<std::int32_t>()[i] = ignored;
 
     Result result{
         .variants = {},

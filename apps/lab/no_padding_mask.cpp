@@ -57,7 +57,7 @@ void teach(Net& net, const Options& options) {
         const Tensor tokens = words(batch * time, 2, key(options, fmt::format("batch {}", step)));
         Tensor answers = Tensor::empty(tokens.shape(), DType::i32);
         for (std::int64_t i = 0; i < tokens.numel(); ++i)
-            answers.data<std::int32_t>()[i] = more_frequent(tokens.data<std::int32_t>() + i / time * time, time);
+            answers.mutable_data<std::int32_t>()[i] = more_frequent(tokens.data<std::int32_t>() + i / time * time, time);
         return ops::cross_entropy(net.logits(tokens, equal_spans(batch, time)), answers);
     });
 }
@@ -66,7 +66,7 @@ void teach(Net& net, const Options& options) {
 Tensor filled_up(const Tensor& tokens, std::int64_t time) {
     Tensor result = Tensor::full({sentences * time}, padding, DType::i32);
     for (std::int64_t i = 0; i < tokens.numel(); ++i)
-        result.data<std::int32_t>()[i / length * time + i % length] = tokens.data<std::int32_t>()[i];
+        result.mutable_data<std::int32_t>()[i / length * time + i % length] = tokens.data<std::int32_t>()[i];
     return result;
 }
 

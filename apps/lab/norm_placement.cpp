@@ -81,7 +81,7 @@ Variable loss(const Stack& stack, const Options& options, std::int64_t step) {
     const Tensor tokens = words(sentences * time, vocabulary, key(options, "tokens") + static_cast<std::uint64_t>(step));
     Tensor targets = tokens.clone();
     for (std::int64_t i = 0; i < sentences * time; ++i)
-        if (i % time > 0) targets.data<std::int32_t>()[i] = tokens.data<std::int32_t>()[i - 1];
+        if (i % time > 0) targets.mutable_data<std::int32_t>()[i] = tokens.data<std::int32_t>()[i - 1];
     return ops::cross_entropy(stack.logits(tokens, equal_spans(sentences, time)), targets);
 }
 

@@ -44,7 +44,7 @@ struct Net : nn::Module {
 Tensor turned_round(const Tensor& tokens) {
     Tensor result = tokens.clone();
     for (std::int64_t start = 0; start < tokens.numel(); start += length)
-        std::reverse(result.data<std::int32_t>() + start, result.data<std::int32_t>() + start + length);
+        std::reverse(result.mutable_data<std::int32_t>() + start, result.mutable_data<std::int32_t>() + start + length);
     return result;
 }
 
@@ -53,7 +53,7 @@ Tensor mask_of_zeros(const Tensor& tokens) {
     const std::int64_t count = tokens.numel() / length;
     Tensor mask = Tensor::zeros({count, length, length}, DType::u8);
     for (std::int64_t i = 0; i < mask.numel(); ++i)
-        mask.data<std::uint8_t>()[i] = tokens.data<std::int32_t>()[i / (length * length) * length + i % length] != 0;
+        mask.mutable_data<std::uint8_t>()[i] = tokens.data<std::int32_t>()[i / (length * length) * length + i % length] != 0;
     return mask;
 }
 

@@ -115,7 +115,7 @@ Result paired_layers(const Options& options) {
         const std::vector<Variable> before = net.outputs(source, target, from);
         for (auto [part, values] : net.encoder.back()->named_tensors()) {
             const Tensor noise = normal(values.shape(), 0.1, key(options, part));
-            for (std::int64_t i = 0; i < values.numel(); ++i) values.data<float>()[i] += noise.data<float>()[i];
+            for (std::int64_t i = 0; i < values.numel(); ++i) values.mutable_data<float>()[i] += noise.data<float>()[i];
             values.bump_version();
         }
         const std::vector<Variable> after = net.outputs(source, target, from);

@@ -70,11 +70,11 @@ Batch make_batch(std::uint64_t key) {
     Tensor x = Tensor::zeros({batch * length, width}, DType::f32), answer = Tensor::zeros(values.shape(), DType::f32);
     for (std::int64_t row = 0; row < batch * length; ++row) {
         const std::int64_t place = row % length;
-        x.data<float>()[row * width + content + place] = 1;
+        x.mutable_data<float>()[row * width + content + place] = 1;
         for (std::int64_t c = 0; c < content; ++c) {
             const float* value = values.data<float>() + c;
-            x.data<float>()[row * width + c] = value[row * content];
-            float& to = answer.data<float>()[row * content + c];
+            x.mutable_data<float>()[row * width + c] = value[row * content];
+            float& to = answer.mutable_data<float>()[row * content + c];
             if (place > 0) to += value[(row - 1) * content];
             if (place + 1 < length) to -= value[(row + 1) * content];
         }

@@ -53,9 +53,9 @@ Largest largest_gradients(Score how, const Tensor& query_values, const Tensor& k
     const Variable query(query_values, true), keys(key_values, true);
     const Variable weights = ops::softmax(scores(how, query, keys, weight));
     Tensor first = Tensor::zeros(weights.shape(), DType::f32);
-    first.data<float>()[0] = 1;
+    first.mutable_data<float>()[0] = 1;
     backward(weights, first);
-    return {std::ranges::max(query.grad().span<float>()), std::ranges::max(keys.grad().span<float>())};
+    return {std::ranges::max(query.grad().values<float>()), std::ranges::max(keys.grad().values<float>())};
 }
 
 // The largest gradients of all draws, ascending.

@@ -27,7 +27,7 @@ Variable logits_or_probabilities(const Variable& logits, bool twice) { return tw
 // The loss of a target whose logit is far above all others.
 double floor_of_the_loss(bool twice) {
     Tensor certain = Tensor::zeros({1, vocabulary}, DType::f64);
-    certain.data<double>()[7] = 1e4;
+    certain.mutable_data<double>()[7] = 1e4;
     return ops::cross_entropy(logits_or_probabilities(Variable(certain), twice), Tensor::full({1}, 7, DType::i32)).value().item();
 }
 

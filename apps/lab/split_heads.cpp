@@ -73,7 +73,7 @@ std::vector<double> influence(const Net& net, const Tensor& tokens) {
     std::vector<double> changes(length * length, 0);
     for (std::int64_t token = 0; token < length; ++token) {
         Tensor changed = tokens.clone();
-        std::int32_t& id = changed.data<std::int32_t>()[token];
+        std::int32_t& id = changed.mutable_data<std::int32_t>()[token];
         id = static_cast<std::int32_t>((id + 1) % vocabulary);
         const std::vector<double> after = net.logits(changed, spans).value().to_vector();
         for (std::size_t i = 0; i < after.size(); ++i) {
@@ -101,8 +101,8 @@ std::vector<double> train_on_noise(Net& net, const Options& options) {
         Tensor in = Tensor::empty({batch * inputs}, DType::i32), out = Tensor::empty({batch * inputs}, DType::i32);
         for (std::int64_t i = 0; i < batch * inputs; ++i) {
             const std::int64_t at = i / inputs * (inputs + 1) + i % inputs;
-            in.data<std::int32_t>()[i] = tokens.data<std::int32_t>()[at];
-            out.data<std::int32_t>()[i] = tokens.data<std::int32_t>()[at + 1];
+            in.mutable_data<std::int32_t>()[i] = tokens.data<std::int32_t>()[at];
+            out.mutable_data<std::int32_t>()[i] = tokens.data<std::int32_t>()[at + 1];
         }
         return ops::cross_entropy(net.logits(in, equal_spans(batch, inputs)), out);
     });

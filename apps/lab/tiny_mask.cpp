@@ -76,7 +76,7 @@ Result tiny_mask(const Options& options) {
 
     Tensor factor = Tensor::full({length, length}, 1, DType::f32);
     for (std::int64_t row = 0; row < length; ++row)
-        for (std::int64_t place = row + 1; place < length; ++place) factor.data<float>()[row * length + place] = -1e-9f;
+        for (std::int64_t place = row + 1; place < length; ++place) factor.mutable_data<float>()[row * length + place] = -1e-9f;
 
     const std::vector<double> right = ops::softmax(scores, {}, {.causal = true}).value().to_vector();
     const std::vector<double> wrong = ops::softmax(ops::mul(scores, Variable(factor))).value().to_vector();

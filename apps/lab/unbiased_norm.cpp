@@ -24,7 +24,8 @@ enum class Norm { inside, outside, composed };
 // The square root; where x is zero, its gradient is zero, too.
 Variable careful_root(const Variable& x) {
     Tensor positive = Tensor::zeros(x.shape(), DType::u8);
-    for (std::int64_t i = 0; i < x.value().numel(); ++i) positive.data<std::uint8_t>()[i] = x.value().data<double>()[i] > 0;
+    for (std::int64_t i = 0; i < x.value().numel(); ++i)
+        positive.mutable_data<std::uint8_t>()[i] = x.value().data<double>()[i] > 0;
     const Variable one(Tensor::full(x.shape(), 1, DType::f64)), zero(Tensor::zeros(x.shape(), DType::f64));
     return ops::where(positive, ops::sqrt(ops::where(positive, x, one)), zero);
 }
@@ -43,7 +44,7 @@ Variable normalise(const Variable& x, Norm norm, double eps) {
 // The largest gradient of a row with mean 3 and this standard deviation; 0 means a constant row.
 double gradient(const Options& options, double deviation, Norm norm, double eps) {
     Tensor row = normal({1, width}, deviation, key(options, "row"), DType::f64);
-    for (double& value : row.span<double>()) value += 3;
+    for (double& value : row.mutable_values<double>()) value += 3;
     const Variable x(row, true);
     backward(normalise(x, norm, eps), normal({1, width}, 1, key(options, "cotangent"), DType::f64));
     double largest = 0;

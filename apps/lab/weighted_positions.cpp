@@ -48,7 +48,8 @@ struct Net : nn::Module {
     }
     Variable places_of(const Tensor& tokens) const {
         Tensor places = Tensor::empty(tokens.shape(), DType::i32);
-        for (std::int64_t i = 0; i < tokens.numel(); ++i) places.data<std::int32_t>()[i] = static_cast<std::int32_t>(i % length);
+        for (std::int64_t i = 0; i < tokens.numel(); ++i)
+            places.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(i % length);
         return ops::gather(positions.table(length), places);
     }
     Variable logits(const Tensor& tokens) const {

@@ -128,13 +128,13 @@ GradientCase unary(const char* op, Unary function, const Tensor& x) {
 // Between 0.5 and some 3, for logarithms, roots and divisors.
 Tensor positive(const Shape& shape, std::uint64_t seed) {
     Tensor x = random_input(shape, seed);
-    for (double& value : x.span<double>()) value = 0.5 + value * value / 2;
+    for (double& value : x.mutable_values<double>()) value = 0.5 + value * value / 2;
     return x;
 }
 
 Tensor condition(const Shape& shape) {
     Tensor choice = Tensor::zeros(shape, DType::u8);
-    for (std::int64_t i = 0; i < choice.numel(); i += 1 + i % 3) choice.data<std::uint8_t>()[i] = 1;
+    for (std::int64_t i = 0; i < choice.numel(); i += 1 + i % 3) choice.mutable_data<std::uint8_t>()[i] = 1;
     return choice;
 }
 

@@ -46,7 +46,7 @@ namespace heddle::proofs {
 std::vector<GradientCase> reduce() {
     // A permutation of well separated numbers: the maximum has a kink where two of them meet.
     Tensor distinct = Tensor::empty({3, 4, 5}, DType::f64);
-    for (std::int64_t i = 0; i < 60; ++i) distinct.data<double>()[i] = 0.1 * static_cast<double>(i * 37 % 60) - 3;
+    for (std::int64_t i = 0; i < 60; ++i) distinct.mutable_data<double>()[i] = 0.1 * static_cast<double>(i * 37 % 60) - 3;
     const Tensor x = random_input({3, 4, 5}, 1);
     const auto keep_of = [](int axis) {
         return axis == 1 ? "the middle axis, kept" : axis == 0 ? "the first axis" : "the last axis";

@@ -19,28 +19,30 @@ namespace example {
 using namespace heddle;
 
 Tensor softplus_forward(const Tensor& x) {
-    const Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (x.device() == Device::cuda) {
         softplus_forward_cuda(x, y);
         return y;
     }
     dispatch_float("softplus", x.dtype(), [&]<class T>(TypeTag<T>) {
-        parallel_for(x.numel(), grain_for(40), [from = x.data<T>(), to = y.data<T>()](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) to[i] = std::max(from[i], T(0)) + std::log1p(std::exp(-std::abs(from[i])));
-        });
+        parallel_for(x.numel(), grain_for(40),
+                     [from = x.data<T>(), to = y.mutable_data<T>()](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t i = begin; i < end; ++i)
+                             to[i] = std::max(from[i], T(0)) + std::log1p(std::exp(-std::abs(from[i])));
+                     });
     });
     return y;
 }
 
 Tensor softplus_backward(const Tensor& dy, const Tensor& x) {
-    const Tensor dx = Tensor::empty(x.shape(), x.dtype(), x.device());
+    Tensor dx = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (x.device() == Device::cuda) {
         softplus_backward_cuda(dy, x, dx);
         return dx;
     }
     dispatch_float("softplus_backward", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T *gradient = dy.data<T>(), *from = x.data<T>();
-        parallel_for(x.numel(), grain_for(20), [gradient, from, to = dx.data<T>()](std::int64_t begin, std::int64_t end) {
+        parallel_for(x.numel(), grain_for(20), [gradient, from, to = dx.mutable_data<T>()](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) to[i] = gradient[i] / (1 + std::exp(-from[i]));
         });
     });

@@ -40,19 +40,19 @@ __global__ void __launch_bounds__(kSweepBlock) backward_kernel(const T* dy, cons
 
 }  // namespace
 
-void softplus_forward_cuda(const Tensor& x, const Tensor& y) {
+void softplus_forward_cuda(const Tensor& x, Tensor& y) {
     dispatch("softplus", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         with_width<T>({from, to},
                       [&]<int N>(Width<N>) { launch(sweep_config(x.numel(), N), forward_kernel<T, N>, from, to, x.numel()); });
     });
 }
 
-void softplus_backward_cuda(const Tensor& dy, const Tensor& x, const Tensor& dx) {
+void softplus_backward_cuda(const Tensor& dy, const Tensor& x, Tensor& dx) {
     dispatch("softplus_backward", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T *gradient = dy.data<T>(), *from = x.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         with_width<T>({gradient, from, to}, [&]<int N>(Width<N>) {
             launch(sweep_config(x.numel(), N), backward_kernel<T, N>, gradient, from, to, x.numel());
         });

@@ -81,7 +81,7 @@ Tensor relu_forward(const Tensor& x) {
     }
     dispatch_real("relu", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         parallel_for(x.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) to[i] = from[i] < 0 ? T{0} : from[i];
         });
@@ -99,7 +99,7 @@ Tensor relu_backward(const Tensor& dy, const Tensor& y) {
     dispatch_real("relu_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = y.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         parallel_for(dy.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) to[i] = at[i] <= 0 ? T{0} : gradient[i];
         });
@@ -116,7 +116,7 @@ Tensor gelu_forward(const Tensor& x, bool tanh_form) {
     }
     dispatch_real("gelu", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         parallel_for(x.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
             gelu_values(from + begin, to + begin, end - begin, tanh_form);
         });
@@ -134,7 +134,7 @@ Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form) {
     dispatch_real("gelu_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = x.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         parallel_for(dy.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
             gelu_gradients(gradient + begin, at + begin, to + begin, end - begin, tanh_form);
         });

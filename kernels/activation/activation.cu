@@ -73,40 +73,40 @@ __global__ void __launch_bounds__(kSweepBlock)
 
 }  // namespace
 
-void relu_forward_cuda(const Tensor& x, const Tensor& y) {
+void relu_forward_cuda(const Tensor& x, Tensor& y) {
     dispatch("relu", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         with_width<T>({from, to}, [&]<int N>(Width<N>) {
             launch(sweep_config(x.numel(), N), relu_forward_kernel<T, N>, from, to, x.numel());
         });
     });
 }
 
-void relu_backward_cuda(const Tensor& dy, const Tensor& y, const Tensor& dx) {
+void relu_backward_cuda(const Tensor& dy, const Tensor& y, Tensor& dx) {
     dispatch("relu_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
         const T *gradient = dy.data<T>(), *result = y.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         with_width<T>({gradient, result, to}, [&]<int N>(Width<N>) {
             launch(sweep_config(dy.numel(), N), relu_backward_kernel<T, N>, gradient, result, to, dy.numel());
         });
     });
 }
 
-void gelu_forward_cuda(const Tensor& x, bool tanh_form, const Tensor& y) {
+void gelu_forward_cuda(const Tensor& x, bool tanh_form, Tensor& y) {
     dispatch("gelu", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         with_width<T>({from, to}, [&]<int N>(Width<N>) {
             launch(sweep_config(x.numel(), N), gelu_forward_kernel<T, N>, from, to, x.numel(), tanh_form);
         });
     });
 }
 
-void gelu_backward_cuda(const Tensor& dy, const Tensor& x, bool tanh_form, const Tensor& dx) {
+void gelu_backward_cuda(const Tensor& dy, const Tensor& x, bool tanh_form, Tensor& dx) {
     dispatch("gelu_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
         const T *gradient = dy.data<T>(), *at = x.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         with_width<T>({gradient, at, to}, [&]<int N>(Width<N>) {
             launch(sweep_config(dy.numel(), N), gelu_backward_kernel<T, N>, gradient, at, to, dy.numel(), tanh_form);
         });

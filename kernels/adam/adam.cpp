@@ -123,9 +123,9 @@ bool take_factor(const UpdateInMemory& memory, double& factor) {
 }
 
 template <class T>
-void copy_rounded(const T* parameters, const Tensor& copy, std::int64_t begin, std::int64_t end) {
+void copy_rounded(const T* parameters, Tensor& copy, std::int64_t begin, std::int64_t end) {
     if (!copy.defined()) return;
-    bf16* to = copy.data<bf16>();
+    bf16* to = copy.mutable_data<bf16>();
     for (std::int64_t i = begin; i < end; ++i) to[i] = bf16(static_cast<float>(parameters[i]));
 }
 
@@ -140,7 +140,7 @@ void for_active(const Spans& active, Body body) {
 }  // namespace
 
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment, const Spans& active,
-               const AdamStep& step, const UpdateInMemory& memory, Where where) {
+               const AdamStep& step, UpdateInMemory memory, Where where) {
     check_arrays("adam", parameters, gradients, active);
     check_state("adam", "first_moment", first_moment, parameters);
     check_state("adam", "second_moment", second_moment, parameters);
@@ -158,10 +158,10 @@ void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment
     AdamStep with = step;
     if (!take_factor(memory, with.gradient_factor)) return;
     dispatch_float("adam", parameters, [&]<class T>(TypeTag<T>) {
-        T* p = parameters.data<T>();
+        T* p = parameters.mutable_data<T>();
         const T* g = gradients.data<T>();
-        T* m = first_moment.data<T>();
-        T* v = second_moment.data<T>();
+        T* m = first_moment.mutable_data<T>();
+        T* v = second_moment.mutable_data<T>();
         AdamCoefficients<T> c = adam_coefficients<T>(with);
         if (memory.numbers.defined()) take_numbers(memory.numbers.data<double>(), c);
         for_active(active, [&](std::int64_t begin, std::int64_t end) {
@@ -172,7 +172,7 @@ void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment
 }
 
 void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,
-              const UpdateInMemory& memory, Where where) {
+              UpdateInMemory memory, Where where) {
     check_arrays("sgd", parameters, gradients, active);
     check_state("sgd", "momentum", momentum, parameters);
     check_memory("sgd", memory, parameters);
@@ -183,9 +183,9 @@ void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, con
     SgdStep with = step;
     if (!take_factor(memory, with.gradient_factor)) return;
     dispatch_float("sgd", parameters, [&]<class T>(TypeTag<T>) {
-        T* p = parameters.data<T>();
+        T* p = parameters.mutable_data<T>();
         const T* g = gradients.data<T>();
-        T* m = momentum.data<T>();
+        T* m = momentum.mutable_data<T>();
         SgdCoefficients<T> c = sgd_coefficients<T>(with);
         if (memory.numbers.defined()) take_numbers(memory.numbers.data<double>(), c);
         for_active(active, [&](std::int64_t begin, std::int64_t end) {

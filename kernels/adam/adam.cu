@@ -112,13 +112,13 @@ __global__ void __launch_bounds__(kThreads) sgd_kernel(Arrays<T> a, SgdCoefficie
 }
 
 template <class T>
-Arrays<T> arrays(const Tensor& parameters, const Tensor& gradients, const Tensor& first, const Tensor& second,
-                 const Tensor& ranges, std::int64_t count, const UpdateInMemory& memory) {
-    return {.parameters = parameters.data<T>(),
+Arrays<T> arrays(Tensor& parameters, const Tensor& gradients, Tensor& first, Tensor second, const Tensor& ranges,
+                 std::int64_t count, UpdateInMemory& memory) {
+    return {.parameters = parameters.mutable_data<T>(),
             .gradients = gradients.data<T>(),
-            .first = first.data<T>(),
-            .second = second.defined() ? second.data<T>() : nullptr,
-            .copy = memory.bf16_copy.defined() ? memory.bf16_copy.data<bf16>() : nullptr,
+            .first = first.mutable_data<T>(),
+            .second = second.defined() ? second.mutable_data<T>() : nullptr,
+            .copy = memory.bf16_copy.defined() ? memory.bf16_copy.mutable_data<bf16>() : nullptr,
             .ranges = ranges.data<std::int32_t>(),
             .count = count,
             .measured = memory.measured.defined() ? memory.measured.data<double>() : nullptr,
@@ -147,8 +147,8 @@ void dispatch_parameters(const char* op, DType dtype, Body&& body) {
 
 }  // namespace
 
-void adam_step_cuda(const Tensor& parameters, const Tensor& gradients, const Tensor& first_moment, const Tensor& second_moment,
-                    const Spans& active, const AdamStep& step, const UpdateInMemory& memory) {
+void adam_step_cuda(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment, const Spans& active,
+                    const AdamStep& step, UpdateInMemory& memory) {
     if (active.tokens() == 0) return;
     const Tensor ranges = active.on_device();
     dispatch_parameters("adam", parameters.dtype(), [&]<class T>(TypeTag<T>) {
@@ -161,8 +161,8 @@ void adam_step_cuda(const Tensor& parameters, const Tensor& gradients, const Ten
     });
 }
 
-void sgd_step_cuda(const Tensor& parameters, const Tensor& gradients, const Tensor& momentum, const Spans& active,
-                   const SgdStep& step, const UpdateInMemory& memory) {
+void sgd_step_cuda(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,
+                   UpdateInMemory& memory) {
     if (active.tokens() == 0) return;
     const Tensor ranges = active.on_device();
     dispatch_parameters("sgd", parameters.dtype(), [&]<class T>(TypeTag<T>) {

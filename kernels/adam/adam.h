@@ -58,8 +58,8 @@ struct UpdateInMemory {
 /// bits, weight decay included. An element's bits do not depend on the threads. Moments below the smallest normal number become
 /// zero: the processor is many times slower with subnormal ones. Bumps the versions of what it changes.
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment, const Spans& active,
-               const AdamStep& step, const UpdateInMemory& memory = {}, Where where = Where::current());
+               const AdamStep& step, UpdateInMemory memory = {}, Where where = Where::current());
 void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,
-              const UpdateInMemory& memory = {}, Where where = Where::current());
+              UpdateInMemory memory = {}, Where where = Where::current());
 
 }  // namespace heddle::kernels

@@ -182,13 +182,13 @@ AttentionResult make_result(const Columns& query, const Columns& value, const At
 
 template <class T>
 AttentionBackwardView<T> view_backward(const AttentionRules& rules, const AttentionResult& forward, const Tensor& d_output,
-                                       const AttentionGradients& gradients) {
-    return {.output = head_rows<const T>(forward.output, rules.heads),
+                                       AttentionGradients& gradients) {
+    return {.output = head_rows<T>(forward.output, rules.heads),
             .log_sum = forward.log_sum.data<T>(),
-            .d_output = head_rows<const T>(d_output, rules.heads),
-            .d_query = head_rows<T>(gradients.query, rules.heads),
-            .d_key = head_rows<T>(gradients.key, rules.heads_of_keys()),
-            .d_value = head_rows<T>(gradients.value, rules.heads_of_keys())};
+            .d_output = head_rows<T>(d_output, rules.heads),
+            .d_query = mutable_head_rows<T>(gradients.query, rules.heads),
+            .d_key = mutable_head_rows<T>(gradients.key, rules.heads_of_keys()),
+            .d_value = mutable_head_rows<T>(gradients.value, rules.heads_of_keys())};
 }
 
 AttentionResult make_cuda_result(const Columns& query, const Columns& value, const AttentionRules& rules, bool with_log_sum) {
@@ -200,7 +200,7 @@ AttentionResult make_cuda_result(const Columns& query, const Columns& value, con
 
 bool on_cuda(const Columns& columns) { return columns.base.device() == Device::cuda; }
 
-void zero_gradient_gaps(const AttentionRules& rules, const AttentionGradients& gradients) {
+void zero_gradient_gaps(const AttentionRules& rules, AttentionGradients& gradients) {
     zero_gaps(gradients.query, rules.query_spans);
     zero_gaps(gradients.key, rules.key_spans);
     zero_gaps(gradients.value, rules.key_spans);
@@ -214,8 +214,8 @@ AttentionResult attention_forward_reference(const Columns& query, const Columns&
     AttentionResult result = make_result(query, value, rules, with_log_sum);
     dispatch_real("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, value, rules);
-        const auto output = head_rows<T>(result.output, rules.heads);
-        T* const log_sum = with_log_sum ? result.log_sum.data<T>() : nullptr;
+        const auto output = mutable_head_rows<T>(result.output, rules.heads);
+        T* const log_sum = with_log_sum ? result.log_sum.mutable_data<T>() : nullptr;
         for_pieces(rules, rules.heads, 4 * (view.dk() + view.dv()), [&](std::span<const AttentionItem> items) {
             for (const AttentionItem& item : items) forward_item(view, item, output, log_sum);
         });
@@ -224,7 +224,7 @@ AttentionResult attention_forward_reference(const Columns& query, const Columns&
 }
 
 void attention_backward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                                  const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
+                                  const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients) {
     check_attention_backward(query, key, value, rules, forward, d_output, gradients);
     zero_gradient_gaps(rules, gradients);
     dispatch_real("attention", query.base, [&]<class T>(TypeTag<T>) {
@@ -236,7 +236,7 @@ void attention_backward_reference(const Columns& query, const Columns& key, cons
                    });
         if (!gradients.bias.defined()) return;
         const std::int64_t time = gradients.bias.dim(1), keys = gradients.bias.dim(2);
-        T* const d_bias = gradients.bias.data<T>();
+        T* const d_bias = gradients.bias.mutable_data<T>();
         parallel_for(gradients.bias.dim(0) * time, 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 bias_gradient_row(view, back, rules.query_spans.size(), row / time, row % time, d_bias + row * keys);
@@ -257,19 +257,19 @@ AttentionResult attention_forward(const Columns& query, const Columns& key, cons
     check_attention(query, key, value, rules);
     AttentionResult result = make_result(query, value, rules, with_log_sum);
     const auto view = view_attention<float>(query, key, value, rules);
-    const auto output = head_rows<float>(result.output, rules.heads);
-    float* const log_sum = with_log_sum ? result.log_sum.data<float>() : nullptr;
+    const auto output = mutable_head_rows<float>(result.output, rules.heads);
+    float* const log_sum = with_log_sum ? result.log_sum.mutable_data<float>() : nullptr;
     const std::int64_t floats = attention_forward_scratch(rules.key_spans.longest(), view.dk(), view.dv());
     for_pieces(rules, rules.heads, view.dk() + view.dv(), [&](std::span<const AttentionItem> items) {
-        const Tensor scratch = Tensor::empty({floats}, DType::f32);
+        Tensor scratch = Tensor::empty({floats}, DType::f32);
         by_level(v2::attention_forward_fast, v3::attention_forward_fast, v4::attention_forward_fast)(
-            view, items.data(), std::ssize(items), output, log_sum, scratch.data<float>());
+            view, items.data(), std::ssize(items), output, log_sum, scratch.mutable_data<float>());
     });
     return result;
 }
 
 void attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                        const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
+                        const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients) {
     if (on_cuda(query)) {
         check_attention_backward(query, key, value, rules, forward, d_output, gradients);
         attention_backward_cuda(query, key, value, rules, forward, d_output, gradients);
@@ -283,20 +283,20 @@ void attention_backward(const Columns& query, const Columns& key, const Columns&
     const auto back = view_backward<float>(rules, forward, d_output, gradients);
     const std::int64_t floats = attention_backward_scratch(rules.key_spans.longest(), view.dk(), view.dv());
     for_pieces(rules, rules.heads_of_keys(), 2 * view.group * (view.dk() + view.dv()), [&](std::span<const AttentionItem> items) {
-        const Tensor scratch = Tensor::empty({floats}, DType::f32);
+        Tensor scratch = Tensor::empty({floats}, DType::f32);
         by_level(v2::attention_backward_fast, v3::attention_backward_fast, v4::attention_backward_fast)(
-            view, back, items.data(), std::ssize(items), scratch.data<float>());
+            view, back, items.data(), std::ssize(items), scratch.mutable_data<float>());
     });
     if (!gradients.bias.defined()) return;
     const std::int64_t time = gradients.bias.dim(1), keys = gradients.bias.dim(2);
     const std::int64_t blocks = (time + kQueryBlock - 1) / kQueryBlock;
     parallel_for(gradients.bias.dim(0) * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-        const Tensor scratch = Tensor::empty({floats + padded(keys) * kQueryBlock}, DType::f32);
+        Tensor scratch = Tensor::empty({floats + padded(keys) * kQueryBlock}, DType::f32);
         for (std::int64_t block = begin; block < end; ++block) {
             const std::int64_t head = block / blocks, first = block % blocks * kQueryBlock;
             by_level(v2::attention_bias_gradient_fast, v3::attention_bias_gradient_fast, v4::attention_bias_gradient_fast)(
                 view, back, rules.query_spans.size(), head, first, std::min(kQueryBlock, time - first),
-                gradients.bias.data<float>() + (head * time + first) * keys, scratch.data<float>());
+                gradients.bias.mutable_data<float>() + (head * time + first) * keys, scratch.mutable_data<float>());
         }
     });
 }
@@ -312,7 +312,7 @@ Tensor attention_weights(const Columns& query, const Columns& key, const Attenti
     }
     dispatch_real("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, key, rules);
-        T* const data = weights.data<T>();
+        T* const data = weights.mutable_data<T>();
         for_pieces(rules, rules.heads, 4 * view.dk(), [&](std::span<const AttentionItem> items) {
             for (const AttentionItem& item : items)
                 for (std::int64_t i = 0; i < view.queries(item.sentence).length; ++i)

@@ -80,7 +80,7 @@ struct AttentionGradients {
 
 /// `forward` is what attention_forward returned for the same arguments, d_output [rows, heads * dv].
 void attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                        const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients);
+                        const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients);
 
 /// P before dropout, for pictures and tests: [sentences, heads, longest query, longest key], zeros where nothing attends. Unlike
 /// the functions above, this one holds all of P.
@@ -91,6 +91,6 @@ Tensor attention_weights(const Columns& query, const Columns& key, const Attenti
 AttentionResult attention_forward_reference(const Columns& query, const Columns& key, const Columns& value,
                                             const AttentionRules& rules, bool with_log_sum = true);
 void attention_backward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                                  const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients);
+                                  const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients);
 
 }  // namespace heddle::kernels

@@ -107,12 +107,12 @@ __global__ void __launch_bounds__(256) attention_bias_sum_kernel(const A* parts,
 
 template <class T>
 void attention_bias_gradient(const AttentionTask<T>& task, const AttentionRules& rules, const AttentionBackwardTask<T>& back,
-                             const Tensor& d_bias) {
+                             Tensor& d_bias) {
     using A = device::Accumulator<T>;
     if (d_bias.numel() == 0) return;
     const std::int64_t pairs = rules.query_spans.size() * (task.bias_head == 0 ? task.heads : 1);
     const std::int64_t chunks = std::max<std::int64_t>(1, (pairs + kChunk - 1) / kChunk);
-    const Tensor parts = chunks == 1 ? d_bias : Tensor::empty({chunks, d_bias.numel()}, d_bias.dtype(), Device::cuda);
+    Tensor parts = chunks == 1 ? d_bias : Tensor::empty({chunks, d_bias.numel()}, d_bias.dtype(), Device::cuda);
     with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
         constexpr int D = width;
         using Sizes = PlainSizes<T, D>;
@@ -131,18 +131,18 @@ void attention_bias_gradient(const AttentionTask<T>& task, const AttentionRules&
         device::launch({.grid = device::blocks_for(chunks * squares.heads * squares.query_tiles * squares.key_tiles, 1),
                         .block = Sizes::kThreads,
                         .shared = kShared.bytes()},
-                       attention_bias_gradient_kernel<T, D>, task, back, squares, parts.data<A>());
+                       attention_bias_gradient_kernel<T, D>, task, back, squares, parts.mutable_data<A>());
     });
     if (chunks > 1)
         device::launch({.grid = device::blocks_for(d_bias.numel(), 256), .block = 256}, attention_bias_sum_kernel<A>,
-                       parts.data<A>(), chunks, d_bias.numel(), d_bias.data<A>());
+                       parts.data<A>(), chunks, d_bias.numel(), d_bias.mutable_data<A>());
 }
 
 template void attention_bias_gradient<float>(const AttentionTask<float>&, const AttentionRules&,
-                                             const AttentionBackwardTask<float>&, const Tensor&);
+                                             const AttentionBackwardTask<float>&, Tensor&);
 template void attention_bias_gradient<double>(const AttentionTask<double>&, const AttentionRules&,
-                                              const AttentionBackwardTask<double>&, const Tensor&);
+                                              const AttentionBackwardTask<double>&, Tensor&);
 template void attention_bias_gradient<bf16>(const AttentionTask<bf16>&, const AttentionRules&, const AttentionBackwardTask<bf16>&,
-                                            const Tensor&);
+                                            Tensor&);
 
 }  // namespace heddle::kernels

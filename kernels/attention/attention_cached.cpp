@@ -27,7 +27,7 @@ void check_table(const Columns& query, const CachedKeys& cache) {
         check(length >= 0 && length <= time, "attention_cached: row {} has {} keys, but the table holds {}", row, length, time);
         if (cache.table.device() == Device::cuda) continue;  // the kernel looks for itself
         for (const std::int32_t slot :
-             cache.table.span<std::int32_t>().subspan(static_cast<std::size_t>(row * time), static_cast<std::size_t>(length)))
+             cache.table.values<std::int32_t>().subspan(static_cast<std::size_t>(row * time), static_cast<std::size_t>(length)))
             check(slot >= 0 && slot < cache.key.rows(), "attention_cached: row {} names cache row {}, but there are {}", row,
                   slot, cache.key.rows());
     }
@@ -75,13 +75,13 @@ Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int6
     const std::int64_t work = (longest + 16) * (query.count + columns);
     dispatch_real("attention_cached", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, cache.key, cache.value, rules);
-        const auto output = head_rows<T>(result, heads);
+        const auto output = mutable_head_rows<T>(result, heads);
         parallel_for(query.rows(), grain_for(work / 8), [&](std::int64_t first, std::int64_t end) {
             if constexpr (std::is_same_v<T, float>) {
-                const Tensor scratch = Tensor::empty({attention_cached_scratch(view.dk(), view.dv())}, DType::f32);
+                Tensor scratch = Tensor::empty({attention_cached_scratch(view.dk(), view.dv())}, DType::f32);
                 by_level(v2::attention_cached_fast, v3::attention_cached_fast, v4::attention_cached_fast)(
                     view, cache.table.data<std::int32_t>(), cache.table.dim(1), cache.lengths.data(), first, end, output,
-                    scratch.data<float>());
+                    scratch.mutable_data<float>());
             } else {
                 attend_rows(view, cache, first, end, output);
             }

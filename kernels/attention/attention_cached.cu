@@ -177,15 +177,14 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 
 }  // namespace
 
-void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::int64_t heads, double scale,
-                           const Tensor& output) {
+void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::int64_t heads, double scale, Tensor& output) {
     device::dispatch("attention_cached", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
         CachedTask<T> task;
-        task.query = device_rows<const T>(query, heads);
+        task.query = device_rows<T>(query, heads);
         const std::int64_t key_heads = cache.key_heads == 0 ? heads : cache.key_heads;
-        task.key = device_rows<const T>(cache.key, key_heads);
-        task.value = device_rows<const T>(cache.value, key_heads);
+        task.key = device_rows<T>(cache.key, key_heads);
+        task.value = device_rows<T>(cache.value, key_heads);
         task.table = cache.table.data<std::int32_t>();
         task.rows = query.rows();
         task.slots = cache.key.rows();
@@ -206,14 +205,14 @@ void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::i
         }
         task.pieces = static_cast<int>(std::max<std::int64_t>(1, (longest + kPiece - 1) / kPiece));
         const std::int64_t items = task.rows * heads;
-        const auto to = device_rows<T>(output, heads);
+        const auto to = mutable_device_rows<T>(output, heads);
         Tensor means, largest_and_sums;
         A* partial[2] = {};
         if (task.pieces > 1) {
             means = Tensor::empty(Shape({items, task.pieces, to.width}), dtype_of<A>(), Device::cuda);
             largest_and_sums = Tensor::empty(Shape({items, task.pieces, 2}), dtype_of<A>(), Device::cuda);
-            partial[0] = means.template data<A>();
-            partial[1] = largest_and_sums.template data<A>();
+            partial[0] = means.template mutable_data<A>();
+            partial[1] = largest_and_sums.template mutable_data<A>();
         }
         const auto run = [&]<int D>(std::integral_constant<int, D>) {
             device::launch({.grid = device::blocks_for(items * task.pieces, kWarps), .block = kWarps * kWarp},

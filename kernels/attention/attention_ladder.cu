@@ -245,11 +245,11 @@ __global__ void __launch_bounds__(kTileWarps* kWarp) attention_tiles_kernel(Sent
 
 // ---- the host's side
 
-Tensor naive(const Sentences& a, const Tensor& output) {
+Tensor naive(const Sentences& a, Tensor& output) {
     const std::int64_t rows = output.dim(0);
-    const Tensor scores = Tensor::empty({rows, a.time}, DType::f32, Device::cuda);
-    launch({.grid = blocks_for(scores.numel(), kThreads), .block = kThreads}, attention_scores_kernel, a, scores.data<float>(),
-           scores.numel());
+    Tensor scores = Tensor::empty({rows, a.time}, DType::f32, Device::cuda);
+    launch({.grid = blocks_for(scores.numel(), kThreads), .block = kThreads}, attention_scores_kernel, a,
+           scores.mutable_data<float>(), scores.numel());
     const Tensor weights = softmax_ladder(SoftmaxStep::warp, scores);
     launch({.grid = blocks_for(output.numel(), kThreads), .block = kThreads}, attention_mean_kernel, a, weights.data<float>(),
            output.numel());
@@ -283,7 +283,7 @@ Tensor attention_ladder(AttentionStep step, const Tensor& query, const Tensor& k
     const Sentences a{.query = query.data<float>(),
                       .key = key.data<float>(),
                       .value = value.data<float>(),
-                      .output = output.data<float>(),
+                      .output = output.mutable_data<float>(),
                       .time = time,
                       .dim = static_cast<int>(dim),
                       .scale = 1 / std::sqrt(static_cast<float>(dim))};

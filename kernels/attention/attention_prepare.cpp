@@ -126,9 +126,9 @@ std::pair<std::int64_t, std::int64_t> mask_strides(const Tensor& mask) {
 template <class T>
 AttentionView<T> view_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
     AttentionView<T> view;
-    view.query = head_rows<const T>(query, rules.heads);
-    view.key = head_rows<const T>(key, rules.heads_of_keys());
-    view.value = head_rows<const T>(value, rules.heads_of_keys());
+    view.query = head_rows<T>(query, rules.heads);
+    view.key = head_rows<T>(key, rules.heads_of_keys());
+    view.value = head_rows<T>(value, rules.heads_of_keys());
     view.query_spans = rules.query_spans.size() == 0 ? nullptr : &rules.query_spans[0];
     view.key_spans = rules.key_spans.size() == 0 ? nullptr : &rules.key_spans[0];
     view.heads = rules.heads;
@@ -153,12 +153,12 @@ template AttentionView<float> view_attention<float>(const Columns&, const Column
 template AttentionView<double> view_attention<double>(const Columns&, const Columns&, const Columns&, const AttentionRules&);
 template AttentionView<Dual> view_attention<Dual>(const Columns&, const Columns&, const Columns&, const AttentionRules&);
 
-void zero_gaps(const Columns& columns, const Spans& spans) {
+void zero_gaps(Columns columns, const Spans& spans) {
     if (!columns.base.defined() || !spans.has_gaps()) return;
     const std::int64_t element = size_of(columns.base.dtype());
     const auto clear = [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row)
-            std::memset(columns.base.bytes_data() + (row * columns.pitch() + columns.begin) * element, 0,
+            std::memset(columns.base.mutable_bytes_data() + (row * columns.pitch() + columns.begin) * element, 0,
                         static_cast<std::size_t>(columns.count * element));
     };
     std::int64_t end = 0;

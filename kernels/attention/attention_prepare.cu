@@ -60,13 +60,13 @@ template <class T>
 Tensor seen_keys(AttentionTask<T> task, const AttentionRules& rules) {
     if (!rules.mask.defined()) return {};
     constexpr int kKeys = 128;
-    const Tensor seen = Tensor::empty({rules.key_spans.rows()}, DType::u8, Device::cuda);
+    Tensor seen = Tensor::empty({rules.key_spans.rows()}, DType::u8, Device::cuda);
     const Tensor tiles = attention_tiles(rules.key_spans, kKeys);
     task.tiles = tiles.data<std::int32_t>();
     const int masks = task.mask_head == 0 ? 1 : task.heads;
     task.heads = task.group = 1;  // a block for each tile
     device::launch({.grid = device::blocks_for(tiles.dim(0), 1), .block = kKeys}, seen_keys_kernel<T>, task, masks,
-                   seen.data<std::uint8_t>(), kKeys);
+                   seen.mutable_data<std::uint8_t>(), kKeys);
     return seen;
 }
 
@@ -94,15 +94,15 @@ bool narrow_heads(const AttentionTask<T>& task) {
 }  // namespace
 
 void attention_forward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                            const AttentionResult& result) {
+                            AttentionResult& result) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
         const Tensor bias = bias_of<T>(rules);
         AttentionTask<T> task = attention_task<T>(query, key, value, rules, bias);
         const Tensor seen = seen_keys(task, rules);
         if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
-        const auto output = device_rows<T>(result.output, rules.heads);
-        A* const log_sum = result.log_sum.defined() ? result.log_sum.data<A>() : nullptr;
+        const auto output = mutable_device_rows<T>(result.output, rules.heads);
+        A* const log_sum = result.log_sum.defined() ? result.log_sum.mutable_data<A>() : nullptr;
         task.gaps.add(task.gaps.outputs[0], output.data, output.pitch, result.output.cols(), rules.query_spans);
         task.gaps.add(task.gaps.log_sum, log_sum, rules.heads, rules.heads, rules.query_spans);
         if constexpr (std::is_same_v<T, bf16>)
@@ -117,22 +117,22 @@ void attention_forward_cuda(const Columns& query, const Columns& key, const Colu
 }
 
 void attention_backward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                             const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients) {
+                             const AttentionResult& forward, const Tensor& d_output, AttentionGradients& gradients) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
         const Tensor bias = bias_of<T>(rules);
         AttentionTask<T> task = attention_task<T>(query, key, value, rules, bias);
         const Tensor seen = seen_keys(task, rules);
         if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
-        const Tensor delta = Tensor::empty({query.rows(), rules.heads}, dtype_of<A>(), Device::cuda);
+        Tensor delta = Tensor::empty({query.rows(), rules.heads}, dtype_of<A>(), Device::cuda);
         AttentionBackwardTask<T> back;
-        back.output = device_rows<const T>(forward.output, rules.heads);
-        back.d_output = device_rows<const T>(d_output, rules.heads);
+        back.output = device_rows<T>(forward.output, rules.heads);
+        back.d_output = device_rows<T>(d_output, rules.heads);
         back.log_sum = forward.log_sum.data<A>();
-        back.delta = delta.template data<A>();
-        back.d_query = device_rows<T>(gradients.query, rules.heads);
-        back.d_key = device_rows<T>(gradients.key, rules.heads_of_keys());
-        back.d_value = device_rows<T>(gradients.value, rules.heads_of_keys());
+        back.delta = delta.template mutable_data<A>();
+        back.d_query = mutable_device_rows<T>(gradients.query, rules.heads);
+        back.d_key = mutable_device_rows<T>(gradients.key, rules.heads_of_keys());
+        back.d_value = mutable_device_rows<T>(gradients.value, rules.heads_of_keys());
         const auto add_gaps = [&](int i, const DeviceRows<T>& to, std::int64_t heads, const Spans& spans) {
             task.gaps.add(task.gaps.outputs[i], to.data, to.pitch, to.width * heads, spans);
         };
@@ -158,14 +158,14 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
     });
 }
 
-void attention_weights_cuda(const Columns& query, const Columns& key, const AttentionRules& rules, const Tensor& weights) {
+void attention_weights_cuda(const Columns& query, const Columns& key, const AttentionRules& rules, Tensor& weights) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         const Tensor bias = bias_of<T>(rules);
         AttentionTask<T> task = attention_task<T>(query, key, key, rules, bias);
         const Tensor tiles = attention_tiles(rules.query_spans, 4);
         task.tiles = tiles.data<std::int32_t>();
         device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1), .block = 128},
-                       attention_weights_kernel<T>, task, weights.data<T>(), weights.dim(2), weights.dim(3));
+                       attention_weights_kernel<T>, task, weights.mutable_data<T>(), weights.dim(2), weights.dim(3));
     });
 }
 

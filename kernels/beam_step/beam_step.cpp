@@ -24,21 +24,21 @@ struct Candidate {
 // One sentence's part of Beams.
 class Sentence {
   public:
-    Sentence(const Beams& beams, std::int64_t sentence)
+    Sentence(Beams& beams, std::int64_t sentence)
         : options_(beams.options),
           length_(beams.length() + 1),
           first_node_(beams.steps * beams.options.beam),
           considered_(beams.considered()),
           longest_(beams.longest.data<std::int32_t>()[sentence]),
           divisors_(beams.divisors.data<double>()),
-          open_(beams.open.data<std::int32_t>() + sentence),
-          log_probability_(beams.log_probability.data<double>() + sentence * beams.options.beam),
-          node_(beams.node.data<std::int32_t>() + sentence * beams.options.beam),
-          tree_(beams.tree.data<std::int32_t>() + (beams.steps * beams.open.numel() + sentence) * beams.options.beam * 2),
-          ended_(beams.ended.data<std::int32_t>() + sentence),
-          found_(beams.found.data<std::int32_t>() + sentence),
-          numbers_(beams.found_numbers.data<double>() + sentence * beams.options.n_best * 2),
-          paths_(beams.found_paths.data<std::int32_t>() + sentence * beams.options.n_best * 2) {}
+          open_(beams.open.mutable_data<std::int32_t>() + sentence),
+          log_probability_(beams.log_probability.mutable_data<double>() + sentence * beams.options.beam),
+          node_(beams.node.mutable_data<std::int32_t>() + sentence * beams.options.beam),
+          tree_(beams.tree.mutable_data<std::int32_t>() + (beams.steps * beams.open.numel() + sentence) * beams.options.beam * 2),
+          ended_(beams.ended.mutable_data<std::int32_t>() + sentence),
+          found_(beams.found.mutable_data<std::int32_t>() + sentence),
+          numbers_(beams.found_numbers.mutable_data<double>() + sentence * beams.options.n_best * 2),
+          paths_(beams.found_paths.mutable_data<std::int32_t>() + sentence * beams.options.n_best * 2) {}
 
     // values and ids [open, k]; parents and tokens [beam], counted from first_row.
     template <class T>
@@ -186,7 +186,7 @@ BeamStep beam_step(Beams& beams, const TopK& top, const Tensor& slots) {
     check(beams.steps < beams.tree.dim(0), "{}: {} steps were made, and the longest sentence has no more", op, beams.steps);
     const std::int64_t count = slots.dim(0), beam = beams.options.beam, k = top.values.cols(), rows = top.values.rows();
     const Device device = beams.open.device();
-    const BeamStep result{Tensor::empty({count, beam}, DType::i32, device), Tensor::empty({count, beam}, DType::i32, device)};
+    BeamStep result{Tensor::empty({count, beam}, DType::i32, device), Tensor::empty({count, beam}, DType::i32, device)};
     if (device == Device::cuda) {
         beam_step_cuda(beams, top, slots, result);
         ++beams.steps;
@@ -207,7 +207,8 @@ BeamStep beam_step(Beams& beams, const TopK& top, const Tensor& slots) {
                 const std::int32_t first = slot_numbers[2 * slot + 1];
                 Sentence(beams, slot_numbers[2 * slot])
                     .advance(top.values.data<T>() + first * k, top.ids.data<std::int32_t>() + first * k, k, first,
-                             result.parents.data<std::int32_t>() + slot * beam, result.tokens.data<std::int32_t>() + slot * beam);
+                             result.parents.mutable_data<std::int32_t>() + slot * beam,
+                             result.tokens.mutable_data<std::int32_t>() + slot * beam);
             }
         });
     });

@@ -193,19 +193,19 @@ __global__ void __launch_bounds__(kManyThreads) beam_step_kernel(Search<A> searc
 
 }  // namespace
 
-void beam_step_cuda(const Beams& beams, const TopK& top, const Tensor& slots, const BeamStep& result) {
+void beam_step_cuda(Beams& beams, const TopK& top, const Tensor& slots, BeamStep& result) {
     const std::int64_t count = slots.dim(0), beam = beams.options.beam, k = top.values.cols();
-    const Tensor ranked = Tensor::empty({count, beams.considered()}, DType::f64, Device::cuda);
-    const Tensor ranked_paths = Tensor::empty({count, beams.considered(), 3}, DType::i32, Device::cuda);
+    Tensor ranked = Tensor::empty({count, beams.considered()}, DType::f64, Device::cuda);
+    Tensor ranked_paths = Tensor::empty({count, beams.considered(), 3}, DType::i32, Device::cuda);
     dispatch_float("beam_step", top.values.dtype(), [&]<class A>(TypeTag<A>) {
         Search<A> search;
         search.values = top.values.data<A>();
         search.ids = top.ids.data<std::int32_t>();
         search.slots = slots.data<std::int32_t>();
-        search.parents = result.parents.data<std::int32_t>();
-        search.tokens = result.tokens.data<std::int32_t>();
-        search.ranked = ranked.data<double>();
-        search.ranked_paths = ranked_paths.data<std::int32_t>();
+        search.parents = result.parents.mutable_data<std::int32_t>();
+        search.tokens = result.tokens.mutable_data<std::int32_t>();
+        search.ranked = ranked.mutable_data<double>();
+        search.ranked_paths = ranked_paths.mutable_data<std::int32_t>();
         search.rows = top.values.rows();
         search.k = k;
         search.sentences = beams.open.numel();
@@ -218,14 +218,14 @@ void beam_step_cuda(const Beams& beams, const TopK& top, const Tensor& slots, co
         search.end = beams.options.end;
         search.longest = beams.longest.data<std::int32_t>();
         search.divisors = beams.divisors.data<double>();
-        search.open = beams.open.data<std::int32_t>();
-        search.log_probability = beams.log_probability.data<double>();
-        search.node = beams.node.data<std::int32_t>();
-        search.tree = beams.tree.data<std::int32_t>() + beams.steps * beams.open.numel() * beam * 2;
-        search.ended = beams.ended.data<std::int32_t>();
-        search.found = beams.found.data<std::int32_t>();
-        search.found_numbers = beams.found_numbers.data<double>();
-        search.found_paths = beams.found_paths.data<std::int32_t>();
+        search.open = beams.open.mutable_data<std::int32_t>();
+        search.log_probability = beams.log_probability.mutable_data<double>();
+        search.node = beams.node.mutable_data<std::int32_t>();
+        search.tree = beams.tree.mutable_data<std::int32_t>() + beams.steps * beams.open.numel() * beam * 2;
+        search.ended = beams.ended.mutable_data<std::int32_t>();
+        search.found = beams.found.mutable_data<std::int32_t>();
+        search.found_numbers = beams.found_numbers.mutable_data<double>();
+        search.found_paths = beams.found_paths.mutable_data<std::int32_t>();
         device::launch({.grid = device::blocks_for(count, 1),
                         .block = beam * k <= kFew ? kFewThreads : kManyThreads,
                         .shared = sizeof(std::int32_t)},

@@ -33,7 +33,7 @@ Tensor extended_cache_table(const Tensor& table, const Tensor& parents, std::int
         const std::int64_t parent = parents.defined() ? parents.data<std::int32_t>()[i] : i;
         check(parent >= 0 && parent < former, "{}: hypothesis {} continues {}, but there are {}", op, i, parent, former);
         const std::int32_t* from = table.data<std::int32_t>() + parent * capacity;
-        std::int32_t* to = result.data<std::int32_t>() + i * capacity;
+        std::int32_t* to = result.mutable_data<std::int32_t>() + i * capacity;
         std::copy(from, from + position, to);
         to[position] = static_cast<std::int32_t>(first_row + i);
     }

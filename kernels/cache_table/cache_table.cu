@@ -31,10 +31,11 @@ __global__ void __launch_bounds__(kThreads) cache_table_kernel(const std::int32_
 }  // namespace
 
 void extended_cache_table_cuda(const Tensor& table, const Tensor& parents, std::int64_t position, std::int64_t first_row,
-                               const Tensor& result) {
+                               Tensor& result) {
     device::launch({.grid = device::blocks_for(result.dim(0), 1), .block = kThreads}, cache_table_kernel,
                    table.data<std::int32_t>(), table.dim(0), table.dim(1),
-                   parents.defined() ? parents.data<std::int32_t>() : nullptr, position, first_row, result.data<std::int32_t>());
+                   parents.defined() ? parents.data<std::int32_t>() : nullptr, position, first_row,
+                   result.mutable_data<std::int32_t>());
 }
 
 }  // namespace heddle::kernels

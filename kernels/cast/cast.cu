@@ -57,12 +57,12 @@ __global__ void __launch_bounds__(kSweepBlock) fill_kernel(T* y, T value, std::i
 
 }  // namespace
 
-void cast_cuda(const Tensor& x, const Tensor& y) {
+void cast_cuda(const Tensor& x, Tensor& y) {
     dispatch_any(x.dtype(), [&]<class From>(TypeTag<From>) {
         dispatch_any(y.dtype(), [&]<class To>(TypeTag<To>) {
             if constexpr (!std::is_same_v<From, To>) {
                 const From* from = x.data<From>();
-                To* to = y.data<To>();
+                To* to = y.mutable_data<To>();
                 using Wider = std::conditional_t<(sizeof(From) > sizeof(To)), From, To>;
                 with_width<Wider>({from, to}, [&]<int N>(Width<N>) {
                     launch(sweep_config(x.numel(), N), cast_kernel<From, To, N>, from, to, x.numel());
@@ -72,9 +72,9 @@ void cast_cuda(const Tensor& x, const Tensor& y) {
     });
 }
 
-void fill_cuda(const Tensor& y, double value) {
+void fill_cuda(Tensor& y, double value) {
     dispatch_any(y.dtype(), [&]<class T>(TypeTag<T>) {
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         const T element = convert<T>(value);
         with_width<T>({to},
                       [&]<int N>(Width<N>) { launch(sweep_config(y.numel(), N), fill_kernel<T, N>, to, element, y.numel()); });

@@ -49,8 +49,7 @@ __global__ void __launch_bounds__(kSweepBlock) concat_kernel(Share share, std::u
 
 // Parts [first, first + count) into their share of y's runs; `bytes` are those of one step of the axis, `begin` the first part's
 // first byte in a run.
-void concat_some(std::span<const Tensor> parts, int axis, std::int64_t bytes, std::int64_t begin, const Tensor& y,
-                 std::int64_t outer) {
+void concat_some(std::span<const Tensor> parts, int axis, std::int64_t bytes, std::int64_t begin, Tensor& y, std::int64_t outer) {
     const std::int64_t pitch = y.dim(axis) * bytes;
     Share share{};
     share.parts = static_cast<int>(parts.size());
@@ -69,14 +68,14 @@ void concat_some(std::span<const Tensor> parts, int axis, std::int64_t bytes, st
         for (int i = 0; i <= share.parts; ++i) share.begin[i] /= B;
         share.width = (end - begin) / B;
         const std::int64_t pieces = outer * share.width.number;
-        launch(sweep_config(pieces, 1), concat_kernel<B>, share, reinterpret_cast<std::uint8_t*>(y.bytes_data()), pitch / B,
-               pieces);
+        launch(sweep_config(pieces, 1), concat_kernel<B>, share, reinterpret_cast<std::uint8_t*>(y.mutable_bytes_data()),
+               pitch / B, pieces);
     });
 }
 
 }  // namespace
 
-void concat_forward_cuda(std::span<const Tensor> parts, int axis, const Tensor& y) {
+void concat_forward_cuda(std::span<const Tensor> parts, int axis, Tensor& y) {
     std::int64_t outer = 1, bytes = size_of(y.dtype());
     for (int i = 0; i < axis; ++i) outer *= y.dim(i);
     for (int i = axis + 1; i < y.rank(); ++i) bytes *= y.dim(i);

@@ -18,8 +18,8 @@ namespace heddle::kernels {
 namespace reference {
 
 template <class T>
-RowLossIn<Accumulator<T>> cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
-                                            Accumulator<T> gradient_scale, bool want_gradient) {
+RowLossIn<Accumulator<T>> cross_entropy_row(const T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                                            Accumulator<T> gradient_scale, T* dlogits) {
     using std::exp, std::isnan, std::log;
     using A = Accumulator<T>;
     const T* largest = std::max_element(logits, logits + vocabulary);
@@ -36,35 +36,35 @@ RowLossIn<Accumulator<T>> cross_entropy_row(T* logits, std::int64_t vocabulary, 
     const double share = label_smoothing / static_cast<double>(vocabulary);
     A loss = log_sum - (1 - label_smoothing) * of_target;
     if (label_smoothing != 0) loss -= share * deviations;  // without smoothing a logit of -inf costs nothing
-    if (want_gradient) {
+    if (dlogits != nullptr) {
         for (std::int64_t j = 0; j < vocabulary; ++j) {
             const A p = exp(A(logits[j]) - shift) / exponentials;
             const double q = share + (j == target ? 1 - label_smoothing : 0);
-            logits[j] = static_cast<T>((p - q) * gradient_scale);
+            dlogits[j] = static_cast<T>((p - q) * gradient_scale);
         }
     }
     return {loss, to_double(log_sum - of_target), correct};
 }
 
-template RowLoss cross_entropy_row(float*, std::int64_t, std::int32_t, double, double, bool);
-template RowLoss cross_entropy_row(double*, std::int64_t, std::int32_t, double, double, bool);
+template RowLoss cross_entropy_row(const float*, std::int64_t, std::int32_t, double, double, float*);
+template RowLoss cross_entropy_row(const double*, std::int64_t, std::int32_t, double, double, double*);
 
 }  // namespace reference
 
-RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
-                          double gradient_scale, bool want_gradient) {
+RowLoss cross_entropy_row(const float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, float* dlogits) {
     return by_level(v2::cross_entropy_row, v3::cross_entropy_row, v4::cross_entropy_row)(
-        logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
+        logits, vocabulary, target, label_smoothing, gradient_scale, dlogits);
 }
 
-RowLoss cross_entropy_row(double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
-                          double gradient_scale, bool want_gradient) {
-    return reference::cross_entropy_row(logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
+RowLoss cross_entropy_row(const double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, double* dlogits) {
+    return reference::cross_entropy_row(logits, vocabulary, target, label_smoothing, gradient_scale, dlogits);
 }
 
-RowLossIn<Dual> cross_entropy_row(Dual* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
-                                  Dual gradient_scale, bool want_gradient) {
-    return reference::cross_entropy_row(logits, vocabulary, target, label_smoothing, gradient_scale, want_gradient);
+RowLossIn<Dual> cross_entropy_row(const Dual* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                                  Dual gradient_scale, Dual* dlogits) {
+    return reference::cross_entropy_row(logits, vocabulary, target, label_smoothing, gradient_scale, dlogits);
 }
 
 // ---- what every loss checks and counts
@@ -152,7 +152,7 @@ CrossEntropyResult cross_entropy_forward(const Tensor& logits, const Tensor& tar
             for (std::int64_t row = begin; row < end; ++row) {
                 if (ids[row] == options.ignore) continue;
                 losses[static_cast<std::size_t>(row)] = cross_entropy_row(logits.data<T>() + row * vocabulary, vocabulary,
-                                                                          ids[row], options.label_smoothing, 0, false);
+                                                                          ids[row], options.label_smoothing, 0, nullptr);
             }
         });
         Accumulator<T> total = 0;
@@ -187,13 +187,13 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
         const Accumulator<T> scale = Accumulator<T>(*dloss.data<T>()) / loss_divisor(options, counted);
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row) {
-                T* gradient = dlogits.data<T>() + row * vocabulary;
+                T* gradient = dlogits.mutable_data<T>() + row * vocabulary;
                 if (ids[row] == options.ignore) {
                     std::fill_n(gradient, vocabulary, T{0});
                     continue;
                 }
-                std::copy_n(logits.data<T>() + row * vocabulary, vocabulary, gradient);
-                cross_entropy_row(gradient, vocabulary, ids[row], options.label_smoothing, scale, true);
+                cross_entropy_row(logits.data<T>() + row * vocabulary, vocabulary, ids[row], options.label_smoothing, scale,
+                                  gradient);
             }
         });
     });

@@ -205,20 +205,21 @@ Tensor loss_divisor_cuda(const Tensor& targets, std::int64_t vocabulary, const L
     Tensor divisor = Tensor::empty({2}, DType::f64, Device::cuda);
     launch({.block = kTotalThreads, .shared = kBlockReduce * sizeof(long long)}, loss_divisor_kernel,
            targets.data<std::int32_t>(), targets.numel(), vocabulary, options.ignore, options.divisor,
-           options.divisor_in_memory.defined() ? options.divisor_in_memory.data<double>() : nullptr, divisor.data<double>());
+           options.divisor_in_memory.defined() ? options.divisor_in_memory.data<double>() : nullptr,
+           divisor.mutable_data<double>());
     return divisor;
 }
 
 void cross_entropy_rows_cuda(const Tensor& logits, const Tensor& targets, const LossOptions& options, const Tensor& divisor,
-                             const Tensor& dloss, const Tensor& losses, const Tensor& dlogits, std::int64_t first_row) {
+                             const Tensor& dloss, Tensor losses, Tensor dlogits, std::int64_t first_row) {
     dispatch("cross_entropy", logits.dtype(), [&]<class T>(TypeTag<T>) {
         const RowArrays<T> a{.logits = logits.data<T>(),
                              .targets = targets.data<std::int32_t>(),
                              .divisor = divisor.data<double>(),
                              .dloss = dloss.defined() ? dloss.data<T>() : nullptr,
-                             .losses = losses.defined() ? losses.data<double>() + first_row : nullptr,
+                             .losses = losses.defined() ? losses.mutable_data<double>() + first_row : nullptr,
                              .pitch = losses.defined() ? losses.dim(1) : 0,
-                             .dlogits = dlogits.defined() ? dlogits.data<T>() : nullptr,
+                             .dlogits = dlogits.defined() ? dlogits.mutable_data<T>() : nullptr,
                              .rows = logits.rows(),
                              .vocabulary = logits.cols(),
                              .smoothing = options.label_smoothing,
@@ -231,10 +232,10 @@ void cross_entropy_rows_cuda(const Tensor& logits, const Tensor& targets, const 
     });
 }
 
-void loss_totals_cuda(const Tensor& losses, const Tensor& divisor, const Tensor& statistics, const Tensor& loss) {
+void loss_totals_cuda(const Tensor& losses, const Tensor& divisor, Tensor& statistics, Tensor& loss) {
     dispatch("cross_entropy", loss.dtype(), [&]<class T>(TypeTag<T>) {
         launch({.block = kTotalThreads, .shared = kBlockReduce * sizeof(double)}, loss_totals_kernel<T>, losses.data<double>(),
-               losses.dim(1), divisor.data<double>(), statistics.data<double>(), loss.data<T>());
+               losses.dim(1), divisor.data<double>(), statistics.mutable_data<double>(), loss.mutable_data<T>());
     });
 }
 

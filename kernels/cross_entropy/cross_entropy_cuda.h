@@ -16,12 +16,11 @@ HEDDLE_CUDA_FUNCTION(Tensor loss_divisor_cuda(const Tensor& targets, std::int64_
 /// becomes the gradient for dloss / divisor[0]; `dloss` is a scalar of the logits' dtype, undefined: 1. Either result may be
 /// undefined. A chunk of rows writes its part of all rows' losses, from `first_row` on.
 HEDDLE_CUDA_FUNCTION(void cross_entropy_rows_cuda(const Tensor& logits, const Tensor& targets, const LossOptions& options,
-                                                  const Tensor& divisor, const Tensor& dloss, const Tensor& losses,
-                                                  const Tensor& dlogits, std::int64_t first_row = 0))
+                                                  const Tensor& divisor, const Tensor& dloss, Tensor losses, Tensor dlogits,
+                                                  std::int64_t first_row = 0))
 
 /// Sums `losses` f64 [3, rows] in a fixed order: `statistics` f64 [4] (see statistics_tensor), and `loss`, a scalar of any
 /// floating-point dtype, the sum of the losses over divisor[0].
-HEDDLE_CUDA_FUNCTION(void loss_totals_cuda(const Tensor& losses, const Tensor& divisor, const Tensor& statistics,
-                                           const Tensor& loss))
+HEDDLE_CUDA_FUNCTION(void loss_totals_cuda(const Tensor& losses, const Tensor& divisor, Tensor& statistics, Tensor& loss))
 
 }  // namespace heddle::kernels

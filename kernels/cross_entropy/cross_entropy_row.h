@@ -18,24 +18,24 @@ struct RowLossIn {
 };
 using RowLoss = RowLossIn<double>;
 
-/// The loss of one row of logits [vocabulary] with 0 <= target < vocabulary (unchecked). When `want_gradient`, the logits are
-/// overwritten by d loss / d logits * gradient_scale; otherwise they stay as they are. Single-threaded; the bits depend on this
-/// row and the processor's level alone. f32 takes the fastest build for the level in use, f64 and dual the reference.
-RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
-                          double gradient_scale, bool want_gradient);
-RowLoss cross_entropy_row(double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
-                          double gradient_scale, bool want_gradient);
-RowLossIn<Dual> cross_entropy_row(Dual* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
-                                  Dual gradient_scale, bool want_gradient);
+/// The loss of one row of logits [vocabulary] with 0 <= target < vocabulary (unchecked). dlogits [vocabulary] = d loss / d logits
+/// * gradient_scale; null: not wanted; it may be the logits' own memory. Single-threaded; the bits depend on this row and the
+/// processor's level alone. f32 takes the fastest build for the level in use, f64 and dual the reference.
+RowLoss cross_entropy_row(const float* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, float* dlogits);
+RowLoss cross_entropy_row(const double* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                          double gradient_scale, double* dlogits);
+RowLossIn<Dual> cross_entropy_row(const Dual* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                                  Dual gradient_scale, Dual* dlogits);
 
 namespace reference {
 /// T float, double or Dual; sums are Accumulator<T>.
 template <class T>
-RowLossIn<Accumulator<T>> cross_entropy_row(T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
-                                            Accumulator<T> gradient_scale, bool want_gradient);
+RowLossIn<Accumulator<T>> cross_entropy_row(const T* logits, std::int64_t vocabulary, std::int32_t target, double label_smoothing,
+                                            Accumulator<T> gradient_scale, T* dlogits);
 }  // namespace reference
 
-HEDDLE_DECLARE_LEVELS(RowLoss cross_entropy_row(float* logits, std::int64_t vocabulary, std::int32_t target,
-                                                double label_smoothing, double gradient_scale, bool want_gradient))
+HEDDLE_DECLARE_LEVELS(RowLoss cross_entropy_row(const float* logits, std::int64_t vocabulary, std::int32_t target,
+                                                double label_smoothing, double gradient_scale, float* dlogits))
 
 }  // namespace heddle::kernels

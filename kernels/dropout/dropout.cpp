@@ -35,7 +35,7 @@ Tensor dropout_forward(const Tensor& x, const Dropout& dropout) {
     }
     dispatch_real("dropout", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         parallel_for(x.rows(), grain_for(4 * x.cols()),
                      [&](std::int64_t begin, std::int64_t end) { drop_rows(from, to, begin, end, x.cols(), dropout); });
     });

@@ -7,8 +7,8 @@
 // decisions are some 150 integer instructions (of PTX) for eight elements: what they cost beside the memory shows in bf16 first.
 //
 // A dropped element is x times 0, not 0: what is NaN stays NaN, as on the CPU.
-#include "kernels/device/dropout_walk.h"
 #include "kernels/device/dispatch.h"
+#include "kernels/device/dropout_walk.h"
 #include "kernels/dropout/detail/dropout.h"
 
 namespace heddle::kernels {
@@ -30,10 +30,10 @@ __global__ void __launch_bounds__(kWalkThreads)
 
 }  // namespace
 
-void dropout_cuda(const Tensor& x, const Dropout& dropout, const Tensor& y) {
+void dropout_cuda(const Tensor& x, const Dropout& dropout, Tensor& y) {
     dispatch("dropout", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         const std::int64_t rows = x.rows(), cols = x.cols();
         const bool fits = walk_fits(from, cols) && walk_fits(to, cols);
         launch(walk_config(rows, cols), fits ? dropout_kernel<T, kVector<T>> : dropout_kernel<T, 1>, from, to,

@@ -52,7 +52,7 @@ Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Fun
     dispatch_real(op, a, [&]<class T>(TypeTag<T>) {
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         for_pieces(walk.rows(), walk.cols(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
             const auto at = walk.begin_of(row);
             const std::int64_t step_a = walk.column_step(0), step_b = walk.column_step(1);
@@ -73,7 +73,7 @@ Tensor unary(const char* op, Unary kind, const Tensor& x, Function function, dou
     }
     dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         parallel_for(x.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) to[i] = function(from[i]);
         });
@@ -115,7 +115,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
         const std::uint8_t* choice = condition.data<std::uint8_t>();
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         for_pieces(walk.rows(), walk.cols(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
             const auto at = walk.begin_of(row);
             for (std::int64_t c = begin; c < end; ++c) {
@@ -197,7 +197,7 @@ void accumulate(Tensor& target, const Tensor& x) {
     check_device("accumulate", {{"target", target}, {"x", x}});
     if (target.device() == Device::cuda) return accumulate_cuda(target, x);
     dispatch_real("accumulate", target, [&]<class T>(TypeTag<T>) {
-        T* to = target.data<T>();
+        T* to = target.mutable_data<T>();
         const T* from = x.data<T>();
         parallel_for(target.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];

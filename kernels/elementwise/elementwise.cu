@@ -166,10 +166,10 @@ __global__ void __launch_bounds__(kSweepBlock)
 
 }  // namespace
 
-void unary_cuda(Unary function, const Tensor& x, double factor, const Tensor& y) {
+void unary_cuda(Unary function, const Tensor& x, double factor, Tensor& y) {
     dispatch("elementwise", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         with_width<T>({from, to}, [&]<int N>(Width<N>) {
             launch(sweep_config(x.numel(), N), unary_kernel<T, N>, function, from, static_cast<Accumulator<T>>(factor), to,
                    x.numel());
@@ -177,10 +177,10 @@ void unary_cuda(Unary function, const Tensor& x, double factor, const Tensor& y)
     });
 }
 
-void binary_cuda(Binary function, const Tensor& a, const Tensor& b, const BroadcastWalk& walk, const Tensor& y) {
+void binary_cuda(Binary function, const Tensor& a, const Tensor& b, const BroadcastWalk& walk, Tensor& y) {
     dispatch("elementwise", a.dtype(), [&]<class T>(TypeTag<T>) {
         const T *from_a = a.data<T>(), *from_b = b.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         if (a.numel() == y.numel() && b.numel() == y.numel())
             return with_width<T>({from_a, from_b, to}, [&]<int N>(Width<N>) {
                 launch(sweep_config(y.numel(), N), binary_kernel<T, N>, function, from_a, from_b, to, y.numel());
@@ -194,11 +194,11 @@ void binary_cuda(Binary function, const Tensor& a, const Tensor& b, const Broadc
     });
 }
 
-void where_cuda(const Tensor& condition, const Tensor& a, const Tensor& b, const BroadcastWalk& walk, const Tensor& y) {
+void where_cuda(const Tensor& condition, const Tensor& a, const Tensor& b, const BroadcastWalk& walk, Tensor& y) {
     dispatch("where", a.dtype(), [&]<class T>(TypeTag<T>) {
         const auto* choice = condition.data<std::uint8_t>();
         const T *from_a = a.data<T>(), *from_b = b.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         constexpr int N = kVector<T>;
         const Walk steps(walk);
         if (steps.fits(1, from_a) && steps.fits(2, from_b) && vectors_fit(to, steps.cols.number, N))
@@ -208,9 +208,9 @@ void where_cuda(const Tensor& condition, const Tensor& a, const Tensor& b, const
     });
 }
 
-void accumulate_cuda(const Tensor& target, const Tensor& x) {
+void accumulate_cuda(Tensor& target, const Tensor& x) {
     dispatch("accumulate", target.dtype(), [&]<class T>(TypeTag<T>) {
-        T* to = target.data<T>();
+        T* to = target.mutable_data<T>();
         const T* from = x.data<T>();
         with_width<T>({to, from}, [&]<int N>(Width<N>) {
             launch(sweep_config(target.numel(), N), binary_kernel<T, N>, Binary::add, to, from, to, target.numel());

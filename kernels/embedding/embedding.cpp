@@ -79,7 +79,7 @@ Tensor tokens_in_spans(const Tensor& tokens, const Spans& spans) {
     if (!spans.has_gaps()) return tokens;
     Tensor inside = Tensor::full(tokens.shape(), -1, DType::i32);
     const std::int32_t* from = tokens.data<std::int32_t>();
-    for (const Span& span : spans) std::copy_n(from + span.start, span.length, inside.data<std::int32_t>() + span.start);
+    for (const Span& span : spans) std::copy_n(from + span.start, span.length, inside.mutable_data<std::int32_t>() + span.start);
     return inside;
 }
 
@@ -87,7 +87,7 @@ void add_positions(const Tensor& e, const Spans& spans, std::int64_t first_posit
     const std::int64_t cols = e.cols();
     dispatch_real("embedding_backward", e, [&]<class T>(TypeTag<T>) {
         const T* from = e.data<T>();
-        T* to = dpositions.data<T>();
+        T* to = dpositions.mutable_data<T>();
         parallel_for(spans.longest(), grain_for(spans.size() * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t p = begin; p < end; ++p)
                 for (const Span& span : spans) {
@@ -122,7 +122,7 @@ Tensor embedding_forward(const Tensor& table, const Tensor& tokens, const Spans&
         const T* rows = table.data<T>();
         const T* place = positions.defined() ? positions.data<T>() : nullptr;
         const std::int32_t* token = tokens.data<std::int32_t>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         parallel_for(spans.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
             SpanCursor cursor(spans, begin);
             for (std::int64_t i = begin; i < end; ++i) {
@@ -210,7 +210,7 @@ Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType 
           positions, d_model);
     Tensor table = Tensor::empty({positions, d_model}, dtype);
     dispatch_real("sinusoidal_positions", dtype, [&]<class T>(TypeTag<T>) {
-        T* at = table.data<T>();
+        T* at = table.mutable_data<T>();
         for (std::int64_t p = 0; p < positions; ++p)
             for (std::int64_t c = 0; c < d_model; ++c) {
                 const double exponent = static_cast<double>(c - c % 2) / static_cast<double>(d_model);

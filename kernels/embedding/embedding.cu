@@ -69,13 +69,13 @@ __global__ void __launch_bounds__(kWarps* kWarp) embedding_kernel(Arrays<T> a) {
 }  // namespace
 
 void embedding_forward_cuda(const Tensor& table, const Tensor& tokens, const Spans& spans, const Tensor& positions,
-                            const EmbeddingPlan& plan, const Tensor& y) {
+                            const EmbeddingPlan& plan, Tensor& y) {
     const Tensor lengths = spans.on_device();
     dispatch("embedding", table.dtype(), [&]<class T>(TypeTag<T>) {
         const Arrays<T> a{.table = table.data<T>(),
                           .tokens = tokens.data<std::int32_t>(),
                           .positions = positions.defined() ? positions.data<T>() : nullptr,
-                          .y = y.data<T>(),
+                          .y = y.mutable_data<T>(),
                           .spans = span_table(spans, lengths),
                           .rows = spans.rows(),
                           .cols = table.cols(),

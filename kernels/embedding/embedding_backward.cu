@@ -92,7 +92,7 @@ void dispatch_gradient(const Tensor& dy, const Tensor& gradient, Body&& body) {
 }  // namespace
 
 void embedding_backward_table_cuda(const Tensor& dy, const Tensor& tokens, const Spans& spans, const EmbeddingPlan& plan,
-                                   const Tensor& order, const Tensor& dtable) {
+                                   const Tensor& order, Tensor& dtable) {
     const std::int64_t rows = spans.rows(), vocabulary = dtable.dim(0);
     if (rows == 0 || spans.tokens() == 0) return;
     if (order.defined()) {
@@ -100,14 +100,13 @@ void embedding_backward_table_cuda(const Tensor& dy, const Tensor& tokens, const
         return gather_sum_cuda(dy, {flat.slice(0, rows), flat.slice(rows, 2 * rows)}, dtable, plan.scale, plan.dropout);
     }
     const Tensor lengths = spans.on_device();
-    const Tensor inside = Tensor::empty({rows}, DType::i32, Device::cuda);
+    Tensor inside = Tensor::empty({rows}, DType::i32, Device::cuda);
     launch(sweep_config(rows, 1), embedding_tokens_kernel, tokens.data<std::int32_t>(), span_table(spans, lengths), rows,
-           vocabulary, inside.data<std::int32_t>());
+           vocabulary, inside.mutable_data<std::int32_t>());
     gather_sum_cuda(dy, sorted_places_cuda(inside, vocabulary), dtable, plan.scale, plan.dropout);
 }
 
-void embedding_backward_positions_cuda(const Tensor& dy, const Spans& spans, const EmbeddingPlan& plan,
-                                       const Tensor& dpositions) {
+void embedding_backward_positions_cuda(const Tensor& dy, const Spans& spans, const EmbeddingPlan& plan, Tensor& dpositions) {
     if (spans.tokens() == 0) return;
     const Tensor lengths = spans.on_device();
     const std::int64_t cols = dy.cols();
@@ -116,7 +115,7 @@ void embedding_backward_positions_cuda(const Tensor& dy, const Spans& spans, con
         auto* const kernel =
             vectors_fit(dy.data<T>(), cols, N) ? embedding_positions_kernel<T, G, N> : embedding_positions_kernel<T, G, 1>;
         launch({.grid = blocks_for(spans.longest(), 1), .block = kThreads}, kernel, dy.data<T>(), span_table(spans, lengths),
-               cols, plan.first_position, DropoutRule(plan.dropout), dpositions.data<G>());
+               cols, plan.first_position, DropoutRule(plan.dropout), dpositions.mutable_data<G>());
     });
 }
 

@@ -63,7 +63,7 @@ FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weight
                       .k = d_model,
                       .a = DeviceMatrix(x),
                       .b = DeviceMatrix(weights.w1).transpose(),
-                      .c = DeviceMatrix(whole_gelu ? h : u),
+                      .c = DeviceResult(whole_gelu ? h : u),
                       .bias = weights.b1,
                       .gelu_tanh = whole_gelu,
                       .gelu_input = whole_gelu && !in_place ? u : Tensor()});
@@ -103,7 +103,7 @@ Tensor hidden_gradient(const Tensor& dy, const Tensor& hidden, const FeedForward
                           .k = dy.cols(),
                           .a = DeviceMatrix(dy),
                           .b = DeviceMatrix(weights.w2),
-                          .c = DeviceMatrix(du),
+                          .c = DeviceResult(du),
                           .gelu_input = hidden});
             if (again != nullptr) feed_forward_activate_cuda(hidden, activation, dropout, *again);
             return du;

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kWalkThreads)
 void feed_forward_activate_cuda(const Tensor& u, Activation activation, const Dropout& dropout, Tensor& h) {
     dispatch("feed_forward", u.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = u.data<T>();
-        T* to = h.data<T>();
+        T* to = h.mutable_data<T>();
         const std::int64_t rows = u.rows(), d_ff = u.cols();
         const bool fits = walk_fits(from, d_ff) && walk_fits(to, d_ff);
         launch(walk_config(rows, d_ff), fits ? feed_forward_activate_kernel<T, kVector<T>> : feed_forward_activate_kernel<T, 1>,
@@ -78,7 +78,7 @@ void feed_forward_gradient_cuda(const Tensor& dh, const Tensor& hidden, Activati
                                 Tensor* h) {
     dispatch("feed_forward_backward", dh.dtype(), [&]<class T>(TypeTag<T>) {
         const T *gradient = dh.data<T>(), *kept = hidden.data<T>();
-        T *to = du.data<T>(), *again = h == nullptr ? nullptr : h->data<T>();
+        T *to = du.mutable_data<T>(), *again = h == nullptr ? nullptr : h->mutable_data<T>();
         const std::int64_t rows = dh.rows(), d_ff = dh.cols();
         const bool fits = walk_fits(gradient, d_ff) && walk_fits(kept, d_ff) && walk_fits(to, d_ff) && walk_fits(again, d_ff);
         launch(walk_config(rows, d_ff), fits ? feed_forward_gradient_kernel<T, kVector<T>> : feed_forward_gradient_kernel<T, 1>,

@@ -48,8 +48,8 @@ FeedForwardResult feed_forward_blocks(const Tensor& x, const FeedForwardWeights&
     FeedForwardResult result{Tensor::empty({rows, out}, DType::f32), {}};
     if (keep || relu) result.hidden = Tensor::empty({rows, d_ff}, DType::f32);
     const float* from = x.data<float>();
-    float* const hidden = result.hidden.defined() ? result.hidden.data<float>() : nullptr;
-    float* y = result.y.data<float>();
+    float* const hidden = result.hidden.defined() ? result.hidden.mutable_data<float>() : nullptr;
+    float* y = result.y.mutable_data<float>();
     each_block(rows, kBlockRows, [&](std::int64_t first, std::int64_t count) {
         float* const u = hidden != nullptr ? hidden + first * d_ff : own_block(kBlockRows * d_ff);
         float* const h = relu || !keep ? u : own_block(kBlockRows * d_ff);
@@ -76,28 +76,28 @@ Tensor feed_forward_backward_blocks(const Tensor& dy, const Tensor& hidden, cons
     const Tensor panels1 = dx ? make_panels(whole<float>(weights.w1), d_ff, d_model) : Tensor();
     Tensor du = Tensor::empty({rows, d_ff}, DType::f32);
     const std::int64_t blocks = (rows + block_rows - 1) / block_rows;
-    const Tensor sums = Tensor::zeros({blocks, d_ff}, DType::f32);
+    Tensor sums = Tensor::zeros({blocks, d_ff}, DType::f32);
     if (dx) *dx = Tensor::empty({rows, d_model}, DType::f32);
     if (h) *h = relu ? hidden : Tensor::empty({rows, d_ff}, DType::f32);
     each_block(rows, block_rows, [&](std::int64_t first, std::int64_t count) {
-        float* const block = du.data<float>() + first * d_ff;
+        float* const block = du.mutable_data<float>() + first * d_ff;
         const float* const kept = hidden.data<float>() + first * d_ff;
-        float* const of_block = sums.data<float>() + first / block_rows * d_ff;
+        float* const of_block = sums.mutable_data<float>() + first / block_rows * d_ff;
         product<float>(count, d_ff, out, {dy.data<float>() + first * out, out, 1}, panels2.data<float>(), {block, d_ff, 1});
         if (relu)
             by_level(v2::relu_dropout_gradient, v3::relu_dropout_gradient, v4::relu_dropout_gradient)(
                 block, kept, count, d_ff, static_cast<float>(dropout.scale()), of_block);
         else
             by_level(v2::gelu_dropout_gradient, v3::gelu_dropout_gradient, v4::gelu_dropout_gradient)(
-                block, kept, h ? h->data<float>() + first * d_ff : nullptr, first, count, d_ff,
+                block, kept, h ? h->mutable_data<float>() + first * d_ff : nullptr, first, count, d_ff,
                 activation == Activation::gelu_tanh, dropout, of_block);
         if (dx)
             product<float>(count, d_model, d_ff, {block, d_ff, 1}, panels1.data<float>(),
-                           {dx->data<float>() + first * d_model, d_model, 1});
+                           {dx->mutable_data<float>() + first * d_model, d_model, 1});
     });
     if (db1)
         for (std::int64_t block = 0; block < blocks; ++block)
-            for (std::int64_t j = 0; j < d_ff; ++j) db1->data<float>()[j] += sums.data<float>()[block * d_ff + j];
+            for (std::int64_t j = 0; j < d_ff; ++j) db1->mutable_data<float>()[j] += sums.data<float>()[block * d_ff + j];
     return du;
 }
 

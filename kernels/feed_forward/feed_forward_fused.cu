@@ -133,13 +133,13 @@ FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeig
     const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<bf16>() : nullptr; };
     FeedForwardResult result{Tensor::empty({rows, out}, DType::bf16, Device::cuda), {}};
     if (keep) result.hidden = Tensor::empty({rows, d_ff}, DType::bf16, Device::cuda);
-    bf16* const kept = keep ? result.hidden.data<bf16>() : nullptr;
+    bf16* const kept = keep ? result.hidden.mutable_data<bf16>() : nullptr;
     const bool relu = activation == Activation::relu;
     const FusedNetwork net{.x = data(x),
                            .w1 = data(weights.w1),
                            .w2 = data(weights.w2),
                            .b2 = data(weights.b2),
-                           .y = result.y.data<bf16>(),
+                           .y = result.y.mutable_data<bf16>(),
                            .rows = rows,
                            .d_model = d_model,
                            .d_ff = d_ff,

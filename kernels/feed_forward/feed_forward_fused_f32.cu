@@ -175,7 +175,7 @@ Tensor feed_forward_fused_f32_cuda(const Tensor& x, const FeedForwardWeights& we
                            .b1 = data(weights.b1),
                            .w2 = data(weights.w2),
                            .b2 = data(weights.b2),
-                           .y = y.data<float>(),
+                           .y = y.mutable_data<float>(),
                            .rows = rows,
                            .d_model = d_model,
                            .d_ff = d_ff,

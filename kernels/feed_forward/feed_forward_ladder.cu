@@ -267,11 +267,11 @@ Tensor feed_forward_ladder(FeedForwardStep step, const Tensor& x, const FeedForw
     const std::int64_t rows = x.dim(0), d_model = x.dim(1), d_ff = w1.dim(0), out = w2.dim(0);
     Tensor y = Tensor::empty({rows, out}, DType::f32, Device::cuda);
     if (step < FeedForwardStep::fused) {
-        const Tensor h = Tensor::empty({rows, d_ff}, DType::f32, Device::cuda);
+        Tensor h = Tensor::empty({rows, d_ff}, DType::f32, Device::cuda);
         run_layer(step, {.x = x.data<float>(),
                          .weight = w1.data<float>(),
                          .bias = b1.data<float>(),
-                         .y = h.data<float>(),
+                         .y = h.mutable_data<float>(),
                          .rows = rows,
                          .in = d_model,
                          .out = d_ff,
@@ -279,7 +279,7 @@ Tensor feed_forward_ladder(FeedForwardStep step, const Tensor& x, const FeedForw
         run_layer(step, {.x = h.data<float>(),
                          .weight = w2.data<float>(),
                          .bias = b2.data<float>(),
-                         .y = y.data<float>(),
+                         .y = y.mutable_data<float>(),
                          .rows = rows,
                          .in = d_ff,
                          .out = out,
@@ -294,7 +294,7 @@ Tensor feed_forward_ladder(FeedForwardStep step, const Tensor& x, const FeedForw
                       .b1 = b1.data<float>(),
                       .w2 = w2.data<float>(),
                       .b2 = b2.data<float>(),
-                      .y = y.data<float>(),
+                      .y = y.mutable_data<float>(),
                       .rows = rows,
                       .d_ff = d_ff,
                       .d_model = static_cast<int>(d_model),

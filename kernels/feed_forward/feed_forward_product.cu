@@ -156,8 +156,8 @@ void feed_forward_product_cuda(const Tensor& x, const Tensor& w1, const Tensor& 
                                Tensor* u, Tensor& h) {
     const Factors of{.a = x.data<bf16>(), .b = w1.data<bf16>(), .rows = x.rows(), .units = w1.rows(), .terms = x.cols()};
     const ActivatedTiles to{.b1 = b1.defined() ? b1.data<bf16>() : nullptr,
-                            .u = u != nullptr ? u->data<bf16>() : nullptr,
-                            .h = h.data<bf16>(),
+                            .u = u != nullptr ? u->mutable_data<bf16>() : nullptr,
+                            .h = h.mutable_data<bf16>(),
                             .rows = of.rows,
                             .d_ff = of.units,
                             .activation = activation,
@@ -169,8 +169,8 @@ void feed_forward_product_cuda(const Tensor& x, const Tensor& w1, const Tensor& 
 void feed_forward_product_gradient_cuda(const Tensor& dy, const Tensor& w2, const Tensor& hidden, Activation activation,
                                         const Dropout& dropout, Tensor& du, Tensor* h) {
     const Factors of{.a = dy.data<bf16>(), .b = w2.data<bf16>(), .rows = dy.rows(), .units = w2.cols(), .terms = dy.cols()};
-    const DifferentiatedTiles to{.du = du.data<bf16>(),
-                                 .h = h != nullptr ? h->data<bf16>() : nullptr,
+    const DifferentiatedTiles to{.du = du.mutable_data<bf16>(),
+                                 .h = h != nullptr ? h->mutable_data<bf16>() : nullptr,
                                  .rows = of.rows,
                                  .d_ff = of.units,
                                  .activation = activation,

@@ -20,7 +20,7 @@ bool takes_few_rows(const Tensor& x, const Tensor& weight) {
            !batch_invariant();
 }
 
-void few_rows_linear(const FewRowsLinear& call, const FewRowsResult& result) {
+void few_rows_linear(const FewRowsLinear& call, FewRowsResult result) {
     check_rank(kOp, "x", call.x, 2);
     check_rank(kOp, "weight", call.weight, 2);
     const std::int64_t rows = call.x.rows(), in = call.x.cols(), out = call.weight.dim(0);

@@ -180,8 +180,9 @@ __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsig
 
 }  // namespace
 
-void few_rows_linear_cuda(const FewRowsLinear& call, const FewRowsResult& result) {
+void few_rows_linear_cuda(const FewRowsLinear& call, FewRowsResult& result) {
     const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<bf16>() : nullptr; };
+    const auto mutable_data = [](Tensor& tensor) { return tensor.defined() ? tensor.mutable_data<bf16>() : nullptr; };
     const bool norm = call.norm.has_value(), wide = result.y.dtype() == DType::f32;
     const Task task{.x = data(call.x),
                     .gamma = norm ? data(call.norm->gamma) : nullptr,
@@ -189,10 +190,10 @@ void few_rows_linear_cuda(const FewRowsLinear& call, const FewRowsResult& result
                     .weight = data(call.weight),
                     .bias = data(call.bias),
                     .residual = data(call.residual),
-                    .y = wide ? nullptr : data(result.y),
-                    .wide_y = wide ? result.y.data<float>() : nullptr,
-                    .tail = data(result.tail),
-                    .normed = data(result.normed),
+                    .y = wide ? nullptr : mutable_data(result.y),
+                    .wide_y = wide ? result.y.mutable_data<float>() : nullptr,
+                    .tail = mutable_data(result.tail),
+                    .normed = mutable_data(result.normed),
                     .out = call.weight.dim(0),
                     .head = result.y.cols(),
                     .rows = static_cast<int>(call.x.rows()),

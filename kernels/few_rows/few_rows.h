@@ -44,6 +44,6 @@ inline constexpr std::int64_t kFewRowsWidest = 2848;
 bool takes_few_rows(const Tensor& x, const Tensor& weight);
 
 /// Fills the result. Each row's bits depend on that row alone. Error when a shape, dtype or device does not fit.
-void few_rows_linear(const FewRowsLinear& call, const FewRowsResult& result);
+void few_rows_linear(const FewRowsLinear& call, FewRowsResult result);
 
 }  // namespace heddle::kernels

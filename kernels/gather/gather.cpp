@@ -41,7 +41,7 @@ Tensor gather_forward(const Tensor& x, const Tensor& indices) {
     check_indices("gather", indices, x.dim(0), 0);
     const std::int64_t bytes = row_size(x) * size_of(x.dtype());
     const std::byte* from = x.bytes_data();
-    std::byte* to = y.bytes_data();
+    std::byte* to = y.mutable_bytes_data();
     const std::int32_t* at = indices.data<std::int32_t>();
     parallel_for(indices.numel(), grain_for(bytes / 4), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i)
@@ -86,7 +86,7 @@ void gather_backward(const Tensor& dy, const Tensor& indices, Tensor& dx, double
     const std::int64_t cols = row_size(dx);
     dispatch_real("gather_backward", dx, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         const T scale = static_cast<T>(factor);
         const auto distinct = static_cast<std::int64_t>(sorted.indices.size());
         parallel_for(distinct, grain_for(2 * cols), [&](std::int64_t begin, std::int64_t end) {

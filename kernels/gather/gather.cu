@@ -249,34 +249,34 @@ void sum_rows(RowSums<T, G> a) {
 
 }  // namespace
 
-void gather_forward_cuda(const Tensor& x, const Tensor& indices, const Tensor& y) {
+void gather_forward_cuda(const Tensor& x, const Tensor& indices, Tensor& y) {
     const std::int64_t rows = x.dim(0), n = indices.numel();
     if (y.numel() == 0 && rows > 0) return;
     const std::int64_t run = y.bytes() / std::max<std::int64_t>(n, 1);
     with_bytes({address(x.bytes_data()), address(y.bytes_data()), static_cast<std::uint64_t>(run)}, [&]<int B>(Width<B>) {
         const std::int64_t pieces = n * (run / B);
         launch(sweep_config(pieces, 1), gather_forward_kernel<B>, reinterpret_cast<const std::uint8_t*>(x.bytes_data()), rows,
-               indices.data<std::int32_t>(), reinterpret_cast<std::uint8_t*>(y.bytes_data()), run / B, pieces);
+               indices.data<std::int32_t>(), reinterpret_cast<std::uint8_t*>(y.mutable_bytes_data()), run / B, pieces);
     });
 }
 
-void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, const Tensor& dx, double factor, const Dropout& dropout) {
+void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, Tensor& dx, double factor, const Dropout& dropout) {
     if (dy.numel() == 0) return;
     dispatch("gather_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
         using A = Accumulator<T>;
         const std::int64_t n = sorted.indices.numel(), cols = dy.numel() / n;
-        const Tensor pieces = n > kPiece ? Tensor::empty({2 * (n / kPiece + 1), cols}, dtype_of<A>(), Device::cuda) : Tensor();
+        Tensor pieces = n > kPiece ? Tensor::empty({2 * (n / kPiece + 1), cols}, dtype_of<A>(), Device::cuda) : Tensor();
         const auto sum_to = [&]<class G>(TypeTag<G>) {
             sum_rows(RowSums<T, G>{.dy = dy.data<T>(),
                                    .indices = sorted.indices.data<std::int32_t>(),
                                    .places = sorted.places.data<std::int32_t>(),
-                                   .dx = dx.data<G>(),
+                                   .dx = dx.mutable_data<G>(),
                                    .n = n,
                                    .cols = cols,
                                    .bound = static_cast<std::int32_t>(dx.dim(0)),
                                    .factor = static_cast<A>(factor),
                                    .dropout = DropoutRule(dropout),
-                                   .pieces = pieces.defined() ? pieces.data<A>() : nullptr,
+                                   .pieces = pieces.defined() ? pieces.mutable_data<A>() : nullptr,
                                    .tickets = nullptr});
         };
         if (dx.dtype() == dy.dtype())
@@ -286,7 +286,7 @@ void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, const Tensor&
     });
 }
 
-void gather_backward_cuda(const Tensor& dy, const Tensor& indices, const Tensor& dx, double factor) {
+void gather_backward_cuda(const Tensor& dy, const Tensor& indices, Tensor& dx, double factor) {
     if (dy.numel() == 0) return;
     gather_sum_cuda(dy, sorted_places_cuda(indices, dx.dim(0)), dx, factor, {});
 }

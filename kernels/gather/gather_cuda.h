@@ -9,9 +9,9 @@
 namespace heddle::kernels {
 
 /// y[i] = x[indices[i]]
-HEDDLE_CUDA_FUNCTION(void gather_forward_cuda(const Tensor& x, const Tensor& indices, const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void gather_forward_cuda(const Tensor& x, const Tensor& indices, Tensor& y))
 /// dx[indices[i]] += factor dy[i], in ascending order of i up to a fixed grouping.
-HEDDLE_CUDA_FUNCTION(void gather_backward_cuda(const Tensor& dy, const Tensor& indices, const Tensor& dx, double factor))
+HEDDLE_CUDA_FUNCTION(void gather_backward_cuda(const Tensor& dy, const Tensor& indices, Tensor& dx, double factor))
 
 /// The places 0 .. n - 1 in the order of their indices, and equal ones in ascending order: PlacesOfIndices on the device.
 struct SortedPlaces {
@@ -22,7 +22,7 @@ struct SortedPlaces {
 HEDDLE_CUDA_FUNCTION(SortedPlaces sorted_places_cuda(const Tensor& indices, std::int64_t bound))
 /// dx[index] += factor times the sum over the index's places i of dropout(dy)[i]; dx [bound, ..] of dy's dtype, or f32 for bf16.
 /// Dropout counts rows of dy. The last step of gather's backward pass, and of the embedding's.
-HEDDLE_CUDA_FUNCTION(void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, const Tensor& dx, double factor,
+HEDDLE_CUDA_FUNCTION(void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, Tensor& dx, double factor,
                                           const Dropout& dropout))
 
 }  // namespace heddle::kernels

@@ -134,15 +134,15 @@ SortedPlaces sorted_places_cuda(const Tensor& indices, std::int64_t bound) {
     if (n >= INT32_MAX || bound >= INT32_MAX) fail("gather: CUDA sorts fewer than 2^31 indices below 2^31");
     const auto fresh = [&](std::int64_t count) { return Tensor::empty({count}, DType::i32, Device::cuda); };
     const std::int64_t tiles = blocks_for(n, kTile);
-    const Tensor counts = fresh(kDigits * tiles);
+    Tensor counts = fresh(kDigits * tiles);
     SortedPlaces from{indices, Tensor()};
     for (int shift = 0; shift == 0 || bound >> shift > 0; shift += kBits) {
-        const SortedPlaces to{fresh(n), fresh(n)};
+        SortedPlaces to{fresh(n), fresh(n)};
         const Pass pass{from.indices.data<std::int32_t>(),
                         from.places.defined() ? from.places.data<std::int32_t>() : nullptr,
-                        counts.data<std::int32_t>(),
-                        to.indices.data<std::int32_t>(),
-                        to.places.data<std::int32_t>(),
+                        counts.mutable_data<std::int32_t>(),
+                        to.indices.mutable_data<std::int32_t>(),
+                        to.places.mutable_data<std::int32_t>(),
                         n,
                         tiles,
                         static_cast<std::int32_t>(bound),

@@ -111,7 +111,7 @@ void scale_gradients(Tensor& gradients, double factor, Where where) {
         return;
     }
     dispatch_float("scale_gradients", gradients, [&]<class T>(TypeTag<T>) {
-        T* g = gradients.data<T>();
+        T* g = gradients.mutable_data<T>();
         parallel_for(gradients.numel(), kNormBlock, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) g[i] *= static_cast<T>(factor);
         });

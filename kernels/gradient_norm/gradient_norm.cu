@@ -68,31 +68,31 @@ __global__ void __launch_bounds__(kThreads) scale_gradients_kernel(T* gradients,
 }
 
 template <class T>
-void sum_squares(const Tensor& gradients, const Spans& active, std::int64_t blocks, const Tensor& partial) {
+void sum_squares(const Tensor& gradients, const Spans& active, std::int64_t blocks, Tensor& partial) {
     constexpr int N = kVector<T>;
     const Tensor ranges = active.on_device();
     const bool fit = vectors_fit(gradients.data<T>(), N, N);
     launch({.grid = blocks_for(blocks, 1), .block = kThreads, .shared = kBlockReduce * sizeof(double)},
            fit ? gradient_squares_kernel<T, N> : gradient_squares_kernel<T, 1>, gradients.data<T>(), ranges.data<std::int32_t>(),
-           active.size(), partial.data<double>());
+           active.size(), partial.mutable_data<double>());
 }
 
 }  // namespace
 
-void measure_gradients_cuda(const Tensor& gradients, const Spans& active, double max_norm, double scale, const Tensor& result) {
+void measure_gradients_cuda(const Tensor& gradients, const Spans& active, double max_norm, double scale, Tensor& result) {
     const std::int64_t blocks = std::min(kMostBlocks, (active.tokens() + 4095) / 4096);
-    const Tensor partial = Tensor::empty({std::max<std::int64_t>(blocks, 1)}, DType::f64, Device::cuda);
+    Tensor partial = Tensor::empty({std::max<std::int64_t>(blocks, 1)}, DType::f64, Device::cuda);
     if (blocks > 0)
         dispatch("gradient_norm", gradients.dtype(),
                  [&]<class T>(TypeTag<T>) { sum_squares<T>(gradients, active, blocks, partial); });
     launch({.block = kThreads, .shared = kBlockReduce * sizeof(double)}, gradient_norm_kernel, partial.data<double>(), blocks,
-           max_norm, scale, result.data<double>());
+           max_norm, scale, result.mutable_data<double>());
 }
 
-void scale_gradients_cuda(const Tensor& gradients, double factor) {
+void scale_gradients_cuda(Tensor& gradients, double factor) {
     dispatch("scale_gradients", gradients.dtype(), [&]<class T>(TypeTag<T>) {
         launch({.grid = blocks_for(gradients.numel(), kThreads), .block = kThreads}, scale_gradients_kernel<T>,
-               gradients.data<T>(), gradients.numel(), static_cast<Accumulator<T>>(factor));
+               gradients.mutable_data<T>(), gradients.numel(), static_cast<Accumulator<T>>(factor));
     });
 }
 

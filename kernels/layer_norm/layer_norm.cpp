@@ -1,6 +1,7 @@
 #include "kernels/layer_norm/layer_norm.h"
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "core/check.h"
@@ -111,8 +112,12 @@ void backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t begin, std:
 }
 
 template <class T>
-T* data_or_null(const Tensor& tensor) {
+const T* data_or_null(const Tensor& tensor) {
     return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+template <class T>
+T* mutable_data_or_null(Tensor& tensor) {
+    return tensor.defined() ? tensor.mutable_data<T>() : nullptr;
 }
 
 void check_like(const char* op, const char* argument, const Tensor& tensor, const Tensor& x, const Shape& wanted) {
@@ -149,10 +154,10 @@ LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer,
                                         .sublayer = data_or_null<T>(sublayer),
                                         .gamma = gamma.data<T>(),
                                         .beta = beta.data<T>(),
-                                        .sum = data_or_null<T>(result.sum),
-                                        .y = result.y.data<T>(),
-                                        .mean = result.mean.data<T>(),
-                                        .rstd = result.rstd.data<T>(),
+                                        .sum = mutable_data_or_null<T>(result.sum),
+                                        .y = result.y.mutable_data<T>(),
+                                        .mean = result.mean.mutable_data<T>(),
+                                        .rstd = result.rstd.mutable_data<T>(),
                                         .cols = x.cols(),
                                         .eps = eps,
                                         .dropout = dropout};
@@ -164,7 +169,7 @@ LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer,
 
 // target += the sum over the chunks of partial [chunks, 2, cols], part 0 or 1 of each, in order.
 template <class T>
-void add_chunks(const Tensor& target, const Tensor& partial, int part) {
+void add_chunks(Tensor& target, const Tensor& partial, int part) {
     if (!target.defined()) return;
     const std::int64_t cols = target.numel();
     std::vector<Accumulator<T>> totals(static_cast<std::size_t>(cols), Accumulator<T>(0));
@@ -172,7 +177,7 @@ void add_chunks(const Tensor& target, const Tensor& partial, int part) {
         const T* values = partial.data<T>() + (2 * chunk + part) * cols;
         for (std::int64_t j = 0; j < cols; ++j) totals[static_cast<std::size_t>(j)] += Accumulator<T>(values[j]);
     }
-    T* to = target.data<T>();
+    T* to = target.mutable_data<T>();
     for (std::int64_t j = 0; j < cols; ++j) to[j] += static_cast<T>(totals[static_cast<std::size_t>(j)]);
 }
 
@@ -194,7 +199,7 @@ void check_backward(const char* op, const char* x_name, const LayerNormBackwardT
     check_affine_gradient(op, "dbeta", t.dbeta, t.x);
 }
 
-void backward(const char* op, const LayerNormBackwardTensors& t, const Dropout& dropout) {
+void backward(const char* op, LayerNormBackwardTensors& t, const Dropout& dropout) {
     check_device(op, {{"x", t.x},
                       {"dy", t.dy},
                       {"d_sum", t.d_sum},
@@ -214,15 +219,15 @@ void backward(const char* op, const LayerNormBackwardTensors& t, const Dropout& 
                                                 .gamma = t.gamma.data<T>(),
                                                 .mean = t.mean.data<T>(),
                                                 .rstd = t.rstd.data<T>(),
-                                                .dx = data_or_null<T>(t.dx),
-                                                .d_sublayer = data_or_null<T>(t.d_sublayer),
+                                                .dx = mutable_data_or_null<T>(t.dx),
+                                                .d_sublayer = mutable_data_or_null<T>(t.d_sublayer),
                                                 .cols = cols,
                                                 .dropout = dropout};
-        const Tensor partial = affine ? Tensor::zeros({chunks, 2, cols}, t.x.dtype()) : Tensor();
+        Tensor partial = affine ? Tensor::zeros({chunks, 2, cols}, t.x.dtype()) : Tensor();
         parallel_for(chunks, grain_for(4 * kRowsPerChunk * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t chunk = begin; chunk < end; ++chunk)
                 backward_rows(arrays, chunk * kRowsPerChunk, std::min(rows, (chunk + 1) * kRowsPerChunk),
-                              affine ? partial.data<T>() + 2 * chunk * cols : nullptr);
+                              affine ? partial.mutable_data<T>() + 2 * chunk * cols : nullptr);
         });
         if (!affine) return;
         add_chunks<T>(t.dgamma, partial, 0);
@@ -246,11 +251,11 @@ LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& subla
 }
 
 Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                           bool need_dx, const Tensor& dgamma, const Tensor& dbeta) {
+                           bool need_dx, Tensor dgamma, Tensor dbeta) {
     const char* op = "layer_norm_backward";
     check_defined(op, "x", x);
     const Tensor dx = need_dx ? Tensor::empty(x.shape(), x.dtype(), x.device()) : Tensor();
-    const LayerNormBackwardTensors tensors{dy, {}, x, gamma, mean, rstd, dx, {}, dgamma, dbeta};
+    LayerNormBackwardTensors tensors{dy, {}, x, gamma, mean, rstd, dx, {}, std::move(dgamma), std::move(dbeta)};
     check_backward(op, "x", tensors);
     check_like(op, "dy", dy, x, x.shape());
     backward(op, tensors, {});
@@ -259,14 +264,14 @@ Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamm
 
 ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
                                                         const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                                                        const Dropout& dropout, bool need_sublayer, const Tensor& dgamma,
-                                                        const Tensor& dbeta) {
+                                                        const Dropout& dropout, bool need_sublayer, Tensor dgamma, Tensor dbeta) {
     const char* op = "residual_layer_norm_backward";
     check_defined(op, "sum", sum);
     const bool masked = need_sublayer && dropout.active();
     const Tensor dx = Tensor::empty(sum.shape(), sum.dtype(), sum.device());
     const Tensor d_sublayer = masked ? Tensor::empty(sum.shape(), sum.dtype(), sum.device()) : Tensor();
-    const LayerNormBackwardTensors tensors{d_normalised, d_sum, sum, gamma, mean, rstd, dx, d_sublayer, dgamma, dbeta};
+    LayerNormBackwardTensors tensors{d_normalised,      d_sum,           sum, gamma, mean, rstd, dx, d_sublayer,
+                                     std::move(dgamma), std::move(dbeta)};
     check_backward(op, "sum", tensors);
     check_like(op, "d_normalised", d_normalised, sum, sum.shape());
     if (d_sum.defined()) check_like(op, "d_sum", d_sum, sum, sum.shape());

@@ -182,7 +182,7 @@ void run(const Arrays<T>& a) {
 }  // namespace
 
 void layer_norm_forward_cuda(const Tensor& x, const Tensor& sublayer, const Tensor& gamma, const Tensor& beta, double eps,
-                             const Dropout& dropout, const LayerNormResult& result) {
+                             const Dropout& dropout, LayerNormResult& result) {
     dispatch("layer_norm", x.dtype(), [&]<class T>(TypeTag<T>) {
         using A = Accumulator<T>;
         const bool residual = sublayer.defined();
@@ -190,10 +190,10 @@ void layer_norm_forward_cuda(const Tensor& x, const Tensor& sublayer, const Tens
                           .sublayer = residual ? sublayer.data<T>() : nullptr,
                           .gamma = gamma.data<T>(),
                           .beta = beta.data<T>(),
-                          .sum = residual ? result.sum.data<T>() : nullptr,
-                          .y = result.y.data<T>(),
-                          .mean = result.mean.data<A>(),
-                          .rstd = result.rstd.data<A>(),
+                          .sum = residual ? result.sum.mutable_data<T>() : nullptr,
+                          .y = result.y.mutable_data<T>(),
+                          .mean = result.mean.mutable_data<A>(),
+                          .rstd = result.rstd.mutable_data<A>(),
                           .rows = x.rows(),
                           .cols = x.cols(),
                           .eps = static_cast<A>(eps),

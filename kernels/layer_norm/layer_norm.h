@@ -41,7 +41,7 @@ LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& subla
 /// fixed chunks of rows, added in order, so that their bits do not depend on the number of threads. They have x's dtype, or f32
 /// where x is bf16.
 Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                           bool need_dx, const Tensor& dgamma, const Tensor& dbeta);
+                           bool need_dx, Tensor dgamma, Tensor dbeta);
 
 struct ResidualLayerNormGradients {
     Tensor dx;
@@ -52,7 +52,6 @@ struct ResidualLayerNormGradients {
 /// [..., cols]; `sum`, `mean` and `rstd` are the forward's. dgamma and dbeta as above.
 ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
                                                         const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                                                        const Dropout& dropout, bool need_sublayer, const Tensor& dgamma,
-                                                        const Tensor& dbeta);
+                                                        const Dropout& dropout, bool need_sublayer, Tensor dgamma, Tensor dbeta);
 
 }  // namespace heddle::kernels

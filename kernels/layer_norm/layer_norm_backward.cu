@@ -279,7 +279,7 @@ void run(const Arrays<T>& a, unsigned chunks) {
 
 }  // namespace
 
-void layer_norm_backward_cuda(const LayerNormBackwardTensors& t, const Dropout& dropout) {
+void layer_norm_backward_cuda(LayerNormBackwardTensors& t, const Dropout& dropout) {
     const std::int64_t rows = t.x.rows(), cols = t.x.cols();
     if (rows == 0) return;
     const bool affine = t.dgamma.defined() || t.dbeta.defined();
@@ -287,14 +287,15 @@ void layer_norm_backward_cuda(const LayerNormBackwardTensors& t, const Dropout& 
         using A = Accumulator<T>;
         constexpr DType x_dtype = dtype_of<T>();
         const auto data = [](const Tensor& tensor) { return tensor.defined() ? tensor.data<T>() : nullptr; };
+        const auto mutable_data = [](Tensor& tensor) { return tensor.defined() ? tensor.mutable_data<T>() : nullptr; };
         Arrays<T> a{.dy = data(t.dy),
                     .d_sum = data(t.d_sum),
                     .x = data(t.x),
                     .gamma = data(t.gamma),
                     .mean = t.mean.data<A>(),
                     .rstd = t.rstd.data<A>(),
-                    .dx = data(t.dx),
-                    .d_sublayer = data(t.d_sublayer),
+                    .dx = mutable_data(t.dx),
+                    .d_sublayer = mutable_data(t.d_sublayer),
                     .affine = {},
                     .rows = rows,
                     .cols = cols,
@@ -305,17 +306,17 @@ void layer_norm_backward_cuda(const LayerNormBackwardTensors& t, const Dropout& 
         const bool vectors = fit(a.dy) && fit(a.d_sum) && fit(a.x) && fit(a.gamma) && fit(a.dx) && fit(a.d_sublayer);
         a.chunk_rows = rows_of_chunk(rows, vectors ? warps_of_row<N>(cols) : warps_of_row<1>(cols));
         const unsigned chunks = blocks_for(rows, a.chunk_rows);
-        const Tensor partial = affine ? Tensor::empty({chunks, 2, cols}, dtype_of<A>(), Device::cuda) : Tensor();
-        const Tensor runs = affine ? Tensor::empty({kAffineRuns, 2, cols}, DType::f64, Device::cuda) : Tensor();
+        Tensor partial = affine ? Tensor::empty({chunks, 2, cols}, dtype_of<A>(), Device::cuda) : Tensor();
+        Tensor runs = affine ? Tensor::empty({kAffineRuns, 2, cols}, DType::f64, Device::cuda) : Tensor();
         if (affine) {
-            const Tensor* const targets[] = {&t.dgamma, &t.dbeta};
-            a.affine = {partial.data<A>(), runs.template data<double>(), tickets(kAffineRuns + 1), {}};
+            Tensor* const targets[] = {&t.dgamma, &t.dbeta};
+            a.affine = {partial.mutable_data<A>(), runs.template mutable_data<double>(), tickets(kAffineRuns + 1), {}};
             for (int part = 0; part < 2; ++part) {
                 if (!targets[part]->defined()) continue;
                 if (targets[part]->dtype() == x_dtype)
-                    a.affine.targets[part].own = targets[part]->data<T>();
+                    a.affine.targets[part].own = targets[part]->mutable_data<T>();
                 else
-                    a.affine.targets[part].wide = targets[part]->data<A>();
+                    a.affine.targets[part].wide = targets[part]->mutable_data<A>();
             }
         }
         if (vectors)

@@ -200,7 +200,7 @@ Tensor layer_norm_ladder(LayerNormStep step, const Tensor& x, const Tensor& gamm
     const NormalisedRows a{.x = x.data<float>(),
                            .gamma = gamma.data<float>(),
                            .beta = beta.data<float>(),
-                           .y = y.data<float>(),
+                           .y = y.mutable_data<float>(),
                            .rows = x.dim(0),
                            .cols = x.dim(1),
                            .eps = static_cast<float>(eps)};

@@ -1,6 +1,7 @@
 #include "kernels/linear/linear.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/branch.h"
 #include "core/check.h"
@@ -35,7 +36,7 @@ void forward_cuda(const Tensor& x, const Tensor& weight, const Tensor& bias, Ten
                   .k = x.cols(),
                   .a = DeviceMatrix(x),
                   .b = DeviceMatrix(weight).transpose(),
-                  .c = DeviceMatrix(y),
+                  .c = DeviceResult(y),
                   .bias = bias});
 }
 
@@ -51,7 +52,7 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
     }
     dispatch_real("linear", x, [&]<class T>(TypeTag<T>) {
         const Epilogue<T> epilogue{.bias = bias.defined() ? bias.data<T>() : nullptr};
-        const MatrixRef<T> result{y.data<T>(), out, 1};
+        const MatrixRef<T> result{y.mutable_data<T>(), out, 1};
         if (packed)
             product<T>(rows, out, in, whole<T>(x), packed->panels<T>(weight), result, epilogue);
         else
@@ -81,11 +82,11 @@ Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
                       .k = out,
                       .a = DeviceMatrix(dy),
                       .b = DeviceMatrix(weight),
-                      .c = DeviceMatrix(dx)});
+                      .c = DeviceResult(dx)});
         return dx;
     }
     dispatch_real("linear", dy, [&]<class T>(TypeTag<T>) {
-        product<T>(rows, in, out, whole<T>(dy), whole<T>(weight), {dx.data<T>(), in, 1});
+        product<T>(rows, in, out, whole<T>(dy), whole<T>(weight), {dx.mutable_data<T>(), in, 1});
     });
     return dx;
 }
@@ -102,7 +103,7 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
                           .k = x.rows(),
                           .a = DeviceMatrix(dy).transpose(),
                           .b = DeviceMatrix(x),
-                          .c = DeviceMatrix(dweight),
+                          .c = DeviceResult(dweight),
                           .accumulate = true});
         };
         // A batch-invariant product may need temporary memory, which two streams must not share.
@@ -110,8 +111,8 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) 
         return device::Branches::run({dy, x}, dweight, multiply);  // in a graph it may run beside what comes next
     }
     dispatch_real("linear", dy, [&]<class T>(TypeTag<T>) {
-        product<T>(dy.cols(), x.cols(), x.rows(), whole<T>(dy).transposed(), whole<T>(x), {dweight.data<T>(), x.cols(), 1},
-                   {.accumulate = true});
+        product<T>(dy.cols(), x.cols(), x.rows(), whole<T>(dy).transposed(), whole<T>(x),
+                   {dweight.mutable_data<T>(), x.cols(), 1}, {.accumulate = true});
     });
 }
 
@@ -119,22 +120,22 @@ void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
     check_shape("linear_backward", "dbias", dbias, {dy.cols()});
     check_device("linear_backward", {{"dy", dy}, {"dbias", dbias}});
     if (dy.device() == Device::cuda) {
-        const BiasSum sum{dy, dbias};
+        BiasSum sum{dy, dbias};
         return linear_backward_biases_cuda({&sum, 1});
     }
     constexpr std::int64_t kRows = 128;  // per partial sum: fixed, so that the bits depend on the rows alone
     const std::int64_t rows = dy.rows(), cols = dy.cols(), parts = (rows + kRows - 1) / kRows;
     dispatch_real("linear", dy, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
-        const Tensor partial = Tensor::zeros({parts, cols}, dy.dtype());
+        Tensor partial = Tensor::zeros({parts, cols}, dy.dtype());
         parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t part = begin; part < end; ++part) {
-                T* sum = partial.data<T>() + part * cols;
+                T* sum = partial.mutable_data<T>() + part * cols;
                 for (std::int64_t i = part * kRows; i < std::min(rows, (part + 1) * kRows); ++i)
                     for (std::int64_t j = 0; j < cols; ++j) sum[j] += from[i * cols + j];
             }
         });
-        T* sum = dbias.data<T>();
+        T* sum = dbias.mutable_data<T>();
         for (std::int64_t part = 0; part < parts; ++part)
             for (std::int64_t j = 0; j < cols; ++j) sum[j] += partial.data<T>()[part * cols + j];
     });
@@ -142,17 +143,14 @@ void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
 
 // ---- sums that wait
 
-void BiasSums::add(const Tensor& dy, const Tensor& dbias) {
+void BiasSums::add(const Tensor& dy, Tensor dbias) {
     constexpr std::size_t kMost = 16;                           // what one launch takes
     constexpr std::int64_t kMostBytes = std::int64_t{1} << 26;  // a tensor that waits here could have been freed
-    if (dy.device() == Device::cpu) {
-        Tensor target = dbias;
-        return linear_backward_bias(dy, target);
-    }
+    if (dy.device() == Device::cpu) return linear_backward_bias(dy, dbias);
     check_shape("linear_backward", "dbias", dbias, {dy.cols()});
     check_device("linear_backward", {{"dy", dy}, {"dbias", dbias}});
     if (waits_for(dbias)) flush();  // within one launch the two additions would race
-    waiting_.push_back({dy, dbias});
+    waiting_.push_back({dy, std::move(dbias)});
     bytes_ += dy.bytes();
     if (waiting_.size() == kMost || bytes_ > kMostBytes) flush();
 }

@@ -117,12 +117,12 @@ __global__ void __launch_bounds__(kWidth* kHeight) row_sums_kernel(RowSums<T> al
 }
 
 template <class T, int N>
-void launch_sums(std::span<const BiasSum> sums) {
+void launch_sums(std::span<BiasSum> sums) {
     using A = Accumulator<T>;
     RowSums<T> all = {};
     std::vector<Tensor> partials;
     unsigned blocks = 0, tickets = 0;
-    for (const BiasSum& sum : sums) {
+    for (BiasSum& sum : sums) {
         const std::int64_t rows = sum.dy.rows(), cols = sum.dy.cols();
         RowSum<T>& a = all.sums[all.count++];
         a.dy = sum.dy.data<T>();
@@ -132,11 +132,11 @@ void launch_sums(std::span<const BiasSum> sums) {
         a.parts = device::blocks_for(rows, a.part_rows);
         a.groups = device::blocks_for(cols, kWidth * N);
         partials.push_back(Tensor::empty(Shape({std::int64_t{a.parts}, cols}), dtype_of<A>(), Device::cuda));
-        a.partial = partials.back().template data<A>();
+        a.partial = partials.back().template mutable_data<A>();
         if (sum.dbias.dtype() == sum.dy.dtype())
-            a.own = sum.dbias.template data<T>();
+            a.own = sum.dbias.template mutable_data<T>();
         else
-            a.wide = sum.dbias.template data<A>();
+            a.wide = sum.dbias.template mutable_data<A>();
         a.first = std::exchange(blocks, blocks + a.parts * a.groups);
         a.ticket = std::exchange(tickets, tickets + a.groups);
     }
@@ -156,9 +156,9 @@ void sum_rows(std::vector<BiasSum>& sums) {
 
 }  // namespace
 
-void linear_backward_biases_cuda(std::span<const BiasSum> sums) {
+void linear_backward_biases_cuda(std::span<BiasSum> sums) {
     std::vector<BiasSum> of[3][2];  // by dtype, and whether vectors fit
-    for (const BiasSum& sum : sums) {
+    for (BiasSum& sum : sums) {
         if (sum.dy.numel() == 0) continue;
         device::dispatch("linear_backward", sum.dy.dtype(), [&]<class T>(TypeTag<T>) {
             const bool fits = device::vectors_fit(sum.dy.data<T>(), sum.dy.cols(), device::kVector<T>);

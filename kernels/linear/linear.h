@@ -39,7 +39,7 @@ class BiasSums {
   public:
     /// Asks for dbias += the sum of dy over its rows. Neither tensor may be changed in another way until flush(), but dbias by
     /// adding to it.
-    void add(const Tensor& dy, const Tensor& dbias);
+    void add(const Tensor& dy, Tensor dbias);
     /// Makes the sums that wait.
     void flush();
     /// Forgets them.

@@ -10,6 +10,6 @@ namespace heddle::kernels {
 
 /// dbias [cols] += the sum of dy [rows, cols] over its rows, for each of them; no two of `sums` share a dbias. A dbias has its
 /// dy's dtype, or is f32 for a bf16 dy. Same bits at each run, and in whatever company. A launch for up to 16.
-HEDDLE_CUDA_FUNCTION(void linear_backward_biases_cuda(std::span<const BiasSum> sums))
+HEDDLE_CUDA_FUNCTION(void linear_backward_biases_cuda(std::span<BiasSum> sums))
 
 }  // namespace heddle::kernels

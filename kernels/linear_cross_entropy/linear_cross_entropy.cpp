@@ -33,7 +33,8 @@ void chunk_losses(T* logits, std::int64_t vocabulary, std::span<const std::int32
                 if (want_gradient) std::fill_n(row, vocabulary, T(0));
                 continue;
             }
-            losses[at] = cross_entropy_row(row, vocabulary, targets[at], options.label_smoothing, gradient_scale, want_gradient);
+            losses[at] = cross_entropy_row(row, vocabulary, targets[at], options.label_smoothing, gradient_scale,
+                                           want_gradient ? row : nullptr);
         }
     });
 }
@@ -75,8 +76,8 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
         // Panels of W for both products, packed once for all chunks.
         const Tensor forward = make_panels(whole<T>(weight).transposed(), d_model, vocabulary);
         const Tensor backward = wants.x ? make_panels(whole<T>(weight), vocabulary, d_model) : Tensor();
-        const Tensor logits = Tensor::empty({std::min(rows, kChunkRows), vocabulary}, x.dtype());
-        const MatrixRef<T> chunk{logits.data<T>(), vocabulary, 1};
+        Tensor logits = Tensor::empty({std::min(rows, kChunkRows), vocabulary}, x.dtype());
+        const MatrixRef<T> chunk{logits.mutable_data<T>(), vocabulary, 1};
         const MatrixRef<const T> dlogits{chunk.data, vocabulary, 1};
         std::vector<RowLossIn<Accumulator<T>>> losses;
         Accumulator<T> total = 0;
@@ -87,7 +88,7 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
                        {.bias = bias.defined() ? bias.data<T>() : nullptr});
             chunk_losses<T>(
                 chunk.data, vocabulary,
-                targets.span<std::int32_t>().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), options,
+                targets.values<std::int32_t>().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), options,
                 1 / divisor, gradient, losses);
             for (const auto& loss : losses) {
                 total += loss.loss;
@@ -96,10 +97,10 @@ LinearCrossEntropyResult linear_cross_entropy(const Tensor& x, const Tensor& wei
             }
             if (wants.x)
                 product<T>(count, d_model, vocabulary, dlogits, backward.data<T>(),
-                           {result.dx.data<T>() + first * d_model, d_model, 1});
+                           {result.dx.mutable_data<T>() + first * d_model, d_model, 1});
             if (wants.weight)
-                product<T>(vocabulary, d_model, count, dlogits.transposed(), x_rows, {result.dweight.data<T>(), d_model, 1},
-                           {.accumulate = true});
+                product<T>(vocabulary, d_model, count, dlogits.transposed(), x_rows,
+                           {result.dweight.mutable_data<T>(), d_model, 1}, {.accumulate = true});
             if (wants.bias) linear_backward_bias(logits.slice(0, count), result.dbias);
         }
         statistics.loss = to_double(total);
@@ -117,7 +118,7 @@ void linear_cross_entropy_backward(const Tensor& gradient, const Tensor& dloss, 
     if (target.device() == Device::cuda) return add_scaled_cuda(gradient, dloss, target);
     check_dtype(op, "gradient", gradient, target.dtype());
     dispatch_real(op, target, [&]<class T>(TypeTag<T>) {
-        T* to = target.data<T>();
+        T* to = target.mutable_data<T>();
         const T* from = gradient.data<T>();
         const T scale = *dloss.to(target.dtype()).data<T>();
         parallel_for(target.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kSweepBlock) add_scaled_kernel(const G* gradie
 template <class T, class G>
 void add_scaled(const Tensor& gradient, const Tensor& dloss, Tensor& target) {
     const G* from = gradient.data<G>();
-    T* to = target.data<T>();
+    T* to = target.mutable_data<T>();
     const bool half = dloss.dtype() == DType::bf16;
     const Factor<T> factor{half ? nullptr : dloss.data<Accumulator<T>>(), half ? dloss.data<bf16>() : nullptr};
     with_width<std::conditional_t<(sizeof(T) > sizeof(G)), T, G>>({from, to}, [&]<int N>(Width<N>) {

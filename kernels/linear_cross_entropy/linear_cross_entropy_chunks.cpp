@@ -54,7 +54,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                       .k = d_model,
                       .a = x_rows,
                       .b = DeviceMatrix(weight).transpose(),
-                      .c = DeviceMatrix(logits),
+                      .c = DeviceResult(logits),
                       .bias = bias});
         cross_entropy_rows_cuda(logits, targets.slice(first, first + count), options, divisor, {}, losses,
                                 gradient ? logits : Tensor(), first);
@@ -66,7 +66,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                           .k = vocabulary,
                           .a = DeviceMatrix(logits),
                           .b = DeviceMatrix(weight),
-                          .c = DeviceMatrix(result.dx.slice(first, first + count))});
+                          .c = DeviceResult(result.dx.slice(first, first + count))});
         if (wants.weight)
             product_cuda({.op = kLossOp,
                           .m = vocabulary,
@@ -74,7 +74,7 @@ LinearCrossEntropyResult linear_cross_entropy_chunks(const Tensor& x, const Tens
                           .k = count,
                           .a = DeviceMatrix(logits).transpose(),
                           .b = x_rows,
-                          .c = DeviceMatrix(result.dweight),
+                          .c = DeviceResult(result.dweight),
                           .accumulate = first > 0});
         if (wants.bias) linear_backward_bias(logits, result.dbias);
     }

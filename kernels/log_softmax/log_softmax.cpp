@@ -52,7 +52,7 @@ Tensor log_softmax_forward(const Tensor& x) {
     dispatch_real("log_softmax", x, [&]<class T>(TypeTag<T>) {
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
-                log_softmax_row(x.data<T>() + row * cols, y.data<T>() + row * cols, cols);
+                log_softmax_row(x.data<T>() + row * cols, y.mutable_data<T>() + row * cols, cols);
         });
     });
     return y;
@@ -72,7 +72,8 @@ Tensor log_softmax_backward(const Tensor& dy, const Tensor& y) {
     dispatch_real("log_softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
-                log_softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.data<T>() + row * cols, cols);
+                log_softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.mutable_data<T>() + row * cols,
+                                         cols);
         });
     });
     return dx;

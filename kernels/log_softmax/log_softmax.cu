@@ -201,27 +201,27 @@ void backward(const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t co
 
 }  // namespace
 
-void log_softmax_forward_cuda(const Tensor& x, const Tensor& y) {
+void log_softmax_forward_cuda(const Tensor& x, Tensor& y) {
     const std::int64_t rows = x.rows(), cols = x.cols();
     if (x.numel() == 0) return;
     dispatch("log_softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
         constexpr int N = kVector<T>;
         if (vectors_fit(x.data<T>(), cols, N) && vectors_fit(y.data<T>(), cols, N))
-            forward<T, N>(x.data<T>(), y.data<T>(), rows, cols);
+            forward<T, N>(x.data<T>(), y.mutable_data<T>(), rows, cols);
         else
-            forward<T, 1>(x.data<T>(), y.data<T>(), rows, cols);
+            forward<T, 1>(x.data<T>(), y.mutable_data<T>(), rows, cols);
     });
 }
 
-void log_softmax_backward_cuda(const Tensor& dy, const Tensor& y, const Tensor& dx) {
+void log_softmax_backward_cuda(const Tensor& dy, const Tensor& y, Tensor& dx) {
     const std::int64_t rows = y.rows(), cols = y.cols();
     if (y.numel() == 0) return;
     dispatch("log_softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
         constexpr int N = kVector<T>;
         if (vectors_fit(dy.data<T>(), cols, N) && vectors_fit(y.data<T>(), cols, N) && vectors_fit(dx.data<T>(), cols, N))
-            backward<T, N>(dy.data<T>(), y.data<T>(), dx.data<T>(), rows, cols);
+            backward<T, N>(dy.data<T>(), y.data<T>(), dx.mutable_data<T>(), rows, cols);
         else
-            backward<T, 1>(dy.data<T>(), y.data<T>(), dx.data<T>(), rows, cols);
+            backward<T, 1>(dy.data<T>(), y.data<T>(), dx.mutable_data<T>(), rows, cols);
     });
 }
 

@@ -29,10 +29,16 @@ void multiply_into(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<con
 
 // ---- on the device: the same products, the whole batch with one call
 
-// The matrices of a batched tensor; `shared`: one for all of them.
+// From one matrix of a batched tensor to the next; `shared`: there is one for all of them.
+std::int64_t stride_of(const Tensor& tensor, bool shared) { return shared ? 0 : tensor.dim(-2) * tensor.dim(-1); }
+
 DeviceMatrix device_matrix(const Tensor& tensor, bool transpose, bool shared = false) {
-    const DeviceMatrix matrix = DeviceMatrix(tensor).batched(shared ? 0 : tensor.dim(-2) * tensor.dim(-1));
+    const DeviceMatrix matrix = DeviceMatrix(tensor).batched(stride_of(tensor, shared));
     return transpose ? matrix.transpose() : matrix;
+}
+
+DeviceResult device_result(Tensor& tensor, bool shared = false) {
+    return DeviceResult(tensor).batched(stride_of(tensor, shared));
 }
 
 void forward_cuda(const MatmulShape& s, const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b, Tensor& c) {
@@ -43,12 +49,12 @@ void forward_cuda(const MatmulShape& s, const Tensor& a, const Tensor& b, bool t
                   .batch = tall ? 1 : s.batch,
                   .a = device_matrix(a, transpose_a),
                   .b = device_matrix(b, transpose_b, s.shared_b),
-                  .c = device_matrix(c, false)});
+                  .c = device_result(c)});
 }
 
 // dC [m, n] op(B)^T [n, k]; stored transposed: op(B) [k, n] dC^T [n, m]
 void backward_a_cuda(const MatmulShape& s, const Tensor& dc, const Tensor& b, bool transpose_a, bool transpose_b, Tensor& da) {
-    DeviceProduct product{.n = s.k, .k = s.n, .batch = s.batch, .c = device_matrix(da, false)};
+    DeviceProduct product{.n = s.k, .k = s.n, .batch = s.batch, .c = device_result(da)};
     const DeviceMatrix factor = device_matrix(b, transpose_b, s.shared_b);
     if (transpose_a) {
         product.m = s.k, product.n = s.m;
@@ -63,7 +69,7 @@ void backward_a_cuda(const MatmulShape& s, const Tensor& dc, const Tensor& b, bo
 
 // op(A)^T [k, m] dC [m, n]; stored transposed: dC^T [n, m] op(A) [m, k]
 void backward_b_cuda(const MatmulShape& s, const Tensor& dc, const Tensor& a, bool transpose_a, bool transpose_b, Tensor& db) {
-    DeviceProduct product{.k = s.m, .batch = s.batch, .c = device_matrix(db, false, s.shared_b), .accumulate = true};
+    DeviceProduct product{.k = s.m, .batch = s.batch, .c = device_result(db, s.shared_b), .accumulate = true};
     const DeviceMatrix left = device_matrix(a, transpose_a), right = device_matrix(dc, false);
     product.m = transpose_b ? s.n : s.k;
     product.n = transpose_b ? s.k : s.n;
@@ -75,13 +81,10 @@ void backward_b_cuda(const MatmulShape& s, const Tensor& dc, const Tensor& a, bo
         product.k = s.batch * s.m;  // the batch is a part of the sum
         return product_cuda(product);
     }
-    const auto advance = [](DeviceMatrix& matrix) {
-        matrix.data = static_cast<std::byte*>(matrix.data) + matrix.batch_stride * size_of(matrix.dtype);
-    };
     for (std::int64_t i = 0; i < s.batch; ++i) {  // one after another into the same dB: a fixed order
         product_cuda(product);
-        advance(product.a);
-        advance(product.b);
+        product.a.advance(product.a.batch_stride);
+        product.b.advance(product.b.batch_stride);
     }
 }
 
@@ -123,7 +126,7 @@ Tensor matmul_forward(const Tensor& a, const Tensor& b, bool transpose_a, bool t
     dispatch_real("matmul", a, [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)
             product<T>(s.m, s.n, s.k, matrix<T>(a, i, transpose_a), matrix<T>(b, s.shared_b ? 0 : i, transpose_b),
-                       {c.data<T>() + i * s.m * s.n, s.n, 1});
+                       {c.mutable_data<T>() + i * s.m * s.n, s.n, 1});
     });
     return c;
 }
@@ -140,7 +143,7 @@ Tensor matmul_backward_a(const Tensor& dc, const Tensor& a, const Tensor& b, boo
     dispatch_real("matmul", a, [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)  // dC [m, n] op(B)^T [n, k]
             multiply_into<T>(s.m, s.k, s.n, matrix<T>(dc, i, false), matrix<T>(b, s.shared_b ? 0 : i, transpose_b).transposed(),
-                             da.data<T>() + i * s.m * s.k, transpose_a, false);
+                             da.mutable_data<T>() + i * s.m * s.k, transpose_a, false);
     });
     return da;
 }
@@ -154,7 +157,7 @@ void matmul_backward_b(const Tensor& dc, const Tensor& a, const Tensor& b, bool 
     dispatch_real("matmul", a, [&]<class T>(TypeTag<T>) {
         for (std::int64_t i = 0; i < s.batch; ++i)  // op(A)^T [k, m] dC [m, n]
             multiply_into<T>(s.k, s.n, s.m, matrix<T>(a, i, transpose_a).transposed(), matrix<T>(dc, i, false),
-                             db.data<T>() + (s.shared_b ? 0 : i) * s.k * s.n, transpose_b, true);
+                             db.mutable_data<T>() + (s.shared_b ? 0 : i) * s.k * s.n, transpose_b, true);
     });
 }
 

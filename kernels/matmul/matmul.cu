@@ -271,7 +271,7 @@ void* workspace_of(Cublas& state, void* stream) {
         const LastingMemory lasting;
         workspace = Tensor::empty({kCublasWorkspace}, DType::u8, Device::cuda);
     }
-    return workspace.bytes_data();
+    return workspace.mutable_bytes_data();
 }
 
 void run(Cublas& state, Plan& plan, const DeviceProduct& product) {
@@ -310,16 +310,12 @@ void run_padded(Cublas& state, const cublasLtMatmulAlgo_t& algorithm, const Devi
     const auto room_for = [&](const DeviceMatrix& matrix, Extents extents) {
         return Tensor::empty({rest.batch, extents.rows, std::max(matrix.pitch, extents.cols)}, matrix.dtype, Device::cuda);
     };
-    const auto place_in = [](DeviceMatrix& matrix, const Tensor& room) {
-        matrix.data = room.bytes_data();
-        matrix.pitch = room.dim(2);
-        matrix.batch_stride = room.dim(1) * room.dim(2);
-    };
+    const auto matrix_in = [](Tensor& room) { return DeviceResult(room).batched(room.dim(1) * room.dim(2)); };
     const Extents a_extents = extents_of_a(kInvariantRows), c_extents{kInvariantRows, rest.n};
-    const Tensor a = room_for(rest.a, a_extents), c = room_for(rest.c, c_extents);
-    place_in(padded.a, a);
-    place_in(padded.c, c);
-    copy_rows(rest, padded.a, a_extents, rest.a, extents_of_a(rest.m));
+    Tensor a = room_for(rest.a, a_extents), c = room_for(rest.c, c_extents);
+    padded.a = rest.a.transposed ? DeviceMatrix(matrix_in(a)).transpose() : matrix_in(a);
+    padded.c = matrix_in(c);
+    copy_rows(rest, matrix_in(a), a_extents, rest.a, extents_of_a(rest.m));
     if (rest.accumulate) copy_rows(rest, padded.c, c_extents, rest.c, {rest.m, rest.n});
     run_block(state, algorithm, padded);
     copy_rows(rest, rest.c, {rest.m, rest.n}, padded.c, c_extents);
@@ -327,17 +323,14 @@ void run_padded(Cublas& state, const cublasLtMatmulAlgo_t& algorithm, const Devi
 
 void run_in_blocks(Cublas& state, const cublasLtMatmulAlgo_t& algorithm, const DeviceProduct& product) {
     DeviceProduct block = product;
-    const auto advance = [](DeviceMatrix& matrix, std::int64_t elements) {
-        matrix.data = static_cast<std::byte*>(matrix.data) + elements * size_of(matrix.dtype);
-    };
     for (std::int64_t first = 0; first < product.m; first += kInvariantRows) {
         block.m = std::min(kInvariantRows, product.m - first);
         if (block.m == kInvariantRows)
             run_block(state, algorithm, block);
         else
             run_padded(state, algorithm, block);
-        advance(block.a, kInvariantRows * (block.a.transposed ? 1 : block.a.pitch));
-        advance(block.c, kInvariantRows * block.c.pitch);
+        block.a.advance(kInvariantRows * (block.a.transposed ? 1 : block.a.pitch));
+        block.c.advance(kInvariantRows * block.c.pitch);
     }
 }
 
@@ -380,13 +373,13 @@ void product_cuda(const DeviceProduct& product) {
         part.bias = Tensor();
         part.accumulate = true;
     }
-    const auto advance = [](DeviceMatrix& matrix) {
-        matrix.data = static_cast<std::byte*>(matrix.data) + kMostBatches * matrix.batch_stride * size_of(matrix.dtype);
-    };
+    const auto advance = [](auto& matrix) { matrix.advance(kMostBatches * matrix.batch_stride); };
     for (std::int64_t first = 0; first < product.batch; first += kMostBatches) {
         part.batch = std::min(kMostBatches, product.batch - first);
         multiply(part);
-        for (DeviceMatrix* const matrix : {&part.a, &part.b, &part.c}) advance(*matrix);
+        advance(part.a);
+        advance(part.b);
+        advance(part.c);
     }
 }
 

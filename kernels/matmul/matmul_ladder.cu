@@ -305,7 +305,7 @@ constexpr std::size_t kCoreBytes =
 void run_naive(const Extents& e, const Tensor& a, const Tensor& b, Tensor& c) {
     device::dispatch("matmul_ladder", a.dtype(), [&]<class T>(TypeTag<T>) {
         device::launch({.grid = dim3(tiles(e, kNaiveTile)), .block = dim3(kNaiveTile, kNaiveTile)}, naive_product_kernel<T>,
-                       a.data<T>(), b.data<T>(), c.data<T>(), e);
+                       a.data<T>(), b.data<T>(), c.mutable_data<T>(), e);
     });
 }
 
@@ -341,9 +341,9 @@ Tensor matmul_ladder(MatmulStep step, const Tensor& a, const Tensor& b) {
     if (step == MatmulStep::naive)
         run_naive(e, a, b, c);
     else if (step == MatmulStep::tensor_cores)
-        run_tensor_cores(e, a.data<bf16>(), b.data<bf16>(), c.data<bf16>());
+        run_tensor_cores(e, a.data<bf16>(), b.data<bf16>(), c.mutable_data<bf16>());
     else
-        run_f32(step, e, a.data<float>(), b.data<float>(), c.data<float>());
+        run_f32(step, e, a.data<float>(), b.data<float>(), c.mutable_data<float>());
     return c;
 }
 

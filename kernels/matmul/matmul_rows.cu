@@ -53,7 +53,7 @@ void start_rows(const DeviceProduct& product) {
     });
 }
 
-void copy_rows(const DeviceProduct& product, const DeviceMatrix& to, Extents to_extents, const DeviceMatrix& from,
+void copy_rows(const DeviceProduct& product, const DeviceResult& to, Extents to_extents, const DeviceMatrix& from,
                Extents from_extents) {
     const std::int64_t total = product.batch * to_extents.rows * to_extents.cols;
     device::dispatch(product.op, to.dtype, [&]<class T>(TypeTag<T>) {

@@ -59,7 +59,7 @@ Tensor make_panels(MatrixRef<const T> b, std::int64_t k, std::int64_t n) {
     const std::int64_t width = panel_width<T>();
     const std::int64_t panels = (n + width - 1) / width;
     Tensor result = Tensor::empty({panels * width * k}, dtype_of<T>());
-    T* out = result.data<T>();
+    T* out = result.mutable_data<T>();
     if constexpr (is_plain<T>) {
         for (std::int64_t j = 0; j < n; ++j)
             for (std::int64_t p = 0; p < k; ++p) out[j * k + p] = b.data[p * b.row + j * b.col];

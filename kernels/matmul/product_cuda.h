@@ -18,19 +18,19 @@
 
 namespace heddle::kernels {
 
-/// A row-major matrix in device memory, or `batch` of them: row i of matrix b starts at data + b * batch_stride + i * pitch (in
-/// elements).
+/// A row-major matrix in device memory that a product reads, or `batch` of them: row i of matrix b starts at
+/// data + b * batch_stride + i * pitch (in elements).
 struct DeviceMatrix {
-    void* data = nullptr;
+    const void* data = nullptr;
     DType dtype = DType::f32;
     std::int64_t pitch = 0;
     std::int64_t batch_stride = 0;  ///< 0: one matrix serves the whole batch
-    bool transposed = false;        ///< the product takes its transpose; not for C
+    bool transposed = false;        ///< the product takes its transpose
 
     DeviceMatrix() = default;
     /// All of a tensor [.., cols] as a matrix [rows, cols].
     explicit DeviceMatrix(const Tensor& tensor) : data(tensor.bytes_data()), dtype(tensor.dtype()), pitch(tensor.cols()) {}
-    /// A column slice, read or written in place.
+    /// A column slice, read in place.
     explicit DeviceMatrix(const Columns& columns)
         : data(columns.base.bytes_data() + columns.begin * size_of(columns.base.dtype())),
           dtype(columns.base.dtype()),
@@ -45,13 +45,45 @@ struct DeviceMatrix {
         result.batch_stride = stride;
         return result;
     }
+    /// Moves on by so many elements.
+    void advance(std::int64_t elements) { data = static_cast<const std::byte*>(data) + elements * size_of(dtype); }
+};
+
+/// The same to write: where a product's C goes.
+struct DeviceResult {
+    void* data = nullptr;
+    DType dtype = DType::f32;
+    std::int64_t pitch = 0;
+    std::int64_t batch_stride = 0;
+
+    DeviceResult() = default;
+    /// All of a tensor [.., cols] as a matrix [rows, cols].
+    explicit DeviceResult(Tensor tensor) : data(tensor.mutable_bytes_data()), dtype(tensor.dtype()), pitch(tensor.cols()) {}
+    /// A column slice, written in place.
+    explicit DeviceResult(Columns columns)
+        : data(columns.base.mutable_bytes_data() + columns.begin * size_of(columns.base.dtype())),
+          dtype(columns.base.dtype()),
+          pitch(columns.pitch()) {}
+    DeviceResult batched(std::int64_t stride) const {
+        DeviceResult result = *this;
+        result.batch_stride = stride;
+        return result;
+    }
+    void advance(std::int64_t elements) { data = static_cast<std::byte*>(data) + elements * size_of(dtype); }
+    /// What was written, to read.
+    operator DeviceMatrix() const {  // NOLINT: what may be written may be read
+        DeviceMatrix result;
+        result.data = data, result.dtype = dtype, result.pitch = pitch, result.batch_stride = batch_stride;
+        return result;
+    }
 };
 
 struct DeviceProduct {
     const char* op = "matmul";  ///< for messages
     std::int64_t m = 0, n = 0, k = 0;
     std::int64_t batch = 1;
-    DeviceMatrix a = {}, b = {}, c = {};
+    DeviceMatrix a = {}, b = {};
+    DeviceResult c = {};
     /// [n] of C's dtype or undefined: every row of C starts from it. Not together with `accumulate` or a batch. At any address;
     /// cuBLASLt itself adds one that is aligned to 16 bytes, another one costs a pass that writes it into C first.
     Tensor bias = {};

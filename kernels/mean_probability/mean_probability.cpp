@@ -37,14 +37,14 @@ double log_mean_exp(std::span<const double> x) {
 }
 
 template <class T>
-void mix(std::span<const Tensor> logits, std::span<const TopK> best, const Tensor& result) {
+void mix(std::span<const Tensor> logits, std::span<const TopK> best, Tensor& result) {
     const std::int64_t vocabulary = result.cols();
     parallel_for(result.rows(), grain_for(20 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
         std::vector<double> x(logits.size());
         for (std::int64_t i = begin; i < end; ++i) {
             std::vector<Row<T>> models;
             for (std::size_t m = 0; m < logits.size(); ++m) models.emplace_back(logits[m], best[m], i);
-            T* to = result.data<T>() + i * vocabulary;
+            T* to = result.mutable_data<T>() + i * vocabulary;
             for (std::int64_t j = 0; j < vocabulary; ++j) {
                 for (std::size_t m = 0; m < models.size(); ++m)
                     x[m] = static_cast<double>(models[m].x[j]) - (models[m].log_total - models[0].log_total);

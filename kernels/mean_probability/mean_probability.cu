@@ -61,18 +61,18 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void mean_probability_cuda(const Tensor& logits, const Tensor& result) {
+void mean_probability_cuda(const Tensor& logits, Tensor& result) {
     const std::int64_t rows = result.rows(), vocabulary = result.cols(), all = logits.rows();
     if (rows == 0) return;
-    const Tensor totals = Tensor::empty({all}, DType::f64, Device::cuda);
+    Tensor totals = Tensor::empty({all}, DType::f64, Device::cuda);
     dispatch("mean_probability", logits.dtype(), [&]<class T>(TypeTag<T>) {
         constexpr int N = kVector<T>;
         auto* const kernel = vectors_fit(logits.data<T>(), vocabulary, N) ? log_totals_kernel<T, N> : log_totals_kernel<T, 1>;
         const unsigned threads = vocabulary <= 1024 ? 32u : kThreads;
         launch({.grid = blocks_for(all, 1), .block = threads, .shared = kBlockReduce * sizeof(Accumulator<T>)}, kernel,
-               logits.data<T>(), vocabulary, totals.data<double>());
+               logits.data<T>(), vocabulary, totals.mutable_data<double>());
         launch({.grid = blocks_for(rows, 1), .block = threads}, mean_probability_kernel<T>, logits.data<T>(),
-               totals.data<double>(), all / rows, rows, vocabulary, result.data<T>());
+               totals.data<double>(), all / rows, rows, vocabulary, result.mutable_data<T>());
     });
 }
 

@@ -67,7 +67,7 @@ Tensor permute_forward(const Tensor& x, std::span<const int> axes) {
     const std::int64_t size = size_of(x.dtype()), cols = y.cols();
     const std::int64_t step = stride[static_cast<std::size_t>(order.back())];
     const std::byte* from = x.bytes_data();
-    std::byte* to = y.bytes_data();
+    std::byte* to = y.mutable_bytes_data();
     parallel_for(y.numel() == 0 ? 0 : y.rows(), grain_for(2 * cols), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row) {
             std::int64_t offset = 0, rest = row;

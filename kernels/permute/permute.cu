@@ -122,14 +122,14 @@ void copy_rows(const std::byte* x, std::byte* y, Axes axes, std::int64_t size, s
 
 // The last axis moves. E: an integer of the elements' size.
 template <class E>
-void transpose(const Tensor& x, const Tensor& y, const Axes& axes) {
+void transpose(const Tensor& x, Tensor& y, const Axes& axes) {
     const int last = axes.count - 1;
     int moved = 0;  // where x's last axis stands in y
     while (axes.x_steps[moved] != 1) ++moved;
     if (axes.extents[last].number < kRows || axes.extents[moved].number < kRows) {  // tiles would be mostly empty
         launch(sweep_config(y.numel(), 1), permute_elements_kernel<static_cast<int>(sizeof(E))>,
-               reinterpret_cast<const std::uint8_t*>(x.bytes_data()), reinterpret_cast<std::uint8_t*>(y.bytes_data()), axes,
-               y.numel());
+               reinterpret_cast<const std::uint8_t*>(x.bytes_data()), reinterpret_cast<std::uint8_t*>(y.mutable_bytes_data()),
+               axes, y.numel());
         return;
     }
     Tiles t{axes.extents[moved].number, axes.y_steps[moved], axes.extents[last].number, axes.x_steps[last], {}, {}, {}};
@@ -144,12 +144,12 @@ void transpose(const Tensor& x, const Tensor& y, const Axes& axes) {
         tiles *= axes.extents[k].number;
     }
     launch({.grid = blocks_for(tiles, 1), .block = {kTile, kRows}, .shared = SharedSize().take<E>(kTile * kPitch).bytes()},
-           permute_tiles_kernel<E>, reinterpret_cast<const E*>(x.bytes_data()), reinterpret_cast<E*>(y.bytes_data()), t);
+           permute_tiles_kernel<E>, reinterpret_cast<const E*>(x.bytes_data()), reinterpret_cast<E*>(y.mutable_bytes_data()), t);
 }
 
 }  // namespace
 
-void permute_cuda(const Tensor& x, const std::vector<int>& order, const Tensor& y) {
+void permute_cuda(const Tensor& x, const std::vector<int>& order, Tensor& y) {
     if (x.numel() == 0) return;
     std::int64_t strides[Shape::kMaxRank] = {};
     std::int64_t stride = 1;
@@ -161,11 +161,11 @@ void permute_cuda(const Tensor& x, const std::vector<int>& order, const Tensor& 
     for (const int axis : order) axes.append(x.dim(axis), strides[axis]);
     axes.set_y_steps();
     if (axes.count < 2) {  // nothing moves
-        device::copy(y.bytes_data(), Device::cuda, x.bytes_data(), Device::cuda, x.bytes());
+        device::copy(y.mutable_bytes_data(), Device::cuda, x.bytes_data(), Device::cuda, x.bytes());
         return;
     }
     const std::int64_t size = size_of(x.dtype());
-    if (axes.x_steps[axes.count - 1] == 1) return copy_rows(x.bytes_data(), y.bytes_data(), axes, size, x.bytes());
+    if (axes.x_steps[axes.count - 1] == 1) return copy_rows(x.bytes_data(), y.mutable_bytes_data(), axes, size, x.bytes());
     if (size == 8) return transpose<std::uint64_t>(x, y, axes);
     if (size == 4) return transpose<std::uint32_t>(x, y, axes);
     if (size == 2) return transpose<std::uint16_t>(x, y, axes);

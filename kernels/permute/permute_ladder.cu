@@ -88,13 +88,13 @@ Tensor transpose_ladder(TransposeStep step, const Tensor& x) {
     if (x.numel() == 0) return y;
     if (step == TransposeStep::naive) {
         launch({.grid = blocks_for(rows * cols, kThreads), .block = kThreads}, transpose_naive_kernel, x.data<float>(),
-               y.data<float>(), rows, cols);
+               y.mutable_data<float>(), rows, cols);
         return y;
     }
     const unsigned tiles = blocks_for((rows + kSide - 1) / kSide * ((cols + kSide - 1) / kSide), 1);
     const auto start = [&](auto* kernel, int pitch) {
         launch({.grid = tiles, .block = kThreads, .shared = SharedSize().take<float>(kSide * pitch).bytes()}, kernel,
-               x.data<float>(), y.data<float>(), rows, cols);
+               x.data<float>(), y.mutable_data<float>(), rows, cols);
     };
     if (step == TransposeStep::tile) start(transpose_tile_kernel<0, false>, kSide);
     if (step == TransposeStep::padding) start(transpose_tile_kernel<1, false>, kSide + 1);

@@ -45,7 +45,7 @@ Tensor sum_times(const char* op, const Tensor& x, const Middle& m, double factor
     }
     dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const T* first = from + m.begin_of(i);
@@ -75,7 +75,7 @@ Tensor spread(const char* op, const Tensor& dy, const Shape& x_shape, int axis, 
     }
     dispatch_real(op, dy, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         const T factor = static_cast<T>(share);
         parallel_for(m.outer * m.n, grain_for(m.inner), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
@@ -118,8 +118,8 @@ Maximum max_forward(const Tensor& x, int axis, bool keep) {
     }
     dispatch_real("max", x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
-        T* to = result.y.data<T>();
-        std::int32_t* index = result.indices.data<std::int32_t>();
+        T* to = result.y.mutable_data<T>();
+        std::int32_t* index = result.indices.mutable_data<std::int32_t>();
         using std::isnan;
         parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
@@ -149,7 +149,7 @@ Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shap
     Tensor dx = Tensor::zeros(x_shape, dy.dtype());
     dispatch_real("max_backward", dy, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         const std::int32_t* index = indices.data<std::int32_t>();
         for (std::int64_t i = 0; i < m.outputs(); ++i) to[m.begin_of(i) + index[i] * m.inner] = from[i];
     });
@@ -174,7 +174,7 @@ Tensor sum_all_forward(const Tensor& x) {
         });
         Accumulator<T> total = 0;
         for (const Accumulator<T>& block : blocks) total += block;
-        *y.data<T>() = static_cast<T>(total);
+        *y.mutable_data<T>() = static_cast<T>(total);
     });
     return y;
 }
@@ -186,7 +186,7 @@ Tensor sum_all_backward(const Tensor& dy, const Shape& x_shape) {
         spread_cuda(dy, Tensor(), 1, {1, dx.numel(), 1}, dx);
         return dx;
     }
-    dispatch_real("sum_backward", dy, [&]<class T>(TypeTag<T>) { std::fill_n(dx.data<T>(), dx.numel(), *dy.data<T>()); });
+    dispatch_real("sum_backward", dy, [&]<class T>(TypeTag<T>) { std::fill_n(dx.mutable_data<T>(), dx.numel(), *dy.data<T>()); });
     return dx;
 }
 

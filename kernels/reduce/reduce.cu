@@ -227,18 +227,18 @@ Tensor partial_results(const MiddleAxis& axis, const Cut& cut, DType dtype) {
 
 }  // namespace
 
-void sum_cuda(const Tensor& x, const MiddleAxis& axis, double factor, const Tensor& y) {
+void sum_cuda(const Tensor& x, const MiddleAxis& axis, double factor, Tensor& y) {
     const auto [outer, n, inner] = axis;
     dispatch("sum", x.dtype(), [&]<class T>(TypeTag<T>) {
         using A = Accumulator<T>;
         const T* from = x.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         const Cut cut = cut_of(axis, kVector<T>);
         if (cut.chunks == 1)
             return launch_widest<SumSoFar<A>>(
                 Arrays<T, T>{from, nullptr, to, nullptr, outer, n, inner, 1, n, static_cast<A>(factor)});
-        const Tensor partial = partial_results(axis, cut, dtype_of<A>());
-        A* sums = partial.data<A>();
+        Tensor partial = partial_results(axis, cut, dtype_of<A>());
+        A* sums = partial.mutable_data<A>();
         launch_widest<SumSoFar<A>>(Arrays<T, A>{from, nullptr, sums, nullptr, outer, n, inner, cut.chunks, cut.length, A{1}});
         // The sums of the chunks are few: one at a time.
         launch_layout<SumSoFar<A>, A, T, 1>(
@@ -246,29 +246,29 @@ void sum_cuda(const Tensor& x, const MiddleAxis& axis, double factor, const Tens
     });
 }
 
-void max_cuda(const Tensor& x, const MiddleAxis& axis, const Tensor& y, const Tensor& indices) {
+void max_cuda(const Tensor& x, const MiddleAxis& axis, Tensor& y, Tensor& indices) {
     const auto [outer, n, inner] = axis;
     dispatch("max", x.dtype(), [&]<class T>(TypeTag<T>) {
         using So = MaximumSoFar<Accumulator<T>>;
         const T* from = x.data<T>();
-        T* to = y.data<T>();
-        auto* at = indices.data<std::int32_t>();
+        T* to = y.mutable_data<T>();
+        auto* at = indices.mutable_data<std::int32_t>();
         const Cut cut = cut_of(axis, kVector<T>);
         if (cut.chunks == 1) return launch_widest<So>(Arrays<T, T>{from, nullptr, to, at, outer, n, inner, 1, n, 1});
-        const Tensor partial = partial_results(axis, cut, x.dtype()), partial_indices = partial_results(axis, cut, DType::i32);
-        T* maxima = partial.data<T>();
-        auto* places = partial_indices.data<std::int32_t>();
+        Tensor partial = partial_results(axis, cut, x.dtype()), partial_indices = partial_results(axis, cut, DType::i32);
+        T* maxima = partial.mutable_data<T>();
+        auto* places = partial_indices.mutable_data<std::int32_t>();
         launch_widest<So>(Arrays<T, T>{from, nullptr, maxima, places, outer, n, inner, cut.chunks, cut.length, 1});
         launch_layout<So, T, T, 1>({maxima, places, to, at, outer, cut.chunks, inner, 1, cut.chunks, 1});
     });
 }
 
-void spread_cuda(const Tensor& dy, const Tensor& indices, double factor, const MiddleAxis& axis, const Tensor& dx) {
+void spread_cuda(const Tensor& dy, const Tensor& indices, double factor, const MiddleAxis& axis, Tensor& dx) {
     const auto [outer, n, inner] = axis;
     dispatch("reduce_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
         const auto* at = indices.defined() ? indices.data<std::int32_t>() : nullptr;
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         constexpr int N = kVector<T>;
         const bool fits = vectors_fit(to, inner == 1 ? n : inner, N);
         launch(sweep_config(dx.numel(), fits ? N : 1), fits ? spread_kernel<T, N> : spread_kernel<T, 1>, from, at,

@@ -42,7 +42,7 @@ Tensor residual_forward(const Tensor& x, const Tensor& sublayer, const Dropout& 
     dispatch_real("residual", x, [&]<class T>(TypeTag<T>) {
         const T* stream = x.data<T>();
         const T* branch = sublayer.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         const std::int64_t work = (dropout.active() ? 4 : 1) * x.cols();
         parallel_for(x.rows(), grain_for(work),
                      [&](std::int64_t begin, std::int64_t end) { add_rows(stream, branch, to, begin, end, x.cols(), dropout); });

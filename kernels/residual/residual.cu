@@ -44,10 +44,10 @@ __global__ void __launch_bounds__(kWalkThreads)
 
 }  // namespace
 
-void residual_cuda(const Tensor& x, const Tensor& sublayer, const Dropout& dropout, const Tensor& y) {
+void residual_cuda(const Tensor& x, const Tensor& sublayer, const Dropout& dropout, Tensor& y) {
     dispatch("residual", x.dtype(), [&]<class T>(TypeTag<T>) {
         const T *stream = x.data<T>(), *branch = sublayer.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         const std::int64_t rows = x.rows(), cols = x.cols();
         if (!dropout.active())
             return with_width<T>({stream, branch, to}, [&]<int N>(Width<N>) {

@@ -56,7 +56,7 @@ Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t
     return y;
 }
 
-void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, const Tensor& y) {
+void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, Tensor y) {
     check_defined("slice", "x", x);
     const int at = axis_of("slice", x.shape(), axis);
     const Runs runs = runs_of("slice", x.shape(), at, begin, end);
@@ -68,7 +68,7 @@ void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end,
     if (y.device() == Device::cuda) return take_runs_cuda(x, runs, y);
     const std::int64_t size = size_of(x.dtype());
     const std::byte* from = x.bytes_data();
-    std::byte* to = y.bytes_data();
+    std::byte* to = y.mutable_bytes_data();
     parallel_for(runs.outer, grain_for(runs.part), [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i)
             std::memcpy(to + i * runs.part * size, from + (i * runs.whole + runs.offset) * size,
@@ -81,7 +81,7 @@ void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) 
     if (dx.device() == Device::cuda) return add_runs_cuda(dy, runs, dx);
     dispatch_real("slice_backward", dx, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
-        T* to = dx.data<T>();
+        T* to = dx.mutable_data<T>();
         parallel_for(runs.outer, grain_for(runs.part), [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t i = first; i < last; ++i)
                 for (std::int64_t c = 0; c < runs.part; ++c) to[i * runs.whole + runs.offset + c] += from[i * runs.part + c];
@@ -94,7 +94,7 @@ void place_slice(const Tensor& part, int axis, std::int64_t begin, Tensor& y) {
     if (y.device() == Device::cuda) return place_runs_cuda(part, runs, y);
     const std::int64_t size = size_of(y.dtype());
     const std::byte* from = part.bytes_data();
-    std::byte* to = y.bytes_data();
+    std::byte* to = y.mutable_bytes_data();
     parallel_for(runs.outer, grain_for(runs.part), [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i)
             std::memcpy(to + (i * runs.whole + runs.offset) * size, from + i * runs.part * size,

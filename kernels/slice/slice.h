@@ -12,7 +12,7 @@ namespace heddle::kernels {
 /// first axis. Error when the range leaves the axis.
 Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
 /// The same written into `y`, of the slice's shape and x's dtype and device.
-void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, const Tensor& y);
+void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, Tensor y);
 /// Adds dy to elements [begin, begin + extent of dy) of `axis` of dx; f32 or f64.
 void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx);
 

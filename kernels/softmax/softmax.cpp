@@ -106,7 +106,7 @@ Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& 
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
                 softmax_row(x.data<T>() + row * cols, allowed ? allowed + row % mask_rows * cols : nullptr, scores.scale,
-                            bias == nullptr ? nullptr : bias + row % bias_rows * cols, y.data<T>() + row * cols,
+                            bias == nullptr ? nullptr : bias + row % bias_rows * cols, y.mutable_data<T>() + row * cols,
                             reach_of(x, reach, row), cols);
         });
     });
@@ -127,7 +127,8 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y, double scale) {
     dispatch_real("softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
-                softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, scale, dx.data<T>() + row * cols, cols);
+                softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, scale,
+                                     dx.mutable_data<T>() + row * cols, cols);
         });
     });
     return dx;

@@ -239,7 +239,7 @@ void backward(const T* dy, const T* y, T* dx, Accumulator<T> scale, std::int64_t
 }  // namespace
 
 void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach, const SoftmaxScores& scores,
-                          const Tensor& y) {
+                          Tensor& y) {
     const std::int64_t rows = x.rows(), cols = x.cols();
     if (x.numel() == 0) return;
     dispatch("softmax", x.dtype(), [&]<class T>(TypeTag<T>) {
@@ -247,7 +247,7 @@ void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReac
                           .mask = mask.defined() ? mask.data<std::uint8_t>() : nullptr,
                           .lengths = reach.lengths.defined() ? reach.lengths.data<std::int32_t>() : nullptr,
                           .bias = scores.bias.defined() ? scores.bias.data<T>() : nullptr,
-                          .y = y.data<T>(),
+                          .y = y.mutable_data<T>(),
                           .scale = static_cast<Accumulator<T>>(scores.scale),
                           .rows = rows,
                           .cols = cols,
@@ -265,16 +265,16 @@ void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReac
     });
 }
 
-void softmax_backward_cuda(const Tensor& dy, const Tensor& y, double scale, const Tensor& dx) {
+void softmax_backward_cuda(const Tensor& dy, const Tensor& y, double scale, Tensor& dx) {
     const std::int64_t rows = y.rows(), cols = y.cols();
     if (y.numel() == 0) return;
     dispatch("softmax_backward", y.dtype(), [&]<class T>(TypeTag<T>) {
         constexpr int N = kVector<T>;
         const auto factor = static_cast<Accumulator<T>>(scale);
         if (vectors_fit(dy.data<T>(), cols, N) && vectors_fit(y.data<T>(), cols, N) && vectors_fit(dx.data<T>(), cols, N))
-            backward<T, N>(dy.data<T>(), y.data<T>(), dx.data<T>(), factor, rows, cols);
+            backward<T, N>(dy.data<T>(), y.data<T>(), dx.mutable_data<T>(), factor, rows, cols);
         else
-            backward<T, 1>(dy.data<T>(), y.data<T>(), dx.data<T>(), factor, rows, cols);
+            backward<T, 1>(dy.data<T>(), y.data<T>(), dx.mutable_data<T>(), factor, rows, cols);
     });
 }
 

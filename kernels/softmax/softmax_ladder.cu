@@ -197,7 +197,7 @@ Tensor softmax_ladder(SoftmaxStep step, const Tensor& x) {
     if (x.numel() == 0) return y;
     const std::int64_t rows = x.dim(0), cols = x.dim(1);
     const float* const from = x.data<float>();
-    float* const to = y.data<float>();
+    float* const to = y.mutable_data<float>();
     if (step >= SoftmaxStep::registers && cols > kKept * kWarp)
         fail("softmax_ladder: the steps registers and vectors keep rows of up to 1024 columns; x has " + std::to_string(cols));
     switch (step) {

@@ -43,7 +43,7 @@ Tensor target_log_probability(const Tensor& logits, const Tensor& targets) {
                       "{}: row {} of logits {} holds NaN, infinity or nothing but -infinity; the model that made them is broken",
                       op, row, logits.shape());
                 const double log_total = static_cast<double>(x[best]) - static_cast<double>(log_p);  // log sum_i e^(x_i)
-                result.data<double>()[row] = static_cast<double>(x[target[row]]) - log_total;
+                result.mutable_data<double>()[row] = static_cast<double>(x[target[row]]) - log_total;
             }
         });
     });

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(256) target_log_probability_kernel(const T* lo
 
 }  // namespace
 
-void target_log_probability_cuda(const Tensor& logits, const Tensor& targets, const Tensor& result) {
+void target_log_probability_cuda(const Tensor& logits, const Tensor& targets, Tensor& result) {
     const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
     dispatch("target_log_probability", logits.dtype(), [&]<class T>(TypeTag<T>) {
         constexpr int N = kVector<T>;
@@ -46,7 +46,7 @@ void target_log_probability_cuda(const Tensor& logits, const Tensor& targets, co
         launch({.grid = blocks_for(rows, 1),
                 .block = vocabulary <= 1024 ? 32u : 256u,
                 .shared = kBlockReduce * sizeof(Accumulator<T>)},
-               kernel, logits.data<T>(), vocabulary, targets.data<std::int32_t>(), result.data<double>());
+               kernel, logits.data<T>(), vocabulary, targets.data<std::int32_t>(), result.mutable_data<double>());
     });
 }
 

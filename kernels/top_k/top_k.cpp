@@ -68,8 +68,8 @@ TopK top_k_log_softmax(const Tensor& logits, std::int64_t k) {
     dispatch_float(op, logits, [&]<class T>(TypeTag<T>) {
         parallel_for(rows, grain_for(4 * vocabulary), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
-                check(row_of(logits.data<T>() + row * vocabulary, vocabulary, k, result.values.data<T>() + row * k,
-                             result.ids.data<std::int32_t>() + row * k),
+                check(row_of(logits.data<T>() + row * vocabulary, vocabulary, k, result.values.mutable_data<T>() + row * k,
+                             result.ids.mutable_data<std::int32_t>() + row * k),
                       "{}: row {} of logits {} holds NaN, infinity or nothing but -infinity; the model that made them is broken",
                       op, row, logits.shape());
         });

@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kThreads) top_k_kernel(const T* logits,  // [r
 
 }  // namespace
 
-void top_k_cuda(const Tensor& logits, std::int64_t k, const TopK& result) {
+void top_k_cuda(const Tensor& logits, std::int64_t k, TopK& result) {
     const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
     dispatch("top_k", logits.dtype(), [&]<class T>(TypeTag<T>) {
         using A = Accumulator<T>;
@@ -130,7 +130,7 @@ void top_k_cuda(const Tensor& logits, std::int64_t k, const TopK& result) {
         auto* const kernel = vectors_fit(logits.data<T>(), vocabulary, N) ? top_k_kernel<T, N> : top_k_kernel<T, 1>;
         const SharedSize shared = SharedSize().take<A>(kBlockReduce).template take<A>(kWarps).template take<std::int32_t>(kWarps);
         launch({.grid = blocks_for(rows, 1), .block = kThreads, .shared = shared.bytes()}, kernel, logits.data<T>(), vocabulary,
-               k, result.values.data<A>(), result.ids.data<std::int32_t>());
+               k, result.values.mutable_data<A>(), result.ids.mutable_data<std::int32_t>());
     });
 }
 

@@ -54,7 +54,7 @@ void tally_losses(Tensor& tally, const Tensor& statistics, Where where) {
     if (tally.device() == Device::cuda)
         tally_losses_cuda(tally, statistics);
     else
-        add_losses(tally.data<double>(), statistics.data<double>());
+        add_losses(tally.mutable_data<double>(), statistics.data<double>());
     tally.bump_version(where);
 }
 
@@ -67,7 +67,7 @@ void tally_update(Tensor& tally, Tensor& measured, Where where) {
     if (tally.device() == Device::cuda)
         tally_update_cuda(tally, measured);
     else
-        end_update(tally.data<double>(), measured.data<double>());
+        end_update(tally.mutable_data<double>(), measured.mutable_data<double>());
     tally.bump_version(where);
     measured.bump_version(where);
 }

@@ -49,12 +49,12 @@ __global__ void tally_update_kernel(double* tally,       // [13]
 
 }  // namespace
 
-void tally_losses_cuda(const Tensor& tally, const Tensor& statistics) {
-    launch({}, tally_losses_kernel, tally.data<double>(), statistics.data<double>());
+void tally_losses_cuda(Tensor& tally, const Tensor& statistics) {
+    launch({}, tally_losses_kernel, tally.mutable_data<double>(), statistics.data<double>());
 }
 
-void tally_update_cuda(const Tensor& tally, const Tensor& measured) {
-    launch({}, tally_update_kernel, tally.data<double>(), measured.data<double>());
+void tally_update_cuda(Tensor& tally, Tensor& measured) {
+    launch({}, tally_update_kernel, tally.mutable_data<double>(), measured.mutable_data<double>());
 }
 
 }  // namespace heddle::kernels

@@ -25,7 +25,7 @@ TEST(AttentionGradient, OneProjectionReceivesAllThreeSlicesInOneTensor) {
     for (std::int64_t i = 0; i < 3; ++i) {
         Tensor part = Tensor::empty({7, 16}, DType::f32);
         for (std::int64_t row = 0; row < 7; ++row)
-            std::copy_n(base.value().data<float>() + row * 48 + i * 16, 16, part.data<float>() + row * 16);
+            std::copy_n(base.value().data<float>() + row * 48 + i * 16, 16, part.mutable_data<float>() + row * 16);
         apart.emplace_back(part, true);
     }
     const Variable z = ops::attention(apart[0], apart[1], apart[2], spans, spans, options);

@@ -19,7 +19,7 @@ Variable random_dropout(const Variable& x) {
     const auto apply = [dropout](const Tensor& from) {
         Tensor to = from.clone();
         for (std::int64_t i = 0; i < to.numel(); ++i)
-            to.data<double>()[i] *= dropout.keeps_row(i / to.cols(), i % to.cols()) ? dropout.scale() : 0;
+            to.mutable_data<double>()[i] *= dropout.keeps_row(i / to.cols(), i % to.cols()) ? dropout.scale() : 0;
         return to;
     };
     return record(apply(x.value()),
@@ -30,7 +30,7 @@ Variable random_dropout(const Variable& x) {
 
 Variable add(const Variable& a, const Variable& b) {
     Tensor y = a.value().clone();
-    for (std::int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] += b.value().data<double>()[i];
+    for (std::int64_t i = 0; i < y.numel(); ++i) y.mutable_data<double>()[i] += b.value().data<double>()[i];
     return record(y, {.op = "add", .where = Where::current(), .inputs = {a, b}, .backward = [](Gradients& g) {
                           g.give(0, g.output());
                           g.give(1, g.take_output());
@@ -175,8 +175,8 @@ TEST(Checkpoint, ComparesEveryElementOfBothRunsAndNothingBehindThem) {
             const auto function = [&](Inputs in) {
                 ++run;
                 Tensor values = Tensor::full({count + 8}, 1, DType::f64);
-                values.data<double>()[count - 1] += run * last;
-                for (std::int64_t i = count; i < count + 8; ++i) values.data<double>()[i] += run * behind;
+                values.mutable_data<double>()[count - 1] += run * last;
+                for (std::int64_t i = count; i < count + 8; ++i) values.mutable_data<double>()[i] += run * behind;
                 return record(values.to(dtype).slice(0, count),
                               {.op = "ones", .where = Where::current(), .inputs = {in[0]}, .backward = [](Gradients& g) {
                                    g.give(0, g.take_output());

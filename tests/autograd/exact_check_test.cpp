@@ -59,7 +59,7 @@ ExactReport check_square(Change change) { return exact_check(square(std::move(ch
 Tensor element_times(const Tensor& x, std::int64_t at, double factor) {
     Tensor result = x.clone();
     dispatch_real("element_times", x,
-                  [&]<class T>(TypeTag<T>) { result.data<T>()[at] = static_cast<T>(factor) * result.data<T>()[at]; });
+                  [&]<class T>(TypeTag<T>) { result.mutable_data<T>()[at] = static_cast<T>(factor) * result.data<T>()[at]; });
     return result;
 }
 
@@ -179,7 +179,7 @@ TEST(ExactCheck, AnOpThatCannotTakeDualNumbersIsNamed) {
         const Tensor x = in[0].value();
         Tensor y = Tensor::empty(x.shape(), x.dtype());
         dispatch_float("softplus", x, [&]<class T>(TypeTag<T>) {
-            for (std::int64_t i = 0; i < x.numel(); ++i) y.data<T>()[i] = std::log1p(std::exp(x.data<T>()[i]));
+            for (std::int64_t i = 0; i < x.numel(); ++i) y.mutable_data<T>()[i] = std::log1p(std::exp(x.data<T>()[i]));
         });
         return Variable(y);
     };

@@ -70,12 +70,12 @@ TEST(RoundedGradient, FollowsF64AtEachCpuLevel) {
 // exp(x), in f32 with a factor on its gradient.
 template <class T>
 Variable exponential(const Variable& x, T factor) {
-    const Tensor y = x.value().clone();
-    for (T& each : y.span<T>()) each = std::exp(each);
+    Tensor y = x.value().clone();
+    for (T& each : y.mutable_values<T>()) each = std::exp(each);
     return record(
         y, {.op = "exponential", .where = Where::current(), .inputs = {x}, .saved = {y}, .backward = [factor](Gradients& g) {
-                const Tensor dx = g.output().clone();
-                for (std::int64_t i = 0; i < dx.numel(); ++i) dx.data<T>()[i] *= factor * g.saved(0).data<T>()[i];
+                Tensor dx = g.output().clone();
+                for (std::int64_t i = 0; i < dx.numel(); ++i) dx.mutable_data<T>()[i] *= factor * g.saved(0).data<T>()[i];
                 g.give(0, dx);
             }});
 }

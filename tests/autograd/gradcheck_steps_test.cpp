@@ -15,7 +15,7 @@ GradientCase squares(double factor) {
             with_wrong_gradient([](auto in) { return ops::mul(in[0], in[0]); }, 0,
                                 [factor](const Tensor& gradient, const Tensor&) {
                                     Tensor changed = gradient.clone();
-                                    for (double& each : changed.span<double>()) each *= factor;
+                                    for (double& each : changed.mutable_values<double>()) each *= factor;
                                     return changed;
                                 }),
             {random_input({3, 4}, 1)}};

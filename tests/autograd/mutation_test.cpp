@@ -32,7 +32,7 @@ constexpr Named kMutations[] = {
 
 // Changes `gradient` in place around `element`, its largest one.
 void mutate(Tensor& gradient, Mutation mutation, std::size_t element, const Tensor& cotangent) {
-    const std::span<double> values = gradient.span<double>();
+    const std::span<double> values = gradient.mutable_values<double>();
     const auto cols = static_cast<std::size_t>(gradient.cols());
     const auto row = values.subspan(element / cols * cols, cols);
     switch (mutation) {
@@ -76,7 +76,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 }
 
 std::size_t largest_element(const Tensor& x) {
-    const std::span<double> values = x.span<double>();
+    const std::span<const double> values = x.values<double>();
     return static_cast<std::size_t>(
         std::max_element(values.begin(), values.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }) -
         values.begin());

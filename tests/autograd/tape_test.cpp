@@ -20,18 +20,18 @@ using planted::sum;
 Variable times(const Variable& x, double factor, std::vector<int>* order = nullptr, int label = 0,
                Where where = Where::current()) {
     Tensor y = x.value().clone();
-    for (double& value : y.span<double>()) value *= factor;
+    for (double& value : y.mutable_values<double>()) value *= factor;
     return record(y, {.op = "times", .where = where, .inputs = {x}, .backward = [=](Gradients& g) {
                           if (order != nullptr) order->push_back(label);
                           Tensor dx = g.take_output();
-                          for (double& value : dx.span<double>()) value *= factor;
+                          for (double& value : dx.mutable_values<double>()) value *= factor;
                           g.give(0, std::move(dx));
                       }});
 }
 
 Variable plus(const Variable& a, const Variable& b) {
     Tensor y = a.value().clone();
-    for (std::int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] += b.value().data<double>()[i];
+    for (std::int64_t i = 0; i < y.numel(); ++i) y.mutable_data<double>()[i] += b.value().data<double>()[i];
     return record(y, {.op = "plus", .where = Where::current(), .inputs = {a, b}, .backward = [](Gradients& g) {
                           g.give(0, g.output());
                           g.give(1, g.take_output());
@@ -123,7 +123,7 @@ TEST(Tape, LetsAnOpAddIntoAGradientInPlace) {
     const auto adds = [&] {
         return record(w.value().clone(), {.op = "op", .where = Where::current(), .inputs = {w}, .backward = [](Gradients& g) {
                                               Tensor dw = g.accumulate_into(0);
-                                              for (double& value : dw.span<double>()) value += 5;
+                                              for (double& value : dw.mutable_values<double>()) value += 5;
                                           }});
     };
     backward(adds(), kOnes);
@@ -154,13 +154,13 @@ TEST(Tape, GoesBackFromSeveralOutputsInOneWalk) {
 // (x, 2x) with the gradient a + 2 b; records which outputs received a gradient.
 std::vector<Variable> both(const Variable& x, std::vector<bool>* received) {
     Tensor twice = x.value().clone();
-    for (double& value : twice.span<double>()) value *= 2;
+    for (double& value : twice.mutable_values<double>()) value *= 2;
     return record_many({x.value().clone(), twice},
                        {.op = "both", .where = Where::current(), .inputs = {x}, .backward = [received](Gradients& g) {
                             *received = {g.has_output(0), g.has_output(1)};
                             Tensor dx = g.output(0).clone();
                             for (std::int64_t i = 0; i < dx.numel(); ++i)
-                                dx.data<double>()[i] += 2 * g.output(1).data<double>()[i];
+                                dx.mutable_data<double>()[i] += 2 * g.output(1).data<double>()[i];
                             g.give(0, std::move(dx));
                         }});
 }
@@ -409,7 +409,7 @@ TEST(AnomalyMode, SearchesWhatAnOpAddedInPlaceToo) {
     const Variable w = leaf({1, 2});
     const Variable y =
         record(w.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {w}, .backward = [](Gradients& g) {
-                                       g.accumulate_into(0).data<double>()[1] = std::nan("");
+                                       g.accumulate_into(0).mutable_data<double>()[1] = std::nan("");
                                    }});
     expect_error([&] { backward(y, kOnes); }, "the gradient of input 0 [2] of my_op");
 }

@@ -28,7 +28,7 @@ std::vector<Tensor> of_every_dtype(std::int64_t rows, std::int64_t cols) {
         std::uint64_t state = 7;
         for (std::int64_t i = 0; i < tensor.bytes(); ++i) {
             state = state * 6364136223846793005u + 1442695040888963407u;
-            tensor.bytes_data()[i] = static_cast<std::byte>(state >> 56);
+            tensor.mutable_bytes_data()[i] = static_cast<std::byte>(state >> 56);
         }
         all.push_back(tensor);
     }

@@ -120,15 +120,15 @@ TEST_F(DeviceGraph, StagingSendsInTheStreamsOrder) {
     for (int i = 1; i <= 100; ++i) {
         const float values[2] = {static_cast<float>(i), 1};
         std::memcpy(staging.begin(sizeof values), values, sizeof values);
-        staging.send(x.bytes_data(), sizeof values);
+        staging.send(x.mutable_bytes_data(), sizeof values);
         kernels::accumulate(sum, x);
     }
     EXPECT_EQ(sum.to_vector(), (std::vector<double>{5050, 100}));
     std::byte* const large = staging.begin(1 << 20);
     std::memset(large, 0, 1 << 20);
-    expect_error([&] { staging.send(x.bytes_data(), 1 << 22); }, "to send");
+    expect_error([&] { staging.send(x.mutable_bytes_data(), 1 << 22); }, "to send");
     device::Graph graph;
-    expect_error([&] { graph.capture([&] { staging.send(x.bytes_data(), 8); }); }, "while a graph is captured");
+    expect_error([&] { graph.capture([&] { staging.send(x.mutable_bytes_data(), 8); }); }, "while a graph is captured");
 }
 
 TEST_F(DeviceGraph, IsCapturedAgainWithOtherArgumentsAndOtherWork) {

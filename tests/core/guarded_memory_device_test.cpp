@@ -35,13 +35,13 @@ TEST_F(GuardedMemory, IsPoisonedAndUsable) {
 TEST_F(GuardedMemory, SeesAByteOnEitherSide) {
     for (const bool dropped : {false, true}) {
         Tensor x = Tensor::zeros({33}, DType::u8, Device::cuda);
-        device::fill(x.bytes_data() + 35, 0, 1);
+        device::fill(x.mutable_bytes_data() + 35, 0, 1);
         if (dropped) x = Tensor();
         EXPECT_EQ(damaged_guards(), "3 bytes behind the end of a tensor of 33 bytes something was written\n");
     }
     {
-        const Tensor x = Tensor::zeros({7}, DType::f64, Device::cuda);
-        device::fill(x.bytes_data() - 1, 0, 1);
+        Tensor x = Tensor::zeros({7}, DType::f64, Device::cuda);
+        device::fill(x.mutable_bytes_data() - 1, 0, 1);
         EXPECT_EQ(damaged_guards(), "1 bytes before the start of a tensor of 56 bytes something was written\n");
     }
     EXPECT_EQ(damaged_guards(), "");

@@ -5,6 +5,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <type_traits>
+#include <vector>
 
 #include "core/check.h"
 #include "tests/support.h"
@@ -99,6 +102,32 @@ TEST(Tensor, EveryInPlaceChangeBumpsTheVersionThatViewsShare) {
     std::ignore = tensor.to(DType::f64);
     std::ignore = tensor.reshape({12});
     EXPECT_EQ(tensor.version(), start + 3) << "reading is no change";
+}
+
+// Whether any of the accesses that write is open.
+template <class T>
+concept Writable = requires(T& tensor) {
+    tensor.template mutable_data<float>();
+}
+|| requires(T& tensor) { tensor.template mutable_values<float>(); }
+|| requires(T& tensor) { tensor.mutable_bytes_data(); };
+
+TEST(Tensor, OnlyTheMutableAccessWrites) {
+    Tensor tensor = counting({4, 3});
+    const std::span<const float> read = tensor.values<float>();
+    // Also of a tensor that may be written: whoever writes says so.
+    static_assert(std::is_same_v<decltype(tensor.data<float>()), const float*>);
+    static_assert(std::is_same_v<decltype(tensor.bytes_data()), const std::byte*>);
+    static_assert(std::is_same_v<decltype(Columns(tensor).data<float>()), const float*>);
+    static_assert(Writable<Tensor> && !Writable<const Tensor>);
+    static_assert(Writable<Columns> && !Writable<const Columns>);
+    tensor.mutable_data<float>()[1] = 5;
+    *tensor.mutable_bytes_data() = std::byte{};
+    Columns(tensor, 1, 2).mutable_data<float>()[1] = 6;
+    EXPECT_EQ(tensor.version(), 0u) << "kernels bump the version once, not at each pointer that they take";
+    tensor.mutable_values<float>()[3] = 7;
+    EXPECT_EQ(tensor.version(), 1u);
+    EXPECT_EQ(std::vector(read.begin(), read.begin() + 4), (std::vector<float>{0, 5, 6, 7}));
 }
 
 TEST(Tensor, RemembersWhereItWasLastChangedInPlace) {

@@ -37,8 +37,9 @@ inline Variable softmax(const Variable& x, Mistake mistake = Mistake::none, std:
     for (std::int64_t i = 0; i < rows; ++i) {
         double sum = 0;
         for (std::int64_t j = 0; j < cols; ++j)
-            if (j != masked_column) sum += y.data<double>()[i * cols + j] = std::exp(x.value().data<double>()[i * cols + j]);
-        for (std::int64_t j = 0; j < cols; ++j) y.data<double>()[i * cols + j] /= sum;
+            if (j != masked_column)
+                sum += y.mutable_data<double>()[i * cols + j] = std::exp(x.value().data<double>()[i * cols + j]);
+        for (std::int64_t j = 0; j < cols; ++j) y.mutable_data<double>()[i * cols + j] /= sum;
     }
     auto backward = [mistake, masked_column, rows, cols, calls = std::make_shared<int>(0)](Gradients& g) {
         if (mistake == Mistake::nothing) return;
@@ -47,18 +48,18 @@ inline Variable softmax(const Variable& x, Mistake mistake = Mistake::none, std:
         for (std::int64_t i = 0; i < rows; ++i) {
             const double* y_row = g.saved(0).data<double>() + i * cols;
             const double* dy_row = dy.data<double>() + i * cols;
-            double* dx_row = dx.data<double>() + i * cols;
+            double* dx_row = dx.mutable_data<double>() + i * cols;
             double dot = 0;
             for (std::int64_t j = 0; j < cols; ++j) dot += y_row[j] * dy_row[j];
             if (mistake == Mistake::dropped_term) dot = 0;
             for (std::int64_t j = 0; j < cols; ++j) dx_row[j] = y_row[j] * (dy_row[j] - dot);
             if (mistake == Mistake::dropped_mask && masked_column >= 0) dx_row[masked_column] = 0.1 * dy_row[masked_column];
         }
-        double* values = dx.data<double>();
+        double* values = dx.mutable_data<double>();
         if (mistake == Mistake::sign_flipped)
-            for (double& value : dx.span<double>()) value = -value;
+            for (double& value : dx.mutable_values<double>()) value = -value;
         if (mistake == Mistake::factor)
-            for (double& value : dx.span<double>()) value *= 1.01;
+            for (double& value : dx.mutable_values<double>()) value *= 1.01;
         if (mistake == Mistake::dropped_row) std::fill_n(values + (rows - 1) * cols, cols, 0.0);
         if (mistake == Mistake::not_deterministic) {
             static int run = 0;
@@ -67,7 +68,7 @@ inline Variable softmax(const Variable& x, Mistake mistake = Mistake::none, std:
         if (mistake == Mistake::not_a_number) values[cols] = std::nan("");
         if (mistake == Mistake::not_zero_for_zero) values[0] += 1e-15;
         g.give(0, dx);
-        if (mistake == Mistake::consumes_saved) g.saved(0).data<double>()[0] = 0;
+        if (mistake == Mistake::consumes_saved) Tensor(g.saved(0)).mutable_data<double>()[0] = 0;
     };
     return record(
         y, {.op = "planted_softmax", .where = Where::current(), .inputs = {x}, .saved = {y}, .backward = std::move(backward)});
@@ -82,7 +83,7 @@ inline Variable product(const Variable& a, const Variable& w, Mistake mistake = 
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j)
             for (std::int64_t l = 0; l < k; ++l)
-                y.data<double>()[i * n + j] += a.value().data<double>()[i * k + l] * w.value().data<double>()[j * k + l];
+                y.mutable_data<double>()[i * n + j] += a.value().data<double>()[i * k + l] * w.value().data<double>()[j * k + l];
     auto backward = [=](Gradients& g) {
         const Tensor dy = g.output();
         Tensor da = Tensor::zeros({m, k}, DType::f64);
@@ -93,11 +94,11 @@ inline Variable product(const Variable& a, const Variable& w, Mistake mistake = 
                 for (std::int64_t l = 0; l < k; ++l) {
                     const double d = dy.data<double>()[i * n + j];
                     const std::int64_t row = mistake == Mistake::shifted ? (j + 1) % n : j;
-                    da.data<double>()[i * k + l] += d * g.saved(1).data<double>()[row * k + l];
+                    da.mutable_data<double>()[i * k + l] += d * g.saved(1).data<double>()[row * k + l];
                     const std::int64_t at = mistake == Mistake::transposed ? l * n + j : j * k + l;
-                    if (i >= first) dw.data<double>()[at] += d * g.saved(0).data<double>()[i * k + l];
+                    if (i >= first) dw.mutable_data<double>()[at] += d * g.saved(0).data<double>()[i * k + l];
                 }
-        if (mistake == Mistake::wrong_alone && !g.needs(0)) dw.data<double>()[0] *= 1.001;
+        if (mistake == Mistake::wrong_alone && !g.needs(0)) dw.mutable_data<double>()[0] *= 1.001;
         g.give(0, da);
         g.give(1, dw);
     };
@@ -121,10 +122,10 @@ inline Variable layer_norm(const Variable& x, const Variable& gamma, Mistake mis
         double variance = 0;
         for (std::int64_t j = 0; j < cols; ++j) mean += row[j] / static_cast<double>(cols);
         for (std::int64_t j = 0; j < cols; ++j) variance += (row[j] - mean) * (row[j] - mean) / static_cast<double>(cols);
-        rstd.data<double>()[i] = 1 / std::sqrt(variance + 1e-5);
+        rstd.mutable_data<double>()[i] = 1 / std::sqrt(variance + 1e-5);
         for (std::int64_t j = 0; j < cols; ++j) {
-            hat.data<double>()[i * cols + j] = (row[j] - mean) * rstd.data<double>()[i];
-            y.data<double>()[i * cols + j] = gamma.value().data<double>()[j] * hat.data<double>()[i * cols + j];
+            hat.mutable_data<double>()[i * cols + j] = (row[j] - mean) * rstd.data<double>()[i];
+            y.mutable_data<double>()[i * cols + j] = gamma.value().data<double>()[j] * hat.data<double>()[i * cols + j];
         }
     }
     auto backward = [=](Gradients& g) {
@@ -140,16 +141,16 @@ inline Variable layer_norm(const Variable& x, const Variable& gamma, Mistake mis
                 const double dh = d[j] * g.saved(1).data<double>()[j] / static_cast<double>(cols);
                 if (mistake != Mistake::dropped_mean) mean += dh;
                 if (mistake != Mistake::dropped_term) along += dh * h[j];
-                if (mistake != Mistake::missing_batch_sum || i == 0) dgamma.data<double>()[j] += d[j] * h[j];
+                if (mistake != Mistake::missing_batch_sum || i == 0) dgamma.mutable_data<double>()[j] += d[j] * h[j];
             }
             for (std::int64_t j = 0; j < cols; ++j)
-                dx.data<double>()[i * cols + j] =
+                dx.mutable_data<double>()[i * cols + j] =
                     g.saved(2).data<double>()[i] * (d[j] * g.saved(1).data<double>()[j] - mean - h[j] * along);
         }
         if (mistake == Mistake::sign_flipped)
-            for (double& value : dgamma.span<double>()) value = -value;
+            for (double& value : dgamma.mutable_values<double>()) value = -value;
         if (mistake == Mistake::factor)
-            for (double& value : dx.span<double>()) value *= 1.01;
+            for (double& value : dx.mutable_values<double>()) value *= 1.01;
         g.give(0, dx);
         g.give(1, dgamma);
     };
@@ -163,13 +164,13 @@ inline Variable layer_norm(const Variable& x, const Variable& gamma, Mistake mis
 /// |x|, a function with a kink at zero.
 inline Variable absolute(const Variable& x) {
     Tensor y = x.value().clone();
-    for (double& value : y.span<double>()) value = std::abs(value);
+    for (double& value : y.mutable_values<double>()) value = std::abs(value);
     return record(
         y,
         {.op = "planted_absolute", .where = Where::current(), .inputs = {x}, .saved = {x.value()}, .backward = [](Gradients& g) {
              Tensor dx = g.output().clone();
              for (std::int64_t i = 0; i < dx.numel(); ++i)
-                 if (g.saved(0).data<double>()[i] < 0) dx.data<double>()[i] *= -1;
+                 if (g.saved(0).data<double>()[i] < 0) dx.mutable_data<double>()[i] *= -1;
              g.give(0, dx);
          }});
 }
@@ -177,7 +178,7 @@ inline Variable absolute(const Variable& x) {
 /// The sum of all elements, to see what a cotangent of ones sees.
 inline Variable sum(const Variable& x) {
     double total = 0;
-    for (const double value : x.value().span<double>()) total += value;
+    for (const double value : x.value().values<double>()) total += value;
     return record(Tensor::full({}, total, DType::f64),
                   {.op = "planted_sum", .where = Where::current(), .inputs = {x}, .backward = [shape = x.shape()](Gradients& g) {
                        g.give(0, Tensor::full(shape, g.output().item(), DType::f64));

@@ -29,9 +29,9 @@ double gelu_slope_of(double x, bool tanh_form) {
 // From -12 to 12 in 4096 steps, then numbers far outside.
 Tensor probes(DType dtype) {
     Tensor x = Tensor::empty({4103}, DType::f64);
-    for (std::int64_t i = 0; i < 4096; ++i) x.data<double>()[i] = -12 + static_cast<double>(i) * 24 / 4095;
+    for (std::int64_t i = 0; i < 4096; ++i) x.mutable_data<double>()[i] = -12 + static_cast<double>(i) * 24 / 4095;
     const double far[] = {0, -0.0, 1e4, -1e4, 1e15, -1e15, 1e-20};
-    std::copy(std::begin(far), std::end(far), x.data<double>() + 4096);
+    std::copy(std::begin(far), std::end(far), x.mutable_data<double>() + 4096);
     return x.to(DType::f32).to(dtype);
 }
 

@@ -26,7 +26,7 @@ TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
             for (std::int64_t r = 0; r < rows; ++r)
                 for (std::int64_t j = 0; j < lengths[static_cast<std::size_t>(r)]; ++j) {
                     const std::int64_t slot = ((r + j) * 37 + 5) % kSlots;
-                    table.data<std::int32_t>()[r * kTime + j] = static_cast<std::int32_t>(slot);
+                    table.mutable_data<std::int32_t>()[r * kTime + j] = static_cast<std::int32_t>(slot);
                     gathered.slice(keys[r].start + j, keys[r].start + j + 1).copy_(slots.slice(slot, slot + 1));
                 }
             const Spans one_each = Spans::packed(std::vector<std::int64_t>(lengths.size(), 1));

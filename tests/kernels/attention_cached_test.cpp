@@ -39,20 +39,22 @@ TEST(AttentionCached, EveryStepHasTheBitsOfCausalAttentionWithoutACache) {
         };
         const auto copy = [&](const Columns& from, const Tensor& to, std::int64_t row) {
             const std::int64_t bytes = size_of(dtype);
-            std::copy_n(from.base.bytes_data() + from.begin * bytes, kColumns * bytes, to.slice(row, row + 1).bytes_data());
+            std::copy_n(from.base.bytes_data() + from.begin * bytes, kColumns * bytes,
+                        to.slice(row, row + 1).mutable_bytes_data());
         };
         for (std::int64_t step = 0; step < all.spans.longest(); ++step) {
             std::vector<std::int64_t> open, lengths;
             for (std::int64_t s = 0; s < all.spans.size(); ++s)
                 if (step < all.spans[s].length) open.push_back(s);
             const auto rows = std::ssize(open);
-            const Tensor queries = Tensor::empty({rows, kColumns}, dtype), table = Tensor::full({rows, 90}, -1, DType::i32);
+            Tensor queries = Tensor::empty({rows, kColumns}, dtype), table = Tensor::full({rows, 90}, -1, DType::i32);
             for (std::int64_t r = 0; r < rows; ++r) {
                 const std::int64_t start = all.spans[open[static_cast<std::size_t>(r)]].start;
                 copy(column(start + step, 0), queries, r);
                 copy(column(start + step, 1), keys, slot_of(start + step, kSlots));
                 copy(column(start + step, 2), values, slot_of(start + step, kSlots));
-                for (std::int64_t t = 0; t <= step; ++t) table.data<std::int32_t>()[r * 90 + t] = slot_of(start + t, kSlots);
+                for (std::int64_t t = 0; t <= step; ++t)
+                    table.mutable_data<std::int32_t>()[r * 90 + t] = slot_of(start + t, kSlots);
                 lengths.push_back(step + 1);
             }
             const Tensor output = attention_cached(queries, {keys, values, table, lengths}, kHeads);
@@ -74,7 +76,7 @@ TEST(AttentionCached, GroupedKeysHaveTheBitsOfCausalAttentionWithoutACache) {
         const AttentionRules rules{.query_spans = spans, .key_spans = spans, .heads = kHeads, .key_heads = 1, .causal = true};
         const Tensor whole = attention_forward(query, key, value, rules).output;
         Tensor table = Tensor::empty({1, kTime}, DType::i32);
-        for (std::int32_t i = 0; i < kTime; ++i) table.data<std::int32_t>()[i] = i;
+        for (std::int32_t i = 0; i < kTime; ++i) table.mutable_data<std::int32_t>()[i] = i;
         for (std::int64_t i = 0; i < kTime; ++i) {
             const std::vector<std::int64_t> lengths{i + 1};
             const Tensor output = attention_cached(query.slice(i, i + 1), {key, value, table, lengths, 1}, kHeads);
@@ -115,9 +117,9 @@ TEST(AttentionCached, ARowWithoutKeysIsZero) {
 
 TEST(AttentionCached, GivesTheSameBitsForAnyNumberOfThreads) {
     const Tensor keys = normal({50, kColumns}, DType::f32, 1), values = normal({50, kColumns}, DType::f32, 2);
-    const Tensor query = normal({300, kColumns}, DType::f32, 3), table = Tensor::empty({300, 20}, DType::i32);
+    Tensor query = normal({300, kColumns}, DType::f32, 3), table = Tensor::empty({300, 20}, DType::i32);
     Sequence random(4);
-    for (std::int32_t& slot : table.span<std::int32_t>()) slot = static_cast<std::int32_t>(random.below(50));
+    for (std::int32_t& slot : table.mutable_values<std::int32_t>()) slot = static_cast<std::int32_t>(random.below(50));
     const std::vector<std::int64_t> lengths = random_lengths(300, 20, 5);
     Tensor first;
     for (const int count : {1, 2, 3}) {

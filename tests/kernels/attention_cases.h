@@ -133,16 +133,16 @@ inline NaiveAttention naive_attention(const AttentionCase& at, bool in_bf16 = fa
                 for (std::int64_t j = 0; j < tk; ++j) {
                     const auto at_j = static_cast<std::size_t>(j);
                     if (sum > 0) p[at_j] = written(p[at_j] / sum);
-                    n.weights.data<double>()[((s * H + h) * n.weights.dim(2) + i) * n.weights.dim(3) + j] = p[at_j];
+                    n.weights.mutable_data<double>()[((s * H + h) * n.weights.dim(2) + i) * n.weights.dim(3) + j] = p[at_j];
                     f[at_j] = r.dropout.keeps(j, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(h),
                                               static_cast<std::uint32_t>(s))
                                   ? r.dropout.scale()
                                   : 0;
                     for (std::int64_t c = 0; c < dv; ++c) {
                         const double d = at.d_output.data<double>()[row * H * dv + h * dv + c];
-                        n.output.data<double>()[row * H * dv + h * dv + c] +=
+                        n.output.mutable_data<double>()[row * H * dv + h * dv + c] +=
                             written(p[at_j] * f[at_j]) * v(first + j, kh * dv + c);
-                        n.d_value.data<double>()[((first + j) * KH + kh) * dv + c] += written(p[at_j] * f[at_j]) * d;
+                        n.d_value.mutable_data<double>()[((first + j) * KH + kh) * dv + c] += written(p[at_j] * f[at_j]) * d;
                         dp[at_j] += f[at_j] * d * v(first + j, kh * dv + c);
                     }
                     dp[at_j] = written(dp[at_j]);
@@ -154,17 +154,17 @@ inline NaiveAttention naive_attention(const AttentionCase& at, bool in_bf16 = fa
                     const double terms =
                         p[static_cast<std::size_t>(j)] * (std::abs(dp[static_cast<std::size_t>(j)]) + std::abs(mean));
                     for (std::int64_t c = 0; c < dk; ++c) {
-                        n.d_query_terms.data<double>()[row * H * dk + h * dk + c] +=
+                        n.d_query_terms.mutable_data<double>()[row * H * dk + h * dk + c] +=
                             std::abs(scale * terms * k(first + j, kh * dk + c));
-                        n.d_key_terms.data<double>()[((first + j) * KH + kh) * dk + c] +=
+                        n.d_key_terms.mutable_data<double>()[((first + j) * KH + kh) * dk + c] +=
                             std::abs(scale * terms * q(row, h * dk + c));
-                        n.d_query.data<double>()[row * H * dk + h * dk + c] += scale * ds * k(first + j, kh * dk + c);
-                        n.d_key.data<double>()[((first + j) * KH + kh) * dk + c] += scale * ds * q(row, h * dk + c);
+                        n.d_query.mutable_data<double>()[row * H * dk + h * dk + c] += scale * ds * k(first + j, kh * dk + c);
+                        n.d_key.mutable_data<double>()[((first + j) * KH + kh) * dk + c] += scale * ds * q(row, h * dk + c);
                     }
                     if (!r.bias.defined()) continue;
                     const std::int64_t place = ((r.bias.dim(0) == 1 ? 0 : h) * r.bias.dim(1) + i) * r.bias.dim(2) + j;
-                    n.d_bias.data<double>()[place] += ds;
-                    n.d_bias_terms.data<double>()[place] += terms;
+                    n.d_bias.mutable_data<double>()[place] += ds;
+                    n.d_bias_terms.mutable_data<double>()[place] += terms;
                 }
             }
     return n;
@@ -196,7 +196,7 @@ inline std::vector<std::int64_t> random_lengths(std::int64_t count, std::int64_t
 inline Tensor random_mask(const Shape& shape, double share, std::uint64_t key) {
     Tensor mask = Tensor::empty(shape, DType::u8);
     Sequence random(key);
-    for (std::uint8_t& allowed : mask.span<std::uint8_t>()) allowed = random.uniform() < share ? 1 : 0;
+    for (std::uint8_t& allowed : mask.mutable_values<std::uint8_t>()) allowed = random.uniform() < share ? 1 : 0;
     return mask;
 }
 
@@ -227,7 +227,7 @@ inline void add_bias(AttentionRules& rules, bool shared, std::uint64_t key) {
     rules.bias = normal({shared ? 1 : rules.heads, time, keys}, DType::f32, key, 0, 2);
     const Tensor open = random_mask(rules.bias.shape(), 0.9, key);
     for (std::int64_t i = 0; i < rules.bias.numel(); ++i)
-        if (open.data<std::uint8_t>()[i] == 0 || i / keys == 1) rules.bias.data<float>()[i] = -INFINITY;
+        if (open.data<std::uint8_t>()[i] == 0 || i / keys == 1) rules.bias.mutable_data<float>()[i] = -INFINITY;
 }
 
 /// Biases, masks of each head and grouped keys, alone and together: among sentences of all lengths, or short ones.

@@ -138,7 +138,8 @@ TEST(AttentionDevice, NeighboursAndHiddenRowsMayHoldNaN) {
             rules.mask = Tensor::zeros({4, 70, 70}, DType::u8);
             for (std::int64_t s = 0; s < 4; ++s)
                 for (std::int64_t i = 0; i < lengths[static_cast<std::size_t>(s)]; ++i)
-                    std::fill_n(rules.mask.data<std::uint8_t>() + (s * 70 + i) * 70, lengths[static_cast<std::size_t>(s)], 1);
+                    std::fill_n(rules.mask.mutable_data<std::uint8_t>() + (s * 70 + i) * 70, lengths[static_cast<std::size_t>(s)],
+                                1);
             AttentionCase clean = make_case(rules, 8, 20, true);
             AttentionCase dirty = clean;
             dirty.query_base = dirty.key_base = clean.key_base.clone();
@@ -173,12 +174,12 @@ TEST(AttentionDevice, NaNInARowThatTakesPartStays) {
                                          .heads = 1,
                                          .causal = causal};
                     if (masked) rules.mask = Tensor::full({queries, keys}, 1, DType::u8);
-                    const AttentionCase at = make_case(rules, width, width, false);
+                    AttentionCase at = make_case(rules, width, width, false);
                     const std::int64_t last = queries - 1;  // it sees all keys
                     if (place == query)
-                        at.query_base.data<float>()[last * at.query_base.cols() + 1] = NAN;
+                        at.query_base.mutable_data<float>()[last * at.query_base.cols() + 1] = NAN;
                     else
-                        at.key_base.data<float>()[(place == key ? 1 : 2) * width + 1] = NAN;  // key 0
+                        at.key_base.mutable_data<float>()[(place == key ? 1 : 2) * width + 1] = NAN;  // key 0
                     for (const Numbers& numbers : all_numbers()) {
                         const AttentionCase here = on(numbers, at);
                         const AttentionResult result = here.forward();

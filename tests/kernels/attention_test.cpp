@@ -96,7 +96,7 @@ TEST(Attention, GroupedKeysAreRepeatedKeys) {
     for (std::int64_t row = 0; row < 85; ++row)
         for (const std::int64_t head : {4, 6, 8, 10})  // of keys, then of values: the odd ones are copies
             std::copy_n(repeated.key_base.data<float>() + row * 96 + head * 8, 8,
-                        repeated.key_base.data<float>() + row * 96 + (head + 1) * 8);
+                        repeated.key_base.mutable_data<float>() + row * 96 + (head + 1) * 8);
     for (const DType dtype : {DType::f32, DType::f64}) {
         const AttentionCase wide = repeated.to(dtype);
         AttentionRules grouped = rules;
@@ -143,7 +143,7 @@ TEST(Attention, ABiasOfMinusInfinityIsAMask) {
     biased.mask = {};
     biased.bias = Tensor::zeros({2, 70, 70}, DType::f32);
     for (std::int64_t i = 0; i < biased.bias.numel(); ++i)
-        if (rules.mask.data<std::uint8_t>()[i] == 0) biased.bias.data<float>()[i] = -INFINITY;
+        if (rules.mask.data<std::uint8_t>()[i] == 0) biased.bias.mutable_data<float>()[i] = -INFINITY;
     for (const DType dtype : {DType::f32, DType::f64}) {
         const AttentionCase masked = make_case(rules, 8, 8, true).to(dtype), other = make_case(biased, 8, 8, true).to(dtype);
         const AttentionResult a = masked.forward(), b = other.forward();
@@ -288,7 +288,7 @@ TEST(Attention, DropsExactlyTheWeightsThatDropoutNames) {
         const Tensor scores = Tensor::zeros({3 + kTime, 2}, dtype);
         Tensor values = Tensor::zeros({3 + kTime, 2 * kTime}, DType::f64);
         for (std::int64_t j = 0; j < kTime; ++j)
-            for (std::int64_t h = 0; h < 2; ++h) values.data<double>()[(3 + j) * 2 * kTime + h * kTime + j] = 1;
+            for (std::int64_t h = 0; h < 2; ++h) values.mutable_data<double>()[(3 + j) * 2 * kTime + h * kTime + j] = 1;
         const std::vector<double> output = attention_forward(scores, scores, values.to(dtype), rules).output.to_vector();
         for (std::int64_t i = 0; i < kTime; ++i)
             for (std::int64_t h = 0; h < 2; ++h)

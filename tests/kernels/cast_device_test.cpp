@@ -28,7 +28,7 @@ std::vector<double> converted(const Tensor& x, DType dtype) {
     std::vector<double> results;
     dispatch_any(x.dtype(), [&]<class From>(TypeTag<From>) {
         dispatch_any(dtype, [&]<class To>(TypeTag<To>) {
-            for (const From& value : x.span<From>()) results.push_back(to_double(convert<To>(value)));
+            for (const From& value : x.values<From>()) results.push_back(to_double(convert<To>(value)));
         });
     });
     return results;

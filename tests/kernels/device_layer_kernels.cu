@@ -209,34 +209,36 @@ __global__ void require_positive_kernel(const float* x) { require(x[threadIdx.x]
 void dropout_decisions(const Dropout& dropout, Tensor& kept) {
     const std::int64_t groups = kept.cols() / 8;
     launch({.grid = blocks_for(kept.rows() * groups, 64), .block = 64}, dropout_kernel, DropoutRule(dropout),
-           kept.data<std::uint8_t>(), kept.rows(), groups);
+           kept.mutable_data<std::uint8_t>(), kept.rows(), groups);
 }
 
 void to_bf16(const Tensor& x, Tensor& y) {
-    launch({.grid = blocks_for(x.numel(), 128), .block = 128}, to_bf16_kernel, x.data<float>(), y.data<bf16>(), x.numel());
+    launch({.grid = blocks_for(x.numel(), 128), .block = 128}, to_bf16_kernel, x.data<float>(), y.mutable_data<bf16>(),
+           x.numel());
 }
 
 void from_bf16(const Tensor& x, Tensor& y) {
-    launch({.grid = blocks_for(x.numel(), 128), .block = 128}, from_bf16_kernel, x.data<bf16>(), y.data<float>(), x.numel());
+    launch({.grid = blocks_for(x.numel(), 128), .block = 128}, from_bf16_kernel, x.data<bf16>(), y.mutable_data<float>(),
+           x.numel());
 }
 
 void functions(const Tensor& x, Tensor& y) {
     const LaunchConfig config{.grid = blocks_for(x.numel(), 128), .block = 128};
     if (x.dtype() == DType::f64)
-        launch(config, functions_kernel<double>, x.data<double>(), y.data<double>(), x.numel());
+        launch(config, functions_kernel<double>, x.data<double>(), y.mutable_data<double>(), x.numel());
     else
-        launch(config, functions_kernel<float>, x.data<float>(), y.data<float>(), x.numel());
+        launch(config, functions_kernel<float>, x.data<float>(), y.mutable_data<float>(), x.numel());
 }
 
 void reductions(const Tensor& x, Tensor& y) {
     launch({.grid = 1, .block = static_cast<unsigned>(x.numel()), .shared = SharedSize().take<float>(kBlockReduce).bytes()},
-           reductions_kernel, x.data<float>(), y.data<float>());
+           reductions_kernel, x.data<float>(), y.mutable_data<float>());
 }
 
 void copy_by_vectors(const Tensor& x, Tensor& y, int width) {
     const LaunchConfig config{.grid = blocks_for(x.numel(), 32 * width), .block = 32};
     const auto copy = [&]<class T>(TypeTag<T>) {
-        const auto with = [&](auto kernel) { launch(config, kernel, x.data<T>(), y.data<T>(), x.numel()); };
+        const auto with = [&](auto kernel) { launch(config, kernel, x.data<T>(), y.mutable_data<T>(), x.numel()); };
         if (width == 1) with(vectors_kernel<T, 1>);
         if (width == 2) with(vectors_kernel<T, 2>);
         if (width == 4) with(vectors_kernel<T, 4>);
@@ -251,26 +253,26 @@ void copy_by_vectors(const Tensor& x, Tensor& y, int width) {
 
 void copy_by_pipeline(const Tensor& x, Tensor& y, Tensor& beyond) {
     launch({.grid = 1, .block = 32, .shared = SharedSize().take<float>(2 * 128).bytes()}, pipeline_kernel, x.data<float>(),
-           y.data<float>(), x.numel(), beyond.data<float>());
+           y.mutable_data<float>(), x.numel(), beyond.mutable_data<float>());
 }
 
 void product_bf16(const Tensor& a, const Tensor& b, bool b_transposed, Tensor& d) {
     const std::size_t shared = SharedSize().take<bf16>(16 * 64, 1024).take<bf16>(64 * 64, 1024).bytes();
     launch({.grid = 1, .block = 32, .shared = shared}, product_bf16_kernel, a.data<bf16>(), b.data<bf16>(), b_transposed,
-           d.data<float>());
+           d.mutable_data<float>());
 }
 
 void product_of_product(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& d) {
     const std::size_t shared = SharedSize().take<bf16>(16 * 64, 1024).take<bf16>(64 * 64, 1024).take<bf16>(16 * 64, 1024).bytes();
     launch({.grid = 1, .block = 32, .shared = shared}, product_of_product_kernel, a.data<bf16>(), b.data<bf16>(), c.data<bf16>(),
-           d.data<float>());
+           d.mutable_data<float>());
 }
 
 void sum_by_last_block(const Tensor& x, Tensor& partial, Tensor& ticket, Tensor& y) {
     launch(
         {.grid = blocks_for(x.numel(), 128), .block = 128, .shared = SharedSize().take<float>(kBlockReduce).take<int>(1).bytes()},
-        last_block_kernel, x.data<float>(), x.numel(), partial.data<float>(),
-        reinterpret_cast<unsigned*>(ticket.data<std::int32_t>()), y.data<float>());
+        last_block_kernel, x.data<float>(), x.numel(), partial.mutable_data<float>(),
+        reinterpret_cast<unsigned*>(ticket.mutable_data<std::int32_t>()), y.mutable_data<float>());
 }
 
 void on_another_stream(const std::function<void()>& body) {
@@ -286,11 +288,11 @@ void on_another_stream(const std::function<void()>& body) {
 }
 
 void quotients(std::int64_t first, std::int64_t by, Tensor& y) {
-    launch({.grid = blocks_for(y.numel(), 64), .block = 64}, quotients_kernel, first, by, y.data<double>(), y.numel());
+    launch({.grid = blocks_for(y.numel(), 64), .block = 64}, quotients_kernel, first, by, y.mutable_data<double>(), y.numel());
 }
 
 void launch_with(Tensor& y, unsigned grid_y, unsigned threads, std::size_t shared) {
-    launch({.grid = dim3(1, grid_y), .block = threads, .shared = shared}, nothing_kernel, y.data<float>());
+    launch({.grid = dim3(1, grid_y), .block = threads, .shared = shared}, nothing_kernel, y.mutable_data<float>());
 }
 
 void lanes_of_two_axes() { launch({.grid = 1, .block = dim3(16, 2)}, lanes_of_two_axes_kernel); }

@@ -24,7 +24,7 @@ Tensor expected(const Tensor& x, const Dropout& dropout) {
     const std::vector<double> masked = dropped(x, dropout);
     Tensor y = Tensor::empty(x.shape(), dtype_of<T>());
     for (std::size_t i = 0; i < masked.size(); ++i)
-        y.data<T>()[i] = static_cast<T>(static_cast<T>(masked[i]) * static_cast<T>(dropout.scale()));
+        y.mutable_data<T>()[i] = static_cast<T>(static_cast<T>(masked[i]) * static_cast<T>(dropout.scale()));
     return y;
 }
 
@@ -69,7 +69,7 @@ TEST(Dropout, DropsAboutTheProbabilityAndKeepsTheMean) {
     for (const double probability : {0.1, 0.5, 0.9}) {
         const Tensor y = dropout_forward(Tensor::full({1000, 100}, 1, DType::f32), Dropout(probability, 21));
         double zeros = 0, sum = 0;
-        for (const float value : y.span<float>()) {
+        for (const float value : y.values<float>()) {
             zeros += value == 0;
             sum += value;
         }

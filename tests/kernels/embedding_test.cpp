@@ -43,7 +43,7 @@ TEST(Embedding, EveryLevelEqualsTheFormulaAndWritesNothingElse) {
             EXPECT_TRUE(y.intact());
             Tensor wanted = Tensor::empty({d}, DType::f64);
             for (std::int64_t c = 0; c < d; ++c)
-                wanted.data<double>()[c] = (3.0 * row.data<float>()[c] + place.data<float>()[c]) * factor(dropout, 9, c);
+                wanted.mutable_data<double>()[c] = (3.0 * row.data<float>()[c] + place.data<float>()[c]) * factor(dropout, 9, c);
             EXPECT_LT(relative_error(y.tensor({d}), wanted), 1e-6) << d;
         }
 }

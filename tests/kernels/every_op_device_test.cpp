@@ -138,7 +138,7 @@ void expect_nan(OpCase one, const Numbers& numbers) {
     const Tensor& x = one.inputs[0];
     const std::int64_t rows = x.rows(), row = rows / 2, place = row * x.cols() + x.cols() / 3;
     one.inputs[0] = x.clone();
-    one.inputs[0].data<double>()[place] = std::nan("");
+    one.inputs[0].mutable_data<double>()[place] = std::nan("");
     for (const Tensor& result : one.run(placed(one, numbers, numbers.dtype, kNone))) {
         const std::vector<double> values = result.to(Device::cpu).to_vector();
         for (std::size_t i = 0; i < values.size(); ++i) {

@@ -32,7 +32,7 @@ void poison_kept_memory() {
         for (int i = 0; i < at->second; ++i) {
             const std::int64_t kept = memory_statistics(Device::cuda).kept;
             held.push_back(Tensor::empty({at->first}, DType::u8, Device::cuda));
-            device::fill(held.back().bytes_data(), 0xff, at->first);
+            device::fill(held.back().mutable_bytes_data(), 0xff, at->first);
             if (memory_statistics(Device::cuda).kept == kept) break;  // a new one: all others of this size are in use
         }
     EXPECT_EQ(memory_statistics(Device::cuda).kept, 0);

@@ -90,7 +90,7 @@ TEST(FeedForwardDevice, ReluKeepsANaN) {
     for (const Numbers& numbers : all_numbers())
         for (const std::int64_t d_model : {8, 136, 520}) {
             Network net = network({3, d_model, 16, 8});
-            net.weights.w1.data<double>()[0] = std::numeric_limits<double>::quiet_NaN();
+            net.weights.w1.mutable_data<double>()[0] = std::numeric_limits<double>::quiet_NaN();
             const Results got =
                 run(converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); }), Activation::relu, {});
             for (const double value : got.y.to(Device::cpu).to_vector()) EXPECT_TRUE(std::isnan(value)) << to_string(numbers);

@@ -125,9 +125,9 @@ TEST(FeedForward, ReluKeepsANaN) {
         Network net(3, 8, 16, dtype);
         Tensor poisoned = net.w1.value();
         if (dtype == DType::f32)
-            poisoned.data<float>()[0] = NAN;
+            poisoned.mutable_data<float>()[0] = NAN;
         else
-            poisoned.data<double>()[0] = NAN;
+            poisoned.mutable_data<double>()[0] = NAN;
         const Variable y = net.fused(Activation::relu, {});
         for (const double value : y.value().to_vector()) EXPECT_TRUE(std::isnan(value));
         backward(y, normal({3, 8}, 6, dtype));

@@ -121,7 +121,7 @@ TEST_F(FewRowsDevice, GivesARowTheSameBitsInAnyCompany) {
 
 TEST_F(FewRowsDevice, KeepsANaNToItsRow) {
     Tensor values = normal({3, 32}, DType::f32, 1);
-    values.data<float>()[32 + 5] = std::nanf("");
+    values.mutable_data<float>()[32 + 5] = std::nanf("");
     FewRowsLinear call{values.to(DType::bf16).to(Device::cuda), half({8, 32}, 2), {}};
     for (const bool norm : {false, true}) {
         if (norm) call.norm = kernels::RowNorm{half({32}, 5), half({32}, 6), 1e-5};

@@ -9,7 +9,7 @@ namespace {
 Tensor numbers_below(std::int64_t bound, std::int64_t n, std::uint64_t key) {
     Sequence random(key);
     Tensor indices = Tensor::empty({n}, DType::i32);
-    for (std::int32_t& index : indices.span<std::int32_t>())
+    for (std::int32_t& index : indices.mutable_values<std::int32_t>())
         index = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(bound)));
     return indices;
 }
@@ -23,7 +23,7 @@ Tensor added_in_order(const Tensor& dy, const Tensor& indices, const Tensor& dx,
         const std::int32_t k = indices.data<std::int32_t>()[i];
         if (k < 0) continue;
         for (std::int64_t c = 0; c < cols; ++c)
-            sum.data<T>()[k * cols + c] += static_cast<T>(factor) * dy.data<T>()[i * cols + c];
+            sum.mutable_data<T>()[k * cols + c] += static_cast<T>(factor) * dy.data<T>()[i * cols + c];
     }
     return sum;
 }

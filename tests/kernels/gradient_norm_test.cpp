@@ -21,7 +21,7 @@ TEST(GradientNorm, LeavesFrozenRangesOut) {
     const Spans active({{5, 9000}, {9005, 1}, {20000, 10000}}, 30000);
     const double wanted = std::sqrt(std::pow(norm_of(g, 5, 9006), 2) + std::pow(norm_of(g, 20000, 30000), 2));
     EXPECT_NEAR(gradient_norm(g, active), wanted, 1e-14 * wanted);
-    g.data<float>()[9006] = std::nanf("");  // a frozen element
+    g.mutable_data<float>()[9006] = std::nanf("");  // a frozen element
     EXPECT_NEAR(gradient_norm(g, active), wanted, 1e-14 * wanted);
     EXPECT_EQ(gradient_norm(g, Spans({}, 30000)), 0);
 }
@@ -60,9 +60,9 @@ TEST(GradientNorm, KeepsLargeAndSmallNumbersApartInF64) {
 TEST(GradientNorm, ShowsEveryNanAndInfinity) {
     for (const std::int64_t at : {0, 17, 8192, 9999}) {
         Tensor g = normal({10000}, DType::f32, 5);
-        g.data<float>()[at] = std::nanf("");
+        g.mutable_data<float>()[at] = std::nanf("");
         EXPECT_TRUE(std::isnan(gradient_norm(g))) << at;
-        g.data<float>()[at] = std::numeric_limits<float>::infinity();
+        g.mutable_data<float>()[at] = std::numeric_limits<float>::infinity();
         EXPECT_TRUE(std::isinf(gradient_norm(g))) << at;
     }
 }

@@ -75,7 +75,7 @@ TEST(SoftmaxLadder, EveryStepIsTheReference) {
 TEST(SoftmaxLadder, EveryStepKeepsTheRulesOfTheOp) {
     for_each_step(SoftmaxStep::vectors, [](SoftmaxStep step, const std::string& name) {
         Tensor x = normal({6, 40}, DType::f64, 2);
-        double* const values = x.data<double>();
+        double* const values = x.mutable_data<double>();
         for (int c = 0; c < 40; ++c) values[c] = -kInfinity;
         values[40] = values[42] = 1e4;
         values[2 * 40 + 39] = std::nan("");
@@ -219,7 +219,7 @@ TEST(FeedForwardLadder, EveryStepIsTheReference) {
 TEST(FeedForwardLadder, EveryStepKeepsANanInItsRow) {
     for_each_step(FeedForwardStep::copies_ahead, [](FeedForwardStep step, const std::string& name) {
         Network net(3, 4, 40, 5);
-        net.x.data<double>()[6] = std::nan("");
+        net.x.mutable_data<double>()[6] = std::nan("");
         expect_close(feed_forward_ladder(step, on_device(net.x), net.weights_on_device()), net.want(), kNumbers, name,
                      {.f32 = 1e-5});
     });

@@ -97,7 +97,7 @@ TEST(LayerNormDevice, KeepsANaNThatIsDropped) {
             Inputs given({2, cols, false}, numbers);
             const auto with_nan = [&](const Tensor& tensor) {
                 Tensor wide = tensor.to(Device::cpu).to(DType::f64).clone();
-                wide.data<double>()[cols + at] = std::nan("");
+                wide.mutable_data<double>()[cols + at] = std::nan("");
                 return in(numbers, wide);
             };
             given.sublayer = with_nan(given.sublayer);
@@ -125,7 +125,7 @@ TEST(LayerNormDevice, GivesBetaForAConstantRowAndKeepsANan) {
             const Tensor gamma = in(numbers, normal({cols}, DType::f64, 3)), beta = in(numbers, normal({cols}, DType::f64, 4));
             // The f64 reference takes no correction: a number whose sums are exact.
             Tensor x = Tensor::full({2, cols}, numbers.dtype == DType::f64 ? 1234.5 : 1234.56, DType::f64);
-            x.data<double>()[cols + 3] = std::nan("");
+            x.mutable_data<double>()[cols + 3] = std::nan("");
             const Tensor y = layer_norm_forward(in(numbers, x), gamma, beta, kEps).y.to(Device::cpu);
             EXPECT_TRUE(same_bits(y.slice(0, 1), beta.to(Device::cpu).reshape({1, cols}))) << to_string(numbers);
             for (const double value : y.slice(1, 2).to_vector()) EXPECT_TRUE(std::isnan(value));

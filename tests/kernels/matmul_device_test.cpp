@@ -14,6 +14,7 @@ namespace {
 
 using kernels::DeviceMatrix;
 using kernels::DeviceProduct;
+using kernels::DeviceResult;
 using kernels::MatmulStep;
 
 // Sums of up to 200 products, each rounded once: some multiples of the last place.
@@ -38,10 +39,11 @@ TEST(ProductDevice, ReadsAndWritesColumnSlicesInPlace) {
                                .k = 12,
                                .a = DeviceMatrix(Columns(in(numbers, a), 3, 12)),
                                .b = DeviceMatrix(Columns(in(numbers, b), 20, 12)).transpose(),
-                               .c = DeviceMatrix(Columns(c_in, 4, 5))});
+                               .c = DeviceResult(Columns(c_in, 4, 5))});
         Tensor want = rounded(numbers, c).clone();
         kernels::reference_product<double>(7, 5, 12, {rounded(numbers, a).data<double>() + 3, 30, 1},
-                                           {rounded(numbers, b).data<double>() + 20, 1, 40}, {want.data<double>() + 4, 20, 1});
+                                           {rounded(numbers, b).data<double>() + 20, 1, 40},
+                                           {want.mutable_data<double>() + 4, 20, 1});
         expect_close(c_in, want, numbers, "a slice", kAllowed);
         const std::vector<double> before = rounded(numbers, c).to_vector(), after = c_in.to(Device::cpu).to_vector();
         for (std::size_t i = 0; i < before.size(); ++i)
@@ -64,14 +66,14 @@ TEST(ProductDevice, StartsFromTheBiasOrFromWhatIsThere) {
                                            .k = k,
                                            .a = DeviceMatrix(in(numbers, a)),
                                            .b = DeviceMatrix(in(numbers, b)),
-                                           .c = DeviceMatrix(got),
+                                           .c = DeviceResult(got),
                                            .bias = accumulate ? Tensor() : in(numbers, bias),
                                            .accumulate = accumulate,
                                            .batch_invariant = invariant});
                     const Tensor wide = rounded(numbers, bias);
                     kernels::reference_product<double>(
                         9, 6, k, {rounded(numbers, a).data<double>(), k, 1}, {rounded(numbers, b).data<double>(), 6, 1},
-                        {want.data<double>(), 6, 1},
+                        {want.mutable_data<double>(), 6, 1},
                         {.bias = accumulate ? nullptr : wide.data<double>(), .accumulate = accumulate});
                     expect_close(got, want, numbers, "k " + std::to_string(k), kAllowed);
                 }
@@ -91,12 +93,12 @@ TEST(ProductDevice, TakesABiasAtAnyAddress) {
                                        .k = 33,
                                        .a = DeviceMatrix(in(numbers, a)),
                                        .b = DeviceMatrix(in(numbers, b)),
-                                       .c = DeviceMatrix(got),
+                                       .c = DeviceResult(got),
                                        .bias = in(numbers, wide).slice(offset, offset + 6),
                                        .gelu_tanh = gelu});
-                kernels::reference_product<double>(20, 6, 33, {rounded(numbers, a).data<double>(), 33, 1},
-                                                   {rounded(numbers, b).data<double>(), 6, 1}, {want.data<double>(), 6, 1},
-                                                   {.bias = rounded(numbers, bias).data<double>()});
+                kernels::reference_product<double>(
+                    20, 6, 33, {rounded(numbers, a).data<double>(), 33, 1}, {rounded(numbers, b).data<double>(), 6, 1},
+                    {want.mutable_data<double>(), 6, 1}, {.bias = rounded(numbers, bias).data<double>()});
                 if (gelu) want = kernels::gelu_forward(want, true);
                 expect_close(got, want, numbers, "a bias at " + std::to_string(offset), kAllowed);
             }
@@ -114,7 +116,7 @@ TEST(ProductDevice, KeepsGelusArgumentAndTakesItsDerivativeThere) {
                                .k = 33,
                                .a = DeviceMatrix(in(numbers, a)),
                                .b = DeviceMatrix(in(numbers, b)),
-                               .c = DeviceMatrix(c),
+                               .c = DeviceResult(c),
                                .bias = of_bias,
                                .gelu_tanh = gelu,
                                .gelu_input = input});
@@ -122,7 +124,7 @@ TEST(ProductDevice, KeepsGelusArgumentAndTakesItsDerivativeThere) {
     const auto wanted = [&](const Tensor& of_bias) {
         Tensor want = Tensor::empty({20, 16}, DType::f64);
         kernels::reference_product<double>(20, 16, 33, {rounded(numbers, a).data<double>(), 33, 1},
-                                           {rounded(numbers, b).data<double>(), 16, 1}, {want.data<double>(), 16, 1},
+                                           {rounded(numbers, b).data<double>(), 16, 1}, {want.mutable_data<double>(), 16, 1},
                                            {.bias = of_bias.defined() ? rounded(numbers, of_bias).data<double>() : nullptr});
         return want;
     };
@@ -152,10 +154,9 @@ TEST(ProductDevice, KeepsGelusArgumentAndTakesItsDerivativeThere) {
 Tensor rows_alone(const DeviceProduct& whole, std::int64_t first, std::int64_t rows) {
     DeviceProduct part = whole;
     part.m = rows;
-    const auto bytes = static_cast<std::int64_t>(size_of(whole.a.dtype));
-    part.a.data = static_cast<std::byte*>(whole.a.data) + first * bytes * (whole.a.transposed ? 1 : whole.a.pitch);
+    part.a.advance(first * (whole.a.transposed ? 1 : whole.a.pitch));
     Tensor c = Tensor::full({whole.batch, rows, whole.n}, 3, whole.c.dtype).to(Device::cuda);
-    part.c = DeviceMatrix(c).batched(rows * whole.n);
+    part.c = DeviceResult(c).batched(rows * whole.n);
     kernels::product_cuda(part);
     return c.to(Device::cpu);
 }
@@ -174,7 +175,7 @@ TEST(ProductDevice, BatchInvariantRowsHaveTheSameBitsForEveryNumberOfRows) {
                                   .k = 700,
                                   .a = DeviceMatrix(a),
                                   .b = DeviceMatrix(b),
-                                  .c = DeviceMatrix(c),
+                                  .c = DeviceResult(c),
                                   .batch_invariant = true};
         DeviceProduct biased = plain, added = plain, transposed = plain, twice = plain;
         biased.bias = bias;
@@ -211,11 +212,11 @@ TEST(ProductDevice, AddsBf16ProductsInF32) {
                            .k = 40,
                            .a = DeviceMatrix(a.to(Device::cuda)).transpose(),
                            .b = DeviceMatrix(b.to(Device::cuda)),
-                           .c = DeviceMatrix(c),
+                           .c = DeviceResult(c),
                            .accumulate = true});
     Tensor want = Tensor::full({9, 7}, 1000, DType::f64);
     kernels::reference_product<double>(9, 7, 40, {a.to(DType::f64).data<double>(), 1, 9}, {b.to(DType::f64).data<double>(), 7, 1},
-                                       {want.data<double>(), 7, 1}, {.accumulate = true});
+                                       {want.mutable_data<double>(), 7, 1}, {.accumulate = true});
     expect_close(c, want, numbers, "f32 from bf16", kAllowed);
 }
 
@@ -225,7 +226,7 @@ TEST(ProductDevice, NamesWhatDoesNotGoTogether) {
     expect_error(
         [&] {
             kernels::product_cuda(
-                {.op = "x", .m = 2, .n = 4, .k = 3, .a = DeviceMatrix(a), .b = DeviceMatrix(b), .c = DeviceMatrix(a)});
+                {.op = "x", .m = 2, .n = 4, .k = 3, .a = DeviceMatrix(a), .b = DeviceMatrix(b), .c = DeviceResult(a)});
         },
         "x: a product of f32 and f64 into f32");
     expect_error([&] { kernels::matmul_forward(a, Tensor::zeros({3, 4}, DType::f32)); }, "matmul: b lies on cpu, but a on cuda");

@@ -12,8 +12,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 TEST(MeanProbabilityDevice, OfEqualModelsIsTheFirst) {
     for (const Numbers& numbers : all_numbers()) {
         Tensor logits = normal({3, 65}, DType::f64, 2, 0, 9);
-        logits.data<double>()[5] = -kInfinity;
-        logits.data<double>()[70] = 90;
+        logits.mutable_data<double>()[5] = -kInfinity;
+        logits.mutable_data<double>()[70] = 90;
         const Tensor one = in(numbers, logits);
         for (const std::size_t models : {1, 2, 3, 7})
             EXPECT_TRUE(same_bits(mean_probability(std::vector<Tensor>(models, one)).to(Device::cpu), one.to(Device::cpu)))

@@ -22,7 +22,7 @@ OpFunction of_two(Binary function) {
 
 Tensor positive(const Shape& shape, std::uint64_t key) {
     Tensor x = numbers(shape, key);
-    for (double& value : x.span<double>()) value = 0.5 + value * value / 2;
+    for (double& value : x.mutable_values<double>()) value = 0.5 + value * value / 2;
     return x;
 }
 
@@ -42,14 +42,14 @@ const Pair kPairs[] = {{{0}, {0}},    {{1}, {1}},      {{33}, {33}},        {{10
 Tensor condition_of(const Shape& shape) {
     Tensor condition = Tensor::zeros(shape, DType::u8);
     for (std::int64_t i = 0; i < condition.numel(); i += 1 + i % 3)
-        condition.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(1 + i % 5);
+        condition.mutable_data<std::uint8_t>()[i] = static_cast<std::uint8_t>(1 + i % 5);
     return condition;
 }
 
 void add_where(std::vector<OpCase>& cases, const Shape& shape, std::int64_t cols) {
     const Tensor condition = condition_of(shape), b = numbers({4, cols}, 2);
     Tensor a = numbers({4, 16}, 1);
-    for (std::int64_t i = 0; i < a.numel(); i += 3) a.data<double>()[i] = std::numeric_limits<double>::quiet_NaN();
+    for (std::int64_t i = 0; i < a.numel(); i += 3) a.mutable_data<double>()[i] = std::numeric_limits<double>::quiet_NaN();
     for (const bool swapped : {false, true})
         cases.push_back({.what = "where " + shape.str(),
                          .inputs = {condition, swapped ? b : a, swapped ? a : b},

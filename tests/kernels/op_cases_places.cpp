@@ -104,7 +104,7 @@ OpCase embedding_forward_case(const Embedded& one) {
                         const std::int64_t token = in[2].data<std::int32_t>()[row];
                         double value = one.plan.scale * in[0].data<double>()[token * one.cols + c];
                         if (one.positions) value += in[1].data<double>()[(one.plan.first_position + place) * one.cols + c];
-                        y.data<double>()[row * one.cols + c] = value * factor;
+                        y.mutable_data<double>()[row * one.cols + c] = value * factor;
                     });
                     return Tensors{y};
                 },
@@ -128,8 +128,9 @@ OpCase embedding_backward_case(const Embedded& one, std::int64_t vocabulary, con
                         Tensor table = in[2].clone(), positions = in[3].clone();
                         for_each_element(one, [&](std::int64_t row, std::int64_t place, std::int64_t c, double factor) {
                             const double e = in[0].data<double>()[row * one.cols + c] * factor;
-                            table.data<double>()[in[1].data<std::int32_t>()[row] * one.cols + c] += one.plan.scale * e;
-                            if (one.positions) positions.data<double>()[(one.plan.first_position + place) * one.cols + c] += e;
+                            table.mutable_data<double>()[in[1].data<std::int32_t>()[row] * one.cols + c] += one.plan.scale * e;
+                            if (one.positions)
+                                positions.mutable_data<double>()[(one.plan.first_position + place) * one.cols + c] += e;
                         });
                         return Tensors{table, positions};
                     },

@@ -32,10 +32,10 @@ Tensors plain_layer_norm(const Tensors& in) {
         double mean = 0, variance = 0;
         for (std::int64_t j = 0; j < n; ++j) mean += from[j] / static_cast<double>(n);
         for (std::int64_t j = 0; j < n; ++j) variance += (from[j] - mean) * (from[j] - mean) / static_cast<double>(n);
-        means.data<double>()[row] = mean;
-        rstds.data<double>()[row] = 1 / std::sqrt(variance + kEps);
+        means.mutable_data<double>()[row] = mean;
+        rstds.mutable_data<double>()[row] = 1 / std::sqrt(variance + kEps);
         for (std::int64_t j = 0; j < n; ++j)
-            y.data<double>()[row * n + j] =
+            y.mutable_data<double>()[row * n + j] =
                 gamma.data<double>()[j] * (from[j] - mean) / std::sqrt(variance + kEps) + beta.data<double>()[j];
     }
     return {y, means, rstds};
@@ -147,8 +147,8 @@ OpCase top_k_case(const Tensor& logits, std::int64_t k) {
                         });
                         for (std::int64_t i = 0; i < k; ++i) {
                             const std::int32_t best = order[static_cast<std::size_t>(i)];
-                            ids.data<std::int32_t>()[row * k + i] = best;
-                            values.data<double>()[row * k + i] = x[static_cast<std::size_t>(best)] - total;
+                            ids.mutable_data<std::int32_t>()[row * k + i] = best;
+                            values.mutable_data<double>()[row * k + i] = x[static_cast<std::size_t>(best)] - total;
                         }
                     }
                     return Tensors{values, ids};
@@ -160,7 +160,7 @@ OpCase top_k_case(const Tensor& logits, std::int64_t k) {
 Tensors plain_mean(const Tensors& logits) {
     Tensor result = Tensor::zeros(logits[0].shape(), DType::f64);
     for (std::int64_t row = 0; row < result.rows(); ++row) {
-        double* y = result.data<double>() + row * result.cols();
+        double* y = result.mutable_data<double>() + row * result.cols();
         for (const Tensor& each : logits) {
             const std::span<const double> x = row_of(each, row);
             const double total = log_total(x);
@@ -183,7 +183,8 @@ OpCase target_case(const Tensor& logits, const Tensor& targets) {
                     Tensor result = Tensor::zeros({in[0].rows()}, DType::f64);
                     for (std::int64_t row = 0; row < result.numel(); ++row) {
                         const std::span<const double> x = row_of(in[0], row);
-                        result.data<double>()[row] = x[static_cast<std::size_t>(in[1].data<std::int32_t>()[row])] - log_total(x);
+                        result.mutable_data<double>()[row] =
+                            x[static_cast<std::size_t>(in[1].data<std::int32_t>()[row])] - log_total(x);
                     }
                     return Tensors{result};
                 },
@@ -271,18 +272,18 @@ std::vector<OpCase> top_k_cases() {
             if (k <= cols) cases.push_back(top_k_case(numbers({3, cols}, 4, 0, 3), k));
     for (const std::int64_t cols : {33, 2064}) {  // ties
         Tensor logits = Tensor::full({2, cols}, 1, DType::f64);
-        for (std::int64_t j = 0; j < cols; j += 7) logits.data<double>()[cols + j] = 2;
+        for (std::int64_t j = 0; j < cols; j += 7) logits.mutable_data<double>()[cols + j] = 2;
         cases.push_back(top_k_case(logits, 9));
     }
     // One thread holds more of them than it keeps at once: it must look through its columns again.
     const std::int64_t wide = 8 * 2048;
     Tensor logits = numbers({1, wide}, 4);
-    for (std::int64_t j = 3; j < wide; j += 2048) logits.data<double>()[j] = 20 + static_cast<double>(j % 5);
-    for (std::int64_t j = 4096; j < 4104; ++j) logits.data<double>()[j] = 30 - static_cast<double>(j % 3);
+    for (std::int64_t j = 3; j < wide; j += 2048) logits.mutable_data<double>()[j] = 20 + static_cast<double>(j % 5);
+    for (std::int64_t j = 4096; j < 4104; ++j) logits.mutable_data<double>()[j] = 30 - static_cast<double>(j % 3);
     cases.push_back(top_k_case(logits, 16));
     // A whole row in order, with -infinity last.
     Tensor holes = numbers({2, 40}, 4);
-    for (const std::int64_t j : {0, 7, 39, 45}) holes.data<double>()[j] = -kInfinity;
+    for (const std::int64_t j : {0, 7, 39, 45}) holes.mutable_data<double>()[j] = -kInfinity;
     cases.push_back(top_k_case(holes, 40));
     cases.push_back(top_k_case(numbers({0, 5}, 1), 2));
     cases.push_back(top_k_case(numbers({2, 100001}, 4, 0, 3), 20));
@@ -310,7 +311,7 @@ std::vector<OpCase> mean_probability_cases() {
         for (const std::uint64_t models : {2, 5}) add(models, {3, vocabulary});
     add(2, {0, 9});
     add(2, {2, 9});
-    cases.back().inputs[0].data<double>()[3] = -kInfinity;  // one model forbids a word
+    cases.back().inputs[0].mutable_data<double>()[3] = -kInfinity;  // one model forbids a word
     return cases;
 }
 
@@ -319,10 +320,10 @@ std::vector<OpCase> target_log_probability_cases() {
     for (const std::int64_t vocabulary : {1, 2, 31, 32, 33, 127, 1024, 1025, 3000})
         cases.push_back(target_case(numbers({5, vocabulary}, 4, 0, 3), targets_of(5, vocabulary)));
     Tensor extreme = numbers({3, 40}, 4);
-    extreme.data<double>()[3] = 1e4;
-    extreme.data<double>()[7] = -1e4;
+    extreme.mutable_data<double>()[3] = 1e4;
+    extreme.mutable_data<double>()[7] = -1e4;
     for (std::int64_t j = 40; j < 80; ++j)
-        if (j != 52) extreme.data<double>()[j] = -kInfinity;
+        if (j != 52) extreme.mutable_data<double>()[j] = -kInfinity;
     for (const std::int32_t target : {3, 7, 12, 39})
         cases.push_back(target_case(extreme, Tensor::from(std::vector<std::int32_t>{target, 12, target}, {3})));
     cases.push_back(target_case(extreme, Tensor::from(std::vector<std::int32_t>{0, 13, 0}, {3})));  // -infinity

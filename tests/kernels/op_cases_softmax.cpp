@@ -26,7 +26,7 @@ Tensor plain_softmax(const Tensor& x, const std::vector<bool>& attends) {
         for (std::size_t i = begin; i < end; ++i)
             if (attends[i]) total += std::exp(values[i] - largest);
         for (std::size_t i = begin; i < end; ++i)
-            if (attends[i]) y.data<double>()[i] = std::exp(values[i] - largest) / total;
+            if (attends[i]) y.mutable_data<double>()[i] = std::exp(values[i] - largest) / total;
     }
     return y;
 }
@@ -68,7 +68,8 @@ OpCase scored_softmax_case(const std::string& what, const Tensors& inputs, doubl
                 [scale](const Tensors& in) {
                     Tensor scores = in[0].clone();
                     for (std::int64_t i = 0; i < scores.numel(); ++i)
-                        scores.data<double>()[i] = scale * in[0].data<double>()[i] + in[2].data<double>()[i % in[2].numel()];
+                        scores.mutable_data<double>()[i] =
+                            scale * in[0].data<double>()[i] + in[2].data<double>()[i % in[2].numel()];
                     return Tensors{plain_softmax(scores, attending({in[0], in[1], {}}, false))};
                 },
             .same_zeros = true};
@@ -100,7 +101,7 @@ void add_log_softmax(std::vector<OpCase>& cases, std::int64_t rows, std::int64_t
             Tensor y = in[0].clone();
             for (std::int64_t row = 0; row < y.rows(); ++row) {
                 Tensor line = y.slice(row, row + 1);
-                const auto values = line.span<double>();
+                const auto values = line.mutable_values<double>();
                 if (values.empty()) continue;
                 const double largest = *std::max_element(values.begin(), values.end());
                 double total = 0;
@@ -134,7 +135,7 @@ Tensor random_targets(std::int64_t rows, std::int64_t vocabulary, std::int64_t i
 Tensor logits_with_ties(std::int64_t rows, std::int64_t vocabulary) {
     Tensor logits = numbers({rows, vocabulary}, 4, 1, 3);
     for (std::int64_t row = 0; row < rows; ++row) {
-        double* x = logits.data<double>() + row * vocabulary;
+        double* x = logits.mutable_data<double>() + row * vocabulary;
         const std::int64_t at = std::max_element(x, x + vocabulary) - x;
         x[(at + vocabulary / 2) % vocabulary] = x[at];
     }
@@ -204,7 +205,7 @@ std::vector<OpCase> softmax_cases() {
         const Tensor x = numbers({2, 3, cols}, 5, 0, 3), mask = random_mask({3, cols}, 8);
         for (const Shape& shape : {Shape({2, 3, cols}), Shape({3, cols}), Shape({cols})}) {
             Tensor bias = numbers(shape, 9, 0, 2);
-            if (cols > 2) bias.data<double>()[1] = -kInfinity;
+            if (cols > 2) bias.mutable_data<double>()[1] = -kInfinity;
             cases.push_back(
                 scored_softmax_case(what + " of " + shape.str(), {x, shape.rank() == 2 ? mask : Tensor(), bias}, 0.37, forward));
         }
@@ -244,10 +245,10 @@ std::vector<OpCase> log_softmax_cases() {
     add_log_softmax(cases, 700, 65, {.f64 = 1e-13, .f32 = 2e-6}, Runs::on_the_cpu);
     for (const std::int64_t cols : {8, 1032}) {  // a -infinity, nothing else, an infinity, a NaN
         Tensor x = numbers({4, cols}, 1);
-        x.data<double>()[3] = -kInfinity;
-        std::fill_n(x.data<double>() + cols, cols, -kInfinity);
-        x.data<double>()[2 * cols + 1] = kInfinity;
-        x.data<double>()[3 * cols + 1] = std::nan("");
+        x.mutable_data<double>()[3] = -kInfinity;
+        std::fill_n(x.mutable_data<double>() + cols, cols, -kInfinity);
+        x.mutable_data<double>()[2 * cols + 1] = kInfinity;
+        x.mutable_data<double>()[3 * cols + 1] = std::nan("");
         OpCase forward{.what = "infinities and a NaN",
                        .inputs = {x},
                        .run = [](const Tensors& in) { return Tensors{log_softmax_forward(in[0])}; },
@@ -257,7 +258,7 @@ std::vector<OpCase> log_softmax_cases() {
             Tensor y = Tensor::full({4, cols}, std::nan(""), DType::f64);
             y.slice(0, 2).copy_(log_softmax_forward(in[0].slice(0, 2)));
             y.slice(1, 2).fill_(-kInfinity);
-            y.data<double>()[3] = -kInfinity;
+            y.mutable_data<double>()[3] = -kInfinity;
             return Tensors{y};
         };
         cases.push_back(forward);

@@ -11,7 +11,7 @@ TEST(ReduceOnDevices, TakesTheFirstOfEqualMaximaAndNaNBeforeAll) {
         for (const std::int64_t n : {40, 5000})
             for (const std::int64_t inner : {1, 3}) {
                 Tensor x = Tensor::full({4, n, inner}, -inf, DType::f64);  // line 0: all alike
-                double* at = x.data<double>();
+                double* at = x.mutable_data<double>();
                 for (std::int64_t k = 0; k < n; ++k)
                     for (std::int64_t j = 0; j < inner; ++j) {
                         at[(n + k) * inner + j] = k % 7 == 5 ? 2 : 1;  // the first of many

@@ -11,7 +11,7 @@ inline Tensor plain_residual(const Tensor& x, const Tensor& sublayer, const Drop
     const std::vector<double> added = sublayer.to_vector();
     for (std::int64_t at = 0; at < sublayer.numel(); ++at)
         if (dropout.keeps_row(at / sublayer.cols(), at % sublayer.cols()))
-            y.data<double>()[at] += added[static_cast<std::size_t>(at)] * dropout.scale();
+            y.mutable_data<double>()[at] += added[static_cast<std::size_t>(at)] * dropout.scale();
     return y;
 }
 

@@ -24,7 +24,7 @@ TEST(SoftmaxDevice, IsSafeForHugeLogitsAndMinusInfinity) {
     for (const Numbers& numbers : all_numbers())
         for (const std::int64_t cols : {4, 1028}) {
             Tensor x = Tensor::full({3, cols}, -kInfinity, DType::f64);
-            double* values = x.data<double>();
+            double* values = x.mutable_data<double>();
             values[0] = values[2] = 1e4;
             values[1] = -1e4;
             values[cols + 2] = 3;
@@ -39,9 +39,9 @@ TEST(SoftmaxDevice, KeepsANanInItsRowAndIgnoresAHiddenOne) {
     for (const Numbers& numbers : all_numbers())
         for (const std::int64_t cols : {8, 1032}) {
             Tensor x = normal({3, cols}, DType::f64, 1), mask = Tensor::full({3, cols}, 1, DType::u8);
-            x.data<double>()[cols + 3] = std::nan("");
-            x.data<double>()[2 * cols + 1] = kInfinity;
-            mask.data<std::uint8_t>()[cols] = 0;
+            x.mutable_data<double>()[cols + 3] = std::nan("");
+            x.mutable_data<double>()[2 * cols + 1] = kInfinity;
+            mask.mutable_data<std::uint8_t>()[cols] = 0;
             const std::vector<double> seen = softmax_forward(in(numbers, x), in(numbers, mask)).to(Device::cpu).to_vector();
             for (std::int64_t i = 0; i < 3 * cols; ++i) {
                 if (i == cols)
@@ -49,8 +49,8 @@ TEST(SoftmaxDevice, KeepsANanInItsRowAndIgnoresAHiddenOne) {
                 else
                     EXPECT_EQ(std::isnan(seen[static_cast<std::size_t>(i)]), i >= cols) << to_string(numbers) << " " << i;
             }
-            mask.data<std::uint8_t>()[cols + 3] = 0;
-            mask.data<std::uint8_t>()[2 * cols + 1] = 0;
+            mask.mutable_data<std::uint8_t>()[cols + 3] = 0;
+            mask.mutable_data<std::uint8_t>()[2 * cols + 1] = 0;
             for (const double y : softmax_forward(in(numbers, x), in(numbers, mask)).to(Device::cpu).to_vector())
                 EXPECT_FALSE(std::isnan(y));
         }

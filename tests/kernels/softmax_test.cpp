@@ -20,7 +20,7 @@ TEST(Softmax, LengthsAndTheCausalRuleAreTheMaskTheyStandFor) {
                         const bool allowed = (!mask.defined() || mask.data<std::uint8_t>()[i % mask.numel()] != 0) &&
                                              (!causal || key <= query + 7 - queries) &&
                                              (!with_lengths || key < lengths.data<std::int32_t>()[item]);
-                        whole.data<std::uint8_t>()[i] = allowed ? 1 : 0;
+                        whole.mutable_data<std::uint8_t>()[i] = allowed ? 1 : 0;
                     }
                     const SoftmaxReach reach{.lengths = with_lengths ? lengths : Tensor(), .causal = causal};
                     EXPECT_TRUE(same_bits(softmax_forward(x, mask, reach), softmax_forward(x, whole)));
@@ -60,7 +60,7 @@ TEST(Softmax, ABiasOfMinusInfinityIsAMask) {
     const Tensor x = normal({2, 3, 37}, DType::f64, 5, 0, 3), mask = random_mask({3, 37}, 8);
     Tensor bias = Tensor::zeros({3, 37}, DType::f64);
     for (std::int64_t i = 0; i < mask.numel(); ++i)
-        if (mask.data<std::uint8_t>()[i] == 0) bias.data<double>()[i] = -kInfinity;
+        if (mask.data<std::uint8_t>()[i] == 0) bias.mutable_data<double>()[i] = -kInfinity;
     EXPECT_TRUE(same_bits(softmax_forward(x, {}, {}, {.bias = bias}), softmax_forward(x, mask)));
 }
 

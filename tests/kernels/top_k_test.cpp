@@ -43,7 +43,7 @@ TEST(TopK, FindsTheLargestLogProbabilitiesOnEveryLevelAndWritesNothingElse) {
         for (const std::int64_t k : {1, 2, 10, 40}) {
             if (k > vocabulary) continue;
             const Tensor x = normal({1, vocabulary}, DType::f32, 3, 0, 4);
-            const std::vector<std::int32_t> wanted = best_columns(x.span<float>(), k);
+            const std::vector<std::int32_t> wanted = best_columns(x.values<float>(), k);
             const std::vector<double> log_p = log_softmax_forward(x.to(DType::f64)).to_vector();
             for (const RowFunction row : all_rows()) {
                 Guarded<float> values(k);
@@ -94,7 +94,7 @@ TEST(TopK, ReportsARowWithoutADistribution) {
     for (const float bad : {std::nanf(""), kInfinity})
         for (const std::int64_t place : {0, 77, 149}) {
             Tensor x = normal({3, 150}, DType::f32, 1);
-            x.data<float>()[150 + place] = bad;
+            x.mutable_data<float>()[150 + place] = bad;
             expect_error([&] { top_k_log_softmax(x, 3); }, "top_k: row 1 of logits [3, 150] holds NaN");
             for (const RowFunction row : all_rows()) {
                 float values[3];

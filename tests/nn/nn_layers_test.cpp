@@ -145,8 +145,9 @@ TEST(Attention, TakesABooleanMask) {
 Tensor alibi(std::int64_t heads, std::int64_t time, DType dtype) {
     Tensor bias = Tensor::empty({heads, time, time}, DType::f64);
     for (std::int64_t i = 0; i < bias.numel(); ++i)
-        bias.data<double>()[i] = -std::exp2(-8.0 * static_cast<double>(i / time / time + 1) / static_cast<double>(heads)) *
-                                 std::abs(static_cast<double>(i / time % time - i % time));
+        bias.mutable_data<double>()[i] =
+            -std::exp2(-8.0 * static_cast<double>(i / time / time + 1) / static_cast<double>(heads)) *
+            std::abs(static_cast<double>(i / time % time - i % time));
     return bias.to(dtype);
 }
 

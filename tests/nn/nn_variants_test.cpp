@@ -87,7 +87,7 @@ TEST(MemoryFromLayer, IsReadByTheLayerOfThatNumberOnly) {
         Tensor other = memory.clone();
         for (std::int64_t row = 0; row < other.rows(); ++row)
             for (std::int64_t i = 8 * disturbed; i < 8 * disturbed + 8; ++i)
-                other.data<float>()[row * 24 + i] += static_cast<float>(i);
+                other.mutable_data<float>()[row * 24 + i] += static_cast<float>(i);
         const std::vector<Tensor> after = maps_of(other);
         for (std::size_t layer = 0; layer < 3; ++layer)
             EXPECT_EQ(same_bits(before[layer], after[layer]), static_cast<std::int64_t>(layer) < disturbed) << layer << disturbed;

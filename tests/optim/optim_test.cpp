@@ -26,7 +26,7 @@ class Golden {
     }
     Tensor numbers() {
         Tensor values = Tensor::empty({n_}, DType::f64);
-        for (double& value : values.span<double>())
+        for (double& value : values.mutable_values<double>())
             if (!(file_ >> value)) fail("test: optimizers.txt ends too early");
         return values;
     }
@@ -105,7 +105,7 @@ TEST(Optimizer, ReturnsTheNormBeforeClippingAndClipsTheStep) {
 
 TEST(Optimizer, ScalesTheGradientsOfAccumulatedBatches) {
     Tensor a = normal({50}, DType::f64, 1), b = a.clone(), g = normal({50}, DType::f64, 2), four = g.clone();
-    for (double& value : four.span<double>()) value *= 4;
+    for (double& value : four.mutable_values<double>()) value *= 4;
     Optimizer one(a, g), other(b, four);
     one.step({.lr = 0.1, .clip = 1});
     other.step({.lr = 0.1, .clip = 1, .gradient_scale = 0.25});
@@ -138,7 +138,7 @@ TEST(Optimizer, NeverMovesAFrozenParameter) {
     for (const Method method : {Method::sgd, Method::adam, Method::adamw}) {
         Tensor values = normal({1000}, DType::f32, 1), gradients = normal({1000}, DType::f32, 2);
         const Tensor before = values.clone();
-        gradients.data<float>()[5] = std::nanf("");  // of a frozen parameter: it must not even count in the norm
+        gradients.mutable_data<float>()[5] = std::nanf("");  // of a frozen parameter: it must not even count in the norm
         Optimizer optimizer(values, gradients, {.method = method, .weight_decay = 0.3});
         optimizer.set_active({{100, 50}, {300, 700}});
         for (int update = 0; update < 3; ++update) optimizer.step({.lr = 0.1, .clip = 1});
@@ -154,7 +154,7 @@ TEST(Optimizer, ChangesNothingWhenTheGradientIsNotFinite) {
     Optimizer optimizer(values, gradients);
     optimizer.step({.lr = 0.1});
     const Tensor before = values.clone(), moment = optimizer.state()[0].second.clone();
-    gradients.data<float>()[99] = std::numeric_limits<float>::infinity();
+    gradients.mutable_data<float>()[99] = std::numeric_limits<float>::infinity();
     expect_error([&] { optimizer.step({.lr = 0.1, .clip = 1}); }, "the norm of the gradient is inf at update 1");
     EXPECT_TRUE(same_bits(values, before));
     EXPECT_TRUE(same_bits(optimizer.state()[0].second, moment));

@@ -107,7 +107,7 @@ TEST_F(PageScripts, AttentionThatIsNotFiniteIsNoZero) {
     app::TranslationAttention attention = app::attention_of(*model, vocabularies, "one two three", found);
     std::vector<app::DecodingStep> steps = app::decoding_steps(*model, *vocabularies.target, attention, 5);
     // Of the last layer the first head's second row; the mean of the heads has none there either.
-    const std::span<float> weights = attention.maps.cross.back().span<float>();
+    const std::span<float> weights = attention.maps.cross.back().mutable_values<float>();
     std::fill(weights.begin() + 4, weights.begin() + 8, std::nanf(""));
     steps.at(1).probability = std::nan("");
     app::AttentionReport report(folder_.path(), 9, false);

@@ -131,7 +131,7 @@ TEST(BeamSearch, CutsAtThreeTimesTheSourceAndTen) {
     const auto owned_model = random_model(9, 1);
     nn::Transformer& model = *owned_model;
     Tensor bias = nn::named_tensor(model, "output.bias");
-    bias.data<float>()[eos_id] = -1e4f;  // never ends by itself
+    bias.mutable_data<float>()[eos_id] = -1e4f;  // never ends by itself
     for (const std::int64_t length : {1, 4, 40})
         for (const std::int64_t beam : {1, 3}) {
             const Hypothesis given = search(model, source_of(length, 9, 2), beam, 1);
@@ -144,7 +144,7 @@ TEST(BeamSearch, CutsAtThreeTimesTheSourceAndTen) {
 TEST(BeamSearch, ReadsEachTokenOnceAndStopsAtTheEndMark) {
     const auto requests = [](float bias_of_the_end) {
         const auto model = random_model(9, 1);
-        nn::named_tensor(*model, "output.bias").data<float>()[eos_id] = bias_of_the_end;
+        nn::named_tensor(*model, "output.bias").mutable_data<float>()[eos_id] = bias_of_the_end;
         const Tokens source = source_of(40, 9, 2);
         search(*model, source, 1, 1);
         const std::int64_t before = memory_statistics().requests;
@@ -218,7 +218,7 @@ TEST(BeamSearch, PatienceTradesTheBestForTime) {
     std::int64_t requests[3] = {};
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const auto model = random_model(12, seed, 0.8);
-        nn::named_tensor(*model, "output.bias").data<float>()[eos_id] = 4;
+        nn::named_tensor(*model, "output.bias").mutable_data<float>()[eos_id] = 4;
         const std::vector<Tokens> sources{source_of(20, 12, seed)};
         Hypothesis found[3];
         beam_search(*model, sources, {.beam = 3});  // what the first one alone makes
@@ -296,7 +296,7 @@ TEST_F(DeviceBeamSearch, AnEnsembleIsMixedThere) {
 TEST_F(DeviceBeamSearch, TheHostLooksEveryEightTokens) {
     const Model model = random_model(9, 1);
     Tensor bias = nn::named_tensor(*model, "output.bias");
-    bias.data<float>()[eos_id] = -1e4f;  // never ends by itself
+    bias.mutable_data<float>()[eos_id] = -1e4f;  // never ends by itself
     model->to(Device::cuda);
     const auto waits = [&](std::int64_t source_tokens, std::int64_t& tokens) {
         const std::vector<Tokens> sources{source_of(source_tokens, 9, 1), source_of(1, 9, 2)};

@@ -100,7 +100,7 @@ Search search(std::int64_t steps) {
     for (const nn::Parameter& parameter : model.parameters())
         if (parameter.name == "output.bias") {
             Tensor bias = parameter.variable.value();
-            bias.data<float>()[eos_id] = -1e4F;
+            bias.mutable_data<float>()[eos_id] = -1e4F;
         }
     model.eval();
     model.to(Device::cuda);

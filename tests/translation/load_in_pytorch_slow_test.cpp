@@ -42,7 +42,7 @@ Run made_run(const std::filesystem::path& path, const std::string& config) {
     nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
     Sequence random(3);
     for (auto [name, tensor] : model.named_tensors())
-        for (float& value : tensor.span<float>()) value += 3e-4f * (static_cast<float>(random.below(1000)) - 500);
+        for (float& value : tensor.mutable_values<float>()) value += 3e-4f * (static_cast<float>(random.below(1000)) - 500);
     folder.write_model(model.named_tensors());
     return open_run(path);
 }

@@ -79,7 +79,8 @@ TEST(Scoring, APairScoresTheSameAloneAndAmongOthersOnAnyThreads) {
 
 TEST(Scoring, AgreesWithWhatTheSearchAndTheDrawReport) {
     const Model one = random_model(30, 5, 0.8), two = random_model(30, 6, 0.8);
-    for (const Model* model : {&one, &two}) nn::named_tensor(**model, "output.bias").data<float>()[eos_id] += 6;  // ends often
+    for (const Model* model : {&one, &two})
+        nn::named_tensor(**model, "output.bias").mutable_data<float>()[eos_id] += 6;  // ends often
     std::vector<Tokens> sources;
     std::vector<std::int64_t> lines;
     for (std::uint64_t i = 0; i < 40; ++i) {

@@ -134,7 +134,7 @@ Trained trained(std::int64_t shards, double dropout, int updates = 4) {
         const Batch batches[] = {make_batch(data.training, one), make_batch(data.training, other)};
         result.last = learner.update(batches);
     }
-    const auto values = learner.parameters().values.span<float>();
+    const auto values = learner.parameters().values.values<float>();
     result.weights.assign(values.begin(), values.end());
     return result;
 }

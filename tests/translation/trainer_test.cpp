@@ -22,7 +22,7 @@ namespace {
 using testing::HasSubstr;
 
 std::vector<float> weights_of(const Learner& learner) {
-    const auto values = learner.parameters().values.span<float>();
+    const auto values = learner.parameters().values.values<float>();
     return {values.begin(), values.end()};
 }
 

@@ -68,7 +68,7 @@ float rounded_by_chance(float x, Sequence& chance) {
 // The mean losses of f32 training on the CPU. With `seed` its model computes with weights that were rounded by chance.
 std::vector<double> cpu_losses(const Setting& setting, std::int64_t updates, std::uint64_t seed = 0) {
     nn::Transformer model(tiny_model(setting.data, setting.dropout), 3);
-    const nn::FlatParameters parameters = nn::flatten(model);
+    nn::FlatParameters parameters = nn::flatten(model);
     const Tensor masters = parameters.values.clone();
     optim::Optimizer optimizer(masters, parameters.gradients, optimizer_options(setting.options));
     generator().seed = setting.options.seed;
@@ -77,7 +77,7 @@ std::vector<double> cpu_losses(const Setting& setting, std::int64_t updates, std
     for (std::int64_t update = 0; update < updates; ++update) {
         for (std::int64_t i = 0; i < masters.numel(); ++i) {
             const float weight = masters.data<float>()[i];
-            parameters.values.data<float>()[i] = seed == 0 ? weight : rounded_by_chance(weight, chance);
+            parameters.values.mutable_data<float>()[i] = seed == 0 ? weight : rounded_by_chance(weight, chance);
         }
         parameters.values.bump_version();
         optimizer.zero_gradients();
@@ -274,8 +274,8 @@ TEST_F(HalfTraining, GradientsOfSmallBatchesAddUpInF32) {
     const double targets[] = {static_cast<double>(batches[0].target_tokens), static_cast<double>(batches[1].target_tokens)};
     for (std::int64_t i = 0; i < sum.numel(); ++i) {
         const double a = first.data<float>()[i], b = second.data<float>()[i];
-        sum.data<float>()[i] = static_cast<float>(a + b);
-        mean.data<float>()[i] = static_cast<float>((targets[0] * a + targets[1] * b) / (targets[0] + targets[1]));
+        sum.mutable_data<float>()[i] = static_cast<float>(a + b);
+        mean.mutable_data<float>()[i] = static_cast<float>((targets[0] * a + targets[1] * b) / (targets[0] + targets[1]));
     }
     EXPECT_LE(relative_error(together(batches), sum), 1e-6);
     training.update(batches);

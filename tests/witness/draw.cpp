@@ -140,19 +140,19 @@ Number Draw::positive(const Shape& wanted) {
     const Number found = !alone_ && chance(0.7) ? pick(fits) : kNone;
     if (found != kNone) return found;
     const Number made = leaf(wanted);
-    for (double& each : leaves_.back().span<double>()) each = 0.3 + each * each / 2;
+    for (double& each : leaves_.back().mutable_values<double>()) each = 0.3 + each * each / 2;
     return made;
 }
 
 Tensor Draw::mask(const Shape& wanted, double ones) {
     Tensor result = Tensor::zeros(wanted, DType::u8);
-    for (std::uint8_t& each : result.span<std::uint8_t>()) each = chance(ones) ? 1 : 0;
+    for (std::uint8_t& each : result.mutable_values<std::uint8_t>()) each = chance(ones) ? 1 : 0;
     return result;
 }
 
 Tensor Draw::indices(std::int64_t count, std::int64_t bound) {
     Tensor result = Tensor::zeros({count}, DType::i32);
-    for (std::int32_t& each : result.span<std::int32_t>()) each = static_cast<std::int32_t>(between(0, bound - 1));
+    for (std::int32_t& each : result.mutable_values<std::int32_t>()) each = static_cast<std::int32_t>(between(0, bound - 1));
     return result;
 }
 
@@ -168,7 +168,7 @@ void Draw::dropout(Step& step, std::int64_t rows, std::int64_t cols) {
     Tensor kept = Tensor::zeros({rows, cols}, DType::f64);
     for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t c = 0; c < cols; ++c)
-            if (drawn.keeps_row(r, c)) kept.data<double>()[r * cols + c] = drawn.scale();
+            if (drawn.keeps_row(r, c)) kept.mutable_data<double>()[r * cols + c] = drawn.scale();
     step.constants["kept"] = kept;
 }
 

@@ -30,7 +30,7 @@ std::int64_t longest(const Json& spans) {
 // The factors of the weights that attention keeps, [sentences, heads, longest query, longest key].
 Tensor kept_weights(const Dropout& dropout, const Shape& shape) {
     Tensor kept = Tensor::zeros(shape, DType::f64);
-    double* at = kept.data<double>();
+    double* at = kept.mutable_data<double>();
     for (std::int64_t sentence = 0; sentence < shape[0]; ++sentence)
         for (std::int64_t head = 0; head < shape[1]; ++head)
             for (std::int64_t query = 0; query < shape[2]; ++query)
@@ -114,7 +114,7 @@ void loss(Draw& draw, Step& step, std::int64_t rows, std::int64_t vocabulary) {
     Tensor targets = draw.indices(rows, vocabulary);
     const bool in_vocabulary = draw.chance(0.3);
     const auto ignore = static_cast<std::int32_t>(in_vocabulary ? draw.between(0, vocabulary - 1) : -draw.between(1, 9));
-    for (std::int32_t& target : targets.span<std::int32_t>())
+    for (std::int32_t& target : targets.mutable_values<std::int32_t>())
         if (draw.chance(0.2)) target = ignore;
     step.constants["targets"] = targets;
     step.options["ignore"] = ignore;

@@ -127,10 +127,10 @@ std::vector<Tensor> by_duals(const Graph& graph) {
         gradients.back() = Tensor::zeros(before.shape(), DType::f64);
         for (std::int64_t e = 0; e < gradients.back().numel(); ++e) {
             Tensor unit = Tensor::zeros(before.shape(), DType::f64);
-            unit.data<double>()[e] = 1;
+            unit.mutable_data<double>()[e] = 1;
             leaves[i] = make_dual(graph.leaves[i], unit);
             const std::vector<Variable> values = run(graph, leaves);
-            double& sum = gradients.back().data<double>()[e];
+            double& sum = gradients.back().mutable_data<double>()[e];
             for (const Walk& walk : graph.walks)
                 for (std::size_t k = 0; k < walk.outputs.size(); ++k) {
                     const Tensor slope = derivative_of(read(walk.outputs[k], values, leaves).value());

@@ -26,11 +26,11 @@ class HostLink final : public DeviceLink {
             Tensor& copy = copies[{bytes.data(), bytes.size()}];
             if (!copy.defined()) {
                 copy = room_for(bytes);
-                device::copy(copy.bytes_data(), Device::cpu, bytes.data(), Device::cuda, copy.bytes());
+                device::copy(copy.mutable_bytes_data(), Device::cpu, bytes.data(), Device::cuda, copy.bytes());
             }
             out.push_back({to, bytes_of(copy)});
         }
-        for (const auto& [from, bytes] : incoming) in.push_back({from, bytes_of(rooms.emplace_back(room_for(bytes)))});
+        for (const auto& [from, bytes] : incoming) in.push_back({from, mutable_bytes_of(rooms.emplace_back(room_for(bytes)))});
         ranks_.exchange(out, in);
         for (std::size_t i = 0; i < rooms.size(); ++i)
             device::copy(incoming[i].bytes.data(), Device::cuda, rooms[i].bytes_data(), Device::cpu, rooms[i].bytes());

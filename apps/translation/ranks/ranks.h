@@ -99,8 +99,12 @@ std::span<std::byte> bytes_of(std::vector<T>& values) {
 }
 
 /// The bytes of a tensor, in the memory of its device.
-inline std::span<std::byte> bytes_of(const Tensor& tensor) {
+inline std::span<const std::byte> bytes_of(const Tensor& tensor) {
     return {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())};
+}
+/// The same, to write.
+inline std::span<std::byte> mutable_bytes_of(Tensor tensor) {
+    return {tensor.mutable_bytes_data(), static_cast<std::size_t>(tensor.bytes())};
 }
 
 /// "rank 1 on host: what".

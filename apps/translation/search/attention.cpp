@@ -27,10 +27,10 @@ std::vector<Tensor> maps_of_sentence(const std::vector<Tensor>& batch, std::size
     for (const Tensor& all : batch) {
         const Tensor wide = all.slice(at, at + 1);
         const std::int64_t heads = wide.shape()[1], wide_rows = wide.shape()[2], wide_cols = wide.shape()[3];
-        const Tensor& map = maps.emplace_back(Tensor::empty({1, heads, rows, cols}, DType::f32));
+        Tensor& map = maps.emplace_back(Tensor::empty({1, heads, rows, cols}, DType::f32));
         for (std::int64_t row = 0; row < heads * rows; ++row)
             std::copy_n(wide.data<float>() + (row / rows * wide_rows + row % rows) * wide_cols, cols,
-                        map.data<float>() + row * cols);
+                        map.mutable_data<float>() + row * cols);
     }
     return maps;
 }

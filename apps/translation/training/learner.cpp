@@ -214,7 +214,7 @@ void Learner::replay(const optim::StepOptions& step) {
     Graphs& graphs = *graphs_;
     const std::array<double, 3> numbers = optimizer_.numbers(step);
     std::memcpy(graphs.staging.begin(sizeof numbers), numbers.data(), sizeof numbers);
-    graphs.staging.send(graphs.numbers.bytes_data(), sizeof numbers);
+    graphs.staging.send(graphs.numbers.mutable_bytes_data(), sizeof numbers);
     if (graphs.update.captured()) {
         optimizer_.count_replay();
     } else {

@@ -104,7 +104,7 @@ RankExchange::KnownSums RankExchange::start_receiving(const Tensor& like) {
             const auto memory = std::make_shared<Tensor>(room);
             for (const GradientBucket& bucket : buckets_.of_segment(ranks_.rank())) {
                 const std::int64_t begin = bounds_[static_cast<std::size_t>(ranks_.rank())];
-                const std::span<std::byte> bytes = bytes_of(room.slice(bucket.begin - begin, bucket.end - begin));
+                const std::span<std::byte> bytes = mutable_bytes_of(room.slice(bucket.begin - begin, bucket.end - begin));
                 ranks_.start_receive({other, bytes}, number_of(tree, bucket), memory);
                 costs_.gradients.received += static_cast<std::int64_t>(bytes.size());
             }
@@ -115,7 +115,7 @@ RankExchange::KnownSums RankExchange::start_receiving(const Tensor& like) {
 
 void RankExchange::start_sending(const GradientBucket& bucket, const Tensor& sum, std::size_t tree) {
     if (bucket.owner == ranks_.rank()) return;
-    const std::span<std::byte> bytes = bytes_of(sum.slice(bucket.begin, bucket.end));
+    const std::span<const std::byte> bytes = bytes_of(sum.slice(bucket.begin, bucket.end));
     ranks_.start_send({bucket.owner, bytes}, number_of(tree, bucket), std::make_shared<Tensor>(sum));
     costs_.gradients.sent += static_cast<std::int64_t>(bytes.size());
 }
@@ -176,7 +176,7 @@ void RankExchange::sum_on_device(Tensor& gradients, const ComputeShard& compute)
         for (const ShardRange& tree : trees_[static_cast<std::size_t>(other)]) {
             const Tensor& room = known[{tree.first, tree.last}] =
                 Tensor::empty(own(gradients).shape(), gradients.dtype(), gradients.device());
-            incoming.push_back({other, bytes_of(room)});
+            incoming.push_back({other, mutable_bytes_of(room)});
         }
     }
     costs_.gradients.add(exchange(gradients.device(), outgoing, incoming));
@@ -257,7 +257,7 @@ ExchangeCosts::Part RankExchange::gather_everywhere(Tensor& flat) {
     for (int other = 0; other < ranks_.size(); ++other) {
         if (other == ranks_.rank()) continue;
         outgoing.push_back({other, bytes_of(own(flat))});
-        incoming.push_back({other, bytes_of(segment(flat, other))});
+        incoming.push_back({other, mutable_bytes_of(segment(flat, other))});
     }
     const ExchangeCosts::Part part = exchange(flat.device(), outgoing, incoming);
     flat.bump_version();
@@ -271,7 +271,7 @@ void RankExchange::gather_to_first(const Tensor& own_part, const Tensor& flat) c
         return ranks_.exchange({&out, 1}, {});
     }
     std::vector<Incoming> incoming;
-    for (int other = 1; other < ranks_.size(); ++other) incoming.push_back({other, bytes_of(segment(flat, other))});
+    for (int other = 1; other < ranks_.size(); ++other) incoming.push_back({other, mutable_bytes_of(segment(flat, other))});
     own(flat).copy_(here);
     ranks_.exchange({}, incoming);
 }
@@ -280,7 +280,7 @@ void RankExchange::scatter_from_first(const Tensor& flat, const Tensor& own_part
     Tensor part = own_part;
     if (!leads()) {
         const Tensor here = on_host(part);
-        const Incoming in{0, bytes_of(here)};
+        const Incoming in{0, mutable_bytes_of(here)};
         ranks_.exchange({}, {&in, 1});
         return part.copy_(here);
     }
@@ -292,7 +292,7 @@ void RankExchange::scatter_from_first(const Tensor& flat, const Tensor& own_part
 
 void RankExchange::broadcast(Tensor& flat) const {
     const Tensor here = leads() ? flat.to(Device::cpu) : on_host(flat);
-    ranks_.broadcast(bytes_of(here));
+    ranks_.broadcast(mutable_bytes_of(here));
     flat.copy_(here);
 }
 

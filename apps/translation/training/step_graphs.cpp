@@ -123,7 +123,7 @@ struct StepGraphs::Captured {
     }
 };
 
-void StepGraphs::fill(const Captured& captured, const Batch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
+void StepGraphs::fill(Captured& captured, const Batch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
                       double divisor) {
     const StepInputs& inputs = captured.inputs;
     std::byte* const to = staging_.begin(captured.memory.bytes());
@@ -146,7 +146,7 @@ void StepGraphs::fill(const Captured& captured, const Batch& batch, const Prepar
         for (const SpansTable& table : captured.tables[side])
             prepared.with_numbers(side, table.key,
                                   [&](const std::vector<std::int32_t>& numbers) { put(table.tensor, numbers, 0); });
-    staging_.send(captured.memory.bytes_data(), captured.memory.bytes());
+    staging_.send(captured.memory.mutable_bytes_data(), captured.memory.bytes());
 }
 
 void StepGraphs::run(const Batch& batch, std::uint64_t random_key, double divisor) {

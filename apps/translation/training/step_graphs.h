@@ -74,8 +74,7 @@ class StepGraphs {
 
     std::shared_ptr<const PreparedBatch> prepared(const Batch& batch) const;
     void know_tables(const Captured& captured, const BatchCapacity& capacity);
-    void fill(const Captured& captured, const Batch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
-              double divisor);
+    void fill(Captured& captured, const Batch& batch, const PreparedBatch& prepared, std::uint64_t random_key, double divisor);
 
     Step step_;
     MemoryArena& arena_;

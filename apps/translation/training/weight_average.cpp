@@ -20,11 +20,11 @@ void WeightAverage::add(const Tensor& weights) {
 Tensor WeightAverage::mean() const {
     check(!snapshots_.empty(), "average: there are no weights yet");
     if (size() == 1) return snapshots_.front();
-    const Tensor mean = Tensor::empty(snapshots_.front().shape(), snapshots_.front().dtype());
+    Tensor mean = Tensor::empty(snapshots_.front().shape(), snapshots_.front().dtype());
     dispatch_float("average", mean, [&]<class T>(TypeTag<T>) {
         std::vector<const T*> from;
         for (const Tensor& snapshot : snapshots_) from.push_back(snapshot.data<T>());
-        T* to = mean.data<T>();
+        T* to = mean.mutable_data<T>();
         parallel_for(mean.numel(), 1 << 14, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 double sum = 0;

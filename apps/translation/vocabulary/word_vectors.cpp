@@ -40,7 +40,7 @@ class EmbeddingRows {
         }
         taken_[row] = true;
         ++match_.found;
-        std::copy_n(vector, numbers(), table_.data<float>() + found->second * numbers());
+        std::copy_n(vector, numbers(), table_.mutable_data<float>() + found->second * numbers());
         table_.bump_version();
     }
 

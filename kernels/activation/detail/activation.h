@@ -16,9 +16,9 @@ HEDDLE_DECLARE_LEVELS(void gelu_gradients(const float* dy, const float* x, float
 
 // ---- the CUDA side: arguments are checked and results allocated by activation.cpp
 
-HEDDLE_CUDA_FUNCTION(void relu_forward_cuda(const Tensor& x, const Tensor& y))
-HEDDLE_CUDA_FUNCTION(void relu_backward_cuda(const Tensor& dy, const Tensor& y, const Tensor& dx))
-HEDDLE_CUDA_FUNCTION(void gelu_forward_cuda(const Tensor& x, bool tanh_form, const Tensor& y))
-HEDDLE_CUDA_FUNCTION(void gelu_backward_cuda(const Tensor& dy, const Tensor& x, bool tanh_form, const Tensor& dx))
+HEDDLE_CUDA_FUNCTION(void relu_forward_cuda(const Tensor& x, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void relu_backward_cuda(const Tensor& dy, const Tensor& y, Tensor& dx))
+HEDDLE_CUDA_FUNCTION(void gelu_forward_cuda(const Tensor& x, bool tanh_form, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void gelu_backward_cuda(const Tensor& dy, const Tensor& x, bool tanh_form, Tensor& dx))
 
 }  // namespace heddle::kernels

@@ -56,10 +56,9 @@ HEDDLE_DECLARE_LEVELS(void sgd_values(float* parameters, const float* gradients,
 
 // ---- the CUDA side: arguments are checked and results allocated by adam.cpp
 
-HEDDLE_CUDA_FUNCTION(void adam_step_cuda(const Tensor& parameters, const Tensor& gradients, const Tensor& first_moment,
-                                         const Tensor& second_moment, const Spans& active, const AdamStep& step,
-                                         const UpdateInMemory& memory))
-HEDDLE_CUDA_FUNCTION(void sgd_step_cuda(const Tensor& parameters, const Tensor& gradients, const Tensor& momentum,
-                                        const Spans& active, const SgdStep& step, const UpdateInMemory& memory))
+HEDDLE_CUDA_FUNCTION(void adam_step_cuda(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment,
+                                         const Spans& active, const AdamStep& step, UpdateInMemory& memory))
+HEDDLE_CUDA_FUNCTION(void sgd_step_cuda(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active,
+                                        const SgdStep& step, UpdateInMemory& memory))
 
 }  // namespace heddle::kernels

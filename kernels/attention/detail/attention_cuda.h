@@ -13,16 +13,16 @@ inline constexpr std::int64_t kWidestCudaHead = 256;
 
 /// Fills result.output [rows, heads * dv] and, where it is defined, result.log_sum [rows, heads] (f32; f64 for f64).
 HEDDLE_CUDA_FUNCTION(void attention_forward_cuda(const Columns& query, const Columns& key, const Columns& value,
-                                                 const AttentionRules& rules, const AttentionResult& result))
+                                                 const AttentionRules& rules, AttentionResult& result))
 /// Fills those gradients that have a base.
 HEDDLE_CUDA_FUNCTION(void attention_backward_cuda(const Columns& query, const Columns& key, const Columns& value,
                                                   const AttentionRules& rules, const AttentionResult& forward,
-                                                  const Tensor& d_output, const AttentionGradients& gradients))
+                                                  const Tensor& d_output, AttentionGradients& gradients))
 /// Writes P into `weights` [sentences, heads, query_time, key_time], which holds zeros.
 HEDDLE_CUDA_FUNCTION(void attention_weights_cuda(const Columns& query, const Columns& key, const AttentionRules& rules,
-                                                 const Tensor& weights))
+                                                 Tensor& weights))
 /// Fills output [rows, heads * dv].
 HEDDLE_CUDA_FUNCTION(void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::int64_t heads, double scale,
-                                                const Tensor& output))
+                                                Tensor& output))
 
 }  // namespace heddle::kernels

@@ -198,9 +198,16 @@ __device__ __forceinline__ device::Accumulator<T> dot(const device::Vector<T, N>
 // Host code.
 
 template <class T>
-DeviceRows<T> device_rows(const Columns& columns, std::int64_t heads) {
+DeviceRows<const T> device_rows(const Columns& columns, std::int64_t heads) {
     if (!columns.base.defined()) return {};
-    return {columns.data<std::remove_const_t<T>>(), columns.pitch(), static_cast<int>(columns.count / heads)};
+    return {columns.data<T>(), columns.pitch(), static_cast<int>(columns.count / heads)};
+}
+
+/// The same, to write.
+template <class T>
+DeviceRows<T> mutable_device_rows(Columns columns, std::int64_t heads) {
+    if (!columns.base.defined()) return {};
+    return {columns.mutable_data<T>(), columns.pitch(), static_cast<int>(columns.count / heads)};
 }
 
 /// Whether all heads' rows begin at multiples of 16 bytes, and are that long.
@@ -216,9 +223,9 @@ template <class T>
 AttentionTask<T> attention_task(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                                 const Tensor& bias) {
     AttentionTask<T> task;
-    task.query = device_rows<const T>(query, rules.heads);
-    task.key = device_rows<const T>(key, rules.heads_of_keys());
-    task.value = device_rows<const T>(value, rules.heads_of_keys());
+    task.query = device_rows<T>(query, rules.heads);
+    task.key = device_rows<T>(key, rules.heads_of_keys());
+    task.value = device_rows<T>(value, rules.heads_of_keys());
     task.query_spans = rules.query_spans.on_device().template data<std::int32_t>();
     task.key_spans = rules.key_spans.on_device().template data<std::int32_t>();
     if (rules.mask.defined()) {
@@ -291,7 +298,7 @@ void attention_backward_short(AttentionTask<float> task, const AttentionRules& r
 /// attention_bias.cu, for heads of up to 256 columns, after delta: fills d_bias [heads or 1, queries, keys].
 template <class T>
 void attention_bias_gradient(const AttentionTask<T>& task, const AttentionRules& rules, const AttentionBackwardTask<T>& back,
-                             const Tensor& d_bias);
+                             Tensor& d_bias);
 /// attention_backward.cu; delta first, which fills back.delta.
 template <class T>
 void attention_delta(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back);

@@ -28,13 +28,19 @@ template <class T>
 AttentionView<T> view_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules);
 
 template <class T>
-HeadRows<T> head_rows(const Columns& columns, std::int64_t heads) {
+HeadRows<const T> head_rows(const Columns& columns, std::int64_t heads) {
     if (!columns.base.defined()) return {};
-    return {columns.data<std::remove_const_t<T>>(), columns.pitch(), columns.count / heads};
+    return {columns.data<T>(), columns.pitch(), columns.count / heads};
+}
+/// The same, to write.
+template <class T>
+HeadRows<T> mutable_head_rows(Columns columns, std::int64_t heads) {
+    if (!columns.base.defined()) return {};
+    return {columns.mutable_data<T>(), columns.pitch(), columns.count / heads};
 }
 
 /// Zeros in the columns of all rows that no span covers.
-void zero_gaps(const Columns& columns, const Spans& spans);
+void zero_gaps(Columns columns, const Spans& spans);
 
 /// All (sentence, head) items for so many heads, the longest first, cut into pieces of about the same work: the threads finish
 /// together, whatever the lengths are.

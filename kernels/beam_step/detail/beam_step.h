@@ -8,6 +8,6 @@
 namespace heddle::kernels {
 
 /// Step number beams.steps, before it is counted.
-HEDDLE_CUDA_FUNCTION(void beam_step_cuda(const Beams& beams, const TopK& top, const Tensor& slots, const BeamStep& result))
+HEDDLE_CUDA_FUNCTION(void beam_step_cuda(Beams& beams, const TopK& top, const Tensor& slots, BeamStep& result))
 
 }  // namespace heddle::kernels

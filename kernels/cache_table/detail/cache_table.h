@@ -8,6 +8,6 @@
 namespace heddle::kernels {
 
 HEDDLE_CUDA_FUNCTION(void extended_cache_table_cuda(const Tensor& table, const Tensor& parents, std::int64_t position,
-                                                    std::int64_t first_row, const Tensor& result))
+                                                    std::int64_t first_row, Tensor& result))
 
 }  // namespace heddle::kernels

@@ -7,7 +7,7 @@
 namespace heddle::kernels {
 
 /// y = x converted to y's dtype, which is another one.
-HEDDLE_CUDA_FUNCTION(void cast_cuda(const Tensor& x, const Tensor& y))
-HEDDLE_CUDA_FUNCTION(void fill_cuda(const Tensor& y, double value))
+HEDDLE_CUDA_FUNCTION(void cast_cuda(const Tensor& x, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void fill_cuda(Tensor& y, double value))
 
 }  // namespace heddle::kernels

@@ -9,6 +9,6 @@
 namespace heddle::kernels {
 
 /// y = the parts one after another along `axis`, 0 or more; elements of any dtype.
-HEDDLE_CUDA_FUNCTION(void concat_forward_cuda(std::span<const Tensor> parts, int axis, const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void concat_forward_cuda(std::span<const Tensor> parts, int axis, Tensor& y))
 
 }  // namespace heddle::kernels

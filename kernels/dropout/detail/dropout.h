@@ -7,6 +7,6 @@
 namespace heddle::kernels {
 
 /// y = x factor; dropout is active.
-HEDDLE_CUDA_FUNCTION(void dropout_cuda(const Tensor& x, const Dropout& dropout, const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void dropout_cuda(const Tensor& x, const Dropout& dropout, Tensor& y))
 
 }  // namespace heddle::kernels

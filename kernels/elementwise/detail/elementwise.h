@@ -12,14 +12,13 @@ enum class Binary { add, sub, mul, div, sqrt_backward, tanh_backward };
 enum class Unary { neg, exp, log, sqrt, tanh, scale };
 
 /// y = function(a, b); `walk` walks over y's shape with the operands a and b.
-HEDDLE_CUDA_FUNCTION(void binary_cuda(Binary function, const Tensor& a, const Tensor& b, const BroadcastWalk& walk,
-                                      const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void binary_cuda(Binary function, const Tensor& a, const Tensor& b, const BroadcastWalk& walk, Tensor& y))
 /// y = condition ? a : b; `walk` has the operands condition, a and b.
 HEDDLE_CUDA_FUNCTION(void where_cuda(const Tensor& condition, const Tensor& a, const Tensor& b, const BroadcastWalk& walk,
-                                     const Tensor& y))
+                                     Tensor& y))
 /// y = function(x); `factor` is scale's.
-HEDDLE_CUDA_FUNCTION(void unary_cuda(Unary function, const Tensor& x, double factor, const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void unary_cuda(Unary function, const Tensor& x, double factor, Tensor& y))
 /// target += x
-HEDDLE_CUDA_FUNCTION(void accumulate_cuda(const Tensor& target, const Tensor& x))
+HEDDLE_CUDA_FUNCTION(void accumulate_cuda(Tensor& target, const Tensor& x))
 
 }  // namespace heddle::kernels

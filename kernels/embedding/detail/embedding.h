@@ -17,11 +17,11 @@ HEDDLE_DECLARE_LEVELS(void embed_row(const float* table, const float* position, 
 // ---- the CUDA side: arguments are checked and results allocated by embedding.cpp
 
 HEDDLE_CUDA_FUNCTION(void embedding_forward_cuda(const Tensor& table, const Tensor& tokens, const Spans& spans,
-                                                 const Tensor& positions, const EmbeddingPlan& plan, const Tensor& y))
+                                                 const Tensor& positions, const EmbeddingPlan& plan, Tensor& y))
 /// `order` [2, rows] or undefined.
 HEDDLE_CUDA_FUNCTION(void embedding_backward_table_cuda(const Tensor& dy, const Tensor& tokens, const Spans& spans,
-                                                        const EmbeddingPlan& plan, const Tensor& order, const Tensor& dtable))
+                                                        const EmbeddingPlan& plan, const Tensor& order, Tensor& dtable))
 HEDDLE_CUDA_FUNCTION(void embedding_backward_positions_cuda(const Tensor& dy, const Spans& spans, const EmbeddingPlan& plan,
-                                                            const Tensor& dpositions))
+                                                            Tensor& dpositions))
 
 }  // namespace heddle::kernels

@@ -6,6 +6,6 @@
 
 namespace heddle::kernels {
 
-HEDDLE_CUDA_FUNCTION(void few_rows_linear_cuda(const FewRowsLinear& call, const FewRowsResult& result))
+HEDDLE_CUDA_FUNCTION(void few_rows_linear_cuda(const FewRowsLinear& call, FewRowsResult& result))
 
 }  // namespace heddle::kernels

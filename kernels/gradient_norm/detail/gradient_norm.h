@@ -8,7 +8,7 @@ namespace heddle::kernels {
 
 /// Fills `result` f64 [2] as measure_gradients says.
 HEDDLE_CUDA_FUNCTION(void measure_gradients_cuda(const Tensor& gradients, const Spans& active, double max_norm, double scale,
-                                                 const Tensor& result))
-HEDDLE_CUDA_FUNCTION(void scale_gradients_cuda(const Tensor& gradients, double factor))
+                                                 Tensor& result))
+HEDDLE_CUDA_FUNCTION(void scale_gradients_cuda(Tensor& gradients, double factor))
 
 }  // namespace heddle::kernels

@@ -16,8 +16,8 @@ struct LayerNormBackwardTensors {
 /// Fills result.y, mean and rstd, and with a sublayer result.sum.
 HEDDLE_CUDA_FUNCTION(void layer_norm_forward_cuda(const Tensor& x, const Tensor& sublayer, const Tensor& gamma,
                                                   const Tensor& beta, double eps, const Dropout& dropout,
-                                                  const LayerNormResult& result))
+                                                  LayerNormResult& result))
 /// Fills dx and d_sublayer, adds to dgamma and dbeta.
-HEDDLE_CUDA_FUNCTION(void layer_norm_backward_cuda(const LayerNormBackwardTensors& tensors, const Dropout& dropout))
+HEDDLE_CUDA_FUNCTION(void layer_norm_backward_cuda(LayerNormBackwardTensors& tensors, const Dropout& dropout))
 
 }  // namespace heddle::kernels

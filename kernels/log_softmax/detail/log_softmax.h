@@ -6,7 +6,7 @@
 
 namespace heddle::kernels {
 
-HEDDLE_CUDA_FUNCTION(void log_softmax_forward_cuda(const Tensor& x, const Tensor& y))
-HEDDLE_CUDA_FUNCTION(void log_softmax_backward_cuda(const Tensor& dy, const Tensor& y, const Tensor& dx))
+HEDDLE_CUDA_FUNCTION(void log_softmax_forward_cuda(const Tensor& x, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void log_softmax_backward_cuda(const Tensor& dy, const Tensor& y, Tensor& dx))
 
 }  // namespace heddle::kernels

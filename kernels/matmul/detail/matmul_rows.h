@@ -15,7 +15,7 @@ struct Extents {
 };
 /// For each matrix of the product's batch: `to` receives `from`, which may be smaller, and zeros outside of it. One dtype, no
 /// overlap.
-void copy_rows(const DeviceProduct& product, const DeviceMatrix& to, Extents to_extents, const DeviceMatrix& from,
+void copy_rows(const DeviceProduct& product, const DeviceResult& to, Extents to_extents, const DeviceMatrix& from,
                Extents from_extents);
 
 }  // namespace heddle::kernels

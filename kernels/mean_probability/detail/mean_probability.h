@@ -8,6 +8,6 @@
 namespace heddle::kernels {
 
 /// logits [M rows, V]: those of the models one after another.
-HEDDLE_CUDA_FUNCTION(void mean_probability_cuda(const Tensor& logits, const Tensor& result))
+HEDDLE_CUDA_FUNCTION(void mean_probability_cuda(const Tensor& logits, Tensor& result))
 
 }  // namespace heddle::kernels

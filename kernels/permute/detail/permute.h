@@ -9,6 +9,6 @@
 namespace heddle::kernels {
 
 /// y = x with axis order[k] of x as its axis k; order counts from the front and names each axis once.
-HEDDLE_CUDA_FUNCTION(void permute_cuda(const Tensor& x, const std::vector<int>& order, const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void permute_cuda(const Tensor& x, const std::vector<int>& order, Tensor& y))
 
 }  // namespace heddle::kernels

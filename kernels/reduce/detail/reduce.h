@@ -13,11 +13,10 @@ struct MiddleAxis {
 };
 
 /// y = factor times the sum of x along the axis.
-HEDDLE_CUDA_FUNCTION(void sum_cuda(const Tensor& x, const MiddleAxis& axis, double factor, const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void sum_cuda(const Tensor& x, const MiddleAxis& axis, double factor, Tensor& y))
 /// y = the maxima, indices i32 = their first places. The axis is not empty.
-HEDDLE_CUDA_FUNCTION(void max_cuda(const Tensor& x, const MiddleAxis& axis, const Tensor& y, const Tensor& indices))
+HEDDLE_CUDA_FUNCTION(void max_cuda(const Tensor& x, const MiddleAxis& axis, Tensor& y, Tensor& indices))
 /// dx[o, k, j] = factor dy[o, j], and with indices (i32, or undefined) only where k is indices[o, j], else 0.
-HEDDLE_CUDA_FUNCTION(void spread_cuda(const Tensor& dy, const Tensor& indices, double factor, const MiddleAxis& axis,
-                                      const Tensor& dx))
+HEDDLE_CUDA_FUNCTION(void spread_cuda(const Tensor& dy, const Tensor& indices, double factor, const MiddleAxis& axis, Tensor& dx))
 
 }  // namespace heddle::kernels

@@ -17,6 +17,6 @@ HEDDLE_DECLARE_LEVELS(void residual_rows(const float* x, const float* sublayer, 
 // ---- the CUDA side: arguments are checked and results allocated by residual.cpp
 
 /// y = x + sublayer factor
-HEDDLE_CUDA_FUNCTION(void residual_cuda(const Tensor& x, const Tensor& sublayer, const Dropout& dropout, const Tensor& y))
+HEDDLE_CUDA_FUNCTION(void residual_cuda(const Tensor& x, const Tensor& sublayer, const Dropout& dropout, Tensor& y))
 
 }  // namespace heddle::kernels

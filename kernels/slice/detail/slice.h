@@ -12,9 +12,9 @@ struct Runs {
 };
 
 /// part = the runs out of whole, or the runs in whole = part, for elements of any dtype.
-HEDDLE_CUDA_FUNCTION(void take_runs_cuda(const Tensor& whole, const Runs& runs, const Tensor& part))
-HEDDLE_CUDA_FUNCTION(void place_runs_cuda(const Tensor& part, const Runs& runs, const Tensor& whole))
+HEDDLE_CUDA_FUNCTION(void take_runs_cuda(const Tensor& whole, const Runs& runs, Tensor& part))
+HEDDLE_CUDA_FUNCTION(void place_runs_cuda(const Tensor& part, const Runs& runs, Tensor& whole))
 /// The runs in whole += part.
-HEDDLE_CUDA_FUNCTION(void add_runs_cuda(const Tensor& part, const Runs& runs, const Tensor& whole))
+HEDDLE_CUDA_FUNCTION(void add_runs_cuda(const Tensor& part, const Runs& runs, Tensor& whole))
 
 }  // namespace heddle::kernels

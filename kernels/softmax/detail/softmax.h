@@ -7,7 +7,7 @@
 namespace heddle::kernels {
 
 HEDDLE_CUDA_FUNCTION(void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach,
-                                               const SoftmaxScores& scores, const Tensor& y))
-HEDDLE_CUDA_FUNCTION(void softmax_backward_cuda(const Tensor& dy, const Tensor& y, double scale, const Tensor& dx))
+                                               const SoftmaxScores& scores, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void softmax_backward_cuda(const Tensor& dy, const Tensor& y, double scale, Tensor& dx))
 
 }  // namespace heddle::kernels

@@ -7,6 +7,6 @@
 
 namespace heddle::kernels {
 
-HEDDLE_CUDA_FUNCTION(void target_log_probability_cuda(const Tensor& logits, const Tensor& targets, const Tensor& result))
+HEDDLE_CUDA_FUNCTION(void target_log_probability_cuda(const Tensor& logits, const Tensor& targets, Tensor& result))
 
 }  // namespace heddle::kernels

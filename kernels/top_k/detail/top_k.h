@@ -7,6 +7,6 @@
 
 namespace heddle::kernels {
 
-HEDDLE_CUDA_FUNCTION(void top_k_cuda(const Tensor& logits, std::int64_t k, const TopK& result))
+HEDDLE_CUDA_FUNCTION(void top_k_cuda(const Tensor& logits, std::int64_t k, TopK& result))
 
 }  // namespace heddle::kernels

@@ -6,7 +6,7 @@
 
 namespace heddle::kernels {
 
-HEDDLE_CUDA_FUNCTION(void tally_losses_cuda(const Tensor& tally, const Tensor& statistics))
-HEDDLE_CUDA_FUNCTION(void tally_update_cuda(const Tensor& tally, const Tensor& measured))
+HEDDLE_CUDA_FUNCTION(void tally_losses_cuda(Tensor& tally, const Tensor& statistics))
+HEDDLE_CUDA_FUNCTION(void tally_update_cuda(Tensor& tally, Tensor& measured))
 
 }  // namespace heddle::kernels

@@ -53,13 +53,13 @@ Tensor swish_forward(const Tensor& x, const Tensor& beta) {
         const std::int64_t cols = x.cols();
         parallel_for(x.rows(), grain_for(20 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i)
-                swish_row(x.data<T>() + i * cols, beta.data<T>(), y.data<T>() + i * cols, cols);
+                swish_row(x.data<T>() + i * cols, beta.data<T>(), y.mutable_data<T>() + i * cols, cols);
         });
     });
     return y;
 }
 
-Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, const Tensor& dbeta) {
+Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, Tensor dbeta) {
     check_shape("swish_backward", "dy", dy, x.shape());
     check_shape("swish_backward", "beta", beta, {x.cols()});
     check_dtype("swish_backward", "dy", dy, x.dtype());
@@ -72,11 +72,11 @@ Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, con
     dispatch_real("swish_backward", x, [&]<class T>(TypeTag<T>) {
         constexpr std::int64_t kColumns = 16;  // a whole vector at every level
         const std::int64_t rows = x.rows(), cols = x.cols();
-        T* const sums = dbeta.defined() ? dbeta.data<T>() : nullptr;
+        T* const sums = dbeta.defined() ? dbeta.mutable_data<T>() : nullptr;
         // Columns are parallel, rows are summed in order: the bits do not depend on the number of threads.
         parallel_for((cols + kColumns - 1) / kColumns, grain_for(20 * rows * kColumns),
                      [&](std::int64_t begin, std::int64_t end) {
-                         swish_columns(dy.data<T>(), x.data<T>(), beta.data<T>(), dx.data<T>(), sums, rows, cols,
+                         swish_columns(dy.data<T>(), x.data<T>(), beta.data<T>(), dx.mutable_data<T>(), sums, rows, cols,
                                        begin * kColumns, std::min(cols, end * kColumns));
                      });
     });

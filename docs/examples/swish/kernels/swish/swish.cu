@@ -77,11 +77,11 @@ LaunchConfig config_of(std::int64_t rows, std::int64_t cols, int width) {
 
 }  // namespace
 
-void swish_forward_cuda(const Tensor& x, const Tensor& beta, const Tensor& y) {
+void swish_forward_cuda(const Tensor& x, const Tensor& beta, Tensor& y) {
     dispatch("swish", x.dtype(), [&]<class T>(TypeTag<T>) {
         const std::int64_t rows = x.rows(), cols = x.cols();
         const T *from = x.data<T>(), *slope = beta.data<T>();
-        T* to = y.data<T>();
+        T* to = y.mutable_data<T>();
         constexpr int kN = kVector<T>;
         const bool fit = vectors_fit(from, cols, kN) && vectors_fit(slope, cols, kN) && vectors_fit(to, cols, kN);
         launch(config_of(rows, cols, fit ? kN : 1), fit ? swish_forward_kernel<T, kN> : swish_forward_kernel<T, 1>, from, slope,
@@ -89,19 +89,19 @@ void swish_forward_cuda(const Tensor& x, const Tensor& beta, const Tensor& y) {
     });
 }
 
-void swish_backward_cuda(const Tensor& dy, const Tensor& x, const Tensor& beta, const Tensor& dx, Tensor dbeta) {
+void swish_backward_cuda(const Tensor& dy, const Tensor& x, const Tensor& beta, Tensor& dx, Tensor dbeta) {
     dispatch("swish_backward", x.dtype(), [&]<class T>(TypeTag<T>) {
         const std::int64_t rows = x.rows(), cols = x.cols();
         const T *gradient = dy.data<T>(), *from = x.data<T>(), *slope = beta.data<T>();
-        T* to = dx.data<T>();
-        const Tensor parts = Tensor::empty({blocks_for(rows, kRows) * kHeight, cols}, dtype_of<Accumulator<T>>(), Device::cuda);
+        T* to = dx.mutable_data<T>();
+        Tensor parts = Tensor::empty({blocks_for(rows, kRows) * kHeight, cols}, dtype_of<Accumulator<T>>(), Device::cuda);
         constexpr int kN = kVector<T>;
         const bool fit = vectors_fit(gradient, cols, kN) && vectors_fit(from, cols, kN) && vectors_fit(slope, cols, kN) &&
                          vectors_fit(to, cols, kN);
         launch(config_of(rows, cols, fit ? kN : 1), fit ? swish_backward_kernel<T, kN> : swish_backward_kernel<T, 1>, gradient,
-               from, slope, to, parts.data<Accumulator<T>>(), rows, cols);
+               from, slope, to, parts.mutable_data<Accumulator<T>>(), rows, cols);
         if (!dbeta.defined()) return;
-        const BiasSum sum{parts, cast(dbeta, parts.dtype())};  // dbeta itself unless it is bf16
+        BiasSum sum{parts, cast(dbeta, parts.dtype())};  // dbeta itself unless it is bf16
         linear_backward_biases_cuda({&sum, 1});
         if (dbeta.dtype() != parts.dtype()) dbeta.copy_(cast(sum.dbias, dbeta.dtype()));
     });

@@ -12,6 +12,6 @@ namespace heddle::kernels {
 /// x [rows, cols], beta [cols], f32 or f64 (on CUDA bf16, too), both of one dtype. y has x's shape.
 Tensor swish_forward(const Tensor& x, const Tensor& beta);
 /// dx for dy and forward's arguments. Adds to dbeta [cols] (of x's dtype, or f32 for bf16) unless it is undefined.
-Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, const Tensor& dbeta);
+Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, Tensor dbeta);
 
 }  // namespace heddle::kernels

@@ -12,8 +12,7 @@ HEDDLE_DECLARE_LEVELS(void swish_row(const float* x, const float* beta, float* y
 HEDDLE_DECLARE_LEVELS(void swish_columns(const float* dy, const float* x, const float* beta, float* dx, float* dbeta,
                                          std::int64_t rows, std::int64_t cols, std::int64_t begin, std::int64_t end))
 
-HEDDLE_CUDA_FUNCTION(void swish_forward_cuda(const Tensor& x, const Tensor& beta, const Tensor& y))
-HEDDLE_CUDA_FUNCTION(void swish_backward_cuda(const Tensor& dy, const Tensor& x, const Tensor& beta, const Tensor& dx,
-                                              Tensor dbeta))
+HEDDLE_CUDA_FUNCTION(void swish_forward_cuda(const Tensor& x, const Tensor& beta, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void swish_backward_cuda(const Tensor& dy, const Tensor& x, const Tensor& beta, Tensor& dx, Tensor dbeta))
 
 }  // namespace heddle::kernels
