@@ -127,6 +127,14 @@ cudaError_t capture_record(CUstream_st* stream, CUevent_st* event) {
     return cudaSuccess;
 }
 
+cudaError_t capture_external_record(CUstream_st* stream, CUevent_st* event) {
+    Operation mark;
+    mark.what = "cudaEventRecordWithFlags";
+    const cudaError_t error = capture(stream, std::move(mark));
+    if (error == cudaSuccess) stream->capture->nodes.back().event = event;
+    return error;
+}
+
 cudaError_t capture_wait(CUstream_st* stream, CUevent_st* event) {
     if (event->capture == nullptr) {
         stream->capture->spoilt = true;
@@ -261,9 +269,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
     if (!lives(executable)) return refuse(cudaErrorInvalidValue, "cudaGraphLaunch: not an executable graph");
     if (stream->capture != nullptr)
         return spoil(stream, cudaErrorNotSupported, "cudaGraphLaunch: the emulator captures no graph into a graph");
-    for (const GraphNode& node : executable->nodes)
-        if (const std::string why = why_gone(node.operation); !why.empty())
-            return refuse(cudaErrorInvalidValue, "cudaGraphLaunch: " + why);
+    for (const GraphNode& node : executable->nodes) {
+        const std::string why =
+            node.event != nullptr && !is_event(node.event) ? "an event that it records was destroyed" : why_gone(node.operation);
+        if (!why.empty()) return refuse(cudaErrorInvalidValue, "cudaGraphLaunch: " + why);
+    }
     if (const cudaError_t error = check_default_stream(stream, "cudaGraphLaunch"); error != cudaSuccess) return error;
     Operation begin;
     begin.what = "cudaGraphLaunch";
@@ -274,8 +284,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
     for (const GraphNode& node : executable->nodes) {
         std::vector<std::shared_ptr<Operation>> after = {first};
         for (const std::size_t earlier : node.after) after.push_back(queued[earlier]);
-        queued.push_back(
-            streams().enqueue(node.lane == 0 ? stream : executable->lanes[node.lane], node.operation, std::move(after)));
+        CUstream_st* const lane = node.lane == 0 ? stream : executable->lanes[node.lane];
+        queued.push_back(node.event != nullptr ? enqueue_mark(lane, node.event, std::move(after))
+                                               : streams().enqueue(lane, node.operation, std::move(after)));
     }
     Operation end;
     end.what = "cudaGraphLaunch";

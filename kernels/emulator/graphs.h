@@ -14,6 +14,7 @@ struct GraphNode {
     heddle::emulator::Operation operation;
     std::vector<std::size_t> after;
     std::size_t lane = 0;
+    cudaEvent_t event = nullptr;  ///< which each launch records here, for those outside the graph
 };
 
 struct Capture {
@@ -53,8 +54,14 @@ namespace heddle::emulator {
 /// Adds the operation to the graph that the stream is captured into.
 cudaError_t capture(CUstream_st* stream, Operation operation);
 cudaError_t capture_record(CUstream_st* stream, CUevent_st* event);
+/// Adds to the graph that each of its launches records the event.
+cudaError_t capture_external_record(CUstream_st* stream, CUevent_st* event);
 /// The stream waits for an event of a capture: it joins it.
 cudaError_t capture_wait(CUstream_st* stream, CUevent_st* event);
+bool is_event(cudaEvent_t event);
+/// Puts the event's mark at the stream's end, after those that `after` names.
+std::shared_ptr<Operation> enqueue_mark(CUstream_st* stream, CUevent_st* event,
+                                        std::vector<std::shared_ptr<Operation>> after = {});
 /// The default stream would wait for a stream that is being captured: refused, and the capture is spoilt.
 cudaError_t check_default_stream(CUstream_st* stream, const std::string& call);
 

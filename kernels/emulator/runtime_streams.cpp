@@ -26,13 +26,24 @@ std::vector<std::unique_ptr<CUevent_st>>& events() {
     static auto* const events = new std::vector<std::unique_ptr<CUevent_st>>;
     return *events;
 }
-bool is_event(cudaEvent_t event) {
-    return std::any_of(events().begin(), events().end(), [&](const auto& e) { return e.get() == event; });
-}
 
 }  // namespace
 
 namespace heddle::emulator {
+
+bool is_event(cudaEvent_t event) {
+    return std::any_of(events().begin(), events().end(), [&](const auto& e) { return e.get() == event; });
+}
+
+std::shared_ptr<Operation> enqueue_mark(CUstream_st* stream, CUevent_st* event, std::vector<std::shared_ptr<Operation>> after) {
+    event->capture = nullptr;
+    event->time = std::make_shared<CUevent_st::Time>();
+    Operation mark;
+    mark.what = "cudaEventRecord";
+    mark.work = [time = event->time] { *time = std::chrono::steady_clock::now(); };
+    mark.keeps_books = true;  // behind a failure, too: somebody may ask for the time
+    return event->mark = streams().enqueue(stream, std::move(mark), std::move(after));
+}
 
 cudaError_t check_caller(const char* call) {
     if (!in_host_function()) return cudaSuccess;
@@ -151,20 +162,24 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
+    return cudaEventRecordWithFlags(event, handle, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, unsigned flags) {
     if (const cudaError_t error = check_caller("cudaEventRecord"); error != cudaSuccess) return error;
+    if (flags > cudaEventRecordExternal)
+        return refuse(cudaErrorInvalidValue, "cudaEventRecordWithFlags: flags other than default and external");
     const std::lock_guard lock(streams().mutex());
     CUstream_st* const stream = streams().find(handle);
     if (stream == nullptr) return no_stream("cudaEventRecord");
     if (!is_event(event)) return no_event("cudaEventRecord");
-    if (stream->capture != nullptr) return capture_record(stream, event);
+    const bool external = flags == cudaEventRecordExternal;
+    if (stream->capture != nullptr) return external ? capture_external_record(stream, event) : capture_record(stream, event);
+    if (external)
+        return refuse(cudaErrorInvalidValue,
+                      "cudaEventRecordWithFlags: cudaEventRecordExternal is for streams that are captured");
     if (const cudaError_t error = check_default_stream(stream, "cudaEventRecord"); error != cudaSuccess) return error;
-    event->capture = nullptr;
-    event->time = std::make_shared<CUevent_st::Time>();
-    Operation mark;
-    mark.what = "cudaEventRecord";
-    mark.work = [time = event->time] { *time = std::chrono::steady_clock::now(); };
-    mark.keeps_books = true;  // behind a failure, too: somebody may ask for the time
-    event->mark = streams().enqueue(stream, std::move(mark));
+    enqueue_mark(stream, event);
     return cudaSuccess;
 }
 

@@ -127,6 +127,59 @@ TEST(EmulatorGraph, ReportsRacesBetweenItsBranches) {
     });
 }
 
+// A stream outside waits for the middle of the latest launch; what the graph does after it may still come.
+TEST(EmulatorGraph, RecordsExternalEventsAtEachLaunch) {
+    in_orders([] {
+        const Stream stream, beside, other;
+        const Event middle, fork, join;
+        DeviceArray<float> x(32, 0.0f), y(32, 0.0f), seen(32, 0.0f);
+        const Graph graph(stream, [&](cudaStream_t s) {
+            expect_ok(cudaEventRecord(fork, s));
+            expect_ok(cudaStreamWaitEvent(beside, fork));
+            expect_ok(add(x, 1, 32, beside));
+            expect_ok(cudaEventRecordWithFlags(middle, beside, cudaEventRecordExternal));
+            expect_ok(cudaEventRecord(join, beside));  // an external record joins no capture
+            expect_ok(cudaMemsetAsync(y, 1, 128, s));
+            expect_ok(cudaStreamWaitEvent(s, join));
+        });
+        expect_ok(cudaEventQuery(middle));  // nothing has recorded it yet
+        for (int i = 1; i <= 3; ++i) {
+            expect_ok(cudaGraphLaunch(graph, stream));
+            expect_ok(cudaStreamWaitEvent(other, middle));
+            expect_ok(cudaMemcpyAsync(seen, x, 128, cudaMemcpyDeviceToDevice, other));
+            expect_ok(cudaEventRecord(fork, other));
+            expect_ok(cudaStreamWaitEvent(stream, fork));  // the next launch writes x
+        }
+        expect_ok(cudaStreamSynchronize(other));
+        EXPECT_EQ(seen.values()[31], 3);
+        expect_ok(cudaStreamSynchronize(stream));
+        // What comes after the event is not waited for.
+        expect_ok(cudaGraphLaunch(graph, stream));
+        expect_ok(cudaStreamWaitEvent(other, middle));
+        expect_ok(cudaMemsetAsync(y, 0, 128, other));
+        expect_report(cudaDeviceSynchronize(), "race between streams");
+    });
+}
+
+TEST(EmulatorGraph, RefusesExternalEventsThatNobodyCouldWaitFor) {
+    const Stream stream, other;
+    const Event event;
+    expect_refused(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal), cudaErrorInvalidValue, "that are captured");
+    expect_refused(cudaEventRecordWithFlags(event, stream, 2), cudaErrorInvalidValue, "default and external");
+    cudaEvent_t gone = nullptr;
+    expect_ok(cudaEventCreateWithFlags(&gone, cudaEventDisableTiming));
+    const Graph graph(stream, [&](cudaStream_t s) { expect_ok(cudaEventRecordWithFlags(gone, s, cudaEventRecordExternal)); });
+    expect_ok(cudaGraphLaunch(graph, stream));
+    expect_ok(cudaEventSynchronize(gone));
+    expect_ok(cudaEventDestroy(gone));
+    expect_refused(cudaGraphLaunch(graph, stream), cudaErrorInvalidValue, "an event that it records was destroyed");
+    // Without the flag the event tells of the capture alone.
+    const Graph internal(stream, [&](cudaStream_t s) { expect_ok(cudaEventRecord(event, s)); });
+    expect_ok(cudaGraphLaunch(internal, stream));
+    expect_refused(cudaStreamWaitEvent(other, event), cudaErrorCapturedEvent, "has ended");
+    expect_ok(cudaStreamSynchronize(stream));
+}
+
 TEST(EmulatorGraph, ReportsMemoryThatWasFreedSince) {
     const Stream stream;
     float *x = nullptr, *y = nullptr;
