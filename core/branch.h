@@ -24,6 +24,8 @@ class Branches {
     /// Its work starts after everything already in the current stream and ends before what follows the next join(). Without
     /// Branches, or when nothing is captured, it runs in the current stream.
     static void run(std::vector<Tensor> reads, const Tensor& written, const std::function<void()>& body);
+    /// Whether a branch that was not joined yet writes to memory of `tensor`.
+    static bool writes(const Tensor& tensor);
     /// To be called before later work in the current stream uses `tensor`: joins when a branch writes to its memory.
     static void before_use_of(const Tensor& tensor);
     /// Later work in the current stream waits for the branch.

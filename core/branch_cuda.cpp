@@ -78,13 +78,16 @@ void Branches::run(std::vector<Tensor> reads, const Tensor& written, const std::
     if (pending.bytes > kMostBytes) join();
 }
 
-void Branches::before_use_of(const Tensor& tensor) {
-    if (pending.aside == nullptr || !tensor.defined() || tensor.device() == Device::cpu) return;
+bool Branches::writes(const Tensor& tensor) {
+    if (pending.aside == nullptr || !tensor.defined() || tensor.device() == Device::cpu) return false;
     const std::byte* const begin = tensor.bytes_data();
-    const bool written = std::any_of(pending.written.begin(), pending.written.end(), [&](const Tensor& other) {
+    return std::any_of(pending.written.begin(), pending.written.end(), [&](const Tensor& other) {
         return other.bytes_data() < begin + tensor.bytes() && begin < other.bytes_data() + other.bytes();
     });
-    if (written) join();
+}
+
+void Branches::before_use_of(const Tensor& tensor) {
+    if (writes(tensor)) join();
 }
 
 void Branches::join() {

@@ -6,6 +6,7 @@ namespace heddle::device {
 Branches::Branches() : outermost_(false) {}
 Branches::~Branches() { static_cast<void>(outermost_); }  // clang warns of members that nothing reads
 void Branches::run(std::vector<Tensor>, const Tensor&, const std::function<void()>& body) { body(); }
+bool Branches::writes(const Tensor&) { return false; }
 void Branches::before_use_of(const Tensor&) {}
 void Branches::join() {}
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/branch.h"
+#include "core/mark.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/linear/linear.h"
 #include "tests/devices.h"
@@ -112,6 +113,39 @@ TEST_F(DeviceGraph, AnArenasMemoryIsNobodyElses) {
         kept.copy_(Tensor::full({1000}, 3, DType::f32));  // a tensor may outlive its arena
         EXPECT_EQ(kept.to_vector()[999], 3);
     }
+}
+
+// Another stream waits for the middle of the graph, and then writes what only the part before it reads.
+TEST_F(DeviceGraph, SetsItsMarksAtEachLaunch) {
+    const device::SideStream side;
+    device::Mark began(true), middle, ended(true), copied;
+    expect_error([&] { middle.wait(); }, "never set");
+    expect_error([&] { static_cast<void>(ended.seconds_since(began)); }, "never set");
+    Tensor x = on_device({1, 2, 3}), sum = on_device({0, 0, 0}), rest = on_device({0, 0, 0}), seen = on_device({0, 0, 0});
+    device::Graph graph;
+    graph.capture([&] {
+        kernels::accumulate(sum, x);
+        middle.set();
+        kernels::accumulate(rest, sum);
+    });
+    expect_error([&] { static_cast<void>(ended.seconds_since(began)); }, "never set");
+    began.set();
+    for (int i = 1; i <= 3; ++i) {
+        graph.launch();
+        {
+            const device::WithStream beside(side.get());
+            middle.wait();
+            seen.copy_(sum);
+            x.fill_(0);
+            copied.set();
+        }
+        copied.wait();
+        x.copy_(on_device({1, 1, 1}));
+    }
+    ended.set();
+    EXPECT_GE(ended.seconds_since(began), 0);
+    EXPECT_EQ(seen.to_vector(), (std::vector<double>{3, 4, 5}));
+    EXPECT_EQ(rest.to_vector(), (std::vector<double>{1 + 2 + 3, 2 + 3 + 4, 3 + 4 + 5}));
 }
 
 TEST_F(DeviceGraph, StagingSendsInTheStreamsOrder) {

@@ -1,0 +1,54 @@
+// Marks and streams on the CUDA runtime, NVIDIA's or the emulator's.
+#include <cuda_runtime.h>
+
+#include "core/device.h"
+#include "core/device_cuda.h"
+#include "core/format.h"
+#include "core/mark.h"
+
+namespace heddle::device {
+namespace {
+
+cudaEvent_t event(void* mark) { return static_cast<cudaEvent_t>(mark); }
+
+}  // namespace
+
+Mark::~Mark() {
+    if (event_ != nullptr) cudaEventDestroy(event(event_));
+}
+
+// Without the flag, an event that is recorded in a capture orders streams of that capture alone and is no part of the graph.
+void Mark::set() {
+    if (event_ == nullptr) {
+        cudaEvent_t made = nullptr;
+        must(cudaEventCreateWithFlags(&made, timed_ ? cudaEventDefault : cudaEventDisableTiming), "cudaEventCreateWithFlags");
+        event_ = made;
+    }
+    must(
+        cudaEventRecordWithFlags(event(event_), stream(), detail::capturing() ? cudaEventRecordExternal : cudaEventRecordDefault),
+        "cudaEventRecordWithFlags");
+}
+
+void Mark::wait() const {
+    check(event_ != nullptr, "mark: waited for, but never set");
+    must(cudaStreamWaitEvent(stream(), event(event_), 0), "cudaStreamWaitEvent");
+}
+
+double Mark::seconds_since(const Mark& earlier) const {
+    check(event_ != nullptr && earlier.event_ != nullptr, "mark: its time is asked for, but it was never set");
+    must(cudaEventSynchronize(event(earlier.event_)), "cudaEventSynchronize");
+    must(cudaEventSynchronize(event(event_)), "cudaEventSynchronize");
+    float milliseconds = 0;
+    must(cudaEventElapsedTime(&milliseconds, event(earlier.event_), event(event_)), "cudaEventElapsedTime");
+    return 1e-3 * static_cast<double>(milliseconds);
+}
+
+SideStream::SideStream() {
+    check(available(), "stream: {}", why_unavailable());
+    cudaStream_t made = nullptr;
+    must(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    stream_ = made;
+}
+SideStream::~SideStream() { cudaStreamDestroy(static_cast<cudaStream_t>(stream_)); }
+
+}  // namespace heddle::device
