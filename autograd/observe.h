@@ -38,10 +38,11 @@ class ObserveOps {
 bool observed();
 
 /// While one exists, backward on this thread calls `complete` for each leaf that has a gradient, in the middle of the pass, as
-/// soon as nothing that follows can add to `leaf.grad()`: after the backward call of the op that used the leaf first. The hook
-/// may change the gradient; it must not record ops. With nested ones the innermost is called. Leaves that
-/// only the function of a checkpoint (autograd/checkpoint.h) captures get no call: the tape does not know them before that
-/// function runs again. It may add to others, too, so none gets its call before the first checkpoint has been passed.
+/// soon as nothing that follows can add to `leaf.grad()`: after the backward call of the op that used the leaf first, or on a
+/// device a little later, when what was put aside of that gradient is queued, too. The hook may change the gradient; it must not
+/// record ops. With nested ones the innermost is called. Leaves that only the function of a checkpoint (autograd/checkpoint.h)
+/// captures get no call: the tape does not know them before that function runs again. It may add to others, too, so none gets its
+/// call before the first checkpoint has been passed.
 class ObserveGradients {
   public:
     explicit ObserveGradients(std::function<void(const Variable& leaf)> complete);

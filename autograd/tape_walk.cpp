@@ -128,7 +128,9 @@ class Tape::Sink final : public Gradients {
     std::vector<int> accumulated_;
 };
 
-// Calls this thread's hook for a leaf when the walk has passed the first node that uses it. Without a hook it does nothing.
+// Calls this thread's hook for a leaf when the walk has passed the first node that uses it and its gradient is written: on a
+// device, sums of biases and products in a branch may still be to come then. Flushing and joining for every leaf would undo what
+// they save, so the hook waits for them. Without a hook it does nothing.
 class Tape::LeafHook {
   public:
     // The walk will pass nodes [0, end), from the end.
@@ -147,19 +149,24 @@ class Tape::LeafHook {
     LeafHook& operator=(const LeafHook&) = delete;
 
     void passed(std::ptrdiff_t node) {
-        for (; !first_uses_.empty() && first_uses_.back().first == node; first_uses_.pop_back()) {
-            const Variable leaf(first_uses_.back().second);
-            if (!leaf.grad().defined()) continue;
-            if (tape_.biases_.waits_for(leaf.grad())) tape_.biases_.flush();
-            device::Branches::before_use_of(leaf.grad());
+        for (; !first_uses_.empty() && first_uses_.back().first == node; first_uses_.pop_back())
+            if (const Variable leaf(first_uses_.back().second); leaf.grad().defined()) passed_.push_back(leaf);
+        tell();
+    }
+    // Of those passed whose gradients are written.
+    void tell() {
+        std::erase_if(passed_, [&](const Variable& leaf) {
+            if (tape_.biases_.waits_for(leaf.grad()) || device::Branches::writes(leaf.grad())) return false;
             (*hook_)(leaf);
-        }
+            return true;
+        });
     }
 
   private:
     Tape& tape_;
     const std::function<void(const Variable&)>* hook_;
     std::vector<std::pair<std::ptrdiff_t, std::shared_ptr<Variable::Slot>>> first_uses_;  // ascending by node
+    std::vector<Variable> passed_;                                                        // and not told of yet
 };
 
 // ---- the walk
@@ -191,6 +198,7 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
         }
         biases_.flush();
         device::Branches::join();
+        hook.tell();
     } catch (...) {
         end_walk();
         throw;

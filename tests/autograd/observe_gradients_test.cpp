@@ -7,7 +7,9 @@
 #include "autograd/observe.h"
 #include "autograd/ops.h"
 #include "autograd/tape.h"
+#include "core/branch.h"
 #include "core/device.h"
+#include "core/graph.h"
 #include "core/random.h"
 #include "nn/transformer.h"
 #include "tests/support.h"
@@ -92,6 +94,29 @@ TEST(ObserveGradients, WaitsForACheckpointThatMayAddToTheLeaf) {
     EXPECT_EQ(found.gradients.at("shared"), shared.grad().to_vector());
 }
 
+// Products for weights run in a branch of a captured step. No leaf makes the stream wait for it: those weights are told of when
+// it has joined, after the input that the last product was not for.
+TEST(ObserveGradients, HoldsUpNoBranchOfACapturedStep) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const auto leaf = [](const std::string& name, const Shape& shape) {
+        Variable made(Tensor::randn(shape, 7, DType::f32, Device::cuda), true, name);
+        made.set_grad(Tensor::zeros(shape, DType::f32, Device::cuda));
+        return made;
+    };
+    const Variable x = leaf("x", {4, 4}), first = leaf("first", {4, 4}), second = leaf("second", {4, 4});
+    const Tensor cotangent = Tensor::full({4, 4}, 1, DType::f32, Device::cuda);
+    std::vector<std::string> names;
+    const ObserveGradients observe([&](const Variable& each) {
+        EXPECT_FALSE(device::Branches::writes(each.grad())) << each.name();
+        names.push_back(each.name());
+    });
+    MemoryArena arena;
+    const MemoryArena::Use use(arena);
+    device::Graph graph;
+    graph.capture([&] { backward(ops::linear(ops::linear(x, first), second), cotangent); });
+    EXPECT_EQ(names, (std::vector<std::string>{"x", "second", "first"}));
+}
+
 // A whole model, on each device: every gradient is told of once and already has its last bits, and those of the output long
 // before those of the embedding.
 TEST(ObserveGradients, HoldsForEveryParameterOfAModel) {
@@ -117,7 +142,10 @@ TEST(ObserveGradients, HoldsForEveryParameterOfAModel) {
         for (const nn::Parameter& parameter : parameters)
             EXPECT_EQ(found.gradients.at(parameter.variable.name()), parameter.variable.grad().to_vector()) << parameter.name;
         EXPECT_EQ(found.names.front().find("encoder"), std::string::npos) << found.names.front();
-        EXPECT_NE(found.names.back().find("embedding"), std::string::npos) << found.names.back();
+        // A device sums several biases at once: theirs may come last.
+        std::vector<std::string> names = found.names;
+        if (device == Device::cuda) std::erase_if(names, [](const std::string& name) { return name.ends_with(".bias"); });
+        EXPECT_NE(names.back().find("embedding"), std::string::npos) << names.back();
     }
 }
 
